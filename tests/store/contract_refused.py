@@ -21,7 +21,7 @@ from foredeck.model.records import TurnDocument
 from foredeck.store.portable.check import ImportLimits
 from foredeck.store.portable.export import encode_line
 from foredeck.store.portable.importing import import_file
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import Store, Token
 from foredeck.store.sqlite.adapter import open_sqlite
 
 from .contract_portable import MakeStore, exported, lines_of
@@ -189,6 +189,15 @@ class RefusedContract:
     def test_what_is_no_export(self, refused: Refusal, junk: bytes) -> None:
         refused([junk + b"\n"])
         refused([])
+
+    def test_a_header_brings_a_session_alone(self, make_store: MakeStore) -> None:
+        first, *lines, last = sample_lines()
+        first |= {"transaction": {"token": "forged-1", "time_ms": 1}}
+        body = as_file([first, *lines])
+        end = {**last["end"], "sha256": hashlib.sha256(b"".join(body)).hexdigest()}
+        store = make_store()
+        import_file(store, [*body, *as_file([{"end": end}])])
+        assert store.transactions([Token("forged-1")]) == []
 
     def test_a_format_to_come(self, refused: Refusal, lines: list[Line]) -> None:
         refused(forged([{**lines[0], "version": 2}, *lines[1:]]), "upgrade")

@@ -5,7 +5,6 @@ All of it can be found again from the store.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 from foredeck.context.policies.kept import KeptUses
@@ -43,9 +42,7 @@ def keep_uses(home: Path, session: str, uses: Uses, *, ends: bool) -> bool:
     if uses.read - before < _least(MIN_MESSAGES, before, ends=ends):
         return False
     uses.kept = uses.keep()
-    # A full disk fails nothing here: the next engine reads the messages again.
-    with suppress(OSError):
-        write_cached(home, session, "uses", *uses.kept.to_streams())
+    write_cached(home, session, "uses", *uses.kept.to_streams())
     return True
 
 
@@ -65,8 +62,7 @@ def keep_calls(home: Path, chat: Chat, *, ends: bool) -> None:
         return
     checkpoint = log.check(chat.store)
     if checkpoint is not None:
-        with suppress(OSError):
-            write_cached(home, chat.info.id, "calls", checkpoint.to_bytes())
+        write_cached(home, chat.info.id, "calls", checkpoint.to_bytes())
 
 
 def _recall_members(home: Path, session: str) -> KeptMembers | None:
@@ -83,8 +79,7 @@ def keep_members(home: Path, objects: Objects, *, ends: bool) -> None:
         read_members(objects.store, objects.info.id, _recall_members(home, objects.info.id))
     )
     objects.index.kept = len(kept.members)
-    with suppress(OSError):
-        write_cached(home, objects.info.id, "index", kept.to_bytes())
+    write_cached(home, objects.info.id, "index", kept.to_bytes())
 
 
 def _least(least: int, held: int, *, ends: bool) -> int:

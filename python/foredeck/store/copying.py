@@ -107,10 +107,7 @@ class _StoreReader:
 
 
 def compare(
-    original: Store,
-    copy: Store,
-    advance: Advance = lambda: None,
-    blobs: Iterable[str] = (),
+    original: Store, copy: Store, advance: Advance = lambda: None, blobs: Iterable[str] = ()
 ) -> StoreComparison:
     """Read everything that is in `copy` from both stores, every version and every byte, and the
     blobs of the original with these digests.

@@ -8,11 +8,11 @@ Which documents and texts go is worked out by those who know why (`store/forgett
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from foredeck.config import Config
 from foredeck.model.kinds import rank_of
@@ -69,33 +69,11 @@ class Erasure:
         return {put.id for batch in self.first for put in batch.puts if put.type == "forgotten"}
 
 
-class _Erasing(Protocol):
-    def __call__(
-        self, home: Path, store: LocalStore, erasure: Erasure
-    ) -> AbstractContextManager[object]:
-        """Within the block the erasure takes place. What was made of the erased texts is gone when
-        the block begins, or when it ends, however it ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """What was made from a store and can be made again: `folder` of the state folder holds it, and
-    the function `erasing` of `module` takes something out of it."""
-
-    folder: str
-    module: str
-
-    @property
-    def erasing(self) -> _Erasing:
-        """See `_Erasing`. The module is imported for this: the store knows none of those rooms."""
-        found: _Erasing = import_module(self.module).erasing
-        return found
-
-
-DERIVED = (
-    Derived("layers", "foredeck.derived.follower"),
-    Derived("derived", "foredeck.store.session_cache"),
-)
+DERIVED = {"layers": "foredeck.derived.follower", "derived": "foredeck.store.session_cache"}
+"""What was made from a store and can be made again, by the folder that holds it: a module, whose
+function `erasing` is given the state folder, the store and an `Erasure`. What was made of the
+erased texts is gone when its block begins, or when it ends, however it ends. The modules are
+imported for this: the store knows none of those rooms."""
 
 
 def records_by_time(store: Store) -> list[Record]:
@@ -160,8 +138,8 @@ def erase_from(
     """As `erase`, from the store of any place, without `check_settled`. `store`: the same, opened;
     `home`: the state folder that holds what was made from it."""
     with ExitStack() as stack:
-        for derived in DERIVED:
-            stack.enter_context(derived.erasing(home, store, erasure))
+        for module in DERIVED.values():
+            stack.enter_context(import_module(module).erasing(home, store, erasure))
         for batch in erasure.first:
             store.commit(batch)
         for step in erasure.steps:

@@ -21,30 +21,9 @@ if sys.platform != "win32":
 
 NETWORK_FILESYSTEMS = frozenset(
     {
-        "9p",
-        "afpfs",
-        "afs",
-        "beegfs",
-        "ceph",
-        "cifs",
-        "coda",
-        "davfs",
-        "fuse.glusterfs",
-        "fuse.gcsfuse",
-        "fuse.rclone",
-        "fuse.s3fs",
-        "fuse.sshfs",
-        "glusterfs",
-        "gpfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "orangefs",
-        "smb2",
-        "smb3",
-        "smbfs",
-        "virtiofs",
+        *("9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse.glusterfs"),
+        *("fuse.gcsfuse", "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "glusterfs", "gpfs"),
+        *("lustre", "ncpfs", "nfs", "nfs4", "orangefs", "smb2", "smb3", "smbfs", "virtiofs"),
         "webdav",
     }
 )
@@ -133,15 +112,16 @@ def make_held(folder: Path, prefix: str, suffix: str = "") -> tuple[int, Path]:
         os.close(descriptor)
 
 
-def is_held(descriptor: int) -> bool:
-    """Whether a process holds the open file; if none does, the caller holds it from now on.
+def is_held(descriptor: int, *, shared: bool = False) -> bool:
+    """Whether a process holds the open file; if none does, the caller holds it from now on, however
+    it ends. `shared`: together with others that ask for it so.
 
     Raises `OSError` where files cannot be held.
     """
     if sys.platform == "win32":
         return True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     return False

@@ -220,7 +220,7 @@ class Store(Protocol):
         """What a user should see at a glance, such as a database that is away; else empty."""
 
     def close(self) -> None:
-        """Finish and let go of the database. Calling it twice is fine."""
+        """Close the connection to the database. Calling it twice is fine."""
 
 
 class LocalStore(Store, Protocol):

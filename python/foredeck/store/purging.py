@@ -240,7 +240,9 @@ def purged_stores(config: Config) -> list[ErasableStore]:
     and damaged ones. Local copies of databases are not among them: they are worth nothing without
     theirs."""
     kind = store_kind(config.store)
-    files = sorted(path for path in config.home.glob("foredeck.db*") if _is_store_file(path.name))
+    beside = ("-wal", "-shm", ".lock", ".jsonl")
+    found = config.home.glob("foredeck.db*")
+    files = sorted(path for path in found if not path.name.endswith(beside))
     kept = [
         SqliteErasable(path.name, path, path.with_name(f"purge-{path.name}.jsonl"), config)
         for path in files
@@ -255,10 +257,6 @@ def finish_pending(config: Config) -> list[ErasableStore]:
     for place in found:
         _finish(config.home, place, None)
     return found
-
-
-def _is_store_file(name: str) -> bool:
-    return name.rpartition("-")[2] not in ("wal", "shm") and not name.endswith((".lock", ".jsonl"))
 
 
 def _write_pending(path: Path, purge: Purge) -> None:
@@ -383,9 +381,8 @@ def state_files(home: Path) -> Iterator[Path]:
 def tidy(home: Path, redaction: Redaction) -> None:
     """Remove drafts and what was made from the store; rewrite other plain files without the text.
     No engine may be running."""
-    made = {derived.folder for derived in DERIVED}
     for path in list(state_files(home)):
-        if path.parent.name in made or is_draft(path):
+        if path.parent.name in DERIVED or is_draft(path):
             path.unlink(missing_ok=True)
         elif not _is_kept(home, path) and (data := _whole(path)) is not None:
             cleaned = redaction.data(data)

@@ -68,21 +68,23 @@ def read_cached_streams(home: Path, session: str, kind: str) -> list[CachedStrea
 
 
 def write_cached(home: Path, session: str, kind: str, *streams: bytes) -> None:
-    """Keep something of a session (0600), in place of what was kept before. Raises `OSError`."""
-    file = _file(home, session, kind)
-    file.parent.mkdir(mode=0o700, exist_ok=True)
+    """Keep something of a session (0600), in place of what was kept before. Nothing fails where it
+    cannot be written, as on a full disk: it is worked out again."""
     deflated = [zlib.compress(stream, 1) for stream in streams]
     sizes = [(len(small), len(full)) for small, full in zip(deflated, streams, strict=True)]
     packed = b"".join(deflated)
+    file = _file(home, session, kind)
     fresh = file.with_suffix(f".{kind}-{os.getpid()}")
-    try:
-        opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(opened, "wb") as out:
-            out.write(_head(sizes, packed) + b"\n" + packed)
-        fresh.replace(file)
-    finally:
-        fresh.unlink(missing_ok=True)
-    _prune(file.parent, file)
+    with suppress(OSError):
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        try:
+            opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(opened, "wb") as out:
+                out.write(_head(sizes, packed) + b"\n" + packed)
+            fresh.replace(file)
+        finally:
+            fresh.unlink(missing_ok=True)
+        _prune(file.parent, file)
 
 
 @contextmanager
@@ -134,7 +136,5 @@ def _prune(folder: Path, newest: Path) -> None:
         # Others may have the time stamp of the newest.
         return file != newest, -file.stat().st_mtime_ns
 
-    with suppress(OSError):
-        files = sorted(folder.iterdir(), key=age)
-        for file in files[MAX_FILES:]:
-            file.unlink(missing_ok=True)
+    for file in sorted(folder.iterdir(), key=age)[MAX_FILES:]:
+        file.unlink(missing_ok=True)

@@ -29,15 +29,13 @@ def is_hidden(store: Store, head: Head, own: Collection[str]) -> bool:
     """Whether an object belongs to a private session that is none of these. What a user has pasted
     belongs to all who have met it, and is hidden while they are all private. Files and what else
     belongs to no session are never private."""
-    owners = _met_by(store, head.id) if head.type == "user" else {_owner(head.fields)}
+    owners = {_owner(head.fields)}
+    if head.type == "user":
+        members = store.query("member", {"object": head.id})
+        owners = {member.view(MemberDocument).session for member in members}
     return bool(owners) and not any(
         owner in own or not is_private(store, owner) for owner in owners
     )
-
-
-def _met_by(store: Store, object: str) -> set[str | None]:
-    """The sessions in whose index an object is."""
-    return {head.view(MemberDocument).session for head in store.query("member", {"object": object})}
 
 
 def _owner(fields: Fields) -> str | None:

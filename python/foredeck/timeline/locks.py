@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from foredeck.regular_files import open_regular
-
-if sys.platform != "win32":
-    import fcntl
+from foredeck.store.location import is_held
 
 WAIT_S = 0.03
 """How long a write waits for another one: its tool passes unchecked after 50 ms."""
@@ -82,11 +80,7 @@ class PathLocks:
 
 def _locked(descriptor: int) -> bool:
     """Whether the lock on an open file is ours now."""
-    if sys.platform == "win32":
-        return True
     try:
-        # Advisory, and of the open file: the system ends it with the process, however that ends.
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        return not is_held(descriptor)
+    except OSError:  # a file system without locks
         return False
-    return True

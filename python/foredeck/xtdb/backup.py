@@ -11,7 +11,6 @@ Restoring never deletes older data: it is kept, complete, under another name.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -34,7 +33,7 @@ from foredeck.regular_files import open_regular, open_to_read
 from foredeck.store.clock import now_ms
 from foredeck.store.copying import verified
 from foredeck.store.kind import BackupReport, Report
-from foredeck.store.location import private_draft, sync_folder
+from foredeck.store.location import is_held, private_draft, sync_folder
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.database.client import Refused, XtdbClient
 from foredeck.xtdb.journal.link import copy_file
@@ -88,10 +87,8 @@ def _only_one(folder: NodeFolder) -> Iterator[None]:
         raise StoreUnavailable(f"there is nothing to back up: {folder.data} does not exist")
     descriptor = open_regular(folder.root / "backup.lock", os.O_RDWR | os.O_CREAT)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StoreUnavailable("another backup of this node is under way") from error
+        if is_held(descriptor):
+            raise StoreUnavailable("another backup of this node is under way")
         yield
     finally:
         os.close(descriptor)
@@ -175,7 +172,7 @@ def restore(
     with folder.kept_stopped() as is_stopped:
         if not is_stopped:
             raise StoreUnavailable("a node runs here: `foredeck xtdb down`, then restore")
-        if not force and _has_entries(folder.data):
+        if not force and folder.data.is_dir() and any(folder.data.iterdir()):
             raise StoreUnavailable(
                 f"{folder.data} is not empty: --force renames what is there first"
             )
@@ -191,10 +188,6 @@ def restore(
         draft.rename(folder.restored)
         kept = folder.adopt_restored()
     return replace(_described(folder.data, entries, time_ms), kept=kept, hints=(_REBUILT,))
-
-
-def _has_entries(folder: Path) -> bool:
-    return folder.is_dir() and any(folder.iterdir())
 
 
 def _unpack(source: Path, draft: Path, report: Report) -> tuple[list[BackupFile], int]:

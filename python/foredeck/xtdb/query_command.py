@@ -7,7 +7,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +36,6 @@ class QueryFailed(ForedeckError):
     """XTDB did not answer a query with rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """Which server is asked."""
-
-    url: str
-    token: str | None
-    namespace: str
-
-
 def _run(args: Namespace) -> int:
     timeout_ms = args.timeout * 1000
     config = resolve_config(args).config
@@ -53,11 +43,11 @@ def _run(args: Namespace) -> int:
     query = prepare(given_text(args.query), args.values, **limits, namespace=config.xtdb.namespace)
     if args.url is None and config.store == "xtdb":
         _deliver(config)
-    server = _server(args, config)
+    url, token = _server(args, config)
     # The server ends the query; this side waits a little longer for it to say so.
-    client = XtdbClient(server.url, token=server.token, timeout_ms=timeout_ms + 2_000)
+    client = XtdbClient(url, token=token, timeout_ms=timeout_ms + 2_000)
     with closing(client):
-        basis = _basis(args, client, server)
+        basis = _basis(args, XtdbReader(client, XtdbNames(config.xtdb.namespace)))
         rows = [] if basis is None else _ask(client, query.body, basis, args.timeout)
     shown = [query.values(row) for row in rows[: args.limit]]
     if args.json:
@@ -77,18 +67,17 @@ def _deliver(config: Config) -> None:
         print(f"Not all is in XTDB yet: {error}", file=sys.stderr)
 
 
-def _server(args: Namespace, config: Config) -> _Target:
-    """The server that is named, else the configured one, else the node that runs here."""
+def _server(args: Namespace, config: Config) -> tuple[str, str | None]:
+    """Address and token of the server that is named, else of the configured one, else of the node
+    that runs here."""
     xtdb = config.xtdb
     if url := args.url or xtdb.url:
-        return _Target(url, server_token(args.token_file or xtdb.token_file), xtdb.namespace)
+        return url, server_token(args.token_file or xtdb.token_file)
     folder = own_node_folder(config.home)
     if config.store == "xtdb":
-        return _Target(
-            Supervisor(config.home, xtdb.topology).ensure(), folder.token(), xtdb.namespace
-        )
+        return Supervisor(config.home, xtdb.topology).ensure(), folder.token()
     if (node := settled_node(config)) is not None:
-        return _Target(node.url, folder.token(), xtdb.namespace)
+        return node.url, folder.token()
     raise StoreUnavailable(
         "Datalog is XTDB's, and the store here is SQLite. FOREDECK_STORE=xtdb or --url URL say "
         "which XTDB is meant; `foredeck migrate sqlite xtdb` copies what is stored here. On SQLite "
@@ -97,25 +86,19 @@ def _server(args: Namespace, config: Config) -> _Target:
     )
 
 
-def _basis(args: Namespace, client: XtdbClient, server: _Target) -> dict[str, int] | None:
+def _basis(args: Namespace, reader: XtdbReader) -> dict[str, int] | None:
     """The transaction as of which the query looks; None where that is before the first one.
 
     Raises `Missing` for an unknown token, `QueryRefused` for what is no time.
     """
-    reader = XtdbReader(client, XtdbNames(server.namespace))
     if args.as_of is not None:
         return {"tx-id": reader.tx_id(Token(args.as_of))}
     if args.at is None:
         return {}
-    token = reader.newest_at(_time_ms(args.at))
+    if (moment := parse_moment(args.at)) is None:
+        raise QueryRefused(f"{args.at!r} is no point in time, such as {EXAMPLES}")
+    token = reader.newest_at(moment)
     return None if token is None else {"tx-id": reader.tx_id(token)}
-
-
-def _time_ms(text: str) -> int:
-    moment = parse_moment(text)
-    if moment is None:
-        raise QueryRefused(f"{text!r} is no point in time, such as {EXAMPLES}")
-    return moment
 
 
 def _ask(client: XtdbClient, body: str, basis: Mapping[str, int], seconds: int) -> list[Any]:

@@ -6,7 +6,6 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments import add_usual_flags, resolve_config
@@ -192,7 +191,8 @@ def _status(args: Namespace, config: Config) -> int:
     found: dict[str, Any] = {"running": url is not None, "url": url, "healthy": False}
     if node is not None and config.xtdb.url is None:
         uptime = now_ms() - node.started_ms
-        found |= {**node_facts(node), "uptime_ms": uptime, "data_bytes": _size_of(folder.data)}
+        size = sum(path.stat().st_size for path in folder.data.rglob("*") if path.is_file())
+        found |= {**node_facts(node), "uptime_ms": uptime, "data_bytes": size}
     if url is None:
         found["installed"] = is_installed(config.home)
     found["journal"] = journal_facts(config)
@@ -239,10 +239,6 @@ def _health(client: XtdbClient) -> dict[str, Any]:
         "ingester_failed": failed,
         "healthy": not failed,
     }
-
-
-def _size_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _print_status(found: dict[str, Any], hint: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
 from typing import IO, Any
 
 from foredeck.errors import Conflict, ImportRefused
@@ -40,15 +41,6 @@ class ImportSummary:
     new_documents: int
 
 
-@dataclass(slots=True)
-class _Group:
-    """The lines of one transaction."""
-
-    origin: Origin
-    blobs: dict[str, bytes] = field(default_factory=dict)
-    documents: list[Document] = field(default_factory=list)
-
-
 def import_file(
     store: Store,
     lines: IO[bytes] | Iterable[bytes | str],
@@ -75,10 +67,14 @@ def import_file(
                 f"it cannot be read, or its temporary copy not written: {error}"
             ) from error
         fresh = FreshIds(checked.session, checked.ownership.own, renew) if as_new else None
-        skipped = _own_claims(checked) if as_new else set()
-        compared = checked.ownership.foreign if as_new else checked.versions
-        new = count_new(store, checked, [id for id in compared if id not in skipped])
-        new += _own_versions(checked, fresh)
+        own, compared, skipped = checked.ownership.own, set(checked.versions), set[str]()
+        if as_new:
+            # Nicknames of the session's own objects stay with the originals.
+            skipped = {id for id, objects in checked.claims.items() if objects & own}
+            compared = checked.ownership.foreign.keys() - skipped
+        new = count_new(store, checked, compared)
+        if as_new:
+            new += sum(len(checked.versions[id]) for id in own)
         session = fresh.session if fresh else checked.session
         try:
             if new:
@@ -105,39 +101,27 @@ def _mark(store: Store, session: str) -> None:
         store.commit(Batch([mark], expect={id: None}))
 
 
-def _own_claims(checked: Checked) -> set[str]:
-    """Nickname claims on the session's own objects: those names stay with the originals."""
-    return {id for id, objects in checked.claims.items() if objects & checked.ownership.own}
-
-
-def _own_versions(checked: Checked, fresh: FreshIds | None) -> int:
-    """Versions that are new because their ids are."""
-    if fresh is None:
-        return 0
-    return sum(len(checked.versions[id]) for id in checked.ownership.own)
-
-
 def _write(store: Store, staged: StagedFile, fresh: FreshIds | None, skipped: set[str]) -> None:
-    for group in _groups(staged):
-        group.documents.sort(key=lambda document: rank_of(document.type))
-        kept = (document for document in group.documents if document.id not in skipped)
-        puts = [fresh.document(document) if fresh else document for document in kept]
-        store.commit(Batch(puts=puts, blobs=group.blobs), origin=group.origin)
+    for origin, batch in _transactions(staged):
+        batch.puts.sort(key=lambda document: rank_of(document.type))
+        kept = (document for document in batch.puts if document.id not in skipped)
+        batch.puts = [fresh.document(document) if fresh else document for document in kept]
+        store.commit(batch, origin=origin)
 
 
-def _groups(staged: StagedFile) -> Iterator[_Group]:
+def _transactions(staged: StagedFile) -> Iterator[tuple[Origin, Batch]]:
     """The transactions of a file that has been checked, one after the other."""
-    group: _Group | None = None
-    for line in staged.again():
-        if "transaction" in line or "end" in line:
-            if group is not None:
-                yield group
+    origin, batch = None, Batch()
+    for line in islice(staged.again(), 1, None):  # the first was read for its session alone
+        if "document" in line:
+            batch.puts.append(load_document(line["document"], staged))
+        elif "blob" in line:
+            batch.blobs[line["blob"]] = blob_of_line(line)
+        elif "transaction" in line or "end" in line:
+            if origin is not None:
+                yield origin, batch
             if "transaction" in line:
-                group = _Group(Origin(**line["transaction"]))
-        elif group is not None and "blob" in line:
-            group.blobs[line["blob"]] = blob_of_line(line)
-        elif group is not None:
-            group.documents.append(load_document(line["document"], staged))
+                origin, batch = Origin(**line["transaction"]), Batch()
 
 
 # Whether a file agrees with what the store holds already.
@@ -145,16 +129,6 @@ def _groups(staged: StagedFile) -> Iterator[_Group]:
 # What both have must be equal. A document with newer versions in the file alone is continued; one
 # with different newer versions in both is a contradiction. Files are the exception: two stores on
 # one machine each see the same files change, and their histories go together by time.
-
-
-@dataclass(frozen=True, slots=True)
-class _Local:
-    """A document's history in the store, reduced to what is compared."""
-
-    type: str
-    identity_hash: str
-    versions: dict[Token, VersionHashes]
-    object: str | None
 
 
 def count_new(store: Store, checked: Checked, ids: Iterable[str]) -> int:
@@ -186,38 +160,33 @@ def _count_one(id: str, checked: Checked, history: list[Head]) -> int:
     versions = checked.versions[id]
     if not history:
         return len(versions)
-    local = _local(history)
-    if local.type != checked.types[id]:
-        raise ImportRefused(f"{id!r} is a {local.type} in the store")
-    if local.identity_hash != versions[0].identity_hash:
+    local = {h.token: VersionHashes.of(h.token, h.view(Document)) for h in history}
+    newest = history[-1]
+    if newest.type != checked.types[id]:
+        raise ImportRefused(f"{id!r} is a {newest.type} in the store")
+    if local[newest.token].identity_hash != versions[0].identity_hash:
         raise ImportRefused(f"{id!r} has another source in the store")
     for version in versions:
-        if local.versions.get(version.token, version) != version:
+        if local.get(version.token, version) != version:
             raise ImportRefused(f"{id!r} has other fields in the store at {version.token!r}")
-    new = [version for version in versions if version.token not in local.versions]
+    new = [version for version in versions if version.token not in local]
     if new:
-        _check_continues(id, checked, local)
+        _check_continues(id, checked, list(local), newest)
     return len(new)
 
 
-def _local(history: list[Head]) -> _Local:
-    versions = {h.token: VersionHashes.of(h.token, h.view(Document)) for h in history}
-    newest = history[-1]
-    claimed = newest.fields.get("object") if newest.type == "nickname" else None
-    return _Local(newest.type, newest.view(Document).identity_hash, versions, claimed)
-
-
-def _check_continues(id: str, checked: Checked, local: _Local) -> None:
+def _check_continues(id: str, checked: Checked, local: list[Token], newest: Head) -> None:
     """The file has versions that are new here: they must come after all that are here."""
     tokens = [version.token for version in checked.versions[id]]
-    if list(local.versions) == tokens[: len(local.versions)] or local.type == "file":
+    if local == tokens[: len(local)] or newest.type == "file":
         return
-    if local.type == "nickname":
-        if checked.claims[id] == {local.object}:
+    if newest.type == "nickname":
+        owner = newest.fields.get("object")
+        if checked.claims[id] == {owner}:
             return
         name = id.removeprefix("nickname:")
         raise ImportRefused(
-            f"the nickname {name!r} belongs to {local.object!r} in this store: rename that first"
+            f"the nickname {name!r} belongs to {owner!r} in this store: rename that first"
         )
     raise ImportRefused(
         f"{id!r} has different newer versions in the store and in the file:"
@@ -228,31 +197,10 @@ def _check_continues(id: str, checked: Checked, local: _Local) -> None:
 _HASHES = frozenset({"content_hash", "metadata_view_hash"})
 _REFERENCES = frozenset(
     {
-        "id",
-        "answers",
-        "call",
-        "chat_ref",
-        "entries_kept",
-        "entries_proposed",
-        "file_pin",
-        "file_refs",
-        "object",
-        "observations",
-        "parent",
-        "parent_ref",
-        "pin",
-        "previous",
-        "provenance",
-        "replaces",
-        "session",
-        "session_id",
-        "session_ref",
-        "superseded_by",
-        "system",
-        "system_prompt_ref",
-        "toolcall_ids",
-        "turn",
-        "turn_ref",
+        *("id", "answers", "call", "chat_ref", "entries_kept", "entries_proposed", "file_pin"),
+        *("file_refs", "object", "observations", "parent", "parent_ref", "pin", "previous"),
+        *("provenance", "replaces", "session", "session_id", "session_ref", "superseded_by"),
+        *("system", "system_prompt_ref", "toolcall_ids", "turn", "turn_ref"),
     }
 )
 """Fields that refer to documents. All others stay as they are, the bytes that the model saw

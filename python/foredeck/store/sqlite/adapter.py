@@ -61,12 +61,7 @@ from foredeck.store.sqlite.reading import (
     scan_mark_of,
     select_in,
 )
-from foredeck.store.sqlite.writing import (
-    EncodedBlobs,
-    SqliteWriter,
-    prepare,
-    writing,
-)
+from foredeck.store.sqlite.writing import EncodedBlobs, SqliteWriter, prepare, writing
 from foredeck.store.versions import INDEXED, check_blob, matches, restore
 
 D = TypeVar("D", bound=Document)

@@ -72,17 +72,13 @@ def restore(source: Path, target: Path, *, force: bool, report: Report) -> Path 
 def contents_of(path: Path) -> BackupReport:
     """What a store or a backup holds. Raises `StoreUnavailable`."""
     with _reading(path) as db:
-        (sessions,) = db.execute("SELECT count(*) FROM document WHERE type = 'session'").fetchone()
-        transactions, newest = db.execute("SELECT count(*), max(time_ms) FROM tx").fetchone()
-        (objects,) = db.execute("SELECT count(*) FROM document").fetchone()
-        (versions,) = db.execute("SELECT count(*) FROM version").fetchone()
+        *found, newest = db.execute(
+            "SELECT (SELECT count(*) FROM document WHERE type = 'session'),"
+            " (SELECT count(*) FROM version), (SELECT count(*) FROM document),"
+            " count(*), max(time_ms) FROM tx"
+        ).fetchone()
         size = path.stat().st_size
-    counts = {
-        "session": sessions,
-        "version": versions,
-        "object": objects,
-        "transaction": transactions,
-    }
+    counts = dict(zip(("session", "version", "object", "transaction"), found, strict=True))
     return BackupReport(path, counts, size, newest)
 
 
@@ -254,7 +250,10 @@ def check_file(file: Path) -> Finding:
     if not file.is_file():
         return problem("store", f"{file} is not a file", ELSEWHERE)
     try:
-        answer, schema = _quick_check(file)
+        uri = f"{file.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as db:
+            answer: str = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            schema = check_ours(db)
     except StoreUnavailable as error:
         return problem("store", f"{file}: {error}", ELSEWHERE)
     except sqlite3.OperationalError as error:
@@ -269,10 +268,3 @@ def check_file(file: Path) -> Finding:
         return note("store", f"other users can read {file}", f"Run: chmod 600 {file}")
     size = file.stat().st_size / (1024 * 1024)
     return ok("store", f"{file}, {size:,.1f} MiB, no damage found")
-
-
-def _quick_check(file: Path) -> tuple[str, int]:
-    """What SQLite says of the file, and the number of its schema."""
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        answer: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        return answer, check_ours(connection)

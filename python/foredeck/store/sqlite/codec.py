@@ -195,12 +195,7 @@ def encode_version(fields: Mapping[str, Any]) -> EncodedVersion:
 
 
 def decode_fields(
-    id: str,
-    type: str,
-    content_hash: bytes,
-    view_hash: bytes,
-    text_hash: bytes | None,
-    body: bytes,
+    id: str, type: str, content_hash: bytes, view_hash: bytes, text_hash: bytes | None, body: bytes
 ) -> dict[str, Any]:
     """All fields; `content` among them only where it is stored in the body.
 

@@ -261,18 +261,14 @@ def migrate(db: sqlite3.Connection) -> None:
     if check_ours(db) == len(MIGRATIONS):
         return
     # Lock first, then look again: of several processes one migrates, and the others find it done.
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with immediate(db):
         for migration in MIGRATIONS[_inspect(db) :]:
-            _run(db, migration)
+            # One by one: `executescript` would end the transaction.
+            for statement in filter(str.strip, migration.split(";")):
+                db.execute(statement)
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (new_store_id(),))
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
 
 
 def check_ours(db: sqlite3.Connection) -> int:
@@ -300,10 +296,3 @@ def _inspect(db: sqlite3.Connection) -> int:
             "upgrade foredeck"
         )
     return int(version)
-
-
-def _run(db: sqlite3.Connection, script: str) -> None:
-    """Run statements one by one: `executescript` would end the transaction."""
-    for statement in script.split(";"):
-        if statement.strip():
-            db.execute(statement)

@@ -37,9 +37,7 @@ class SqlitePlace:
         if not create and not self.path.exists():
             raise StoreUnavailable(f"there is nothing to copy: {self.path} does not exist")
         return open_sqlite(
-            self.path,
-            synchronous=self.config.sqlite.synchronous,
-            busy_timeout_ms=_PATIENCE_MS,
+            self.path, synchronous=self.config.sqlite.synchronous, busy_timeout_ms=_PATIENCE_MS
         )
 
     def after_copy(self) -> None:
@@ -85,9 +83,7 @@ class SqliteErasable:
 
 def _opened(path: Path, config: Config) -> SqliteStore:
     return open_sqlite(
-        path,
-        synchronous=config.sqlite.synchronous,
-        busy_timeout_ms=config.sqlite.busy_timeout_ms,
+        path, synchronous=config.sqlite.synchronous, busy_timeout_ms=config.sqlite.busy_timeout_ms
     )
 
 

@@ -108,7 +108,7 @@ class XtdbClient:
         self._http.base_url = httpx.URL(f"{self.url}/_xtdb")
 
     def close(self) -> None:
-        """Let go of all connections; calling it twice is fine."""
+        """Close all connections; calling it twice is fine."""
         self._http.close()
 
     # Writing

@@ -88,11 +88,6 @@ def read_edn(text: str) -> Form:
     return form
 
 
-def entries(group: Group) -> list[tuple[Form, Form]]:
-    """Keys and values of a map."""
-    return list(zip(group.items[::2], group.items[1::2], strict=True))
-
-
 class _Tokens:
     """Reads forms from the front of a text."""
 
@@ -250,12 +245,7 @@ def _at(value: Any, path: Sequence[str]) -> Any:
 
 
 def prepare(
-    text: str,
-    arguments: Sequence[str],
-    *,
-    limit: int,
-    timeout_ms: int,
-    namespace: str = "foredeck",
+    text: str, arguments: Sequence[str], *, limit: int, timeout_ms: int, namespace: str = "foredeck"
 ) -> Query:
     """The query in `text`, a map or a vector as in Datomic, with values for its `:in`.
 
@@ -333,7 +323,10 @@ def _columns(query: Mapping[str, Form]) -> tuple[str, ...]:
 def _parts(form: Form) -> Parts:
     if not isinstance(form, Group) or form.opened not in ("{", "["):
         raise QueryRefused(f"a query is a map, such as {_EXAMPLE}")
-    parts = _of_map(form) if form.opened == "{" else _of_vector(form)
+    parts = _of_vector(form) if form.opened == "[" else {}
+    if form.opened == "{":
+        for key, value in zip(form.items[::2], form.items[1::2], strict=True):
+            parts[_name(key, parts)] = value
     for name, value in parts.items():
         if name in _NUMBERS and not (isinstance(value, Atom) and value.kind == "number"):
             raise QueryRefused(f":{name} takes a number, not {value}")
@@ -341,13 +334,6 @@ def _parts(form: Form) -> Parts:
             raise QueryRefused(f":{name} takes a vector, not {value}")
     if not _items(parts.get("find")):
         raise QueryRefused(f"the query has no :find; one that has is {_EXAMPLE}")
-    return parts
-
-
-def _of_map(form: Group) -> Parts:
-    parts: Parts = {}
-    for key, value in entries(form):
-        parts[_name(key, parts)] = value
     return parts
 
 

@@ -190,23 +190,18 @@ class Clock:
 
     def to_doc(self, names: XtdbNames) -> Doc:
         """As XTDB holds it."""
-        values = {
-            "clock_store": self.store,
-            "clock_seq": self.seq,
-            "clock_time": self.time_ms,
-            "clock_token": self.token,
-            "clock_revision": self.revision,
-        }
-        return {"xt/id": names.clock, **{names.attribute(k): v for k, v in values.items()}}
+        values = self.store, self.seq, self.time_ms, self.token, self.revision
+        return {"xt/id": names.clock, **dict(zip(_clock_keys(names), values, strict=True))}
 
     @classmethod
     def from_doc(cls, names: XtdbNames, doc: Doc) -> Clock:
         """The inverse of `to_doc`."""
-        store, seq, time_ms, token, revision = (
-            doc[names.attribute(f"clock_{name}")]
-            for name in ("store", "seq", "time", "token", "revision")
-        )
-        return cls(store, seq, time_ms, token, revision)
+        return cls(*(doc[key] for key in _clock_keys(names)))
+
+
+def _clock_keys(names: XtdbNames) -> list[str]:
+    fields = ("store", "seq", "time", "token", "revision")
+    return [names.attribute(f"clock_{name}") for name in fields]
 
 
 @dataclass(frozen=True, slots=True)

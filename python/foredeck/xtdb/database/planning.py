@@ -48,13 +48,7 @@ class Prepared:
         """From all fields of a sealed document."""
         text, content = write_fields(body)
         return cls(
-            body["id"],
-            body["type"],
-            body["identity_hash"],
-            body["text_hash"],
-            text,
-            content,
-            body,
+            body["id"], body["type"], body["identity_hash"], body["text_hash"], text, content, body
         )
 
 
@@ -97,21 +91,15 @@ class CommitPlan:
         ]
 
 
+@dataclass(frozen=True, slots=True)
 class CommitPlanner:
     """Makes plans on one state: a clock, and the documents as of it."""
 
-    def __init__(
-        self,
-        names: XtdbNames,
-        reader: XtdbReader,
-        clock: Clock | None,
-        heads: Mapping[str, KnownHead | None],
-    ) -> None:
-        """`heads`: the newest version for every id that is written or expected."""
-        self._names = names
-        self._reader = reader
-        self._clock = clock
-        self._heads = heads
+    _names: XtdbNames
+    _reader: XtdbReader
+    _clock: Clock | None
+    _heads: Mapping[str, KnownHead | None]
+    """The newest version for every id that is written or expected."""
 
     def check_expected(self, expect: Mapping[str, Token | None]) -> None:
         """Raise `Conflict` where a document is not at the version that is expected."""

@@ -162,18 +162,17 @@ class XtdbWriter:
         if commit.stamp in commit.being_written:
             return True
         # With its own token and time an import can be ordered without anything being read.
-        wanted = self._brings_news(commit) if commit.origin is not None else self.to_stamp > 0
+        wanted = self.to_stamp > 0
+        if commit.origin is not None:
+            # It may be one that is not here yet.
+            token = commit.origin.token
+            is_new = token != self._imported and lookup_value(token) == token
+            wanted = is_new and bool(commit.documents)
         if not wanted or commit.unstampable:
             return False
         if not self._asked_for_function:
             self._function, self._asked_for_function = self._client.commit_function(), True
         return self._function is not None
-
-    def _brings_news(self, commit: _Commit) -> bool:
-        """Whether an imported transaction may be one that is not here yet."""
-        assert commit.origin is not None
-        token = commit.origin.token
-        return bool(commit.documents) and token != self._imported and lookup_value(token) == token
 
     def _attempt_stamped(self, commit: _Commit) -> Token | None:
         if commit.stamp is None:
@@ -247,13 +246,11 @@ class XtdbWriter:
     def _known_heads(self, commit: _Commit, absent: Sequence[str]) -> dict[str, KnownHead | None]:
         """The newest versions of all that a commit names; `absent` ids are assumed not to exist."""
         ids = _ids(commit)
-        self._learn([id for id in ids if id not in self._heads and id not in set(absent)])
-        return {id: self._heads.get(id) for id in ids}
-
-    def _learn(self, ids: Sequence[str]) -> None:
-        found = self._reader.versions(ids)
-        for id in ids:
+        unknown = [id for id in ids if id not in self._heads and id not in set(absent)]
+        found = self._reader.versions(unknown)
+        for id in unknown:
             self._heads[id] = KnownHead.of(found[id]) if id in found else None
+        return {id: self._heads.get(id) for id in ids}
 
     # Sending
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from foredeck.errors import Conflict, StoreUnavailable
@@ -29,25 +30,18 @@ _RETRY_S = 10.0
 """How long XTDB is not asked again after it did not answer: each attempt holds up a read."""
 
 
+@dataclass(slots=True)
 class Fetcher:
     """What one store reads from XTDB for its local copy."""
 
-    def __init__(
-        self,
-        copy: SqliteStore,
-        missing: MissingVersions,
-        worker: Worker,
-        link: Link,
-        busy_timeout_ms: int,
-    ) -> None:
-        self._copy = copy
-        self._missing = missing
-        self._worker = worker
-        self._link = link
-        self._busy_timeout_ms = busy_timeout_ms
-        self._incoming: SqliteStore | None = None
-        self._remote: XtdbStore | None = None
-        self._ask_again_at = 0.0
+    _copy: SqliteStore
+    _missing: MissingVersions
+    _worker: Worker
+    _link: Link
+    _busy_timeout_ms: int
+    _incoming: SqliteStore | None = None
+    _remote: XtdbStore | None = None
+    _ask_again_at: float = 0.0
 
     def fetch(self, ids: Sequence[str], known: Mapping[str, StoredVersion] | None = None) -> bool:
         """Bring every missing version of the documents `ids`; whether all are here now.
@@ -131,7 +125,7 @@ class Fetcher:
             self._for_incoming().commit_all(found)
 
     def close(self) -> None:
-        """Let go of XTDB and of the file."""
+        """Close the connections to XTDB and to the file."""
         if self._remote is not None:
             self._remote.close()
         if self._incoming is not None:

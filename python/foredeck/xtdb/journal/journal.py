@@ -110,7 +110,7 @@ class Journal:
             yield
 
     def close(self) -> None:
-        """Let go of the file; calling it twice is fine."""
+        """Close the connection; calling it twice is fine."""
         self.db.close()
 
 
@@ -213,15 +213,15 @@ class DeliveryQueue:
 
     def newest(self) -> int:
         """The number of the newest transaction, 0 for none."""
-        ((number,),) = self._journal.execute("SELECT coalesce(max(number), 0) FROM journal")
-        return int(number)
+        return self._number("SELECT coalesce(max(number), 0) FROM journal")
 
     def waiting_up_to(self, number: int) -> int:
         """How many of the transactions up to this one wait."""
-        ((count,),) = self._journal.execute(
-            "SELECT count(*) FROM journal WHERE state = 0 AND number <= ?", number
-        )
-        return int(count)
+        waiting = "SELECT count(*) FROM journal WHERE state = 0 AND number <= ?"
+        return self._number(waiting, number)
+
+    def _number(self, statement: str, *values: Any) -> int:
+        return int(self._journal.execute(statement, *values)[0][0])
 
     def mark_delivered(self, numbers: Sequence[int]) -> None:
         """XTDB has these."""
@@ -276,8 +276,7 @@ class DeliveryQueue:
 
     def quarantined(self) -> int:
         """How many transactions are quarantined."""
-        ((count,),) = self._journal.execute("SELECT count(*) FROM journal WHERE state = 2")
-        return int(count)
+        return self._number("SELECT count(*) FROM journal WHERE state = 2")
 
     def backlog(self) -> Backlog:
         """How much waits, and how much is quarantined."""

@@ -118,12 +118,7 @@ class OwnLink:
     """The node of a state folder: started when it is needed, again when it has ended."""
 
     def __init__(
-        self,
-        home: Path,
-        topology: str,
-        namespace: str,
-        timeout_ms: int,
-        notify: Notify,
+        self, home: Path, topology: str, namespace: str, timeout_ms: int, notify: Notify
     ) -> None:
         """`notify` says to the user that a node which had ended was started again."""
         self.shared = topology in SHARED

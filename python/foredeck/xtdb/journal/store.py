@@ -73,11 +73,7 @@ def open_journaled(
     open_sqlite(file, busy_timeout_ms=busy_timeout_ms).close()
     journal = Journal(file, bounds, busy_timeout_ms)
     link.check(first=not journal.missing.has_followed)
-    copy = open_sqlite(
-        file,
-        busy_timeout_ms=busy_timeout_ms,
-        within=journal.queue.add,
-    )
+    copy = open_sqlite(file, busy_timeout_ms=busy_timeout_ms, within=journal.queue.add)
     worker = Worker(file, bounds, link, notify, busy_timeout_ms)
     fetcher = Fetcher(copy, journal.missing, worker, link, busy_timeout_ms)
     store = JournaledStore(copy, journal, worker, fetcher, link, notify, patience)

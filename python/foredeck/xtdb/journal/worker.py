@@ -7,7 +7,6 @@ copy the one that holds the lock delivers.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import threading
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 from foredeck.errors import Missing, StoreError, StoreUnavailable
 from foredeck.model.kinds import kind_of
 from foredeck.regular_files import open_regular
+from foredeck.store.location import is_held
 from foredeck.store.protocol import Batch, Notify, Token
 from foredeck.store.references import Archives
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
@@ -81,14 +81,9 @@ class DeliveringCopy:
     def try_lock(self) -> None:
         """Become the engine that delivers, if there is none; it begins by trying again what was
         quarantined."""
-        if self.locked:
-            return
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
-        self.locked = True
-        self.journal.queue.release_quarantined()
+        if not self.locked and not is_held(self._lock):
+            self.locked = True
+            self.journal.queue.release_quarantined()
 
     def waiting(self) -> int:
         """How many transactions wait; 0 where the file cannot be read."""

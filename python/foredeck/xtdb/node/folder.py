@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from foredeck.regular_files import SMALL, open_regular, open_to_read, read_text
 from foredeck.store.clock import now_ms
-from foredeck.store.location import sync_folder
+from foredeck.store.location import is_held, sync_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,51 +32,28 @@ class NodeInfo:
         return f"http://127.0.0.1:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
 class NodeFolder:
     """The files of one node: data, token, state, lock and log."""
 
-    root: Path
-
-    @property
-    def data(self) -> Path:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.data = root / "data"
         """XTDB's own folders."""
-        return self.root / "data"
-
-    @property
-    def restoring(self) -> Path:
+        self.restoring = root / "restoring"
         """Data of a backup that is being unpacked."""
-        return self.root / "restoring"
-
-    @property
-    def restored(self) -> Path:
+        self.restored = root / "restored"
         """The complete data of a backup, about to take the place of `data`."""
-        return self.root / "restored"
-
-    @property
-    def token_file(self) -> Path:
+        self.token_file = root / "token"
         """The bearer token, mode 0600."""
-        return self.root / "token"
-
-    @property
-    def state_file(self) -> Path:
+        self.state_file = root / "node.json"
         """Which node was started last."""
-        return self.root / "node.json"
-
-    @property
-    def ready_file(self) -> Path:
+        self.ready_file = root / "ready.json"
         """Written by the node once it answers."""
-        return self.root / "ready.json"
-
-    @property
-    def log_file(self) -> Path:
+        self.log_file = root / "node.log"
         """What the node has said."""
-        return self.root / "node.log"
-
-    @property
-    def tmp(self) -> Path:
+        self.tmp = root / "tmp"
         """The node's own temporary folder, for native libraries."""
-        return self.root / "tmp"
+        self._stopped_file = root / "down"
 
     def token(self) -> str:
         """The token, made at first use."""
@@ -118,10 +94,6 @@ class NodeFolder:
         else:
             self._stopped_file.unlink(missing_ok=True)
 
-    @property
-    def _stopped_file(self) -> Path:
-        return self.root / "down"
-
     def running(self) -> NodeInfo | None:
         """The node that runs here and has been ready, if one does."""
         return None if self.is_free() else self.read_state()
@@ -131,7 +103,7 @@ class NodeFolder:
         backed up or restored."""
         if not self.root.is_dir():
             return True
-        with self.lock(fcntl.LOCK_SH) as descriptor:
+        with self.lock(shared=True) as descriptor:
             return descriptor is not None
 
     def starting(self) -> int | None:
@@ -146,7 +118,7 @@ class NodeFolder:
     def kept_stopped(self) -> Iterator[bool]:
         """Whether no node runs here; if so, none is started before the block ends."""
         self.token()
-        with self.lock(fcntl.LOCK_EX) as descriptor:
+        with self.lock() as descriptor:
             if descriptor is not None:
                 # A killed node leaves them; by now its process id may be another's.
                 self.state_file.unlink(missing_ok=True)
@@ -198,18 +170,14 @@ class NodeFolder:
         draft.replace(self.state_file)
 
     @contextmanager
-    def lock(self, mode: int) -> Iterator[int | None]:
-        """A locked descriptor, or None where a node holds the lock, or is being started."""
+    def lock(self, *, shared: bool = False) -> Iterator[int | None]:
+        """A locked descriptor, or None where a node holds the lock, or is being started. `shared`:
+        together with others that only look."""
         # A node inherits the descriptor that was locked before it started. So the lock is free as
         # soon as the process is gone, however it ended, and no stale process id can mislead anyone.
         descriptor = open_regular(self.root / "lock", os.O_RDWR | os.O_CREAT)
         try:
-            try:
-                fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield None
-            else:
-                yield descriptor
+            yield None if is_held(descriptor, shared=shared) else descriptor
         finally:
             os.close(descriptor)
 

@@ -4,7 +4,6 @@ it is needed, and again when it has ended.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -56,7 +55,7 @@ def start(
     folder.token()
     deadline = time.monotonic() + START_SECONDS
     while True:
-        with folder.lock(fcntl.LOCK_EX) as descriptor:
+        with folder.lock() as descriptor:
             if is_cancelled():
                 raise StoreUnavailable("the start of the node was cancelled")
             if descriptor is not None:
@@ -83,12 +82,7 @@ def _stays(folder: NodeFolder, pid: int) -> bool:
 
 
 def _spawn(
-    folder: NodeFolder,
-    runtime: Runtime,
-    topology: str,
-    port: int,
-    until_eof: bool,
-    descriptor: int,
+    folder: NodeFolder, runtime: Runtime, topology: str, port: int, until_eof: bool, descriptor: int
 ) -> tuple[subprocess.Popen[bytes], int]:
     """The process, and the length of the log before it: what follows is its own."""
     folder.mark_stopped(False)
@@ -98,7 +92,8 @@ def _spawn(
     folder.tmp.mkdir(mode=0o700, parents=True)
     folder.adopt_restored()
     folder.data.mkdir(mode=0o700, exist_ok=True)
-    _rotate(folder.log_file)
+    if folder.log_file.exists() and folder.log_file.stat().st_size > _LOG_BYTES:
+        folder.log_file.replace(folder.log_file.with_suffix(".log.1"))
     arguments = ["--config", str(runtime.config_file(topology)), "--data-dir", str(folder.data)]
     arguments += ["--token-file", str(folder.token_file), "--ready-file", str(folder.ready_file)]
     arguments += ["--port", str(port), *(["--until-eof", "true"] if until_eof else [])]
@@ -119,11 +114,6 @@ def _spawn(
             cwd=folder.root,
         )
     return process, written
-
-
-def _rotate(log: Path) -> None:
-    if log.exists() and log.stat().st_size > _LOG_BYTES:
-        log.replace(log.with_suffix(".log.1"))
 
 
 def _await_ready(

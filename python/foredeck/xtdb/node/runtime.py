@@ -6,7 +6,6 @@ Java is the machine's where it is recent enough, else a packaged one.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import foredeck
 from foredeck.errors import StoreError, StoreUnavailable
+from foredeck.store.location import is_held
 from foredeck.xtdb.node.folder import NodeFolder
 
 OLDEST = 17
@@ -169,10 +169,7 @@ def in_use(folder: Path, *, exclusive: bool = False) -> Iterator[int | None]:
     None where it is in use and an `exclusive` one is asked for."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-        yield descriptor
-    except BlockingIOError:
-        yield None
+        yield None if is_held(descriptor, shared=not exclusive) else descriptor
     finally:
         os.close(descriptor)
 
