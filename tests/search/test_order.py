@@ -15,7 +15,7 @@ import pytest
 
 from foredeck.derived.layer import open_layer_file
 from foredeck.search.index import Filters, SearchIndex
-from foredeck.search.layer import create_tables
+from foredeck.search.layer import LAYER
 from foredeck.search.ranking import NEAR, PRIOR, WEIGHTS
 from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText
@@ -109,7 +109,7 @@ def made(path: Path, size: int) -> Iterator[Made]:
     with closing(open_layer_file(path)) as db:
         index = Made(SearchIndex(db), texts)
         with immediate(db):
-            create_tables(db)
+            LAYER.create(db)
             writer = SearchWriter(db, Vocabulary())
             writer.add(
                 SearchedText(

@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from foredeck.errors import StoreUnavailable
 from foredeck.store.location import make_private_file
-from foredeck.store.protocol import Change, Head, LocalStore, Token
+from foredeck.store.protocol import Change, Head, LocalStore, Token, portions
 from foredeck.store.sqlite.connection import file_size, is_damaged, primary_code, vacuum
 
 
@@ -22,21 +21,7 @@ class HasToBeMadeAgain(Exception):
     """A layer cannot take out what is asked of it. It is emptied instead."""
 
 
-class ReadAtOnce:
-    """For layers that read all of a document when they take it in."""
-
-    def has_rest(self, db: sqlite3.Connection) -> bool:
-        """See `Layer.has_rest`."""
-        del db
-        return False
-
-    def read_rest(self, db: sqlite3.Connection, store: LocalStore) -> int:
-        """See `Layer.read_rest`."""
-        del db, store
-        return 0
-
-
-class Layer(Protocol):
+class Layer:
     """Tables in a file of their own, kept in step with a store by `derived.follower`.
 
     What they hold must follow from the changes and their order alone, not from how these were
@@ -44,27 +29,36 @@ class Layer(Protocol):
 
     name     what `foredeck doctor --rebuild` calls it
     version  of its tables; where the file has another one, the layer is made again
+    tables   the statements that make them; names that begin with `layer_` are taken
     """
 
     name: str
     version: int
+    tables: Sequence[str]
 
     def create(self, db: sqlite3.Connection) -> None:
-        """Make the tables, in the open transaction. Names that begin with `layer_` are taken."""
+        """Make the tables, in the open transaction."""
+        for statement in self.tables:
+            db.execute(statement)
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """Take in versions that came after all that were taken in before, in the open transaction.
 
         What has meanwhile been erased from the store is left out.
         """
+        raise NotImplementedError
 
     def has_rest(self, db: sqlite3.Connection) -> bool:
         """Whether something that was taken in is still to be read."""
+        del db
+        return False
 
     def read_rest(self, db: sqlite3.Connection, store: LocalStore) -> int:
         """Read some of that, in transactions of its own; how many documents that were. What is
         read here may be the text of others: a little at a time, and none for longer than a bound.
         """
+        del db, store
+        return 0
 
     def take_out(
         self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
@@ -72,8 +66,21 @@ class Layer(Protocol):
         """Take all that was made of these documents out again, in the open transaction, so that no
         row and no index holds any of it. The store still has them.
 
-        Raises `HasToBeMadeAgain`, always where no layer's rows follow from one document each.
+        Raises `HasToBeMadeAgain`, always where its rows do not follow from one document each.
         """
+        del db, store, documents
+        raise HasToBeMadeAgain("Rows follow from more than one document each.")
+
+
+def brought_portions(
+    db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change], types: Collection[str]
+) -> Iterator[list[Head]]:
+    """Versions of these types that have waited in the table `absent`, and those of the changes,
+    some at a time: their texts may be held together."""
+    wanted = take_absent(db)
+    wanted += [change for change in changes if change.type in types]
+    for portion in portions(wanted, _PORTION):
+        yield brought_versions(store, portion)
 
 
 def brought_versions(store: LocalStore, changes: Sequence[Change]) -> list[Head]:
@@ -94,6 +101,7 @@ ABSENT_TABLE = (
 )
 """A layer that keeps them has this among its tables."""
 
+_PORTION = 100
 _TRIED_AGAIN = 1000
 """How many are tried again with each batch."""
 

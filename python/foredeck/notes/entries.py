@@ -100,11 +100,6 @@ CONTAINED = ("toolcall_ids", "turns")
 """Fields of a chat that no document has: the calls and turns that name it."""
 
 
-def reads_content(type: str) -> bool:
-    """Whether the content of documents of a type is searched for links."""
-    return any(field.name == "content" for field in REFERENCE_FIELDS.get(type, ()))
-
-
 def is_reference_field(type: str, name: str) -> bool:
     """Whether a field of documents of a type holds references and nothing else."""
     if type == "chat" and name.partition("[")[0] in CONTAINED:
@@ -152,7 +147,8 @@ def has_text(type_: str, fields: Fields) -> bool:
     """Whether the content of the version with these fields is text to read: of a Markdown file,
     or of an object in whose content people write links."""
     markdown = type_ == "file" and fields.get("file_type") in MARKDOWN
-    return (markdown or reads_content(type_)) and fields.get("text_hash") is not None
+    linking = any(field_.name == "content" for field_ in REFERENCE_FIELDS.get(type_, ()))
+    return (markdown or linking) and fields.get("text_hash") is not None
 
 
 def entry_of(

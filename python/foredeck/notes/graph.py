@@ -126,7 +126,10 @@ class Graph:
     def backlinks(self, id: str) -> list[Edge]:
         """The references to an object, in the order of the paths that they are in."""
         number = self._number(id)
-        return [] if number is None else self._edges(self._into({number}))
+        if number is None:
+            return []
+        found = _single(resolve(self._db, references_at(self._db, {number})))
+        return self._edges([r for r in found if r.target == number])
 
     def links(self, id: str) -> list[Edge]:
         """The references in an object that mean one other, in the order of its text."""
@@ -149,12 +152,15 @@ class Graph:
         met: dict[int, Resolution] = {}
         complete, ring = True, {start}
         for step in range(1, depth + 1):
-            around = [r for r in self._touching(ring, met) if _is_followed(r, selection)]
+            around = self._touching(ring, met)
+            if selection.relations:
+                around = [r for r in around if r.row.reference.relation in selection.relations]
             edges.update((r.row.number, r) for r in around)
             ends = {n for r in around for n in (r.row.owner, r.targets[0])} - distance.keys()
             ring = self._selected(ends, selection)
             if len(distance) + len(ring) > limit:
-                ring = set(self._ordered(ring)[: limit - len(distance)])
+                near = sorted(self._nodes(ring).items(), key=lambda item: _place(item[1]))
+                ring = {number for number, _ in near[: limit - len(distance)]}
                 complete = False
             distance.update(dict.fromkeys(ring, step))
             if not ring or not complete:
@@ -271,10 +277,6 @@ class Graph:
             rows = references_of(self._db, part)
             yield resolve(self._db, sorted(rows, key=lambda row: order[row.owner]))
 
-    def _into(self, objects: Collection[int]) -> list[Resolution]:
-        found = _single(resolve(self._db, references_at(self._db, objects)))
-        return [r for r in found if r.targets[0] in objects]
-
     def _touching(self, objects: Collection[int], met: dict[int, Resolution]) -> list[Resolution]:
         """The references out of some objects and into them. `met`: those that were resolved for
         this question already, by row; it is added to."""
@@ -311,16 +313,11 @@ class Graph:
         rows = self._db.execute(_NODES + where, (json.dumps(sorted(numbers)),))
         return {row[0]: _node(row) for row in rows}
 
-    def _ordered(self, numbers: Iterable[int]) -> list[int]:
-        nodes = self._nodes(numbers)
-        return sorted(nodes, key=lambda n: _place(nodes[n]))
-
     def _edges(self, found: Sequence[Resolution]) -> list[Edge]:
         once = {r.row.number: r for r in found}
         nodes = self._nodes({n for r in once.values() for n in (r.row.owner, r.targets[0])})
         ordered = sorted(
-            once.values(),
-            key=lambda r: (_place(nodes[r.row.owner]), *_place_within(r.row)),
+            once.values(), key=lambda r: (_place(nodes[r.row.owner]), *_place_within(r.row))
         )
         return [
             Edge(nodes[r.row.owner].id, nodes[r.targets[0]].id, r.row.reference, r.row.pin)
@@ -332,10 +329,6 @@ def _place_within(row: ReferenceRow) -> tuple[int, int, int]:
     """What the references of one object are sorted by: those of a chat by turn and message."""
     said = row.position if row.position >= TURN_ROOM else 0
     return said, row.reference.start, row.number
-
-
-def _is_followed(found: Resolution, selection: Selection) -> bool:
-    return not selection.relations or found.row.reference.relation in selection.relations
 
 
 def _names_anchor(found: Resolution, there: Mapping[int, Collection[str]]) -> bool:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import HasToBeMadeAgain, reported
+from foredeck.derived.layer import Layer, reported
 from foredeck.model.documents import chat_id
 from foredeck.model.kinds import kind_of
 from foredeck.notes.chat import CHUNK, TURN, TurnLinks, links_of_turns
@@ -101,23 +101,12 @@ _REFER = "INSERT INTO reference VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 _NEWEST = "SELECT number, id FROM unread_turn ORDER BY number DESC LIMIT ?"
 
 
-class NotesLayer:
-    """See `foredeck.derived.layer.Layer`."""
+class NotesLayer(Layer):
+    """See `foredeck.derived.layer.Layer`. References of other notes hold the names of what goes."""
 
     name = "notes"
     version = 6
-
-    def create(self, db: sqlite3.Connection) -> None:
-        """Make the tables."""
-        for statement in filter(str.strip, _TABLES.split(";")):
-            db.execute(statement)
-
-    def take_out(
-        self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
-    ) -> None:
-        """See `Layer.take_out`."""
-        del db, store, documents
-        raise HasToBeMadeAgain("References of other notes hold the names of what goes.")
+    tables = tuple(filter(str.strip, _TABLES.split(";")))
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """Take in the newest versions of the documents that changed."""
@@ -179,7 +168,15 @@ def read_chats(follower: Follower, store: Store, advance: Advance = lambda: None
     with reported(follower.path):
         while follower.db.execute(_NEWEST, (1,)).fetchone() is not None:
             with immediate(follower.db):
-                read += _read_some(follower.db, store)
+                # Asked under the lock: other processes read, too. The newest go first: where the
+                # time is up, those are there that are asked for most.
+                rows = follower.db.execute(_NEWEST, (CHUNK,)).fetchall()
+                heads = store.heads(loaded(id) for _, id in rows)
+                turns = [head for head in heads.values() if head.type == TURN]
+                write_turns(follower.db, list(links_of_turns(store, turns)))
+                done = "DELETE FROM unread_turn WHERE number = ?"
+                follower.db.executemany(done, ((number,) for number, _ in rows))
+                read += len(rows)
             advance()
     return read
 
@@ -242,18 +239,6 @@ def _note_attempts(db: sqlite3.Connection, text_hash: str, times: int) -> None:
     # On the disk before a reading begins: it may end the process.
     with immediate(db):
         db.execute("INSERT OR REPLACE INTO attempt VALUES (?, ?)", (text_hash, times))
-
-
-def _read_some(db: sqlite3.Connection, store: Store) -> int:
-    """Read one chunk."""
-    # Asked under the lock: other processes read, too. The newest go first: where the time is up,
-    # those are there that are asked for most.
-    rows = db.execute(_NEWEST, (CHUNK,)).fetchall()
-    heads = store.heads(loaded(id) for _, id in rows)
-    turns = [head for head in heads.values() if head.type == TURN]
-    write_turns(db, list(links_of_turns(store, turns)))
-    db.executemany("DELETE FROM unread_turn WHERE number = ?", ((number,) for number, _ in rows))
-    return len(rows)
 
 
 class _ObjectNumbers:

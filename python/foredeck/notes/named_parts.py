@@ -9,6 +9,7 @@ from typing import Any
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import ENVELOPE, HASHES, Document
+from foredeck.model.figures import some_of
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import unpack
 from foredeck.model.quoting import one_line
@@ -41,8 +42,7 @@ def section_place(text: str, heading: str, name: str) -> tuple[int, int]:
     place = section_of(text, parsed, heading)
     if place is None:
         found = [f"#{one_line(h.text)}" for h in parsed.headings]
-        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        has = f"it has {', '.join(found[:SHOWN])}{more}" if found else "it has no headings"
+        has = f"it has {some_of(found, SHOWN) or 'no headings'}"
         raise ToolError(f"{name} has no heading {heading!r}: {has}.")
     return place
 

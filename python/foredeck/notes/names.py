@@ -114,11 +114,7 @@ def fits(reference: Reference, name: Name) -> bool:
     if name.rank == Rank.NAME:
         tail = folded(without_suffix(posixpath.normpath(target)).lstrip("/"))
         return reference.style == "wiki" and f"/{name.text}".endswith(f"/{tail}")
-    if name.rank == Rank.PATH:
-        return _same_extension(target, name.text)
+    if name.rank == Rank.PATH and _SUFFIX.search(target):
+        # `a` may be `a.md`, but `a.md` is not `a`.
+        return folded(name.text).endswith(folded(posixpath.basename(target)))
     return True
-
-
-def _same_extension(target: str, path: str) -> bool:
-    """Whether a path is the one written: `a` may be `a.md`, but `a.md` is not `a`."""
-    return not _SUFFIX.search(target) or folded(path).endswith(folded(posixpath.basename(target)))

@@ -9,13 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from foredeck.search.query import Term
-from foredeck.search.ranking import (
-    COLUMN_WEIGHTS,
-    Candidate,
-    FoundWord,
-    rarity,
-    rarity_within,
-)
+from foredeck.search.ranking import COLUMN_WEIGHTS, Candidate, FoundWord, rarity, rarity_within
 from foredeck.search.texts import VERSIONED
 
 _SAMPLED = 4000

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from foredeck.derived.layer import (
     ABSENT_TABLE,
     HasToBeMadeAgain,
-    ReadAtOnce,
-    brought_versions,
+    Layer,
+    brought_portions,
     note_absent,
-    take_absent,
 )
 from foredeck.errors import Missing
 from foredeck.search.texts import SEARCHED, Fetched, SearchedText, texts_of
@@ -71,27 +70,21 @@ _STATEMENTS = (
 )
 
 
-class SearchLayer(ReadAtOnce):
+class SearchLayer(Layer):
     """See `derived.layer.Layer`."""
 
     name = "search"
     version = VERSION
+    tables = _STATEMENTS
 
     def __init__(self) -> None:
         # Shared between batches: most words of a batch were met in those before.
         self._vocabulary = Vocabulary()
 
-    def create(self, db: sqlite3.Connection) -> None:
-        """See `Layer.create`."""
-        create_tables(db)
-
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """See `Layer.apply`."""
         writer = SearchWriter(db, self._vocabulary)
-        wanted = take_absent(db)
-        wanted += [change for change in changes if change.type in _TAKEN_IN]
-        for portion in portions(wanted, CHUNK):
-            heads = brought_versions(store, portion)
+        for heads in brought_portions(db, store, changes, _TAKEN_IN):
             fetched = Fetched(store, (head for head in heads if head.type in SEARCHED))
             for head in heads:  # one after the other: numbers must not depend on the chunks
                 _place(writer, head)
@@ -103,12 +96,6 @@ class SearchLayer(ReadAtOnce):
     ) -> None:
         """See `Layer.take_out`."""
         take_out(db, store, documents, self._vocabulary)
-
-
-def create_tables(db: sqlite3.Connection) -> None:
-    """Make the tables, in the open transaction."""
-    for statement in _STATEMENTS:
-        db.execute(statement)
 
 
 def _texts(db: sqlite3.Connection, head: Head, fetched: Fetched) -> list[SearchedText]:
@@ -174,10 +161,7 @@ class _Row:
 
 
 def take_out(
-    db: sqlite3.Connection,
-    store: LocalStore,
-    documents: Collection[str],
-    vocabulary: Vocabulary,
+    db: sqlite3.Connection, store: LocalStore, documents: Collection[str], vocabulary: Vocabulary
 ) -> None:
     """Take these documents out, in the open transaction.
 

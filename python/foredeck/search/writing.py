@@ -284,15 +284,9 @@ def _closer(word: str) -> Notable | None:
         return Notable("", "", signs) if signs else None
     name = word.strip("./-")
     parts = [hump for piece in WORD.findall(name) for hump in _camel(piece)]
-    if not _is_identifier(name, parts):
+    if not SHORTEST <= len(name) <= LONGEST or not (parts or _BINDING.search(name)):
         name = ""
     return Notable(name, " ".join(parts), signs) if name or parts or signs else None
-
-
-def _is_identifier(name: str, parts: list[str]) -> bool:
-    if not SHORTEST <= len(name) <= LONGEST:
-        return False
-    return bool(parts) or _BINDING.search(name) is not None
 
 
 def _camel(word: str) -> list[str]:

@@ -7,24 +7,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foredeck.commands import command_of
-from foredeck.derived.layer import (
-    ABSENT_TABLE,
-    HasToBeMadeAgain,
-    ReadAtOnce,
-    brought_versions,
-    note_absent,
-    take_absent,
-)
+from foredeck.derived.layer import ABSENT_TABLE, Layer, brought_portions, note_absent
 from foredeck.errors import Missing
 from foredeck.model.messages import unpack
 from foredeck.search.texts import Fetched
 from foredeck.search.writing import encodable
-from foredeck.store.protocol import Change, Head, LocalStore, portions
+from foredeck.store.protocol import Change, Head, LocalStore
 from foredeck.worklog.done import FinishedWork, SessionWork, failed_run
 from foredeck.worklog.lessons import (
     WITHIN_COMMANDS,
@@ -34,9 +27,6 @@ from foredeck.worklog.lessons import (
     complaint,
     was_run,
 )
-
-CHUNK = 100
-"""How many versions have their texts in memory at once."""
 
 MOST_LESSONS = 500
 MOST_DONE = 50
@@ -71,31 +61,17 @@ _ADD_DONE = (
 )
 
 
-class WorklogLayer(ReadAtOnce):
-    """See `derived.layer.Layer`."""
+class WorklogLayer(Layer):
+    """See `derived.layer.Layer`. Rows follow from the calls around one, too."""
 
     name = "worklog"
     version = 4
-
-    def create(self, db: sqlite3.Connection) -> None:
-        """See `Layer.create`."""
-        for statement in _STATEMENTS:
-            db.execute(statement)
-
-    def take_out(
-        self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
-    ) -> None:
-        """See `Layer.take_out`."""
-        del db, store, documents
-        raise HasToBeMadeAgain("Rows follow from the calls around one, too.")
+    tables = _STATEMENTS
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """See `Layer.apply`."""
         # A call that is had later counts from then on: what lies between is not learned again.
-        wanted = take_absent(db)
-        wanted += [change for change in changes if change.type in _TAKEN_IN]
-        for portion in portions(wanted, CHUNK):
-            heads = brought_versions(store, portion)
+        for heads in brought_portions(db, store, changes, _TAKEN_IN):
             fetched = Fetched(store, (head for head in heads if head.type == "toolcall"))
             for head in heads:
                 _take(db, head, fetched)
@@ -247,13 +223,7 @@ def lessons_of(db: sqlite3.Connection, sessions: Sequence[str]) -> list[Lesson]:
         (json.dumps(list(sessions)), MOST_LESSONS),
     ).fetchall()
     return [
-        Lesson(
-            program,
-            complaint,
-            frozenset(json.loads(failed)),
-            tuple(json.loads(worked)),
-            *rest,
-        )
+        Lesson(program, complaint, frozenset(json.loads(failed)), tuple(json.loads(worked)), *rest)
         for program, complaint, failed, worked, *rest in reversed(rows)
     ]
 

@@ -21,7 +21,7 @@ import foredeck
 from foredeck.derived.follower import BATCH
 from foredeck.derived.layer import open_layer_file
 from foredeck.search.index import Filters, SearchIndex
-from foredeck.search.layer import create_tables
+from foredeck.search.layer import LAYER
 from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText
 from foredeck.search.writing import SearchWriter, Vocabulary
@@ -42,7 +42,7 @@ def measure_scale(messages: int, advance: Callable[[], None] = lambda: None) -> 
         path = Path(scratch) / "search.sqlite"
         with closing(open_layer_file(path)) as db:
             with immediate(db):
-                create_tables(db)
+                LAYER.create(db)
             seconds, cpu_s, size = _write(db, messages, lines, chance, advance)
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             times, cpu_times = _ask(SearchIndex(db), lines, chance)
