@@ -38,7 +38,7 @@ from foredeck.store.sessions import ancestry
 _CHUNK = 500
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pruning:
     """What goes of one session.
 
@@ -50,36 +50,30 @@ class Pruning:
     """
 
     session: str
-    messages: Mapping[str, bytes]
-    texts: tuple[str, ...]
-    bytes: int
-    young: int
-    uncovered: int
-    linked: int
+    messages: Mapping[str, bytes] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+    bytes: int = 0
+    young: int = 0
+    uncovered: int = 0
+    linked: int = 0
 
 
 @dataclass(slots=True)
 class _Found:
     """What may go of one session, before it is known what others need."""
 
-    session: str
+    plan: Pruning
+    stretches: list[CompactedStretch]
     messages: dict[str, bytes] = field(default_factory=dict)
     """The stored form by address."""
     turns: set[str] = field(default_factory=set)
     """Ids of the turns all of whose messages may go."""
-    stretches: list[CompactedStretch] = field(default_factory=list)
     stays: set[str] = field(default_factory=set)
     """Addresses of messages that stay."""
-    young: int = 0
-    uncovered: int = 0
-    linked: int = 0
 
 
 def plan_pruning(
-    store: LocalStore,
-    sessions: Sequence[str],
-    before_ms: int,
-    advance: Advance = lambda: None,
+    store: LocalStore, sessions: Sequence[str], before_ms: int, advance: Advance = lambda: None
 ) -> tuple[list[Pruning], ScanMark]:
     """What goes of these sessions, and how far the store was read for it. `before_ms`: what was
     written earlier is old. Sessions of which nothing goes have a plan as well.
@@ -102,7 +96,7 @@ def plan_pruning(
 
 
 def _found_in(store: Store, session: str, before_ms: int, linked: OpenTaskLinks) -> _Found:
-    found = _Found(session, stretches=summarised(store, session))
+    found = _Found(Pruning(session), summarised(store, session))
     covered = observed(store, session).union(*(each.addresses for each in found.stretches))
     for turns in portions(store.query("turn", {"session": session}), _CHUNK):
         stored = store.blobs(
@@ -129,11 +123,11 @@ def _sort_out(
     for address, data in messages.items():
         message = json.loads(decode_text(data))
         if time_of(message, turn.time_ms) >= before_ms:
-            found.young += 1
+            found.plan.young += 1
         elif address not in covered:
-            found.uncovered += 1
+            found.plan.uncovered += 1
         elif is_linked:
-            found.linked += 1
+            found.plan.linked += 1
         elif "summary" not in message:  # a summary replaces other messages
             found.messages[address] = data
             continue
@@ -157,7 +151,7 @@ def _not_asked(store: Store, found: Iterable[_Found]) -> set[str]:
     for one in found:
         ids |= one.turns
         for type in ("call", "compaction"):
-            ids.update(head.id for head in store.query(type, {"session": one.session}))
+            ids.update(head.id for head in store.query(type, {"session": one.plan.session}))
     return ids
 
 
@@ -185,15 +179,9 @@ def _plan(store: Store, found: _Found, needed: set[str]) -> Pruning:
         for address, data in going.items()
     }
     freed = sum(map(len, going.values())) + sum(sizes.values()) - sum(map(len, stubs.values()))
-    return Pruning(
-        session=found.session,
-        messages=stubs,
-        texts=tuple(sorted(sizes)),
-        bytes=freed,
-        young=found.young,
-        uncovered=found.uncovered,
-        linked=found.linked,
-    )
+    plan = found.plan
+    plan.messages, plan.texts, plan.bytes = stubs, tuple(sorted(sizes)), freed
+    return plan
 
 
 @dataclass(frozen=True, slots=True)

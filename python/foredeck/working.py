@@ -227,28 +227,24 @@ class Page:
     token: Token | None
 
 
+@dataclass(frozen=True, slots=True)
 class WorkingMemory:
     """The page of one project or session.
 
-    `form`: what it may hold; `max_chars`: how long it may be; `by`: who writes here.
+    `form`: what it may hold; `max_chars`: how long it may be; `_by`: who writes here.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        scope: MemoryScope,
-        owner: str,
-        form: PageForm,
-        max_chars: int,
-        by: Provenance,
-    ) -> None:
-        self.scope = scope
-        self.form = form
-        self.max_chars = max_chars
-        self._store = store
-        self._owner = owner
-        self._by = by
-        self.id = working_id(scope, owner)
+    _store: Store
+    scope: MemoryScope
+    _owner: str
+    form: PageForm
+    max_chars: int
+    _by: Provenance
+
+    @property
+    def id(self) -> str:
+        """Of its document."""
+        return working_id(self.scope, self._owner)
 
     def read(self) -> Page:
         """The newest version."""

@@ -127,6 +127,10 @@ def test_what_an_error_asks_for_is_declared(desk: Desk, action: str) -> None:
     assert {*json.loads(example), *re.findall(r"needs (\w+)", told)} <= declared.keys()
 
 
+def test_a_task_without_a_title_is_asked_for_that_first(desk: Desk) -> None:
+    assert "needs title" in said(desk.first.mutate.run, action="create", priority=9)
+
+
 def test_claims_end(desk: Desk, snapshot: SnapshotAssertion) -> None:
     talk = Talk(desk)
     one = desk.create("One")

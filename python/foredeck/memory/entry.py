@@ -11,13 +11,7 @@ from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.memory.trust import Trust
 from foredeck.model.ids import uuid7
-from foredeck.model.memory import (
-    CATEGORIES,
-    FACT_CHARS,
-    Category,
-    MemoryDocument,
-    Place,
-)
+from foredeck.model.memory import CATEGORIES, FACT_CHARS, Category, MemoryDocument, Place
 from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Token
 

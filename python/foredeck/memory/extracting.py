@@ -166,15 +166,9 @@ def known_facts(
     """By category, for a new fact of a session."""
     # What is kept of the user need not be said again for a session.
     entries = memory.all()
-    lasting = [*_facts(entry for entry in entries if _is_of_user(entry, project))]
+    lasting = [*_facts(e for e in entries if e.document.place == "global" and holds_in(e, project))]
     own = [*_facts(entry for entry in entries if _is_of(entry, session)), *lasting]
     return {"preference": lasting, "decision": lasting, "fact": own, "context": own}
-
-
-def _is_of_user(entry: MemoryEntry, project: str | None) -> bool:
-    if entry.document.place != "global":
-        return False
-    return project is None or holds_in(entry, project)
 
 
 def _is_of(entry: MemoryEntry, session: str) -> bool:
@@ -268,8 +262,7 @@ class ExtractionMemory(Memory):
         # Beyond the session nothing is kept unasked that does not carry the user's own word.
         if found.ask or (document.place == "global" and document.vouched is None):
             document.state = document.act = "proposed"
-        if document.place == "global":
-            self._check_may_leave(document.session)
+        self._check_may_leave(document)
         return document
 
     def _replace(self, id: str, by: MemoryDocument, plan: _Plan) -> None:

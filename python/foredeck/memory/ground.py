@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 
 from foredeck.errors import ToolError
@@ -124,11 +124,8 @@ def _state_of(path: str) -> _State:
 
 
 def _hash_of(path: str) -> str:
-    digest = sha256()
     with open_to_read(path) as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _last_move(folder: str) -> _State | None:

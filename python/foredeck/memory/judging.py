@@ -216,17 +216,13 @@ class ToolTexts:
 
 
 def origin_of(
-    line: ExtractedLine,
-    sayings: Mapping[int, Saying],
-    tools: ToolTexts,
-    typed: Sequence[str] = (),
+    line: ExtractedLine, sayings: Mapping[int, Saying], tools: ToolTexts, typed: Sequence[str] = ()
 ) -> FactOrigin:
     """Where the fact of a line comes from. `typed`: what the user typed by their own hand; the
     message of which it is part may hold more, which files or programs have put there."""
     about = content_words(f"{line.fact} {line.words}")
     native = content_words(line.words)
-    users = [saying for saying in sayings.values() if saying.role == "user"]
-    user_words = all_words("\n".join(saying.text for saying in users))
+    user_words = _words_of(saying for saying in sayings.values() if saying.role == "user")
     saying = sayings[line.turn]
     found = (stated_in(line.words, text) for text in typed if saying.role == "user")
     stated = next((each for each in found if each is not None and each in saying.text), None)
@@ -238,7 +234,7 @@ def origin_of(
     return FactOrigin(
         stated=stated,
         tool_originated=stated is None and (from_tool or read),
-        supported=share_in(native, all_words(_joined(sayings.values()))) >= SUPPORTED,
+        supported=share_in(native, _words_of(sayings.values())) >= SUPPORTED,
     )
 
 
@@ -250,15 +246,12 @@ def stated_in(words: str, message: str) -> str | None:
     if len(message) > PASTED_CHARS or len(wanted.replace(" ", "")) < _SHORTEST // 2:
         return None
     for sentence in own_sentences(message):
-        held = f" {wanted} " in f" {folded(sentence)} " or _within_unspaced(words, sentence)
+        # Scripts without spaces have no whole words to find.
+        whole = f" {wanted} " if words.isascii() else wanted
+        held = whole in f" {folded(sentence)} "
         if held and _SHORTEST <= len(sentence) <= _LONGEST and not _QUESTION.search(sentence):
             return sentence
     return None
-
-
-def _within_unspaced(words: str, sentence: str) -> bool:
-    # Scripts without spaces have no whole words to find.
-    return not words.isascii() and folded(words) in folded(sentence)
 
 
 def own_sentences(message: str) -> Sequence[str]:
@@ -279,5 +272,5 @@ def _until_shown(lines: Iterable[str]) -> Iterator[str]:
             return
 
 
-def _joined(sayings: Iterable[Saying]) -> str:
-    return "\n".join(saying.text for saying in sayings)
+def _words_of(sayings: Iterable[Saying]) -> frozenset[str]:
+    return all_words("\n".join(saying.text for saying in sayings))

@@ -97,18 +97,16 @@ class Memory(MemoryReader):
         worth more.
         """
         document = self._new(new)
-        if document.place == "global":
-            self._check_may_leave(new.session)
-            if self._words_of(new) != "user-stated":
-                raise MemoryRefused("What the user has not said literally has to be proposed.")
+        self._check_may_leave(document)
+        if document.place == "global" and self._words_of(new) != "user-stated":
+            raise MemoryRefused("What the user has not said literally has to be proposed.")
         return self._put_new(document)
 
     def propose(self, new: NewMemory) -> Kept:
         """Ask the user whether to keep an entry. The oldest proposal gives way to the newest."""
         document = self._new(new)
         document.state, document.act = "proposed", "proposed"
-        if document.place == "global":
-            self._check_may_leave(new.session)
+        self._check_may_leave(document)
         return self._put_new(document)
 
     def confirm(self, id: str, grounds: Sequence[Ground]) -> Kept:
@@ -136,7 +134,7 @@ class Memory(MemoryReader):
                 self._change(id, edit, "system")
 
     def tidy(self, session: str | None = None) -> list[MemoryEntry]:
-        """Let go of what was not used in a session, and of proposals that were not answered.
+        """Expire what was not used in a session, and proposals that were not answered.
         Returns which these are, for the user to read when the session opens."""
         # What is kept of the user has been stated, and stays.
         now, gone = self.now_ms(), []
@@ -196,8 +194,9 @@ class Memory(MemoryReader):
         said = self.trust.document(new.turn, users_part=True)
         return lowest([said, *(self.trust.document(parent) for parent in new.parents)])
 
-    def _check_may_leave(self, session: str | None) -> None:
-        if is_private(self.store, session):
+    def _check_may_leave(self, document: MemoryDocument) -> None:
+        """Raise `MemoryRefused` for what would be kept beyond a private session."""
+        if document.place == "global" and is_private(self.store, document.session):
             raise MemoryRefused("The session is private: nothing of it is kept beyond it.")
 
     def _provenance(self, generator: Generator, parents: Sequence[str]) -> Provenance:
@@ -218,9 +217,7 @@ class Memory(MemoryReader):
 
         def attempt() -> Kept:
             entry = self._reread(id)
-            document = entry.document.model_copy(deep=True)
-            document.provenance = self._provenance(generator, entry.parents)
-            document.updated_ms = self._later(document)
+            document = self._next(entry, generator)
             edit(document, entry)
             check_category(document.place, document.category)
             stays = (document.state, document.place) == (entry.document.state, entry.document.place)
@@ -265,11 +262,16 @@ class Memory(MemoryReader):
         self, entry: MemoryEntry, state: MemoryState, generator: Generator = "system"
     ) -> MemoryDocument:
         """The next version of an entry that leaves."""
-        document = entry.document.model_copy(deep=True)
+        document = self._next(entry, generator)
         document.state, document.act = state, state
+        return document.seal()
+
+    def _next(self, entry: MemoryEntry, generator: Generator) -> MemoryDocument:
+        """The next version of an entry, as it was."""
+        document = entry.document.model_copy(deep=True)
         document.updated_ms = self._later(document)
         document.provenance = self._provenance(generator, entry.parents)
-        return document.seal()
+        return document
 
     def _reread(self, id: str) -> MemoryEntry:
         entry = self.get(id)

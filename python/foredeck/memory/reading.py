@@ -64,7 +64,7 @@ class MemoryReader:
         where: dict[str, Scalar | None] = {"object": self._list, "place": "global", "state": "kept"}
         found = self._capped(self.store.query("memory", where), "global")
         stated = [entry for entry in found if entry.trust == "user-stated"]
-        return [entry for entry in stated if project is None or holds_in(entry, project)]
+        return [entry for entry in stated if holds_in(entry, project)]
 
     def proposals(self) -> list[MemoryEntry]:
         """What waits for the user's word, the newest first."""
@@ -129,9 +129,10 @@ class MemoryReader:
         return _newest_first(entry for entry in entries if entry.id not in over)
 
 
-def holds_in(entry: MemoryEntry, project: str) -> bool:
-    """Whether a global entry holds in a project."""
-    return entry.document.scope == "everywhere" or entry.document.project == project
+def holds_in(entry: MemoryEntry, project: str | None) -> bool:
+    """Whether a global entry holds in a project; None: in any."""
+    document = entry.document
+    return project is None or document.scope == "everywhere" or document.project == project
 
 
 def _newest_first(entries: Iterable[MemoryEntry]) -> list[MemoryEntry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -50,8 +50,7 @@ class SessionMemory:
 
     def of_user(self) -> EntriesSection:
         """What is kept of the user, in the head."""
-        section = self._section(OF_USER, partial(self.memory.of_user, self.project))
-        return replace(section, has_floor=True)
+        return self._section(OF_USER, partial(self.memory.of_user, self.project), has_floor=True)
 
     def of_session(self) -> EntriesSection:
         """What is kept of the session, in the head."""
@@ -73,7 +72,7 @@ class SessionMemory:
             self.memory.note_use(named_in(text, [(e.id, e.document.fact) for e in entries]))
 
     def tidy(self) -> str:
-        """Let go of what was not used. Returns what the user should read of it, empty for
+        """Expire what was not used. Returns what the user should read of it, empty for
         nothing."""
         return _news(self.memory.tidy(self.session))
 
@@ -94,10 +93,11 @@ class SessionMemory:
         ]
         return sorted([*stored, *waiting], key=lambda e: e.age, reverse=True)
 
-    def _section(self, name: str, entries: partial[list[MemoryEntry]]) -> EntriesSection:
-        return EntriesSection(
-            *(name, entries, self.ground, self.memory.store), self.about, searched=self.searched
-        )
+    def _section(
+        self, name: str, entries: partial[list[MemoryEntry]], *, has_floor: bool = False
+    ) -> EntriesSection:
+        store, searched = self.memory.store, self.searched
+        return EntriesSection(name, entries, self.ground, store, self.about, has_floor, searched)
 
 
 def _news(gone: Sequence[MemoryEntry]) -> str:

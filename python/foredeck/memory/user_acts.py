@@ -62,8 +62,7 @@ class UserActs(Memory):
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
             _check_proposed(entry, "finding" if is_confirmed else "entry")
-            if document.place == "global":
-                self._check_may_leave(document.session)
+            self._check_may_leave(document)
             document.state, document.act = "kept", "accepted"
             document.used_ms = self._later(document)
             self._reworded(document, wording or Wording())
@@ -78,12 +77,10 @@ class UserActs(Memory):
             entry, old = self._reread(id), self._reread(of)
             if (entry.document.state, old.document.state) != ("proposed", "kept"):
                 raise MemoryRefused("One of them was answered or changed meanwhile.")
-            document = entry.document.model_copy(deep=True)
-            if document.place == "global":
-                self._check_may_leave(document.session)
+            document = self._next(entry, "human")
+            self._check_may_leave(document)
             document.state, document.act = "kept", "accepted"
-            document.updated_ms = document.used_ms = self._later(document)
-            document.provenance = self._provenance("human", entry.parents)
+            document.used_ms = self._later(document)
             document.vouched = self.user.vouch(document.statement())
             left = self._leaving(old, "superseded")
             left.superseded_by = id
@@ -118,10 +115,10 @@ class UserActs(Memory):
         if entry.document.place == "global":
             raise MemoryRefused("That entry is global already.")
         check_category("global", category)
-        self._check_may_leave(entry.document.session)
         document = entry.document.model_copy(deep=True)
         document.id = mint_id(self.now_ms())
         document.place, document.category, document.act = "global", category, "pinned"
+        self._check_may_leave(document)
         document.learned_from, document.state = "pinned", "kept"
         document.scope = "project" if category == "decision" and project else "everywhere"
         document.project = project

@@ -4,6 +4,7 @@ ellipsis ends what was cut.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 
@@ -58,6 +59,12 @@ def cut(text: str, chars: int) -> str:
 def shortened(text: str, chars: int) -> str:
     """A text on one line of at most this many characters."""
     return cut(" ".join(text.split()), chars)
+
+
+def some_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first of some names in a row, with the number of the others: `a, b and 3 more`."""
+    more = f"{between.strip(' ,')} and {len(names) - most:,} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
 
 
 def whole_lines(text: str, chars: int, size: int | None = None) -> str:

@@ -9,7 +9,7 @@ from foredeck.model.documents import Provenance
 from foredeck.model.observations import NotedDocument, ObservationDocument, Remark
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.keeping import fields_of
-from foredeck.observations.modes import MODES
+from foredeck.observations.modes import ALL_FIELDS
 from foredeck.observations.reading import note_named, stored_notes
 from foredeck.observations.texts import Malformed, TextRules, remarks_in, text_of, zone_of
 from foredeck.store.protocol import Batch, Store, Token
@@ -40,11 +40,7 @@ def edit(
     own = clock or WallTime()
     if document.remarks:
         own = zone_of(document.remarks[0], own)
-    rules = TextRules(
-        own,
-        tuple(name for mode in MODES.values() for name in mode.fields),
-        _first_ms(document),
-    )
+    rules = TextRules(own, ALL_FIELDS, _first_ms(document))
     try:
         remarks = remarks_in(text, rules)
     except Malformed as error:

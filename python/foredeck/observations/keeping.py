@@ -268,11 +268,7 @@ class _HeldLease:
                 # It holds for several heartbeats, and the commit asks once more.
                 log.info("the lease of an observation was not renewed: %s", error)
 
-    async def commit(
-        self,
-        document: NotedDocument,
-        expect: dict[str, Token | None],
-    ) -> None:
+    async def commit(self, document: NotedDocument, expect: dict[str, Token | None]) -> None:
         """Write it. Raises `ObservingFailed` where another process was faster, or where the
         database that decides stays away."""
         # Then it is not known whether it was written: the next process finds out.

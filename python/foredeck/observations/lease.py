@@ -22,7 +22,7 @@ from foredeck.model.documents import Document, Provenance
 from foredeck.model.ids import uuid7
 from foredeck.model.memory import MemoryScope
 from foredeck.model.observations import ObservingDocument, Work, observing_id
-from foredeck.sources.machine import machine_id
+from foredeck.sources.machine import machine_id, text_or_nothing
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, LocalStore, Token
 
@@ -70,7 +70,7 @@ def _process_space() -> str:
     """Identifies the place in which process numbers are those that this process sees."""
     # Names of machines do not: containers are called the same. On Linux it is the boot and the
     # namespace of processes; where nothing is known, this process alone.
-    found = _read(_BOOT_ID).strip()
+    found = text_or_nothing(_BOOT_ID).strip()
     try:
         found = found and f"{found} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
@@ -95,20 +95,9 @@ def is_gone(owner: str) -> bool:
         return True
     except OSError:
         return False
-    return _is_zombie(process)
-
-
-def _is_zombie(process: str) -> bool:
-    """Whether a process has ended without its parent having asked how."""
-    # Often so in a container, whose first process is no init. `kill` still reaches it then.
-    return _read(f"/proc/{process}/stat").rpartition(")")[2].split()[:1] == ["Z"]
-
-
-def _read(name: str) -> str:
-    try:
-        return Path(name).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+    # It may have ended without its parent having asked how, as often in a container, whose first
+    # process is no init. `kill` still reaches it then.
+    return text_or_nothing(f"/proc/{process}/stat").rpartition(")")[2].split()[:1] == ["Z"]
 
 
 @dataclass
@@ -266,10 +255,7 @@ class ObservingLease:
         return document
 
     def _put_own(
-        self,
-        documents: list[Document],
-        token: Token,
-        others: dict[str, Token | None] | None = None,
+        self, documents: list[Document], token: Token, others: dict[str, Token | None] | None = None
     ) -> Token:
         try:
             return self._put(documents, token, others)

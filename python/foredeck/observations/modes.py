@@ -80,6 +80,9 @@ MODES: Mapping[Mode, ModeRules] = {
 }
 
 
+ALL_FIELDS = tuple(dict.fromkeys(name for rules in MODES.values() for name in rules.fields))
+
+
 @dataclass(frozen=True, slots=True)
 class ModeChoice:
     """A mode, who chose it, and why in words."""

@@ -13,7 +13,7 @@ from foredeck.model.observations import Mode, ObservedBy, Priority, Remark, Work
 from foredeck.observations.chunks import Chunk, ChunkRules
 from foredeck.observations.excerpt import WallTime, anchors, excerpt, opening, source_text
 from foredeck.observations.lease import ObservingFailed
-from foredeck.observations.modes import MODES
+from foredeck.observations.modes import ALL_FIELDS, MODES
 from foredeck.observations.prompts import (
     EXAMPLES,
     notes_wanted,
@@ -149,9 +149,8 @@ class ModelObserver:
         newest = max(given.remarks, key=lambda remark: remark.time_ms)
         # All times in one zone, so that those of the answer are in it, too.
         clock = zone_of(newest, self.clock)
-        rules = replace(
-            self._rules([remark.time_ms for remark in given.remarks], _all_fields()), clock=clock
-        )
+        times = [remark.time_ms for remark in given.remarks]
+        rules = replace(self._rules(times, ALL_FIELDS), clock=clock)
         wanted = int(given.tokens * LARGEST_SHARE)
         remarks, tokens = list(given.remarks), given.tokens
         written: Written | None = None
@@ -191,7 +190,8 @@ class ModelObserver:
                 again = reply
             parsed = max(parsed, _parsed(again, rules), key=lambda each: len(each.remarks))
         if parsed.is_poor:
-            fault = next(iter(parsed.faults), _no_notes(reply))
+            none = "it calls a tool" if reply.calls else "there is no note in it"
+            fault = next(iter(parsed.faults), none)
             raise ObservingFailed(f"The model's answer is of no use: {fault}.")
         return parsed, reply.model
 
@@ -217,14 +217,6 @@ class ModelObserver:
 
 def _parsed(reply: ModelReply, rules: TextRules) -> ParsedAnswer:
     return parse_answer(reply.text, rules, stop=reply.stop, examples=EXAMPLES)
-
-
-def _no_notes(reply: ModelReply) -> str:
-    return "it calls a tool" if reply.calls else "there is no note in it"
-
-
-def _all_fields() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for rules in MODES.values() for name in rules.fields))
 
 
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
@@ -295,12 +287,9 @@ def _parts(text: str, *, is_cut: bool) -> list[tuple[str, str]]:
     name, at = "", 0
     for mark in marks:
         found.append((name, text[at : mark.start()]))
-        name, at = "" if mark[1] else _part_named(mark[2]), mark.end()
+        begun = {"c": "task", "s": "next"}.get(mark[2][0].lower(), "notes")
+        name, at = "" if mark[1] else begun, mark.end()
     return [*found, (name, text[at:])]
-
-
-def _part_named(tag: str) -> str:
-    return {"c": "task", "s": "next"}.get(tag[0].lower(), "notes")
 
 
 def _lines(text: str, chars: int) -> str:

@@ -13,12 +13,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Generator
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.filesystem import FilesystemMap, Location
-from foredeck.sources.looking import (
-    Look,
-    SettlingFiles,
-    fingerprint_at,
-    look,
-)
+from foredeck.sources.looking import Look, SettlingFiles, fingerprint_at, look
 from foredeck.sources.pointers import pointed
 from foredeck.sources.projects import ProjectFolders, is_outside
 from foredeck.sources.recorded import (
@@ -393,11 +388,7 @@ class DiskSource:
         return found
 
     def _arrived_at(
-        self,
-        paths: Iterable[str],
-        met: Mapping[str, Inspected],
-        pending: Pending,
-        by: _Origin,
+        self, paths: Iterable[str], met: Mapping[str, Inspected], pending: Pending, by: _Origin
     ) -> list[Inspected]:
         """The files at some paths that are new, or have changed."""
         places = [self._filesystems.locate_local(path) for path in paths]

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument, Provenance, identity_hash
+from foredeck.model.figures import some_of
 from foredeck.model.quoting import name as quote
 from foredeck.model.sources import GitSource
 from foredeck.sources.git_process import Git, GitAnswer, GitTimeout, GitUnusable, opened_git
@@ -168,8 +169,7 @@ class Repository:
         listed = self._names(
             "ls-tree", "-z", "--name-only", "--full-tree", commit, "--", f"{path}/"
         )
-        more = f" and {len(listed) - NEAR} more" if len(listed) > NEAR else ""
-        return f"{path} is a folder in {commit[:12]}: {', '.join(map(quote, listed[:NEAR]))}{more}."
+        return f"{path} is a folder in {commit[:12]}: {some_of([*map(quote, listed)], NEAR)}."
 
     def _no_such_path(self, commit: str, name: GitName) -> str:
         """With the nearest paths: those of the same name first."""

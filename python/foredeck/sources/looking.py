@@ -108,13 +108,7 @@ def look(
 
 def fingerprint(status: os.stat_result) -> Fingerprint:
     """What changes whenever a file is written to or replaced."""
-    return (
-        status.st_dev,
-        status.st_ino,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-    )
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def fingerprint_at(path: str) -> Fingerprint | None:
@@ -302,20 +296,16 @@ class SettlingFiles:
         waiting = self._waiting.setdefault(path, _Waiting(seen.fingerprint, now, now))
         if waiting.state != seen.fingerprint:
             waiting.state, waiting.since_s = seen.fingerprint, now
-        # A modification time may lie in the future: then two equal looks that far apart will do.
-        is_old_enough = max(now - waiting.since_s, _age_s(path, seen)) >= need
+        # Removing a file changes the modification time of its folder.
+        changed_ns = _left_ns(path) if seen.fingerprint is None else seen.mtime_ns
+        # It may lie in the future: then two equal looks that far apart will do.
+        age_s = (time.time_ns() - changed_ns) / 1e9
+        is_old_enough = max(now - waiting.since_s, age_s) >= need
         return is_old_enough or now - waiting.first_s >= NEVER_SETTLES_S
 
     def forget(self, path: str) -> None:
         """The newest version of the file is known, or about to be stored."""
         self._waiting.pop(path, None)
-
-
-def _age_s(path: str, seen: Look) -> float:
-    """Seconds since the change; negative where the file system's clock is ahead."""
-    # Removing a file changes the modification time of its folder.
-    changed_ns = _left_ns(path) if seen.fingerprint is None else seen.mtime_ns
-    return (time.time_ns() - changed_ns) / 1e9
 
 
 def _left_ns(path: str) -> int:

@@ -39,7 +39,7 @@ def machine_id() -> str | None:
     if sys.platform == "win32":
         return _windows_machine_guid()
     for name in MACHINE_ID_FILES:
-        text = _read(name).strip()
+        text = text_or_nothing(name).strip()
         if text and text != "uninitialized":
             return text
     return None
@@ -49,9 +49,8 @@ def container_id() -> str | None:
     """The id of the container that this process runs in; None outside, or where none shows."""
     if sys.platform in ("darwin", "win32"):
         return None
-    return find_container_id(
-        _read("/proc/self/cgroup"), _read("/proc/self/mountinfo"), _read("/run/.containerenv")
-    )
+    names = ("/proc/self/cgroup", "/proc/self/mountinfo", "/run/.containerenv")
+    return find_container_id(*map(text_or_nothing, names))
 
 
 def find_container_id(cgroup: str, mountinfo: str, containerenv: str = "") -> str | None:
@@ -95,7 +94,8 @@ def _make_id(path: Path) -> str:
     return read_text(path).strip()
 
 
-def _read(name: str) -> str:
+def text_or_nothing(name: str) -> str:
+    """The text of a file; empty where it cannot be read."""
     try:
         return read_text(name, errors="replace")
     except OSError:

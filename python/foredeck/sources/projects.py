@@ -188,7 +188,8 @@ def _with_file(place: str, path: str, named: str, filesystems: FilesystemMap) ->
         return GitFolder(place, own if is_own else None, own if is_own else None)
     common = posixpath.normpath(posixpath.join(own, common_text))
     back = _text_of(posixpath.join(own, "gitdir"), filesystems)
-    lies_within = _same(posixpath.dirname(posixpath.dirname(own)), common, filesystems)
+    above = posixpath.dirname(posixpath.dirname(own))
+    lies_within = filesystems.locate(above) == filesystems.locate(common)
     if lies_within and back and _leads_to(posixpath.join(own, back), path, filesystems):
         return GitFolder(place, own, common)
     return GitFolder(place, None, None)
@@ -208,10 +209,6 @@ def _leads_to(name: str, path: str, filesystems: FilesystemMap) -> bool:
     """Whether `name` is the file at `path`. Outside a container git has written its own path."""
     wanted = filesystems.locate(path)
     return wanted in (filesystems.locate(name), filesystems.locate_local(name))
-
-
-def _same(first: str, second: str, filesystems: FilesystemMap) -> bool:
-    return filesystems.locate(first) == filesystems.locate(second)
 
 
 def _text_of(path: str, filesystems: FilesystemMap) -> str:

@@ -187,12 +187,8 @@ def whole_text(event: ToolEvent) -> str | None:
         text = event.input.get("content")
     elif event.tool == "read" and (shown := _shown_by_read(event)) is not None:
         text = shown.text
-    return text if isinstance(text, str) and _is_exact(text) else None
-
-
-def _is_exact(text: str) -> bool:
-    """Whether text and bytes are the same thing: hosts replace what is not UTF-8."""
-    return _REPLACED.search(text) is None
+    # Hosts replace what is not UTF-8: then text and bytes are not the same thing.
+    return text if isinstance(text, str) and not _REPLACED.search(text) else None
 
 
 def _was_binary(text: str) -> bool:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from foredeck.model.documents import FileDocument, Generator
+from foredeck.model.figures import some_of
 from foredeck.model.quoting import name
 from foredeck.sources.filesystem import Location
 from foredeck.sources.recorded import location_of
@@ -190,10 +191,9 @@ def same_again(store: Store, head: Head, by: tuple[str, Generator]) -> FileDocum
 
 def unclear_rename(path: str, candidates: Sequence[str]) -> str:
     """What the user reads where a file may have become several others."""
-    shown = ", ".join(map(name, candidates[:SHOWN]))
-    more = f" and {len(candidates) - SHOWN} more" if len(candidates) > SHOWN else ""
+    shown = some_of([*map(name, candidates)], SHOWN)
     return (
-        f"{name(path)} is gone, and its bytes are in {shown}{more}. If it was renamed to one of "
+        f"{name(path)} is gone, and its bytes are in {shown}. If it was renamed to one of "
         f"them, `foredeck renames {name(path)} NEW` says so: pin, nickname and links follow."
     )
 

@@ -113,12 +113,9 @@ class Board:
     def _load(self) -> None:
         # The position first: what comes in between is read twice, and nothing is missed.
         self._position = self._store.latest()
-        self._tasks.clear()
-        self._waiting.clear()
-        self._children.clear()
-        self._free.clear()
-        self._blocked.clear()
-        self._in_progress.clear()
+        known = self._tasks, self._waiting, self._children
+        for kept in (*known, self._free, self._blocked, self._in_progress):
+            kept.clear()
         self.names = ShortNames(TASK)
         self._take(self._store.query("task", {"project": self.project}))
 

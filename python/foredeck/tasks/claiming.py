@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from foredeck.model.documents import Provenance
+from foredeck.model.figures import some_of
 from foredeck.model.quoting import one_line
 from foredeck.model.tasks import ClaimDocument, ClaimState, claim_id
 from foredeck.store.clock import HOUR_MS
@@ -76,10 +77,9 @@ def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> str | None:
         until = until_of(task)
         return f"Already claimed by {holder(task)}{until}. The action ready lists others."
     if blockers := list(board.open_blockers(task)):
-        named = "; ".join(f"{board.names.name(t.id)} {t.called}" for t in blockers[:_MOST_NAMED])
-        more = len(blockers) - _MOST_NAMED
-        rest = f"; and {more} more" if more > 0 else ""
-        return f"Task is blocked by open dependencies: {named}{rest}. Do these first."
+        named = [f"{board.names.name(t.id)} {t.called}" for t in blockers]
+        some = some_of(named, _MOST_NAMED, "; ")
+        return f"Task is blocked by open dependencies: {some}. Do these first."
     return None
 
 

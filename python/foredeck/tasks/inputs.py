@@ -18,8 +18,8 @@ REASONS: Sequence[CloseReason] = get_args(CloseReason)
 RELATIONS: Sequence[Relation] = get_args(Relation)
 
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0", "remove"})
-_LOWEST = 4
-"""The priority of what can wait longest."""
+_USUAL, _LOWEST = 2, 4
+"""Priorities: of most tasks, and of what can wait longest."""
 _OTHER_WORDS = {
     "done": "completed",
     "complete": "completed",
@@ -79,7 +79,8 @@ class ToolInput:
         """As `text`, of a field that must be there. `example` shows a whole input."""
         text = self.text(name, limit=limit)
         if text is None:
-            raise ToolError(f"{self._action()} needs {name}: {example}")
+            action = self._fields.get("action") or self._tool
+            raise ToolError(f"{action} needs {name}: {example}")
         return text
 
     def title(self, example: str) -> str:
@@ -105,11 +106,11 @@ class ToolInput:
             raise ToolError(f"{name} is true or false, not {value!r}.")
         return text in _YES
 
-    def priority(self) -> int | None:
-        """A priority, `1` or `P1`."""
+    def priority(self) -> int:
+        """A priority, `1` or `P1`; the usual one where none is given."""
         value = self._value("priority")
         if value is None:
-            return None
+            return _USUAL
         text = str(value).strip().lower().removeprefix("p").removesuffix(".0")
         if not text.isdecimal() or int(text) > _LOWEST:
             raise ToolError(f"priority is 0 (most urgent) to {_LOWEST}, not {value!r}.")
@@ -148,6 +149,3 @@ class ToolInput:
             if value is not None and value != "":
                 return value
         return None
-
-    def _action(self) -> str:
-        return str(self._fields.get("action") or self._tool)

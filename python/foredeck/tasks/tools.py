@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from foredeck.errors import ToolError
 from foredeck.model.names import WORD, humps
@@ -104,7 +105,7 @@ class TaskQuery:
             for task in board.all()
             if status in (task.status, "any") and (status != "any" or task.level(now) < _ARCHIVED)
         ]
-        wanted.sort(key=_closed_last)
+        wanted.sort(key=lambda task: (task.is_closed, -(task.closed_ms or 0)))
         limit = given.number("limit", _LISTED, _MOST)
         lines = [counts_line(board, now), *(any_line(board, t, now) for t in wanted[:limit])]
         if not wanted:
@@ -127,27 +128,16 @@ class TaskQuery:
         return "\n".join(lines)
 
 
-def _closed_last(task: Task) -> tuple[bool, int]:
-    return task.is_closed, -(task.closed_ms or 0)
-
-
+@dataclass(frozen=True, slots=True)
 class TaskMutate:
     """Changes the project's tasks."""
 
-    name = "task-mutate"
-
-    def __init__(
-        self,
-        work: TaskWork,
-        resolve_link: ResolveLink | None = None,
-        update_context: UpdateContext | None = None,
-        on_claimed: Callable[[str], None] = lambda _id: None,
-    ) -> None:
-        """`on_claimed` is called with the id of each task that becomes the session's active one."""
-        self._work = work
-        self._resolve_link = resolve_link
-        self._update_context = update_context
-        self._on_claimed = on_claimed
+    _work: TaskWork
+    _resolve_link: ResolveLink | None = None
+    _update_context: UpdateContext | None = None
+    _on_claimed: Callable[[str], None] = lambda _id: None
+    """Called with the id of each task that becomes the session's active one."""
+    name: ClassVar[str] = "task-mutate"
 
     def run(self, input: Mapping[str, Any], call: str = "") -> str:  # noqa: ARG002
         """The text of the result. Raises `ToolError`."""
@@ -163,12 +153,11 @@ class TaskMutate:
         return settled + answer + (away if self._work.away else "")
 
     def _create(self, given: ToolInput) -> str:
-        work = self._work
-        parent, priority = given.text("parent"), given.priority()
+        work, parent = self._work, given.text("parent")
         new = NewTask(
             title=given.title(_CREATE),
             description=given.text("description"),
-            priority=2 if priority is None else priority,
+            priority=given.priority(),
             task_type=given.choice("type", TYPES, "task"),
             labels=given.labels(),
             parent=None if parent is None else work.find(parent).id,
@@ -251,8 +240,8 @@ class TaskMutate:
             fields["title"] = given.title(_CREATE)
         if given.has("description"):
             fields["content"] = given.text("description")
-        if (priority := given.priority()) is not None:
-            fields["priority"] = priority
+        if given.has("priority"):
+            fields["priority"] = given.priority()
         if given.has("type"):
             fields["task_type"] = given.choice("type", TYPES, "task")
         if given.has("labels"):
@@ -283,12 +272,8 @@ def settled_line(work: TaskWork) -> str:
 
 def settle(work: TaskWork) -> None:
     """Bring a provisional claim to its end, if the database is back, and note that as news."""
-    settled = work.settle()
-    if settled is None:
-        return
-    claim = f"The database is back: your provisional claim of {work.name(settled.task)}"
-    said = f"{claim} holds." if settled.because is None else f"{claim} is lost. {settled.because}"
-    work.news.append(said)
+    if (news := work.settle()) is not None:
+        work.news.append(news)
 
 
 class TaskMatcher:

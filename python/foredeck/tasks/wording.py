@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from textwrap import indent
 from typing import Any
 
+from foredeck.model.figures import some_of
 from foredeck.model.quoting import block, one_line
 from foredeck.model.tasks import TaskLink
 from foredeck.tasks.board import Board, Task
@@ -65,12 +66,7 @@ def _state(board: Board, task: Task, now_ms: int) -> str:
             return f" (in progress: {holder(task)})"
         return f" (the claim of {holder(task)} has ended)"
     waits = [board.names.name(t.id) for t in board.open_blockers(task)]
-    return f" (waits for {_few(waits)})" if waits else ""
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f" (waits for {some_of(waits, _MOST_NAMED)})" if waits else ""
 
 
 def details(

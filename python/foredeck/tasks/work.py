@@ -12,6 +12,7 @@ from foredeck.model.documents import Provenance, chat_id
 from foredeck.model.places import Slice
 from foredeck.model.records import TurnDocument
 from foredeck.model.tasks import (
+    ClaimState,
     CloseReason,
     Relation,
     TaskDependency,
@@ -50,14 +51,6 @@ class Claimed:
     task: Task
     provisional: bool = False
     again: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What became of a provisional claim; `because` says why it was lost, None where it was won."""
-
-    task: Task
-    because: str | None
 
 
 _AWAY = (
@@ -192,8 +185,9 @@ class TaskWork:
         note_claim(self.store, session, id, "pending", self.now_ms())
         return Claimed(task, provisional=True)
 
-    def settle(self) -> Settled | None:
-        """Claim for good what was claimed provisionally, where the database answers again."""
+    def settle(self) -> str | None:
+        """Claim for good what was claimed provisionally, where the database answers again; what has
+        become of it, for the model."""
         session = self.actor.session
         id = None if session is None else pending_claim(self.store, session)
         if session is None or id is None or self.store.trouble:
@@ -201,14 +195,16 @@ class TaskWork:
         self.board.refresh()
         if self.board.get(id) is None:
             return None  # another machine's, and not here yet
-        because = None
+        outcome: ClaimState = "won"
+        said = "holds."
         try:
             if self.claim(id).provisional:
                 return None
         except ToolError as error:
-            because = str(error)
-        note_claim(self.store, session, id, "lost" if because else "won", self.now_ms())
-        return Settled(self._known(id), because)
+            outcome, said = "lost", f"is lost. {error}"
+        note_claim(self.store, session, id, outcome, self.now_ms())
+        name = self.name(self._known(id))
+        return f"The database is back: your provisional claim of {name} {said}"
 
     def close(self, id: str, reason: CloseReason, summary: str) -> Task:
         """End a task."""

@@ -36,12 +36,12 @@ from foredeck.timeline.knowledge import (
     UNKNOWN_HASH,
     Knowledge,
     KnownState,
-    ToolWindows,
     state_of,
     state_of_text,
 )
 from foredeck.timeline.locks import PathLocks
 from foredeck.timeline.states import capture
+from foredeck.timeline.windows import ToolWindows
 
 GuardMode = Literal["block", "warn", "off"]
 

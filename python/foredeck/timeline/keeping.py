@@ -14,13 +14,7 @@ from typing import Any
 from foredeck.context.state.chat import Chat
 from foredeck.errors import Conflict
 from foredeck.model.messages import put_blob
-from foredeck.model.records import (
-    MISSING,
-    FileChangeDocument,
-    PathChange,
-    PathState,
-    change_id,
-)
+from foredeck.model.records import MISSING, FileChangeDocument, PathChange, PathState, change_id
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.looking import Fingerprint, fingerprint_at, is_fresh
 from foredeck.sources.snapshots import ToolEvent
@@ -84,12 +78,7 @@ class ChangeKeeper:
     in seconds; `idle`: whether `go_on` is called while the engine is idle."""
 
     def __init__(
-        self,
-        chat: Chat,
-        filesystems: FilesystemMap,
-        held_s: float,
-        *,
-        idle: bool = False,
+        self, chat: Chat, filesystems: FilesystemMap, held_s: float, *, idle: bool = False
     ) -> None:
         self._chat = chat
         self._filesystems = filesystems
@@ -286,7 +275,9 @@ class ChangeKeeper:
                 changes.append(PathChange(path=path, before=_kept(before, blobs)))
                 continue
             found = found or capture(path)
-            if found.state != before.state and not _are_folders(before.state, found.state):
+            kinds = {before.state.kind, found.state.kind}
+            # Folders are made and removed with their files.
+            if found.state != before.state and not kinds <= {"missing", "other"}:
                 kept = _kept(before, blobs), _kept(found, blobs)
                 changes.append(PathChange(path=path, before=kept[0], after=kept[1]))
         return changes, sorted(uncovered)
@@ -381,11 +372,6 @@ def next_ordinal(store: Store, session: str) -> int:
     """The number of a session's next change."""
     stored = store.query("change", {"session": session})
     return max((head.view(FileChangeDocument).ordinal for head in stored), default=0) + 1
-
-
-def _are_folders(before: PathState, after: PathState) -> bool:
-    """Whether no file was or is there: folders are made and removed with their files."""
-    return {before.kind, after.kind} <= {"missing", "other"}
 
 
 def _kept(found: Captured, blobs: dict[str, bytes]) -> PathState:

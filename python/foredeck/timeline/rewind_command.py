@@ -15,13 +15,7 @@ from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding
 from foredeck.timeline.differences import difference
 from foredeck.timeline.keeping import MANY_FILES
-from foredeck.timeline.rewinding import (
-    CannotRewind,
-    FilePlan,
-    RewindPlan,
-    Rewound,
-    why_impossible,
-)
+from foredeck.timeline.rewinding import CannotRewind, FilePlan, RewindPlan, Rewound, why_impossible
 from foredeck.timeline.states import capture
 
 USAGE = (
@@ -92,10 +86,7 @@ def _continue(store: Store, info: SessionInfo, home: Path) -> str:
     steps = rewinding.interrupted(home, info.id)
     if steps is None:
         raise ToolError("No rewinding was interrupted.")
-    return report(
-        rewinding.go_on(store, home, info.id, steps),
-        os.path.realpath(info.cwd),
-    )
+    return report(rewinding.go_on(store, home, info.id, steps), os.path.realpath(info.cwd))
 
 
 def _listing(store: Store, info: SessionInfo) -> str:

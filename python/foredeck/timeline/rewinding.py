@@ -368,11 +368,7 @@ def _keep(store: Store, session: str, steps: Sequence[PathChange]) -> set[str]:
             changes.append(step)
     ordinal = next_ordinal(store, session)
     document = FileChangeDocument(
-        id=change_id(session, ordinal),
-        session=session,
-        ordinal=ordinal,
-        tool=REWIND,
-        paths=changes,
+        id=change_id(session, ordinal), session=session, ordinal=ordinal, tool=REWIND, paths=changes
     )
     store.commit(Batch([document.seal()], blobs, {document.id: None}))
     return {change.path for change in changes}
