@@ -21,11 +21,10 @@ from foredeck.cli import person
 from foredeck_bench.injections import Injections, NoInjections, load_injections
 from patience import be_patient
 from processes import STARTED
-from store.two_nodes import machines
 from store.xtdb_node import memory_node, runtime
 
 # Here once for all: imported into each module, each of them would start nodes of its own.
-__all__ = ["machines", "memory_node", "runtime"]
+__all__ = ["memory_node", "runtime"]
 
 # The same examples in every run, so that a red run is red again; FOREDECK_TEST_EXAMPLES=random
 # looks for new ones.
@@ -53,9 +52,9 @@ _import_all(foredeck_bench)
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 SHARED = {
-    "tests/bench/test_task_race.py": "machines",
-    "tests/context/test_many_machines.py": "machines",
-    "tests/store/test_many_machines.py": "machines",
+    "tests/machines/test_agents.py": "machines",
+    "tests/machines/test_stores.py": "machines",
+    "tests/machines/test_tasks.py": "machines",
     "tests/cli/test_query_command.py": "query command",
     "tests/store/test_xtdb_backup.py": "backup",
     "tests/ui/test_access.py": "served",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck_bench.task_race import PROJECT, board_figures, race, race_on
-from store.two_nodes import Machines
+from foredeck_bench.task_race import board_figures, race_on
 from store.xtdb_node import installed_home
 
 ROUNDS = 5
@@ -23,17 +22,6 @@ def test_one_of_two_agents_on_one_node_has_each_task(
     assert runtime
     monkeypatch.setenv("FOREDECK_HOME", str(installed_home()))
     found = race_on("xtdb", ROUNDS)
-    assert found["ok"], found
-    assert sum(found["wins"]) == ROUNDS
-
-
-def test_one_of_two_machines_has_each_task(
-    machines: Machines, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    agents = [
-        {**settings, "home": tmp_path_factory.mktemp(PROJECT)} for settings in machines.settings()
-    ]
-    found = race(agents, ROUNDS)
     assert found["ok"], found
     assert sum(found["wins"]) == ROUNDS
 

@@ -18,8 +18,8 @@ from foredeck.config import Config
 from foredeck.model.documents import FileDocument
 from foredeck.xtdb.journal.link import open_database
 from foredeck.xtdb.journal.store import JournaledStore
+from machines.two_nodes import Machines
 from store.journaled import until
-from store.two_nodes import Machines
 
 SHARED = "/team/repo"
 """The path by which all machines know the folder."""

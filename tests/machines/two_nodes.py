@@ -64,9 +64,10 @@ def open_either(openers: tuple[partial[XtdbStore], ...]) -> XtdbStore:
     return random.choice(openers)()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def machines(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
-    """One Postgres and two nodes for all tests of this process."""
+    """One Postgres and two nodes for all tests of this folder, and no longer: nodes over Postgres
+    ask it for news all the time."""
     root = tmp_path_factory.mktemp("machines")
     try:
         running = private_postgres(durable=False)

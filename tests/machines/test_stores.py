@@ -13,12 +13,11 @@ from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Token
 from foredeck.xtdb.database.adapter import XtdbStore
+from machines.two_nodes import Machines, open_either
 from processes import STARTED
-
-from .contract_processes import PATIENCE_S, ProcessContract
-from .documents import batch, note
-from .factory import StoreFactory
-from .two_nodes import Machines, open_either
+from store.contract_processes import PATIENCE_S, ProcessContract
+from store.documents import batch, note
+from store.factory import StoreFactory
 
 
 class TestProcesses(ProcessContract):

@@ -1,0 +1,5 @@
+"""The two machines on which all tests of this folder run."""
+
+from machines.two_nodes import machines
+
+__all__ = ["machines"]
