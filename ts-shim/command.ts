@@ -162,16 +162,17 @@ async function forward(
   name: string,
   args: string,
   shim: Shim,
-  { signal }: ExtensionCommandContext,
+  ctx: ExtensionCommandContext,
 ): Promise<Answer> {
   const { engine, host, compactions } = shim;
+  shim.safely("session/history", () => shim.context.bringHistory(ctx));
   try {
     // Commands are answered one after the other: what may ask a model is none, or calls would wait.
     const isDoctor = name === "doctor";
     const params = isDoctor ? { ask: args === "ask" } : { session: shim.sessionId(), name, args };
     const deadlineMs = isDoctor ? MODEL_MS : engine.patienceMs(DEADLINE_MS);
     const method = isDoctor ? "doctor" : "command";
-    const result = await engine.ask(method, params, { deadlineMs, signal });
+    const result = await engine.ask(method, params, { deadlineMs, signal: ctx.signal });
     host.showState(result);
     if (result.stretch) compactions.keep(result.stretch as Stretch);
     return { text: String(result.text ?? ""), view: result.view, asked: [name, args] };

@@ -39,6 +39,15 @@ def test_before_the_first_call(host: Host) -> None:
     assert "No call has gone out with foredeck yet." in command_text(host, "cost")
 
 
+def test_of_another_engine_before_a_call(host: Host) -> None:
+    assert command_text(host, "trace", "big") == "No call has been made yet."
+    ask(host)
+    host.restart()
+    known_again = "What the model sees is known again once the next call has gone out."
+    for name, args in (("why", ""), ("trace", "big"), ("view", "")):
+        assert command_text(host, name, args).startswith(known_again)
+
+
 def test_why_alone_tells_the_newest_call_and_rebase(
     new_host: NewHost, snapshot: SnapshotAssertion
 ) -> None:

@@ -50,6 +50,25 @@ def test_the_list_shows_objects_and_their_states(pi: Pi) -> None:
 
 
 @one_version
+def test_a_session_that_is_taken_up_is_known_before_its_first_call(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([[call("read", path="a.txt"), call("bash", command="echo hi")], "done", "ok"])
+    pi.print("go", foredeck=True)
+    rpc = pi.rpc(foredeck=True, arguments=["--continue"])
+    rpc.command("/foredeck")
+    rpc.command("/foredeck why")
+    rpc.command(f"/foredeck pin {handle(pi, '/a.txt')}")
+    window, why, pinned = notified(rpc)
+    assert window.startswith("The window is about ")
+    assert window.endswith("\n2 in view, 0 pinned, 0 folded.")
+    assert why.startswith("Call 2: ")
+    assert pinned.endswith("is pinned: it stays in view.")
+    rpc.prompt("and on")
+    assert model.violations == []
+    assert_stable(model.requests)
+
+
+@one_version
 def test_what_fills_the_window(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     (pi.repo / "foredeck-notes.md").write_text("# Notes\n")

@@ -109,6 +109,8 @@ export class ContextHook {
   private head: Head = {};
   /** What is being sent ahead of the first call: the messages, and how many the engine then holds. */
   private history: { list: HostMessage[]; generation: number; held: Promise<number> } | null = null;
+  /** Whether the user has typed a command, which is about the chat however short it is. */
+  private isAskedAbout = false;
   private readonly outcomes = new Unacknowledged<Outcome>(MOST_OUTCOMES);
   readonly lastRequest = new LastRequest();
   /** What the user has typed. */
@@ -125,10 +127,22 @@ export class ContextHook {
   sendHistory(ctx: ExtensionContext): void {
     const all = this.shim.compactions.current(ctx);
     // A first call would have to bring thousands of messages within its own time.
-    if (all.length < LEAST_MESSAGES || this.inForce.call !== null) return;
+    const least = this.isAskedAbout ? 1 : LEAST_MESSAGES;
+    if (all.length < least || this.inForce.call !== null) return;
     const lists = splitList(all, ctx);
     const { generation } = this.shim.engine;
     this.history = { list: lists.list, generation, held: this.takeIn(lists) };
+  }
+
+  /** Before a command that the user types: what it is about, where no call has brought it yet. */
+  bringHistory(ctx: ExtensionContext): void {
+    const { engine } = this.shim;
+    // A call under way brings it itself, and says what became of those before it.
+    if (!ctx.isIdle() || this.outcomes.pending().length > 0 || this.shim.isOff()) return;
+    this.isAskedAbout = true;
+    // An engine that is starting is sent it when the session is opened.
+    const isSent = this.history?.generation === engine.generation;
+    if (engine.state === "ready" && !isSent) this.sendHistory(ctx);
   }
 
   /** What of the session's messages the engine has not been sent yet. */

@@ -57,6 +57,18 @@ test("a short history comes with the first call, and so does one that was refuse
   assert.deepEqual(assembled()[0]?.messages, harness.projected);
 });
 
+test("a command before the first call brings a history however short, once", async () => {
+  await start("good", 5);
+  const ctx = Object.assign(harness.ctx, { isIdle: () => true });
+  harness.shim.context.bringHistory(ctx);
+  harness.shim.context.bringHistory(ctx);
+  await ask("go on");
+  harness.shim.context.bringHistory(ctx);
+  const sent = harness.requests("session/history").map(({ params }) => params.messages);
+  assert.deepEqual(sent, [harness.projected.slice(0, 5)]);
+  assert.equal(assembled()[0]?.keep, 4);
+});
+
 test("a first call that gets no answer goes out as Pi has it, and the next brings everything", async () => {
   await start("hang-once", LEAST_MESSAGES);
   await until(() => harness.requests("session/history").length === 1, "the history is sent");

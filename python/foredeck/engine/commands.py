@@ -18,6 +18,7 @@ from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import text_of, trace
 from foredeck.context.tools.listing import (
     FOLDED,
+    NOT_KNOWN,
     PINNED,
     before_the_chat,
     change_state,
@@ -144,7 +145,8 @@ def _trace(opened: OpenedSession, text: str) -> str:
     if not text:
         raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
     chat = opened.session.chat
-    return text_of(trace(chat.store, chat.info.id, text, chat.branch.call))
+    nothing = NOT_KNOWN if chat.log.newest else "No call has been made yet."
+    return text_of(trace(chat.store, chat.info.id, text, chat.branch.call)) or nothing
 
 
 def put_on_path(home: Path) -> str:

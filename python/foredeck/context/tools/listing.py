@@ -95,6 +95,9 @@ _LABELS = {
 
 FREE = "free"
 
+NOT_KNOWN = "What the model sees is known again once the next call has gone out."
+"""Of an engine that has taken the place of another, before a call has brought it the chat."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filling:
@@ -121,6 +124,8 @@ class Filling:
 def filling(chat: Chat) -> Filling:
     """The newest prompt by kind."""
     record = chat.branch_record
+    if record is None and chat.log.newest:
+        return Filling(NOT_KNOWN)
     if record is None or record.is_host:
         return Filling("No call has gone out with foredeck on this branch yet.")
     stats = record.stats

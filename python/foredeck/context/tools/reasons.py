@@ -11,11 +11,12 @@ from foredeck.context.state.chat import Branch, Chat, by_summary
 from foredeck.context.state.handles import resolve_name
 from foredeck.context.state.objects import Objects
 from foredeck.context.status import short
-from foredeck.context.tools.listing import state_of
+from foredeck.context.tools.listing import NOT_KNOWN, state_of
 from foredeck.context.wording import handle
 from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields
+from foredeck.model.figures import counted
 from foredeck.model.records import call_id
 
 WEIGHED: dict[str, str] = {
@@ -39,7 +40,8 @@ def why(objects: Objects, chat: Chat, arguments: str, policy: Policy, uses: Uses
         return "\n".join(
             [_where(chat.branch, ordinal), _rule(objects, chat, ordinal, policy, uses)]
         )
-    return "\n".join(_decisions(chat, verbose=verbose)) or "No call has been made yet."
+    nothing = NOT_KNOWN if chat.log.newest else "No call has been made yet."
+    return "\n".join(_decisions(chat, verbose=verbose)) or nothing
 
 
 def _where(branch: Branch, ordinal: int) -> str:
@@ -78,7 +80,7 @@ def _used(policy: Policy, uses: Uses, holder: int) -> str:
     if policy.use_rule is None:
         return ""
     refs = [ref for ref in uses.foldable if ref.message == holder] or [PieceRef(holder)]
-    return f", last used {uses.age(refs[0])} calls ago"
+    return f", last used {counted(uses.age(refs[0]), 'call')} ago"
 
 
 def _gone(objects: Objects, chat: Chat, ordinal: int) -> str:
