@@ -77,6 +77,8 @@ def test_what_somebody_else_kept_with_a_session_is_found_and_only_purged(
     assert told("show", name)["fact"] == "one is 1"
     assert told("audit", name)["steps"]
     capsys.readouterr()
+    assert main(["memory", "delete", "", "--yes"]) == 4
+    assert "Say which entry" in capsys.readouterr().err
     assert main(["memory", "delete", name, "--yes"]) == 2
     assert "`foredeck purge` removes it" in capsys.readouterr().err
     assert main(["purge", name, "--yes"]) == 0

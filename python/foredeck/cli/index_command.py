@@ -70,7 +70,7 @@ def _counts(done: Indexed) -> list[str]:
     parts += [f"{done.moved:,} of the new ones renamed"] if done.moved else []
     parts += [f"{done.unreadable:,} that could not be read"] if done.unreadable else []
     if done.outside:
-        parts.append(f"{counted(done.outside, 'link')} left out that lead elsewhere")
+        parts.append(f"{counted(done.outside, 'link')} to elsewhere left out")
     return [f"{counted(done.files, 'file')}: {', '.join(parts)}.", *done.unclear]
 
 

@@ -62,7 +62,7 @@ MOST_NAMED = 10
 """For how many unknown keys of one place the nearest known one is named."""
 
 
-MOST_SHOWN = 3
+MOST_SHOWN = 1
 """Of what is left out of a project's file, how much a warning names."""
 
 

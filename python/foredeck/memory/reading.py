@@ -73,6 +73,8 @@ class MemoryReader:
 
     def find(self, name: str) -> MemoryEntry:
         """The entry that a name means, the user's own before others'. Raises `MemoryRefused`."""
+        if not name.strip():
+            raise NoSuchEntry("Say which entry, by its name, such as m-k3f9.")
         names = self._own_names()
         found = names.find(name)
         if not found:
