@@ -34,9 +34,9 @@ def _kept(branch: Branch) -> dict[str, Any]:
     return {
         "ops": plan.ops,
         "chars": plan.chars,
-        "kept": branch.retention.contents,
+        "kept": branch.kept,
         "referred_at": plan.referred_at,
-        "candidates": branch.retention.candidates,
+        "candidates": branch.candidates,
         "holders": plan.holders,
         "texts": plan.texts,
         "sets": (set(sets.pool), set(sets.active), set(sets.pins)),

@@ -21,7 +21,7 @@ def showing(*, results: int) -> Branch:
         blocks = [text_block(f"content {index}")]
         branch.plan.append(Item(MessageKey(None, str(index)), "result", blocks))
         branch.plan.write(index, Keep(Shown(OBJECT), "full"))
-        branch.retention.keep(index, OBJECT)
+        branch.keep(index, OBJECT)
     branch.sets.activate(OBJECT)
     return branch
 
@@ -46,7 +46,7 @@ def test_an_object_is_let_go_with_all_its_messages() -> None:
     branch = showing(results=2)
     branch.release_object(OBJECT)
     assert branch.sets.active == set()
-    assert branch.retention.contents == {}
+    assert branch.kept == {}
 
 
 def test_a_pinned_object_waits_once_its_content_is_gone() -> None:

@@ -14,7 +14,6 @@ from foredeck.context.calls.call import (
     AssemblySettings,
     CallInProgress,
     Finders,
-    Withdrawal,
     rendering_of,
 )
 from foredeck.context.calls.costs import predict_cache
@@ -22,7 +21,6 @@ from foredeck.context.calls.deciding import choose_layout, decide, fit_window
 from foredeck.context.calls.feedback import Refusals, seal_rule, take_report
 from foredeck.context.calls.newest_lines import attach_continuation, attach_task_news, attach_time
 from foredeck.context.calls.recording import (
-    answer_again,
     answer_call,
     record_call,
     record_host_calls,
@@ -39,7 +37,7 @@ from foredeck.context.rendering.layout import Layout
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.opening import Session
-from foredeck.context.state.request import Answer, CompactionRequest, Model, Request
+from foredeck.context.state.request import Answer, CompactionRequest, Request
 from foredeck.model.observations import Writer
 
 if TYPE_CHECKING:  # imported with the first compaction
@@ -65,7 +63,6 @@ class Assembler:
         self._layout = layout
         self.facilities = facilities or ContextFacilities()
         self._calibrator = Calibrator(session.objects.workspace)
-        self._withdrawal = Withdrawal()
         self._refusals = Refusals(session.objects, session.chat, session.inbox)
         self._gauge = Gauge()
         """For the model that was called last."""
@@ -88,27 +85,46 @@ class Assembler:
         # on record goes out once more, and is not counted as another call.
         repeated = repeated_record(call)
         if repeated is not None:
-            return answer_again(call, repeated)
+            self._objects.workspace.discard_known()
+            return answer_call(call, repeated, call.first_new)
         # Before anything is rendered: another layout renders all of the list anew.
         choose_layout(call)
-        # Before it is decided what folds: new messages make the prompt longer, and what they name
-        # is in use.
-        self._take_in(call)
+        # The new messages, before it is decided what folds: they make the prompt longer, and what
+        # they name is in use.
+        context, continued = call.context, call.alignment.continued
+        for item in call.items[len(context.plan) :]:
+            context.plan.append(item)
+        # Before they are rendered: what is left out shows nothing. Which repairs a list needs is
+        # seen in the whole list only.
+        repair_list(context, call.items, call.says_decided_from)
+        take_in(
+            context,
+            self._inbox,
+            call.layout,
+            call.items,
+            call.first_new,
+            active=self.facilities.active_task,
+            pastes=self.settings.pastes,
+        )
+        follow_renames(context, self._inbox, continued=continued)
         if self.facilities.memory is not None:
             self.facilities.memory.take_over()
         costs, policy_run = decide(call)
-        put_layout_text(call.context, call.layout)
+        put_layout_text(context, call.layout)
         fit_window(call)
         # After the window was fitted: the lines are short, and `fitting.py` leaves room for them.
         if call.first_new < len(call.items):
-            self._attach_worked_lines(call)
-            pause = self.settings.pause_minutes
-            attach_time(call.context, call.first_new, request.zone, pause)
+            if self.facilities.lessons is not None:
+                # Not at the top: its patterns take longer to prepare than the step itself takes.
+                from foredeck.context.intake.worked import attach_worked_lines
+
+                attach_worked_lines(context, self.facilities.lessons, call.first_new)
+            attach_time(context, call.first_new, request.zone, self.settings.pause_minutes)
             attach_continuation(call)
-            attach_task_news(self.facilities.tasks, call.context)
-            attach_notices(call.context, self._inbox)
+            attach_task_news(self.facilities.tasks, context)
+            attach_notices(context, self._inbox)
         record = record_call(call, predict_cache(call, costs, policy_run))
-        return answer_call(call, record)
+        return answer_call(call, record, call.first_changed)
 
     def take_history(self, request: Request) -> int:
         """Go to the branch that a session's messages continue, ahead of its first call here, and
@@ -139,9 +155,10 @@ class Assembler:
         # Loads with the first compaction.
         from foredeck.context.window.compacting import HostCompaction, decide_compaction
 
-        self._use_gauge_of(request.model)
+        if request.model is not None:
+            self._gauge = self._calibrator.gauge(request.model.name, request.model.api)
         self._chat.take_up_newest()
-        context = rendering_of(self.session, self.settings, self._gauge, self.uses.names)
+        context = rendering_of(self.session, self.settings, self._gauge, self.finders)
         settings = self.settings
         compaction = HostCompaction(context, request, self.facilities.stand_ins, settings.marks)
         by_user = request.by == "user"
@@ -172,8 +189,8 @@ class Assembler:
         )
         reported = take_report(self._chat, alignment, self._calibrator)
         # After the report, from which the calibrator has learned.
-        self._gauge = Gauge()
-        self._use_gauge_of(request.model)
+        model, known = request.model, self._calibrator.gauge
+        self._gauge = Gauge() if model is None else known(model.name, model.api)
         return CallInProgress(
             self.session,
             request,
@@ -187,34 +204,4 @@ class Assembler:
             first_new=alignment.matched,
             says_decided_from=alignment.matched,
             facilities=self.facilities,
-            withdrawal=self._withdrawal,
         )
-
-    def _take_in(self, call: CallInProgress) -> None:
-        """Take in the new messages, once it is decided what is inserted and what is left out."""
-        # All of them: which repairs a list needs is seen in the whole list only.
-        for item in call.items[len(call.context.plan) :]:
-            call.context.plan.append(item)
-        repair_list(call.context, call.items, call.says_decided_from)
-        take_in(
-            call.context,
-            self._inbox,
-            call.layout,
-            call.items,
-            call.first_new,
-            active=self.facilities.active_task,
-            pastes=self.settings.pastes,
-        )
-        follow_renames(call.context, self._inbox, continued=call.alignment.continued)
-
-    def _attach_worked_lines(self, call: CallInProgress) -> None:
-        if self.facilities.lessons is None:
-            return
-        # Not at the top: its patterns take longer to prepare than the step itself takes.
-        from foredeck.context.intake.worked import attach_worked_lines
-
-        attach_worked_lines(call.context, self.facilities.lessons, call.first_new)
-
-    def _use_gauge_of(self, model: Model | None) -> None:
-        if model is not None:
-            self._gauge = self._calibrator.gauge(model.name, model.api)

@@ -10,15 +10,16 @@ from foredeck.context.digests import DigestSize
 from foredeck.context.head import HeadBudget
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
+from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import RebaseThresholds, WaterMarks
-from foredeck.context.rendering.context import PromptNames, RenderContext
+from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rendering.layout import Layout
 from foredeck.context.rewriting.current import RefreshFinder
 from foredeck.context.rewriting.folding import FoldFinder
-from foredeck.context.rewriting.replacing import MessagePlaces, Replacer
+from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.opening import Session
@@ -60,24 +61,24 @@ class AssemblySettings:
     head: HeadBudget = field(default_factory=HeadBudget)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finders:
-    """What looks through the messages of a session, and keeps from call to call what it has worked
-    out of them."""
+    """What looks through the messages of a plan, and keeps from call to call what it has worked out
+    of them."""
 
     uses: Uses
     """When each piece of content was last used."""
     folds: FoldFinder = field(default_factory=FoldFinder)
     refreshes: RefreshFinder = field(default_factory=RefreshFinder)
-    places: MessagePlaces = field(default_factory=MessagePlaces)
+    places: dict[str, int] = field(default_factory=dict)
+    """Index of messages by address (`Replacer`)."""
+    _plan: Plan | None = None
 
-
-@dataclass(slots=True)
-class Withdrawal:
-    """Something in the head that may not stay there, until it has left."""
-
-    user_knows: bool = False
-    """Whether the user has read that it leaves at the end of the turn."""
+    def follow(self, plan: Plan) -> None:
+        """Begin anew where the session has gone to another plan; `uses` does so by itself."""
+        if self._plan is not plan:
+            self._plan, self.places = plan, {}
+            self.folds, self.refreshes = FoldFinder(), RefreshFinder()
 
 
 @dataclass(slots=True)
@@ -104,7 +105,6 @@ class CallInProgress:
     decision: Decision = field(default_factory=Decision)
     facilities: ContextFacilities = field(default_factory=ContextFacilities)
     """What the session has beside its chat."""
-    withdrawal: Withdrawal = field(default_factory=Withdrawal)
     context: RenderContext = field(init=False)
 
     def __post_init__(self) -> None:
@@ -139,19 +139,22 @@ class CallInProgress:
     @property
     def first_changed(self) -> int:
         """From this message on the list may go out otherwise than before: an operation is another,
-        or what is said and omitted is; `first_new` where neither is."""
+        or what is said and omitted is; `first_new` where neither is. A layout that renders all at
+        every call may have changed any of it."""
+        if not self.keeps_bytes:
+            return 0
         changed = min(self.context.changed, default=self.first_new)
         return min(changed, self.says_decided_from, self.first_new)
 
     def start_rendering(self) -> None:
         """Begin to render the branch as it is now: nothing counts as changed by this call yet."""
-        names = self.finders.uses.names
-        self.context = rendering_of(self.session, self.settings, self.gauge, names)
+        self.context = rendering_of(self.session, self.settings, self.gauge, self.finders)
 
 
 def rendering_of(
-    session: Session, settings: AssemblySettings, gauge: Gauge, names: PromptNames
+    session: Session, settings: AssemblySettings, gauge: Gauge, finders: Finders
 ) -> RenderContext:
     """What rendering a session's branch may look up and change, for one model."""
+    finders.follow(session.chat.branch.plan)
     limits = settings.min_saving_chars, settings.digests, settings.summary_chars
-    return RenderContext(session.objects, session.chat, gauge, names, *limits)
+    return RenderContext(session.objects, session.chat, gauge, finders.uses.names, *limits)

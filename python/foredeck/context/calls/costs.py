@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.messages.items import IMAGE_CHARS
+from foredeck.context.messages.items import IMAGE_CHARS, Item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.policy_run import PolicyRun
 from foredeck.context.provider_cache import (
@@ -76,8 +76,24 @@ class CallCosts:
 
     def ledger_after(self, branch: Branch, changed_from: int) -> Ledger:
         """The branch's ledger after this call, if it changes from that message on."""
-        plain, ours = _plain_bill(branch, self), _own_bill(branch, self, changed_from)
+        plan, reach = branch.plan, self.reach
+        # With every message as the host has it, and without our tools and our cache marker.
+        total = max(0, plan.chars_host + self.fixed_chars - self.own_chars)
+        new = sum(item.chars for item in self.new_without_marker(plan))
+        warm = self.warm and reach.rule != "none"
+        plain = _bill(total, max(0, total - new) if warm else 0)
+        # As it goes out. The shortest prefix that a provider finds ends before our block.
+        total, hit = (
+            plan.chars_sent + self.around_chars,
+            reach.hit(min(changed_from, self.first_new)),
+        )
+        around = self.fixed_chars if hit == HEAD else self.around_chars
+        ours = _bill(total, 0 if hit == NOTHING else plan.chars_before(hit) + around)
         return branch.ledger.after(self.prices, plain, ours)
+
+    def new_without_marker(self, plan: Plan) -> list[Item]:
+        """The messages that the cache would hold nothing of without our cache marker."""
+        return plan.items[self.first_new if self.first_new >= self.reach.nearest else HEAD :]
 
 
 def rebase_inputs(call: CallInProgress) -> RebaseInputs:
@@ -137,7 +153,7 @@ def priced(
     carrying: dict[int, float] = {}
     for candidate in candidates:
         ref = candidate.ref
-        calls = branch.depth + 1 - branch.retention.candidates[ref]
+        calls = branch.depth + 1 - branch.candidates[ref]
         saving = candidate.saving / CHARS_PER_TOKEN
         savings[ref.message] = savings.get(ref.message, 0) + candidate.saving
         carried = costs.prices.read * saving * calls
@@ -150,27 +166,6 @@ def priced(
         saving = savings[index] / CHARS_PER_TOKEN
         messages.append(CandidateMessage(index, saving, carrying[index], suffix / CHARS_PER_TOKEN))
     return messages
-
-
-def _plain_bill(branch: Branch, costs: CallCosts) -> PromptBill:
-    """With every message as the host has it, and without our tools and our cache marker."""
-    plan, reach = branch.plan, costs.reach
-    new = plan.items[costs.first_new if costs.first_new >= reach.nearest else HEAD :]
-    total = max(0, plan.chars_host + costs.fixed_chars - costs.own_chars)
-    warm = costs.warm and reach.rule != "none"
-    return _bill(total, max(0, total - sum(item.chars for item in new)) if warm else 0)
-
-
-def _own_bill(branch: Branch, costs: CallCosts, changed_from: int) -> PromptBill:
-    """As it goes out, changed from a message on."""
-    plan = branch.plan
-    total = plan.chars_sent + costs.around_chars
-    hit = costs.reach.hit(min(changed_from, costs.first_new))
-    if hit == NOTHING:
-        return _bill(total, 0)
-    # The shortest prefix that a provider finds ends before our block.
-    around = costs.fixed_chars if hit == HEAD else costs.around_chars
-    return _bill(total, plan.chars_before(hit) + around)
 
 
 def _bill(total: int, cached: int) -> PromptBill:
@@ -217,7 +212,7 @@ HOST_KEEPS = 20_000 + 1_500
 def predict_cache(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> CachePrediction:
     """What the provider's cache is expected to do with the call, and where one more marker goes."""
     context, reach, model = call.context, costs.reach, call.request.model
-    changed_from = call.first_changed if call.keeps_bytes else 0
+    changed_from = call.first_changed
     hit = reach.hit(min(changed_from, costs.first_new))
     rebased = changed_from < costs.first_new
     return CachePrediction(
@@ -229,11 +224,6 @@ def predict_cache(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> 
         reported=call.reported,
         plain=_foresee_plain(context, costs, model.window if model else None),
     )
-
-
-def marker_of(plan: Plan, cache: CachePrediction) -> str:
-    """Id of the tool call whose result the marker of a call is on, empty for none."""
-    return "" if cache.marked is None else plan.items[cache.marked - 1].call_id
 
 
 def _mark(
@@ -271,8 +261,7 @@ def _foresee_plain(context: RenderContext, costs: CallCosts, window: int | None)
     images, image_tokens = gauge.images(plan)
     pictured = image_tokens - gauge.tokens(images * IMAGE_CHARS)
     total = gauge.tokens(fixed + chat - left) + pictured
-    new = plan.items[costs.first_new if costs.first_new >= costs.reach.nearest else HEAD :]
-    after = sum(item.chars - item.own_chars for item in new)
+    after = sum(item.chars - item.own_chars for item in costs.new_without_marker(plan))
     # What does not fit into the window any more the host would have compacted. The branch's ledger
     # notes how much of the chat is left out from here on.
     if window is not None and total > window - min(HOST_RESERVES, window // 8):

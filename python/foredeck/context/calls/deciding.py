@@ -157,7 +157,7 @@ class Rebase:
         call, branch = self.call, self.call.context.branch
         candidates = self._find(folds) if call.keeps_bytes else folds
         # Before pricing: carrying cost counts from the call at which content became a candidate.
-        branch.retention.set_candidates({each.ref for each in candidates}, branch.depth + 1)
+        branch.set_candidates({each.ref for each in candidates})
         if not call.keeps_bytes:
             return self._shed_objects()
         choice = self._choose(candidates)
@@ -312,7 +312,7 @@ class Rebase:
         branch = context.branch
         fold_pastes(context, [ref for ref in self.foldable if ref.slot])
         results = {ref.message for ref in self.foldable if not ref.slot}
-        for index in results & branch.retention.contents.keys():
+        for index in results & branch.kept.keys():
             branch.release(index)
         if self.call.request.wire.thinking and not first_mutable(branch.plan):
             strip_reasoning(context, 0)

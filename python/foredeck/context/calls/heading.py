@@ -36,15 +36,15 @@ def rebuild_head(call: CallInProgress, inputs: RebaseInputs) -> bool:
 def must_withdraw(call: CallInProgress) -> bool:
     """Whether the head says what it may not say any longer, and can be written again now. Where it
     cannot, the user reads so once."""
-    head = call.context.branch.plan.head
+    head, inbox = call.context.plan.head, call.session.inbox
     if head is None or not call.keeps_bytes or not _is_withdrawn(call, head):
-        call.withdrawal.user_knows = False
+        inbox.withdrawal_announced = False
         return False
     # What sealed reasoning of the turn under way is bound to leaves when that turn has ended.
     bound = first_mutable(call.context.plan) > 0
-    if bound and not call.withdrawal.user_knows:
-        call.session.inbox.user_messages.append(WITHDRAWN_LATER)
-    call.withdrawal.user_knows = bound
+    if bound and not inbox.withdrawal_announced:
+        inbox.user_messages.append(WITHDRAWN_LATER)
+    inbox.withdrawal_announced = bound
     return not bound
 
 

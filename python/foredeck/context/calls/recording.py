@@ -3,20 +3,15 @@ them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.calls.costs import marker_of
 from foredeck.context.intake.alignment import ADOPTED, adopted_call, adoption_report, layout_before
 from foredeck.context.intake.take_in import first_unrepaired, take_in
 from foredeck.context.plan.codec import pack_op, pack_says
 from foredeck.context.state.call_log import CallLog
-from foredeck.context.state.chat import Chat
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import SessionInfo, Workspace
 from foredeck.context.state.opening import Session
-from foredeck.context.state.request import Answer, Outcome, PromptFrame, Request
+from foredeck.context.state.request import Answer, Outcome, PromptFrame
 from foredeck.context.state.spending import spent_after
 from foredeck.model.call_values import (
     NO_PREDICTION,
@@ -58,39 +53,16 @@ def record_host_calls(call: CallInProgress) -> None:
 
 def repeated_record(call: CallInProgress) -> CallRecord | None:
     """The record of the call before, where the very same list is to go to the same model again."""
-    session, model = call.session, call.request.model
-    record = session.chat.branch_record
-    if record is None or call.first_new != len(call.items):
+    record, model = call.session.chat.branch_record, call.request.model
+    if record is None or record.is_host or record.layout != call.layout.name:
         return None
-    if record.is_host or record.layout != call.layout.name:
+    if not record.length == call.first_new == len(call.items):
         return None
-    if record.length != call.first_new:
-        return None
-    if model is not None and record.model.name != model.name:
-        return None
-    return record
+    return None if model is not None and record.model.name != model.name else record
 
 
 ACKNOWLEDGED = ("applied", "aborted")
 """Outcomes of calls that we answered; what went out without us has a record of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class _NewCall:
-    """What a record says of a call, beside what the session and its branch hold."""
-
-    changed: list[int]
-    """Messages that go out otherwise than before, or show another object now."""
-    changed_from: int
-    """From this message on, the record has all messages of ours and all that are left out."""
-    decision: Decision
-    time_ms: int
-    model: CalledModel
-    layout: str
-    policy: str
-    stats: CallStats
-    acks: list[Ack]
-    cache: CachePrediction = NO_PREDICTION
 
 
 def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
@@ -98,8 +70,14 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
 
     `cache`: what the provider's cache is expected to do with it.
     """
-    session, request = call.session, call.request
-    new = _NewCall(
+    session, request, refused = call.session, call.request, call.session.inbox.refused
+    reported = [outcome for outcome in request.outcomes if outcome.call]
+    acks = [Ack(o.call or 0, o.kind) for o in reported if o.kind in ACKNOWLEDGED]
+    # One that was rewritten comes once more.
+    applied = [o for o in reported if o.kind == "applied"]
+    acks += [Ack(o.call or 0, REWRITTEN, o.reason) for o in applied if o.reason]
+    record = _commit(
+        call,
         changed=sorted(call.context.changed | call.context.attributed),
         # A layout that renders all at every call may have put text of ours anywhere.
         changed_from=call.says_decided_from if call.keeps_bytes else 0,
@@ -107,13 +85,11 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         time_ms=request.time_ms,
         model=request.model.called if request.model else CalledModel(),
         layout=call.layout.name,
-        policy=call.policy.name,
         stats=_stats(session, session.frame.chars, call.gauge),
-        acks=_acks(request) + [Ack(n, "refused") for n in session.inbox.refused],
+        acks=acks + [Ack(ordinal, "refused") for ordinal in refused],
         cache=cache,
     )
-    record = _commit(session, new)
-    session.inbox.refused.clear()
+    refused.clear()
     return record
 
 
@@ -123,27 +99,41 @@ def _record_host_call(call: CallInProgress, outcome: Outcome) -> None:
     plan, kept = chat.branch.plan, chat.branch.matched
     # With `ending`, what we put behind the last edited message has gone out, too.
     plan.as_host(outcome.edited, outcome.edited + outcome.ending)
-    new = _NewCall(
+    _commit(
+        call,
         changed=[index for index in range(kept, len(plan)) if plan.ops[index].subject],
         changed_from=min(kept, outcome.edited),
         decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,
         model=chat.log.last.model if chat.log.last else CalledModel(),
         layout=layout_before(chat) or call.layout.name,
-        policy=call.policy.name,
         # Nothing is known of what stood around the messages, nor of the model that was called.
         stats=_stats(session, 0, Gauge()),
         acks=_unsent(session.info, chat.log, outcome),
     )
-    _commit(session, new)
 
 
-def _commit(session: Session, new: _NewCall) -> CallRecord:
-    chat, workspace, info = session.chat, session.objects.workspace, session.info
-    branch, plan, kept = chat.branch, chat.branch.plan, chat.branch.matched
+def _commit(
+    call: CallInProgress,
+    *,
+    changed: list[int],
+    changed_from: int,
+    decision: Decision,
+    time_ms: int,
+    model: CalledModel,
+    layout: str,
+    stats: CallStats,
+    acks: list[Ack],
+    cache: CachePrediction = NO_PREDICTION,
+) -> CallRecord:
+    """Commit a record of the branch as it is now. `changed`: the messages that go out otherwise
+    than before, or show another object now; from `changed_from` on, the record has all messages of
+    ours and all that are left out."""
+    session, chat, workspace = call.session, call.session.chat, call.session.objects.workspace
+    branch, plan, kept, info = chat.branch, chat.branch.plan, chat.branch.matched, session.info
     # Packing and popping change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
-    ordinal, due = chat.log.newest + 1, branch.retention.pop_candidates().to_record()
+    ordinal, due = chat.log.newest + 1, branch.pop_candidates().to_record()
     document = CallDocument(
         id=call_id(info.id, ordinal),
         session=info.id,
@@ -152,27 +142,32 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
         kept=kept,
         keys=[list(key) for key in plan.keys(kept)],
         tip=plan.tip,
-        parts=[pack_op(plan, index, workspace.blobs).to_row() for index in new.changed],
-        changed_from=new.changed_from,
+        parts=[pack_op(plan, index, workspace.blobs).to_row() for index in changed],
+        changed_from=changed_from,
         inserts=[
             [index, pack_says(says, workspace.blobs)]
-            for index, says in plan.says_since(new.changed_from).items()
+            for index, says in sorted(plan.says.items())
+            if index >= changed_from
         ],
-        drops=plan.omitted(new.changed_from),
+        drops=plan.omitted(changed_from),
         system=_system_version(workspace, session.frame),
-        sets=branch.sets.pop_changes()
-        ._replace(expired=branch.retention.pop_released())
-        .to_record(),
-        state=_state(chat, new),
+        sets=branch.sets.pop_changes()._replace(expired=branch.pop_released()).to_record(),
+        state={
+            "policy": dict(branch.policy_state),
+            "ledger": branch.ledger.total.to_record(),
+            "spent": [list(each) for each in spent_after(chat.log, info.id, model, cache, acks)],
+            **({} if plan.head is None else {"head": plan.head.head_tokens}),
+            **({"seals": "free"} if plan.seals.free else {}),
+        },
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
-        decision=new.decision.to_record(),
-        time_ms=new.time_ms,
-        model=new.model.to_record(),
-        layout=new.layout,
-        policy=new.policy,
-        stats=new.stats.to_record(),
-        acks=[ack.to_row() for ack in new.acks],
-        cache=new.cache.to_record(),
+        decision=decision.to_record(),
+        time_ms=time_ms,
+        model=model.to_record(),
+        layout=layout,
+        policy=call.policy.name,
+        stats=stats.to_record(),
+        acks=[ack.to_row() for ack in acks],
+        cache=cache.to_record(),
     ).seal()
     # `new`: of two processes on one session, the slower must not write over an ordinal that the
     # faster has given out. It gets a `Conflict`, and asks the host for the whole list.
@@ -186,27 +181,6 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
     chat.log.add(record)
     branch.go_on(record)
     return record
-
-
-def _state(chat: Chat, new: _NewCall) -> dict[str, Any]:
-    branch, head = chat.branch, chat.branch.plan.head
-    return {
-        "policy": dict(branch.policy_state),
-        "ledger": branch.ledger.total.to_record(),
-        "spent": [
-            list(each)
-            for each in spent_after(chat.log, chat.info.id, new.model, new.cache, new.acks)
-        ],
-        **({} if head is None else {"head": head.head_tokens}),
-        **({"seals": "free"} if branch.plan.seals.free else {}),
-    }
-
-
-def _acks(request: Request) -> list[Ack]:
-    """What became of earlier calls; one that was rewritten comes once more, at the end."""
-    acks = [Ack(o.call, o.kind) for o in request.outcomes if o.call and o.kind in ACKNOWLEDGED]
-    applied = [o for o in request.outcomes if o.call and o.kind == "applied"]
-    return acks + [Ack(o.call or 0, REWRITTEN, o.reason) for o in applied if o.reason]
 
 
 def _system_version(workspace: Workspace, frame: PromptFrame) -> VersionRef | None:
@@ -256,23 +230,12 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
     )
 
 
-def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
-    """The answer to a call that was just recorded: what has changed since the answer before."""
-    # Only what has changed crosses the wire: the shim keeps what it has of the messages before
-    # `start`, so an answer does not grow with the session. It can keep that only where its list
-    # continues the one of the last answer, and a layout that renders all at every call may have
-    # changed any of it.
-    goes_on = call.alignment.continued and call.keeps_bytes
-    return _answer(call, record, call.first_changed if goes_on else 0)
-
-
-def answer_again(call: CallInProgress, record: CallRecord) -> Answer:
-    """The answer that was given before: all of it, unless the host is known to have it."""
-    call.session.objects.workspace.discard_known()
-    return _answer(call, record, call.first_new if call.alignment.continued else 0)
-
-
-def _answer(call: CallInProgress, record: CallRecord, start: int) -> Answer:
-    plan = call.session.chat.branch.plan
-    outgoing = list(plan.outgoing(start))
-    return Answer(record.ordinal, start, outgoing, marker=marker_of(plan, record.cache))
+def answer_call(call: CallInProgress, record: CallRecord, start: int) -> Answer:
+    """The answer to a call on record, from message `start` on, where the host is known to have the
+    one before: only what has changed since then crosses the wire, so that an answer does not grow
+    with the session. Else all of it."""
+    # The host has kept what it has of the messages before `start`.
+    plan, marked = call.session.chat.branch.plan, record.cache.marked
+    start = start if call.alignment.continued else 0
+    marker = "" if marked is None else plan.items[marked - 1].call_id
+    return Answer(record.ordinal, start, list(plan.outgoing(start)), marker)

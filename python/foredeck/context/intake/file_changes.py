@@ -205,8 +205,8 @@ def follow_renames(context: RenderContext, inbox: Inbox, *, continued: bool) -> 
         context.sets.move(old.ordinal, new.ordinal)
         for index in _showing(objects, context.plan, old, new.newest.text_hash):
             context.plan.attribute(index, new.ordinal, new.newest.version)
-            if index in context.retention.contents:
-                context.retention.keep(index, new.ordinal)
+            if index in context.branch.kept:
+                context.branch.keep(index, new.ordinal)
 
 
 def renamed(objects: Objects, old: Entry) -> Entry | None:

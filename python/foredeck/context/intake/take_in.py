@@ -100,7 +100,7 @@ def _place(context: RenderContext, layout: Layout, index: int, result: ResultObj
     layout.place(context, index, _shown(result))
     # Of `same` there is nothing to keep here: the layout keeps the message that it refers to.
     if result.subject is not None and plan.ops[index].form != "same":
-        context.retention.keep(index, result.subject)
+        context.branch.keep(index, result.subject)
 
 
 def _show_paste(context: RenderContext, index: int, item: Item) -> None:
@@ -112,7 +112,7 @@ def _show_paste(context: RenderContext, index: int, item: Item) -> None:
     version, digest = entry.newest.version, entry.newest.text_hash
     context.sets.activate(entry.ordinal)
     context.plan.write(index, Keep(Shown(entry.ordinal, version, digest)))
-    context.retention.keep(index, entry.ordinal)
+    context.branch.keep(index, entry.ordinal)
 
 
 def _was_folded(context: RenderContext, subject: int | None, index: int) -> bool:
@@ -126,7 +126,7 @@ def _refer(context: RenderContext, index: int, ordinal: int) -> None:
     base = context.plan.newest_holder(ordinal)
     context.plan.write(index, Keep(form="note", base=base))
     if base is not None:
-        context.retention.use(base)
+        context.branch.keep_base(base)
 
 
 def take_system(

@@ -10,7 +10,7 @@ root of their chain: nothing in it is computed again.
 | `Omit` | its index in `drops`; a row `dropped`, or `observed` for the last that a say covers |
 | `Say` | an entry of `inserts`; its keys say which purpose it has |
 | `Rewrite.folded` | `slots` of the row |
-| `Retention.candidates`, released | `due`, `expired` |
+| `Branch.candidates`, released | `due`, `expired` |
 """
 
 from __future__ import annotations

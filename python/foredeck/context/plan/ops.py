@@ -74,8 +74,8 @@ class _Operation:
 
 @dataclass(frozen=True, slots=True)
 class Keep(_Operation):
-    """The message goes out as the host has it. That says nothing of `Retention`: a content that is
-    kept may be in a `Rewrite`, and what a `Keep` shows may be released.
+    """The message goes out as the host has it. That says nothing of `Branch.kept`: a content that
+    is kept may be in a `Rewrite`, and what a `Keep` shows may be released.
 
     `form`: `full` where that is the content of an object, placed by a layout; `note` where it is
     the short answer of a context tool; else `host`.

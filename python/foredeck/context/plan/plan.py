@@ -251,10 +251,6 @@ class Plan:
         """All messages of ours."""
         return (message for ours in self.says.values() for message in ours)
 
-    def says_since(self, start: int) -> dict[int, list[Say]]:
-        """Messages of ours at or after an index, in their order."""
-        return {index: ours for index, ours in sorted(self.says.items()) if index >= start}
-
     def cover_at(self, index: int) -> Say | None:
         """The message of ours whose characters a message that is left out counts."""
         if not self.is_omitted(index):

@@ -77,7 +77,7 @@ def _active_contents(
     plan, pinned = branch.plan, branch.sets.pins
     items, counted = plan.items, plan.results_in_turn
     turn, last_use = plan.turn, plan.referred_at.get
-    for index, ordinal in sorted(branch.retention.contents.items()):
+    for index, ordinal in sorted(branch.kept.items()):
         if index > flight or ordinal in pinned or items[index].kind != "result":
             continue
         use = last_use(index, index)

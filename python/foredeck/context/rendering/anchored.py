@@ -54,7 +54,7 @@ class Anchored:
         )
         plan.write(index, op)
         if op.base is not None:
-            context.retention.use(op.base)
+            context.branch.keep_base(op.base)
         if shown is not None and op.subject is not None and op.subject != shown.object:
             # What can be read is the other object: it is in use, and this one is not shown.
             context.sets.activate(op.subject)

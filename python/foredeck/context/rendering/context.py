@@ -10,7 +10,6 @@ from foredeck.context.digests import DigestSize
 from foredeck.context.messages.items import Block, text_block
 from foredeck.context.plan.ops import Omit, Rewrite, keep_all
 from foredeck.context.plan.plan import Plan
-from foredeck.context.plan.retention import Retention
 from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.descriptions import nicknames
 from foredeck.context.state.gauge import Gauge
@@ -56,7 +55,7 @@ class PromptNames:
             else:
                 self._own.pop(index, None)  # most messages of a long session are folded for good
             if blocks:
-                held |= self._of_written(plan, index, blocks)
+                held |= self._of_written(index, blocks)
         return held
 
     def of(self, plan: Plan, index: int) -> frozenset[str]:
@@ -73,9 +72,8 @@ class PromptNames:
             self._own[index] = names
         return names
 
-    def _of_written(self, plan: Plan, index: int, blocks: list[Block]) -> frozenset[str]:
+    def _of_written(self, index: int, blocks: list[Block]) -> frozenset[str]:
         """Names in blocks that are not the host's own."""
-        self._follow(plan)
         # The list of an operation never changes, so the very same list has the same names.
         known, names = self._written.get(index, (None, frozenset()))
         if known is not blocks:
@@ -128,11 +126,6 @@ class RenderContext:
     def plan(self) -> Plan:
         """What goes out of the branch's messages."""
         return self.branch.plan
-
-    @property
-    def retention(self) -> Retention:
-        """Which contents of the plan are kept."""
-        return self.branch.retention
 
     @property
     def sets(self) -> Sets:

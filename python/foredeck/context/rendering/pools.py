@@ -125,7 +125,7 @@ def _shown(context: RenderContext, ordinal: int) -> list[Item]:
     plan = context.plan
     ops, items = enumerate(plan.ops), plan.items
     every = [i for i, op in ops if op.subject == ordinal and items[i].kind == "result"]
-    live = [index for index in every if index in context.retention.contents]
+    live = [index for index in every if index in context.branch.kept]
     return [plan.items[index] for index in live or every[-1:]]
 
 

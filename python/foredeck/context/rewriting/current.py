@@ -59,10 +59,9 @@ class Refresh:
 
 @dataclass(slots=True)
 class RefreshFinder:
-    """Finds the reads that may be brought up to date; looks at a file again once something has
-    been read, written or edited there."""
+    """Finds the reads of one plan that may be brought up to date; looks at a file again once
+    something has been read, written or edited there."""
 
-    _plan: Plan | None = None
     _known: dict[str, tuple[tuple[int, Op, int, int], Refresh | None]] = field(default_factory=dict)
     """By path: the read with its operation, how much is of the file, and the newest version, with
     what was found of them."""
@@ -74,8 +73,6 @@ class RefreshFinder:
         any case."""
         if not uses.rule.refresh or not wire.lets_calls_change:
             return []
-        if self._plan is not context.plan:
-            self._plan, self._known = context.plan, {}
         found: list[Refresh] = []
         shown = _results_in_view(context, uses)
         for path in uses.edited:
@@ -288,7 +285,7 @@ def _show(context: RenderContext, copy: CurrentCopy) -> None:
     else:
         head = text_block(brought_up_to_date(copy.subject, copy.version))
         context.plan.write(copy.index, Rewrite("full", [head, text_block(copy.text)], shown))
-    context.retention.keep(copy.index, copy.subject)
+    context.branch.keep(copy.index, copy.subject)
     context.sets.activate(copy.subject)
 
 

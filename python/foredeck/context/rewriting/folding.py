@@ -15,7 +15,6 @@ from foredeck.context.compactions import SummaryRequest, compact, turn_number
 from foredeck.context.digests import digest, unheld_names
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, Op, PieceRef, Rewrite, recipe_chars
-from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.pieces import LONG_TEXTS, Piece, folded_blocks, pieces_of
 from foredeck.context.rebase import WaterMarks, first_mutable, may_change
 from foredeck.context.rendering.context import RenderContext
@@ -47,13 +46,12 @@ class Fold(NamedTuple):
 
 @dataclass(slots=True)
 class FoldFinder:
-    """Finds what may fold, and keeps what it has worked out of an operation until another takes the
-    place of that."""
+    """Finds what may fold in one plan, and keeps what it has worked out of an operation until
+    another takes the place of that."""
 
     # It is asked at every call about every message of a session. Operations never change, so the
     # very same object means the very same answer.
 
-    _plan: Plan | None = None
     _savings: dict[int, tuple[Op, int]] = field(default_factory=dict)
     """By message: its operation, and what folding it would save."""
     _pieces: dict[int, tuple[Op, frozenset[int], list[Fold]]] = field(default_factory=dict)
@@ -108,7 +106,7 @@ class FoldFinder:
 
     def saving(self, context: RenderContext, index: int) -> int:
         """Characters that folding a result saves, its digest taken to be as long as it may be."""
-        plan = self._follow(context.plan)
+        plan = context.plan
         op, item = plan.ops[index], plan.items[index]
         known = self._savings.get(index)
         if known is None or known[0] is not op:
@@ -147,7 +145,7 @@ class FoldFinder:
             for index in indexes:
                 if plan.items[index].kind != "result":
                     continue
-                unwanted = index not in context.retention.contents or ordinal not in sets.active
+                unwanted = index not in context.branch.kept or ordinal not in sets.active
                 if index in old or (unwanted and ordinal not in sets.pins):
                     yield index
 
@@ -155,7 +153,7 @@ class FoldFinder:
         self, context: RenderContext, refs: Collection[PieceRef]
     ) -> Iterator[Fold]:
         """Pieces of messages that are worth folding."""
-        plan = self._follow(context.plan)
+        plan = context.plan
         for index, group in groupby(sorted(refs), key=lambda ref: ref.message):
             op, slots = plan.ops[index], frozenset(ref.slot for ref in group)
             known = self._pieces.get(index)
@@ -167,18 +165,13 @@ class FoldFinder:
             yield from known[2]
 
     def _superseded_of(self, context: RenderContext, ordinal: int) -> frozenset[int]:
-        plan = self._follow(context.plan)
+        plan = context.plan
         shown = [(index, plan.ops[index]) for index in plan.holders[ordinal]]
         known = self._superseded.get(ordinal)
         if known is None or known[0] != shown:
             known = shown, find_superseded(context, plan.holders[ordinal])
             self._superseded[ordinal] = known
         return known[1]
-
-    def _follow(self, plan: Plan) -> Plan:
-        if self._plan is not plan:
-            self._plan, self._savings, self._pieces, self._superseded = plan, {}, {}, {}
-        return plan
 
 
 def find_pieces(context: RenderContext, index: int, slots: Collection[int]) -> list[Fold]:
@@ -330,7 +323,7 @@ def objects_to_shed(
         return set()
     gone: set[int] = set()
     flight = plan.last_assistant()
-    kept = context.retention.contents
+    kept = context.branch.kept
     for index in sorted(kept, key=lambda i: (plan.last_use(i), i)):
         ordinal = kept[index]
         if context.gauge.tokens(chars) <= marks.low * window:

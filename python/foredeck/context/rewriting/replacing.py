@@ -7,11 +7,10 @@ hand, and calls whose results are pinned or still kept: these fold by themselves
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.ops import COVERED, MessageSpan, PieceRef, Say
-from foredeck.context.plan.plan import Plan
 from foredeck.context.rebase import first_mutable
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rendering.layout import render_dependents
@@ -52,29 +51,14 @@ class Cover:
         return PieceRef(self.first, COVERED)
 
 
-@dataclass(slots=True)
-class MessagePlaces:
-    """Where the messages of a list are, by address; kept up to date as it grows."""
-
-    _plan: Plan | None = None
-    _by_address: dict[str, int] = field(default_factory=dict)
-
-    def of(self, plan: Plan) -> Mapping[str, int]:
-        """Index by address."""
-        if self._plan is not plan or len(self._by_address) > len(plan):
-            self._plan, self._by_address = plan, {}
-        for index in range(len(self._by_address), len(plan)):
-            self._by_address[plan.items[index].key.address] = index
-        return self._by_address
-
-
 @dataclass(frozen=True, slots=True)
 class Replacer:
     """Finds what may replace spans of the branch at hand, and puts it there."""
 
     context: RenderContext
     stand_ins: StandIns
-    places: MessagePlaces
+    places: dict[str, int]
+    """Index by address, of the messages of the plan that were looked at so far."""
 
     def find(
         self,
@@ -98,6 +82,8 @@ class Replacer:
         if not usable or not (forced or self._is_due()):
             return []
         newest_first = [s for s in usable[::-1] if free or forced or s.kind == "observation"]
+        for index in range(len(self.places), len(self.context.plan)):
+            self.places[self.context.plan.items[index].key.address] = index
         # What covers more goes before what covers less; of equals the newest.
         for stand_in in sorted(newest_first, key=lambda each: -len(each.covers)):
             made = self._cover(stand_in, foldable, savings or {}, forced=forced)
@@ -144,7 +130,7 @@ class Replacer:
         forced: bool,
     ) -> Cover | None:
         plan = self.context.plan
-        span = span_of(stand_in, self.places.of(plan), plan.items)
+        span = span_of(stand_in, self.places, plan.items)
         if span is None or not self._is_open(*span):
             return None
         first, until = span
@@ -200,7 +186,7 @@ class Replacer:
             return False
         if op.subject in sets.pins or plan.last_use(index) > plan.last_assistant():
             return True
-        kept = index in self.context.retention.contents and op.subject in sets.active
+        kept = index in self.context.branch.kept and op.subject in sets.active
         return kept and PieceRef(index) not in foldable and not forced
 
     def _text(self, stand_in: StandIn, items: Sequence[Item], first: int) -> str:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from foredeck.context.messages.items import Item, tips_of
 from foredeck.context.plan.codec import unpack_says
+from foredeck.context.plan.ops import PieceRef
 from foredeck.context.plan.plan import Plan
-from foredeck.context.plan.retention import Retention
 from foredeck.context.provider_cache import CacheEntries
 from foredeck.context.rebase import Ledger
 from foredeck.context.state.call_log import BranchState, CallLog, load_record
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_values import PartRow
+from foredeck.model.call_values import Delta, PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Fields
@@ -30,7 +31,8 @@ if TYPE_CHECKING:  # of a session that asks for a part of a chat
 
 @dataclass(slots=True)
 class Branch:
-    """The messages of one branch as they go out, its sets, and what its next call builds on.
+    """The messages of one branch as they go out, its sets, which contents are still kept in view,
+    and what its next call builds on.
 
     All of it follows from the call records: a session changes its branch, or takes it up after a
     restart, by `chat.go_to(Branch.restore(...))`.
@@ -57,11 +59,18 @@ class Branch:
     """Whether the host has sent its messages ahead, and no call has been made since."""
     shown: frozenset[tuple[int, str]] | None = None
     """Of a provisional branch: what its newest call showed, as handles with hashes of texts."""
-    retention: Retention = field(init=False)
-    """Which contents of the plan are kept in view."""
-
-    def __post_init__(self) -> None:
-        self.retention = Retention(self.plan)
+    kept: dict[int, int] = field(default_factory=dict, init=False)
+    """Messages whose content is kept in view, with the object's handle."""
+    candidates: dict[PieceRef, int] = field(default_factory=dict, init=False)
+    """What the next rebase may change, and at which call of the branch that was first so."""
+    _changes: dict[PieceRef, bool] = field(default_factory=dict, init=False)
+    """What has become a candidate (True) since the last call record, or is none any longer."""
+    _recorded_released: set[int] = field(default_factory=set, init=False)
+    """Messages of which the call records say already that their content is no longer kept."""
+    _touched: set[int] = field(default_factory=set, init=False)
+    """Messages that were kept or released since the last call record."""
+    _marks: tuple[int, int] = field(default=(0, 0), init=False)
+    """How much was written into the plan and attributed by then."""
 
     @classmethod
     def restore(
@@ -91,7 +100,13 @@ class Branch:
             cache_entries=state.cache_entries,
             applied=set(applied),
         )
-        branch.retention.restore(state.expired, state.candidates)
+        branch.candidates = dict(state.candidates)
+        branch._recorded_released = set(state.expired)
+        # `pop_released` counts on this: records name only what is not kept.
+        for index, op in enumerate(branch.plan.ops):
+            if op.carries and op.subject is not None and index not in state.expired:
+                branch.kept[index] = op.subject
+        branch._marks = len(branch.plan.written), len(branch.plan.attributed)
         return branch
 
     @classmethod
@@ -111,6 +126,17 @@ class Branch:
         self.depth += 1
         self.ahead = False
 
+    def keep(self, index: int, ordinal: int) -> None:
+        """Offer a message's content to the policy from now on."""
+        self.kept[index] = ordinal
+        self._touched.add(index)
+
+    def keep_base(self, base: int) -> None:
+        """A later message says that its content is that of `base`: so that is kept."""
+        subject = self.plan.ops[base].subject
+        if subject is not None and base not in self.kept:
+            self.keep(base, subject)
+
     def release(self, index: int, subject: int | None = None) -> None:
         """Release one message's content; with the last such message its object becomes inactive.
 
@@ -119,16 +145,45 @@ class Branch:
         # Nothing is rendered: the content leaves the prompt once its message is rendered again.
         if subject is None:
             subject = self.plan.ops[index].subject
-        self.retention.release(index)
-        if subject is not None and subject not in self.retention.contents.values():
+        if self.kept.pop(index, None) is not None:
+            self._touched.add(index)
+        if subject is not None and subject not in self.kept.values():
             self.sets.expire(subject)
 
     def release_object(self, ordinal: int) -> None:
         """Release an object's content in all messages that carry it: it becomes inactive."""
-        live = self.retention.contents
-        for index in [index for index, subject in live.items() if subject == ordinal]:
-            self.retention.release(index)
+        for index in [index for index, subject in self.kept.items() if subject == ordinal]:
+            del self.kept[index]
+            self._touched.add(index)
         self.sets.expire(ordinal)
+
+    def pop_released(self) -> Delta[int]:
+        """Changes since the last call of which messages' content is not kept."""
+        # Restoring a branch takes each message that carries an object's content for kept unless a
+        # record says otherwise, so every one that is not is named once, for whatever reason.
+        plan, (written, attributed) = self.plan, self._marks
+        touched = self._touched.union(plan.written[written:], plan.attributed[attributed:])
+        self._touched, self._marks = set(), (len(plan.written), len(plan.attributed))
+        carrying = {index for index in touched if plan.ops[index].carries}
+        gone = carrying - self.kept.keys() - self._recorded_released
+        back = carrying & self.kept.keys() & self._recorded_released
+        self._recorded_released |= gone
+        self._recorded_released -= back
+        return Delta(tuple(sorted(gone)), tuple(sorted(back)))
+
+    def set_candidates(self, refs: AbstractSet[PieceRef]) -> None:
+        """At the call that is being decided these are the candidates, and no others."""
+        for ref in self.candidates.keys() - refs:
+            del self.candidates[ref]
+            self._changes[ref] = False
+        for ref in refs - self.candidates.keys():
+            self.candidates[ref] = self.depth + 1
+            self._changes[ref] = True
+
+    def pop_candidates(self) -> Delta[PieceRef]:
+        """Changes of the candidates since the last call."""
+        changes, self._changes = self._changes, {}
+        return Delta.of(changes)
 
     def without_rendering(self) -> Branch:
         """The branch before any of its messages was rendered, for another layout to do so."""

@@ -140,6 +140,8 @@ class Inbox:
     """Ids or paths of files that seem to be being written: to be read once more."""
     refused: list[int] = field(default_factory=list)
     """Ordinals of calls that the provider refused, and that no record says so of yet."""
+    withdrawal_announced: bool = False
+    """Whether the user has read that something leaves the head at the end of the turn."""
     user_messages: list[str] = field(default_factory=list)
     """What the user is to read with the next answer."""
     typed: list[str] = field(default_factory=list)

@@ -63,12 +63,12 @@ def _rule(objects: Objects, chat: Chat, ordinal: int, policy: Policy, uses: Uses
         return "It is pinned, so it never folds."
     if holder > plan.last_assistant():
         return "It answers the newest message of the model, which has not seen it yet."
-    retention = chat.branch.retention
-    ages = (at for ref, at in retention.candidates.items() if ref.message == holder)
+    branch = chat.branch
+    ages = (at for ref, at in branch.candidates.items() if ref.message == holder)
     since = min(ages, default=None)
     if since is None:
         return f"Policy {policy.name} keeps it{_used(policy, uses, holder)}."
-    if ordinal not in sets.active or holder not in retention.contents:
+    if ordinal not in sets.active or holder not in branch.kept:
         cause = f"it was deactivated, or policy {policy.name} has given it up"
     else:
         cause = f"policy {policy.name} gives it up{_used(policy, uses, holder)}"
