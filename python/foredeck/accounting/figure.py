@@ -129,14 +129,14 @@ def figure_of(
     return CostFigure(calls, plain, ours + own, own, in_money, is_estimate)
 
 
-def session_figure(store: Store, session: str, newest: CallRecord | None) -> CostFigure:
-    """The figure of a stored session. `newest`: the record of its newest call."""
-    return _figure(store, session, newest, stored_questions(store, session) if newest else ())
-
-
-def _figure(
-    store: Store, session: str, newest: CallRecord | None, questions: Iterable[AskedDocument]
+def session_figure(
+    store: Store,
+    session: str,
+    newest: CallRecord | None,
+    questions: Iterable[AskedDocument] | None = None,
 ) -> CostFigure:
+    """The figure of a stored session. `newest`: the record of its newest call; `questions`: those
+    of foredeck's own, where they are read already."""
     if newest is None:
         return CostFigure()
     spent: Iterable[ModelSpending] | None = newest.spent
@@ -148,13 +148,14 @@ def _figure(
         spent = spent_by(log.records.values(), log.unsent)
     # A call without the engine has no report of its own, and says nothing of the ones before.
     estimate = not newest.stats.reports and not newest.is_host
-    return figure_of(spent, questions, is_estimate=estimate)
+    asked = stored_questions(store, session) if questions is None else questions
+    return figure_of(spent, asked, is_estimate=estimate)
 
 
 def figure_lines(store: Store, session: str, newest: CallRecord | None) -> list[str]:
     """The figure for the user, and how much of it foredeck's own questions are."""
     questions = stored_questions(store, session)
-    figure = _figure(store, session, newest, questions)
+    figure = session_figure(store, session, newest, questions)
     lines = [f"{figure.sentence}."] if figure.calls else [figure.sentence]
     asked = asked_account(questions)
     if asked.calls:

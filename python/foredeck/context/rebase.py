@@ -96,24 +96,15 @@ def reason_to_rebase(inputs: RebaseInputs, marks: WaterMarks) -> RebaseReason | 
     return None
 
 
-def first_mutable(plan: Plan) -> int:
-    """The first message from which on bytes may change at this call.
+def first_mutable(plan: Plan, items: Sequence[Item] | None = None) -> int:
+    """The first message from which on bytes may change at this call. `items`: a list that goes on
+    from what the plan holds, where that is not all of it.
 
     Signed or encrypted reasoning of the turn under way may be bound to the bytes before it
     (`messages/wires.py`). Then none of it may follow the first changed byte, unless the newest
     message is the user's, or a message of ours ends the turn (`Rebase` in `calls/deciding.py`).
     """
-    return _first_mutable(plan, plan.items)
-
-
-def binds(plan: Plan, items: Sequence[Item]) -> bool:
-    """Whether sealed reasoning of the turn under way is in a list that goes on from what the
-    plan holds, so that not everything may be rewritten."""
-    return _first_mutable(plan, items) > 0
-
-
-def _first_mutable(plan: Plan, items: Sequence[Item]) -> int:
-    ops = plan.ops
+    ops, items = plan.ops, plan.items if items is None else items
     if plan.turn_ends:
         return 0
     # By Anthropic's documentation ("Thinking", "Preserved thinking") a tool loop is one turn of the
@@ -237,14 +228,10 @@ class CandidateMessage:
     be found if nothing did; 0 where it is not cached anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """What the branch has cost so far, and what it would have with nothing folded."""
+class Ledger(BranchCost):
+    """What the branch has cost so far, and what may be added to that."""
 
-    plain: float = 0.0
-    ours: float = 0.0
-    left: int = 0
-    """Characters of the chat that the host would have compacted away by now."""
+    __slots__ = ()
 
     def after(self, prices: Prices, plain: PromptBill, ours: PromptBill) -> Ledger:
         """The ledger after one more call; rounded, so that a stored one is the same."""
@@ -257,11 +244,6 @@ class Ledger:
     def allows(self, rewrite_cost: float, thresholds: RebaseThresholds) -> bool:
         """Whether the session could still pay so much more; what costs nothing always goes."""
         return rewrite_cost <= 0 or self.ours + rewrite_cost <= (1 + thresholds.guard) * self.plain
-
-    @property
-    def total(self) -> BranchCost:
-        """As a call record keeps it."""
-        return BranchCost(self.plain, self.ours, self.left)
 
 
 @dataclass(frozen=True, slots=True)

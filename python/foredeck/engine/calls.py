@@ -23,7 +23,6 @@ from foredeck.hosts.protocol import (
     SessionCompactResult,
     SessionEventParams,
     SessionHistoryParams,
-    UserMessage,
 )
 from foredeck.model.calls import CallRecord
 
@@ -34,11 +33,6 @@ def take_history(opened: OpenedSession, params: SessionHistoryParams) -> int:
     messages = opened.assembler.take_history(to_history(params, blobs, known))
     opened.prepare()
     return messages
-
-
-def ends_with_user(params: AssembleParams) -> bool:
-    """Whether the newest message is the user's."""
-    return bool(params.messages) and params.messages[-1].get("role") == "user"
 
 
 def assemble(opened: OpenedSession, params: AssembleParams) -> Answer:
@@ -55,49 +49,38 @@ def assemble(opened: OpenedSession, params: AssembleParams) -> Answer:
 
 def assembled(session: Session, answer: Answer, trouble: str | None) -> AssembleResult:
     """The answer for the host. `trouble`: of the store, for the status line."""
-    items = session.chat.branch.plan.items
-    record = session.chat.branch_record
+    objects, chat, items = session.objects, session.chat, session.chat.branch.plan.items
+    record = chat.branch_record
     assert record is not None  # that of the call which was just assembled
-    figure = session_figure(session.objects.store, session.info.id, record)
+    figure = session_figure(objects.store, session.info.id, record)
     status = status_line(record.stats, figure.short if figure.matters else "")
+    texts = session.inbox.pop_user_messages()
+    if (text := unpriced(objects.workspace, chat)) is not None:
+        texts.append(text)
     return {
         "call": answer.call,
         "from": answer.start,
         "ops": to_ops(answer.outgoing, lambda index: items[index].time_ms, answer.start),
         "marker": answer.marker or None,
         "status": {"text": f"{status}, {trouble}" if trouble else status},
-        "notices": _user_messages(session),
+        "notices": [{"level": "info", "text": text} for text in texts],
     }
-
-
-def _user_messages(session: Session) -> list[UserMessage]:
-    """What the user reads with this answer; each text is given once."""
-    texts = session.inbox.pop_user_messages()
-    if (text := unpriced(session.objects.workspace, session.chat)) is not None:
-        texts.append(text)
-    return [{"level": "info", "text": text} for text in texts]
 
 
 def advise_user(opened: OpenedSession, before: CallRecord | None) -> None:
     """After a call: what its user should know of their files and rules. `before`: the newest call
     before it."""
-    _offer_to_rewind(opened, before)
+    session, record = opened.session, opened.session.chat.branch_record
+    parent = None if before is None else before.id
+    # A chat that goes on from an earlier place has files from a later one.
+    if opened.keeper is not None and record is not None and record.parent != parent:
+        # Loads with the first chat that does.
+        from foredeck.timeline.rewind_command import offer
+
+        if (text := offer(session.objects.store, session.info, record)) is not None:
+            session.inbox.user_messages.append(text)
     if before is None:
         advise_on_rules(opened)
-
-
-def _offer_to_rewind(opened: OpenedSession, before: CallRecord | None) -> None:
-    """A chat that goes on from an earlier place has files from a later one."""
-    if opened.keeper is None:
-        return
-    record = opened.session.chat.branch_record
-    if record is None or record.parent == (None if before is None else before.id):
-        return  # as nearly always; what plans a rewinding is imported for the others
-    # Loads with the first request for it.
-    from foredeck.timeline.rewind_command import offer
-
-    if (text := offer(opened.session.objects.store, opened.session.info, record)) is not None:
-        opened.session.inbox.user_messages.append(text)
 
 
 def compact(opened: OpenedSession, params: SessionCompactParams) -> SessionCompactResult:

@@ -69,11 +69,6 @@ class RecoverableStore:
         self._inode = inode_of(store_file(self._config))
         return store, text
 
-    @property
-    def trouble(self) -> str:
-        """What the status line says of the store; empty where all is well."""
-        return self.current.trouble
-
     def close(self) -> None:
         """Close the store."""
         self.current.close()
@@ -186,11 +181,6 @@ class CurrentSession:
             late.update(self.opened.watch.differing())
         if late:
             self.reconcile(sorted(late), PATIENCE_S if after_user else 0.0)
-
-    def end_tools(self) -> None:
-        """A prompt is being assembled: no tool runs."""
-        if self.opened is not None:
-            self.opened.end_tools()
 
     def follow(self) -> None:
         """Watch the files that the session has met since the last time."""

@@ -176,15 +176,20 @@ class Engine:
     def assemble(self, params: AssembleParams) -> AssembleResult:
         """What the model shall see of a message list; committed before this returns."""
         # The first request of a long session makes objects of all its messages.
-        with nullcontext() if self._goes_on(params) else without_garbage_collection():
+        is_first = self.opened is None or self.opened.session.chat.branch.ahead
+        goes_on = params.keep > 0 and not is_first
+        with nullcontext() if goes_on else without_garbage_collection():
             # Catching up needs an open session. Where it fails the session is forgotten, and
             # opened again for the call.
             self._current.require(params.session)
             self._current.begin_anew_if_forgotten()
-            self._current.catch_up(after_user=calls.ends_with_user(params))
-            # After catching up: the model reads what was refused with this very prompt.
-            self._current.end_tools()
-            before = None if self.opened is None else self.opened.session.chat.newest_record
+            newest = params.messages[-1] if params.messages else {}
+            self._current.catch_up(after_user=newest.get("role") == "user")
+            before = None
+            if self.opened is not None:
+                # After catching up: the model reads what was refused with this very prompt.
+                self.opened.end_tools()
+                before = self.opened.session.chat.newest_record
             opened, answer = self._assemble(params)
             calls.advise_user(opened, before)
             self._current.follow()
@@ -196,12 +201,7 @@ class Engine:
             self._after_request(OpenedSession.settle_claim)
             self._after_request(OpenedSession.keep)
             self._later(lambda: self._background.happened("call"))
-            return calls.assembled(opened.session, answer, self._store.trouble)
-
-    def _goes_on(self, params: AssembleParams) -> bool:
-        """Whether the request only adds messages to what is held: then few objects are made."""
-        is_first = self.opened is None or self.opened.session.chat.branch.ahead
-        return params.keep > 0 and not is_first
+            return calls.assembled(opened.session, answer, self._store.current.trouble)
 
     def _assemble(self, params: AssembleParams) -> tuple[OpenedSession, Answer]:
         try:

@@ -315,10 +315,10 @@ class SessionWriter:
         self._objects.turn(items.answer, {item.call_id: item for item in items.results})
         for item, record in zip(items.results, exchange.results, strict=True):
             known = len(session.objects.index)
-            handle = self._objects.result(item).subject
-            if handle is not None:
-                call = session.objects.index.entries[handle].object
-                before, again = record.file_before, handle <= known
+            shown = self._objects.result(item).shown
+            if shown is not None:
+                call = session.objects.index.entries[shown.object].object
+                before, again = record.file_before, shown.object <= known
                 self._files.take(item, items.whole, call, before=before, again=again)
         session.chat.turns = max(number, self._progress.exchanges)
         self._progress.advance(exchange, number)

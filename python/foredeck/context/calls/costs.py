@@ -116,15 +116,24 @@ def rebase_inputs(call: CallInProgress) -> RebaseInputs:
 
 def call_costs(call: CallInProgress, inputs: RebaseInputs) -> CallCosts:
     """What decides what a call costs, once its head is written."""
-    request, frame = call.request, call.session.frame
+    request, frame, branch = call.request, call.session.frame, call.context.branch
+    model = request.model or Model("", "")
+    branch.cache_entries.warm(request.warmed_ms)
+    rule = model.cache if model.prices.cached else "none"
+    if call.settings.cache_rule and rule != "none":
+        rule = call.settings.cache_rule
+    reach = reach_of(
+        rule,
+        branch.plan,
+        branch.cache_entries.alive(request.time_ms, _ttl_s(call)),
+        start=call.first_new,
+        warm=call.first_new > 0 and not inputs.cache_lost,
+        marks=model.marks and call.keeps_bytes,
+    )
+    own_chars = declared_chars(frame.tools, call.settings.definition_chars)
+    head_chars = branch.plan.head_chars
     return CallCosts(
-        inputs,
-        request.model.prices if request.model else Prices(),
-        call.first_new,
-        frame.chars,
-        declared_chars(frame.tools, call.settings.definition_chars),
-        _reach(call, warm=call.first_new > 0 and not inputs.cache_lost),
-        call.session.chat.branch.plan.head_chars,
+        inputs, model.prices, call.first_new, frame.chars, own_chars, reach, head_chars
     )
 
 
@@ -170,24 +179,6 @@ def priced(
 
 def _bill(total: int, cached: int) -> PromptBill:
     return PromptBill(cached / CHARS_PER_TOKEN, (total - cached) / CHARS_PER_TOKEN)
-
-
-def _reach(call: CallInProgress, *, warm: bool) -> CacheReach:
-    """What the provider's cache would find of the branch."""
-    request, branch = call.request, call.session.chat.branch
-    model = request.model or Model("", "")
-    branch.cache_entries.warm(request.warmed_ms)
-    rule = model.cache if model.prices.cached else "none"
-    if call.settings.cache_rule and rule != "none":
-        rule = call.settings.cache_rule
-    return reach_of(
-        rule,
-        branch.plan,
-        branch.cache_entries.alive(request.time_ms, _ttl_s(call)),
-        start=call.first_new,
-        warm=warm,
-        marks=model.marks and call.keeps_bytes,
-    )
 
 
 def _ttl_s(call: CallInProgress) -> float:
@@ -269,7 +260,7 @@ def _foresee_plain(context: RenderContext, costs: CallCosts, window: int | None)
         after = max(after, min(chat - left, int(kept)))
         left = chat - after
         total = gauge.tokens(fixed + after) + pictured
-    branch.ledger = replace(branch.ledger, left=left)
+    branch.ledger = branch.ledger._replace(left=left)
     is_warm = costs.warm and costs.reach.rule != "none"
     return _split(costs, total, max(0, total - gauge.tokens(after)) if is_warm else 0)
 

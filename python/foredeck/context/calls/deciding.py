@@ -24,15 +24,12 @@ from foredeck.context.calls.costs import (
     rebase_inputs,
 )
 from foredeck.context.calls.heading import must_withdraw, rebuild_head, replace_head, withdrawn_now
-from foredeck.context.intake.alignment import layout_before
-from foredeck.context.intake.take_in import has_leftovers
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
 from foredeck.context.policies.policy_run import PolicyRun, run_policy
 from foredeck.context.rebase import (
     RebaseOffer,
     RebaseReason,
-    binds,
     calls_until,
     first_mutable,
     reason_to_rebase,
@@ -87,10 +84,13 @@ def choose_layout(call: CallInProgress) -> None:
 
     Until then the prompt goes on in the layout that it was written in.
     """
-    session, configured = call.session, call.layout.name
-    written_in = layout_before(session.chat) or configured
-    is_other = written_in != configured or has_leftovers(session.chat.branch, call.layout)
-    call.layout_changed = is_other and not binds(session.chat.branch.plan, call.items)
+    session, configured, plan = call.session, call.layout.name, call.context.plan
+    before = session.chat.branch_record
+    written_in = before.layout if before else configured
+    # Another layout may have left text between the messages of one that puts none there.
+    has_leftovers = call.keeps_bytes and plan.has_layout_text
+    is_other = written_in != configured or has_leftovers
+    call.layout_changed = is_other and not first_mutable(plan, call.items)
     if call.layout_changed:
         session.chat.go_to(session.chat.branch.without_rendering())
         call.first_new = call.says_decided_from = 0

@@ -4,9 +4,10 @@ them."""
 from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.intake.alignment import ADOPTED, adopted_call, adoption_report, layout_before
-from foredeck.context.intake.take_in import first_unrepaired, take_in
+from foredeck.context.intake.alignment import ADOPTED, adoption_report
+from foredeck.context.intake.take_in import take_in
 from foredeck.context.plan.codec import pack_op, pack_says
+from foredeck.context.plan.repairs import repair
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import SessionInfo, Workspace
@@ -33,7 +34,7 @@ def record_host_calls(call: CallInProgress) -> None:
     newest of them had none of our messages any more.
     """
     session, alignment = call.session, call.alignment
-    for outcome in alignment.without_us or adopted_call(session.chat.log, alignment):
+    for outcome in alignment.without_us:
         if outcome.messages < call.first_new:
             continue
         items, active = call.items[: outcome.messages], call.facilities.active_task
@@ -47,8 +48,8 @@ def record_host_calls(call: CallInProgress) -> None:
     call.says_decided_from = min(call.first_new, call.says_decided_from)
     if not alignment.continued:
         # A call that went out without us may have left the list with holes.
-        unrepaired = first_unrepaired(session.chat.branch, call.items)
-        call.says_decided_from = min(call.says_decided_from, unrepaired)
+        lacks = call.context.plan.lacks(repair(call.items))
+        call.says_decided_from = min([call.says_decided_from, *lacks])
 
 
 def repeated_record(call: CallInProgress) -> CallRecord | None:
@@ -96,7 +97,7 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
 def _record_host_call(call: CallInProgress, outcome: Outcome) -> None:
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
     session, chat = call.session, call.session.chat
-    plan, kept = chat.branch.plan, chat.branch.matched
+    plan, kept, before = chat.branch.plan, chat.branch.matched, chat.branch_record
     # With `ending`, what we put behind the last edited message has gone out, too.
     plan.as_host(outcome.edited, outcome.edited + outcome.ending)
     _commit(
@@ -106,7 +107,7 @@ def _record_host_call(call: CallInProgress, outcome: Outcome) -> None:
         decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,
         model=chat.log.last.model if chat.log.last else CalledModel(),
-        layout=layout_before(chat) or call.layout.name,
+        layout=before.layout if before else call.layout.name,
         # Nothing is known of what stood around the messages, nor of the model that was called.
         stats=_stats(session, 0, Gauge()),
         acks=_unsent(session.info, chat.log, outcome),
@@ -154,7 +155,7 @@ def _commit(
         sets=branch.sets.pop_changes()._replace(expired=branch.pop_released()).to_record(),
         state={
             "policy": dict(branch.policy_state),
-            "ledger": branch.ledger.total.to_record(),
+            "ledger": branch.ledger.to_record(),
             "spent": [list(each) for each in spent_after(chat.log, info.id, model, cache, acks)],
             **({} if plan.head is None else {"head": plan.head.head_tokens}),
             **({"seals": "free"} if plan.seals.free else {}),

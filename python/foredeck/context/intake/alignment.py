@@ -56,8 +56,9 @@ def align(chat: Chat, request: Request) -> Alignment:
     plan = chat.branch.plan
     if request.keep > len(plan):
         raise OutOfSync("The engine does not hold the messages before these.")
-    in_step = _holds_last_answer(chat, request)
-    ahead = chat.branch.ahead
+    record, ahead = chat.branch_record, chat.branch.ahead
+    applied = [outcome.call for outcome in request.outcomes if outcome.kind == "applied"]
+    in_step = record is not None and applied[-1:] == [record.ordinal]
     if request.keep and not (in_step or ahead):
         raise OutOfSync("The host does not hold the engine's last answer.")
     items: Sequence[Item] = JoinedItems(plan.items, request.keep, request.items)
@@ -80,31 +81,28 @@ def align(chat: Chat, request: Request) -> Alignment:
     base, without_us = _unrecorded(chat, without_us, keys)
     matched_id, matched, state = _match(chat, base, keys, tips)
     before = _before(chat, matched_id, matched, state)
-    again = _held_again(before, items[matched:])
+    held = {key.address for key in before.keys}
+    # Results that the call before had too, though they are to be rendered again.
+    again = [i for i in items[matched:] if i.kind == "result" and i.key.address in held]
     # The host has changed its list (a compaction, an extension), not its branch: what was active
     # and pinned stays so.
     if again or (matched == 0 and chat.log.newest > 0):
         state.sets.become(before.sets)
-    applied = (item.call_id for item in again)
-    chat.go_to(
-        Branch.restore(state, items[:matched], matched_id, chat.store, applied, tips=tips[:matched])
+    carried_out = (item.call_id for item in again)
+    branch = Branch.restore(
+        state, items[:matched], matched_id, chat.store, carried_out, tips=tips[:matched]
     )
+    chat.go_to(branch)
     replaced = matched == 0 and chat.log.newest > 0 and not without_us
+    if not (without_us or matched or chat.log.newest):
+        without_us = _adopted(items)
     return Alignment(items, matched, False, replaced, without_us)
 
 
-def layout_before(chat: Chat) -> str | None:
-    """The layout in which the branch was written; None where nothing was sent."""
-    record = chat.branch_record
-    return None if record is None else record.layout
-
-
-def adopted_call(calls: CallLog, alignment: Alignment) -> list[Outcome]:
+def _adopted(items: Sequence[Item]) -> list[Outcome]:
     """A history from before foredeck was on, as one call that went out as the host has it."""
-    if calls.newest or alignment.matched:
-        return []
-    for index in range(len(alignment.items) - 1, -1, -1):
-        item = alignment.items[index]
+    for index in range(len(items) - 1, -1, -1):
+        item = items[index]
         if item.kind == "assistant" and not item.unsent:
             return [Outcome("off", messages=index, time_ms=item.time_ms, reason=ADOPTED)]
     return []
@@ -198,14 +196,6 @@ def _match(
     return named, matched, state
 
 
-def _holds_last_answer(chat: Chat, request: Request) -> bool:
-    record = chat.branch_record
-    if record is None:
-        return False
-    applied = [outcome.call for outcome in request.outcomes if outcome.kind == "applied"]
-    return bool(applied) and applied[-1] == record.ordinal
-
-
 def _common(state: BranchState, keys: list[MessageKey]) -> int:
     """How many messages a branch and a list share from the beginning."""
     return shared_length((key.address for key in state.keys), keys)
@@ -219,12 +209,6 @@ def _before(chat: Chat, matched_id: str | None, matched: int, state: BranchState
     if record is not None and record.length == matched:
         return state
     return chat.replay(newest)
-
-
-def _held_again(before: BranchState, items: Sequence[Item]) -> list[Item]:
-    """Results that the call before this one had too, though they are to be rendered again."""
-    held = {key.address for key in before.keys}
-    return [item for item in items if item.kind == "result" and item.key.address in held]
 
 
 def _answered(items: Sequence[Item]) -> Sequence[Item]:

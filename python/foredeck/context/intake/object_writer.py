@@ -18,6 +18,7 @@ from foredeck.context.intake.toolcalls import (
     see_file,
 )
 from foredeck.context.messages.items import Item, ToolUse
+from foredeck.context.plan.ops import Shown
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import EarlyResult, Inbox
 from foredeck.context.state.index import Entry
@@ -49,10 +50,8 @@ KNOWS_ITS_FILE = ("read", "write", "edit")
 class ResultObject:
     """What a tool result shows: an object's content, and which version of it."""
 
-    subject: int | None = None
-    """Handle of the object; None for a result without one."""
-    version: int | None = None
-    text_hash: str | None = None
+    shown: Shown | None = None
+    """None for a result without an object."""
     known: bool = False
     """The session has met this very message before: the sets stay as they are."""
     refers_to: int | None = None
@@ -153,7 +152,7 @@ class ObjectWriter:
             sets.show(entry.ordinal)
         subject = met.entry if met.shown is None else met.shown
         sets.activate(subject.ordinal)
-        return ResultObject(subject.ordinal, subject.newest.version, hash_text(item.text))
+        return ResultObject(Shown(subject.ordinal, subject.newest.version, hash_text(item.text)))
 
     def finish(self) -> None:
         """Write the chat head, if turns were added."""
@@ -215,8 +214,8 @@ class ObjectWriter:
         file = self._objects.index.by_object.get(pin["object"]) if pin else None
         text_hash = hash_text(item.text)
         if pin is None or file is None:
-            return ResultObject(entry.ordinal, entry.newest.version, text_hash, known=True)
-        return ResultObject(file, pin.get("version"), text_hash, known=True)
+            return ResultObject(Shown(entry.ordinal, entry.newest.version, text_hash), known=True)
+        return ResultObject(Shown(file, pin.get("version"), text_hash), known=True)
 
     def _new(
         self,
@@ -308,9 +307,8 @@ class ObjectWriter:
             case "visible":
                 return ResultObject(refers_to=entry.ordinal)
             case "full":
-                return ResultObject(
-                    entry.ordinal, decision.get("version"), decision.get("text_hash")
-                )
+                version, text_hash = decision.get("version"), decision.get("text_hash")
+                return ResultObject(Shown(entry.ordinal, version, text_hash))
         return ResultObject()
 
 
@@ -357,9 +355,13 @@ class ToolRound:
     def name_objects(self, results: dict[str, Item], turn_id: str) -> None:
         """Decide the object ids of a new turn. `results`: those at hand, by call id."""
         calls = self._assistant.calls if self._assistant else ()
-        self._objects = {
-            call.id: self._object_id(call, results.get(call.id), turn_id) for call in calls
-        }
+        self._objects = {}
+        for call in calls:
+            head, result = self._stored.workspace.head(call.id), results.get(call.id)
+            is_free = head is None or same_call(
+                self._stored.info, self._inbox, head, call, result, turn_id
+            )
+            self._objects[call.id] = call.id if is_free else uuid7()
 
     def position(self, call: ToolUse) -> int | None:
         """Which of the message's calls this is, from 0; None where the call is not in the list."""
@@ -387,12 +389,6 @@ class ToolRound:
                 self._objects = self._stored_objects(assistant)
             object_id = self._objects.get(call.id, call.id)
         return call, self._id_of_second(item) if is_second else object_id
-
-    def _object_id(self, call: ToolUse, result: Item | None, turn_id: str) -> str:
-        head = self._stored.workspace.head(call.id)
-        if head is None or same_call(self._stored.info, self._inbox, head, call, result, turn_id):
-            return call.id
-        return uuid7()
 
     def _id_without_call(self, item: Item) -> str:
         """The provider's id, unless that is missing or names something else already."""

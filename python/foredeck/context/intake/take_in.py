@@ -19,7 +19,6 @@ from foredeck.context.plan.repairs import repair
 from foredeck.context.rebase import first_mutable
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rendering.layout import Layout, referring
-from foredeck.context.state.chat import Branch
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, paste_of, user_object
 from foredeck.context.state.request import PromptFrame
@@ -82,25 +81,26 @@ def take_in(
 
 def _place(context: RenderContext, layout: Layout, index: int, result: ResultObject) -> None:
     """Render a new result, unless it is left out, refers to another, or was folded before."""
-    plan = context.plan
+    plan, shown = context.plan, result.shown
+    subject = None if shown is None else shown.object
     if plan.is_omitted(index):
-        leave_out(context, index, result.subject)
+        leave_out(context, index, subject)
         return
     if result.refers_to is not None:
         _refer(context, index, result.refers_to)
         return
-    if result.known and _was_folded(context, result.subject, index):
-        reference = referring(context, index, shown=_shown(result))
+    if result.known and _was_folded(context, subject, index):
+        reference = referring(context, index, shown=shown)
         # A reference line longer than the content would save nothing.
         if recipe_chars(reference.blocks, plan.items[index]) < plan.chars[index]:
             plan.write(index, reference)
             return
-    if result.known and result.subject is not None:
-        context.sets.activate(result.subject)
-    layout.place(context, index, _shown(result))
+    if result.known and subject is not None:
+        context.sets.activate(subject)
+    layout.place(context, index, shown)
     # Of `same` there is nothing to keep here: the layout keeps the message that it refers to.
-    if result.subject is not None and plan.ops[index].form != "same":
-        context.branch.keep(index, result.subject)
+    if subject is not None and plan.ops[index].form != "same":
+        context.branch.keep(index, subject)
 
 
 def _show_paste(context: RenderContext, index: int, item: Item) -> None:
@@ -173,21 +173,10 @@ def repair_list(context: RenderContext, items: Sequence[Item], start: int) -> No
         leave_out(context, index, plan.ops[index].subject)
 
 
-def first_unrepaired(branch: Branch, items: Sequence[Item]) -> int:
-    """The first message at which a list needs a repair that the branch does not have; the length
-    of the list where none does."""
-    return min(branch.plan.lacks(repair(items)), default=len(items))
-
-
 def leave_out(context: RenderContext, index: int, subject: int | None) -> None:
     """A message that is not sent shows nothing, and keeps nothing active."""
     context.branch.release(index, subject)
     context.plan.write(index, Omit())
-
-
-def has_leftovers(branch: Branch, layout: Layout) -> bool:
-    """Whether another layout has left text between the messages of one that puts none there."""
-    return layout.keeps_bytes and branch.plan.has_layout_text
 
 
 def put_layout_text(context: RenderContext, layout: Layout) -> None:
@@ -203,12 +192,6 @@ def put_layout_text(context: RenderContext, layout: Layout) -> None:
     results = {index for index in held if index < len(items) and items[index].kind == "result"}
     standing = plan.cut_layout(free, [i for i in results if not plan.is_omitted(i)])
     plan.put_layout(layout.inserts(context, standing))
-
-
-def _shown(result: ResultObject) -> Shown | None:
-    if result.subject is None:
-        return None
-    return Shown(result.subject, result.version, result.text_hash)
 
 
 def _results_after(items: Sequence[Item], index: int) -> dict[str, Item]:

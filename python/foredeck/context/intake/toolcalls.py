@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.context.arguments import args_display
-from foredeck.context.messages.items import Block, Item, ToolUse
+from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry, SeenVersion
@@ -74,7 +74,11 @@ def make_toolcall(
     """
     blobs = objects.workspace.blobs
     has_text = any(block.get("type") == "text" for block in item.blocks)
-    images = [_image_blob(objects.workspace, block) for block in item.blocks if _is_image(block)]
+    images = [
+        _image_blob(objects.workspace, block["data"])
+        for block in item.blocks
+        if block.get("type") == "image" and isinstance(block.get("data"), str)
+    ]
     document = ToolcallDocument(
         id=object_id,
         provenance=Provenance(
@@ -263,16 +267,12 @@ def _version(snapshot: FileSnapshot, token: Token | None) -> dict[str, Any]:
     return {"token": own, **{name: fields.get(name) for name in sorted(_VERIFIED)}}
 
 
-def _is_image(block: Block) -> bool:
-    return block.get("type") == "image" and isinstance(block.get("data"), str)
-
-
-def _image_blob(workspace: Workspace, block: Block) -> str:
+def _image_blob(workspace: Workspace, encoded: str) -> str:
     try:
-        data = base64.b64decode(block["data"], validate=True)
+        data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         # No image, but nothing that a tool has answered may get lost.
-        data = block["data"].encode(errors="surrogatepass")
+        data = encoded.encode(errors="surrogatepass")
     return workspace.put_bytes(data)
 
 
