@@ -11,7 +11,7 @@ the 2 ms that each of some thirty takes, most of which it never makes a document
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 from types import UnionType
 from typing import Any, ClassVar, Literal, Self, TypeVar, Union, cast, get_args, get_origin
 
@@ -140,26 +140,16 @@ class Document(BaseModel):
         """
         fields = body if body is not None else self.model_dump()
         names = self.view if self.view is not None else self.metadata_fields
-        return [[name, _field(fields, name)] for name in ("id", "type", *names)]
-
-
-def _field(fields: Mapping[str, Any], name: str) -> Any:
-    if name == "path" and fields.get("source"):
-        return fields["source"].get("path")
-    return fields.get(name)
+        view = [[name, fields.get(name)] for name in ("id", "type", *names)]
+        if source := fields.get("source"):
+            return [[n, source.get("path") if n == "path" else value] for n, value in view]
+        return view
 
 
 def identity_hash(type_: str, source: Mapping[str, Any] | Source | None) -> str:
     """SHA-256 of the immutable envelope `{type, source}`: the id of every sourced object."""
-    if source is None:
-        return _unsourced_identity(type_)
     binding = source.model_dump() if isinstance(source, BaseModel) else source
     return hash_value({"type": type_, "source": binding})
-
-
-@lru_cache(maxsize=64)
-def _unsourced_identity(type_: str) -> str:
-    return hash_value({"type": type_, "source": None})
 
 
 def content_hash(body: Mapping[str, Any]) -> str:

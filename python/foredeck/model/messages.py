@@ -57,16 +57,14 @@ def text_in(content: Any) -> str:
 def pack(value: Any, blobs: dict[str, bytes]) -> Any:
     """A copy of a JSON value with its long strings moved into `blobs` (hash to bytes)."""
     if isinstance(value, str):
-        return value if len(value) < LONG_STRING else _pack_text(value, blobs)
+        if len(value) < LONG_STRING:
+            return value
+        return {"$text": put_blob(encode_text(value), blobs)}
     if isinstance(value, list):
         return [pack(item, blobs) for item in value]
     if isinstance(value, dict):
         return _pack_object(value, blobs)
     return value
-
-
-def _pack_text(text: str, blobs: dict[str, bytes]) -> dict[str, str]:
-    return {"$text": put_blob(encode_text(text), blobs)}
 
 
 def _pack_object(value: dict[str, Any], blobs: dict[str, bytes]) -> dict[str, Any]:

@@ -105,7 +105,16 @@ class Plan:
         `op`: as the call records have it, where the branch is restored from them; messages of ours
         come before. `tip`: that of the list with the message, where it is known.
         """
-        self._place(item)
+        if item.kind == "user":
+            self.turn += 1
+        if item.kind == "assistant":
+            self._calls = {call.id: call for call in item.calls}
+        if item.kind == "result" and item.call_id in self._calls:
+            item.arguments = self._calls[item.call_id].arguments
+        item.turn = self.turn
+        item.results_before = self.results_in_turn.get(self.turn, 0)
+        if item.kind == "result" and item.tool not in CONTEXT_TOOLS:
+            self.results_in_turn[self.turn] = item.results_before + 1
         self.tips.append(tip or next_tip(self.tip, item.key))
         self.items.append(item)
         if item.has_image:
@@ -338,10 +347,6 @@ class Plan:
         holders = self.holders.get(ordinal)
         return holders[-1] if holders else None
 
-    def newest_with(self, text_hash: str | None) -> int | None:
-        """The last message in which a text of that hash can be read, if there is one."""
-        return max(self.texts.get(text_hash or "", ()), default=None)
-
     def folded_objects(self, active: Iterable[int]) -> int:
         """How many objects have their content in no message, those that are `active` left out."""
         # Whatever is shown is carried. A long session has thousands of objects and few active ones.
@@ -368,18 +373,6 @@ class Plan:
         """The newest message of the user, -1 where there is none."""
         items = self.items
         return next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "user"), -1)
-
-    def _place(self, item: Item) -> None:
-        if item.kind == "user":
-            self.turn += 1
-        if item.kind == "assistant":
-            self._calls = {call.id: call for call in item.calls}
-        if item.kind == "result" and item.call_id in self._calls:
-            item.arguments = self._calls[item.call_id].arguments
-        item.turn = self.turn
-        item.results_before = self.results_in_turn.get(self.turn, 0)
-        if item.kind == "result" and item.tool not in CONTEXT_TOOLS:
-            self.results_in_turn[self.turn] = item.results_before + 1
 
     def _replace(self, index: int, op: Op) -> None:
         self._forget(index)

@@ -119,20 +119,18 @@ class Adaptive:
         cold_factor: float,
     ) -> bool:
         """Whether content of that size has been unused for longer than it may."""
-        factor = (self._factors.get(chars) or self._factor(chars)) * idle
+        factor = self._factors.get(chars, 0.0)
+        if not factor:
+            # How many patiences content of that size is worth; kept, since it never changes.
+            size = max(1.0, chars / ROUGH_CHARS_PER_TOKEN)
+            factor = max(SHORTEST_FACTOR, math.sqrt(REFERENCE_TOKENS / size))
+            factor = self._factors[chars] = min(self._constants.longest_factor, factor)
+        factor *= idle
         if history.cold:
             factor *= cold_factor
         elif history.closing:
             factor *= self._constants.cold_factor
         return age >= base * factor
-
-    def _factor(self, chars: int) -> float:
-        """How many patiences content of that size is worth; kept, since it never changes."""
-        size = max(1.0, chars / ROUGH_CHARS_PER_TOKEN)
-        factor = math.sqrt(REFERENCE_TOKENS / size)
-        factor = min(self._constants.longest_factor, max(SHORTEST_FACTOR, factor))
-        self._factors[chars] = factor
-        return factor
 
 
 class FoldingPastes:

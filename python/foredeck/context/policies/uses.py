@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from foredeck.context.messages.items import Item, ToolUse
+from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, PieceRef
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.kept import KeptHolders, KeptNames, KeptUses
@@ -210,11 +210,16 @@ class Uses:
 
     def _read(self, index: int, item: Item) -> None:
         if item.kind == "user":
-            self._end_turn()
+            self.turn_began = self.calls
+            for use in self._prepared:
+                use.prepared = 0
+            self._prepared, self._has_edited = [], False
             self._add_pieces(index, item)
         elif item.kind == "assistant" and not item.unsent:
             self.calls += 1
-            self._note_edited(item)
+            for call in item.calls:
+                if call.tool in WRITERS and (path := self._path(call.arguments)):
+                    self.edited[path] = LastEdit(self.calls, item.turn)
             self._note_prepared(item)
             if not self._is_kept:
                 self._note_uses(item)
@@ -226,17 +231,6 @@ class Uses:
             self._hold(PieceRef(index), item.text, path, partial(self.names.of, plan, index))
             if item.tool == "read" and path and not item.failed:
                 self._prepared.append(self.by_ref[PieceRef(index)])
-
-    def _end_turn(self) -> None:
-        self.turn_began = self.calls
-        for use in self._prepared:
-            use.prepared = 0
-        self._prepared, self._has_edited = [], False
-
-    def _note_edited(self, item: Item) -> None:
-        for call in item.calls:
-            if call.tool in WRITERS and (path := self._path(call.arguments)):
-                self.edited[path] = LastEdit(self.calls, item.turn)
 
     def _note_prepared(self, item: Item) -> None:
         """Find what else the turn has read and not edited, where it reads or edits a file."""
@@ -254,7 +248,10 @@ class Uses:
     def _note_uses(self, item: Item) -> None:
         used = [self._holder(old.old) for c in item.calls for old in edits_of(c.arguments)]
         for call in item.calls:
-            used += self._named(call)
+            # Of results alone: the next edit of a file goes by what shows the file, and not by the
+            # arguments of the edits before.
+            named = self._by_path.get(self._path(call.arguments), ())
+            used += [self.by_ref[ref] for ref in named if not ref.slot]
         names = frozenset[str]().union(*map(identifiers, _words(item)))
         counts: Counter[int] = Counter()
         for name in names:
@@ -266,12 +263,6 @@ class Uses:
         for use in used:
             if use is not None:
                 use.last = self.calls
-
-    def _named(self, call: ToolUse) -> list[LastUse]:
-        # Of results alone: the next edit of a file goes by what shows the file, and not by the
-        # arguments of the edits before.
-        path = self._path(call.arguments)
-        return [self.by_ref[ref] for ref in self._by_path.get(path, ()) if not ref.slot]
 
     def _add_pieces(self, index: int, item: Item) -> None:
         pieces = pieces_of(item)

@@ -111,7 +111,7 @@ class Anchored:
     def _same(self, context: RenderContext, item: Item, placed: Shown) -> Rewrite | None:
         """The very text is visible already."""
         plan = context.plan
-        base = plan.newest_with(placed.text_hash)
+        base = max(plan.texts.get(placed.text_hash or "", ()), default=None)
         # The same words mean something else as an error.
         if base is None or plan.items[base].failed != item.failed:
             return None

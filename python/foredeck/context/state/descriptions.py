@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.errors import Conflict, ToolError
+from foredeck.errors import ToolError
 from foredeck.model.documents import HASHES, SUMMARIES, Document, Provenance, summary_hash_name
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import NicknameDocument, by_foredeck, nickname_id
 from foredeck.model.sources import path_of
 from foredeck.sources.snapshots import FileSnapshot
-from foredeck.store.protocol import ATTEMPTS, Batch, Head, Store
+from foredeck.store.protocol import Batch, Head, Store, retry_on_conflict
 
 DESCRIBED = ("file", "toolcall", "user", "pointer", "compaction")
 """The types that can be described; of all others foredeck writes every version itself."""
@@ -62,7 +62,8 @@ def describe_object(store: Store, object: Head, given: Description) -> bool:
             f"A {object.type} cannot be described, only: {', '.join(DESCRIBED)}. Its lines follow "
             "from what it holds."
         )
-    for _ in range(ATTEMPTS):
+
+    def attempt() -> bool:
         head = store.head(object.id)
         document = None if head is None else store.get(object.id, kind_of(object.type), head.token)
         if head is None or document is None:
@@ -71,12 +72,11 @@ def describe_object(store: Store, object: Head, given: Description) -> bool:
         _apply(document, given)
         if document.seal().content_hash == before:
             return False
-        try:
-            store.commit(Batch(puts=[document], expect={document.id: head.token}))
-            return True
-        except Conflict:
-            continue  # the object has changed meanwhile: describe the version that it has now
-    raise ToolError(f"{object.type} {object.id} is being changed all the time: try again.")
+        store.commit(Batch(puts=[document], expect={document.id: head.token}))
+        return True
+
+    busy = ToolError(f"{object.type} {object.id} is being changed all the time: try again.")
+    return retry_on_conflict(attempt, busy)
 
 
 def viewable(kind: type[Document], fields: Mapping[str, Any]) -> list[str]:
@@ -146,34 +146,33 @@ def give_nickname(store: Store, object: Head, name: str) -> bool:
     Returns whether anything had to be done. Raises `ToolError` where the name cannot be one, or
     belongs to another object, or the object's names change all the time.
     """
-    _check(name)
-    for _ in range(ATTEMPTS):
-        try:
-            return _give(store, object.id, name)
-        except Conflict:
-            continue  # another process has claimed one of the names: look again
-    raise ToolError(f"{object.type} {object.id} is being named by others all the time: try again.")
+    if not name or len(name) > NICKNAME_CHARS or _NOT_A_NAME.match(name):
+        raise ToolError(
+            f"{name!r} cannot be a nickname: use letters, digits, - _ and . (at most "
+            f"{NICKNAME_CHARS}), and nothing that looks like a handle, a version, an id or a path."
+        )
 
+    def attempt() -> bool:
+        claim = store.head(nickname_id(name))
+        owner = None if claim is None else claim.fields.get("object")
+        if owner is not None and owner != object.id:
+            other = store.head(owner)
+            called = (path_of(other.fields) if other else None) or owner
+            raise ToolError(f"The name {name!r} belongs to another object, {called}.")
+        others = [held for held in _claims_of(store, object.id) if held.id != nickname_id(name)]
+        if owner == object.id and not others:
+            return False
+        by_user = Provenance(origin="name", generator="human")
+        batch = Batch(expect={nickname_id(name): claim.token if claim else None})
+        batch.puts.append(_claim(name, object.id, by_user))
+        for held in others:
+            batch.puts.append(_claim(_name_in(held), None, by_user))
+            batch.expect[held.id] = held.token
+        store.commit(batch)
+        return True
 
-def _give(store: Store, id: str, name: str) -> bool:
-    """One attempt. Raises `Conflict` where the claims are no longer as read."""
-    claim = store.head(nickname_id(name))
-    owner = None if claim is None else claim.fields.get("object")
-    if owner is not None and owner != id:
-        other = store.head(owner)
-        called = (path_of(other.fields) if other else None) or owner
-        raise ToolError(f"The name {name!r} belongs to another object, {called}.")
-    others = [held for held in _claims_of(store, id) if held.id != nickname_id(name)]
-    if owner == id and not others:
-        return False
-    by_user = Provenance(origin="name", generator="human")
-    batch = Batch(expect={nickname_id(name): claim.token if claim else None})
-    batch.puts.append(_claim(name, id, by_user))
-    for held in others:
-        batch.puts.append(_claim(_name_in(held), None, by_user))
-        batch.expect[held.id] = held.token
-    store.commit(batch)
-    return True
+    busy = f"{object.type} {object.id} is being named by others all the time: try again."
+    return retry_on_conflict(attempt, ToolError(busy))
 
 
 def moved_claims(
@@ -193,14 +192,6 @@ def moved_claims(
 
 def _claims_of(store: Store, id: str) -> list[Head]:
     return store.query("nickname", {"object": id})
-
-
-def _check(name: str) -> None:
-    if not name or len(name) > NICKNAME_CHARS or _NOT_A_NAME.match(name):
-        raise ToolError(
-            f"{name!r} cannot be a nickname: use letters, digits, - _ and . (at most "
-            f"{NICKNAME_CHARS}), and nothing that looks like a handle, a version, an id or a path."
-        )
 
 
 def _claim(name: str, owner: str | None, by: Provenance) -> NicknameDocument:
