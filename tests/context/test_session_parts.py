@@ -53,6 +53,7 @@ WRITERS = {
     "inbox.notices.restore": {"context/calls/feedback"},
     "inbox.refused.append": {"context/calls/feedback"},
     "inbox.refused.clear": {"context/calls/recording"},
+    "inbox.withdrawal_announced": {"context/calls/heading"},
     "inbox.pop_compaction": {"context/window/compacting"},
     "inbox.pop_stale": {"engine/engine"},
     "inbox.pop_user_messages": {"engine/calls"},

@@ -71,7 +71,7 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
 
     `cache`: what the provider's cache is expected to do with it.
     """
-    session, request, refused = call.session, call.request, call.session.inbox.refused
+    session, request, inbox = call.session, call.request, call.session.inbox
     reported = [outcome for outcome in request.outcomes if outcome.call]
     acks = [Ack(o.call or 0, o.kind) for o in reported if o.kind in ACKNOWLEDGED]
     # One that was rewritten comes once more.
@@ -87,10 +87,10 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         model=request.model.called if request.model else CalledModel(),
         layout=call.layout.name,
         stats=_stats(session, session.frame.chars, call.gauge),
-        acks=acks + [Ack(ordinal, "refused") for ordinal in refused],
+        acks=acks + [Ack(ordinal, "refused") for ordinal in inbox.refused],
         cache=cache,
     )
-    refused.clear()
+    inbox.refused.clear()
     return record
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.ops import COVERED, MessageSpan, PieceRef, Say
@@ -15,9 +16,9 @@ from foredeck.context.rebase import first_mutable
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rendering.layout import render_dependents
 from foredeck.context.state.chat import turn_of
-from foredeck.context.state.features import StandIn, StandInKind, StandIns, span_of
+from foredeck.context.state.features import StandIn, StandInKind, StandIns
 from foredeck.context.wording import turns_span
-from foredeck.model.messages import exchanges
+from foredeck.model.messages import are_answered, exchanges
 from foredeck.model.quoting import block
 
 KEPT_CHARS = 1000
@@ -229,3 +230,27 @@ def stand_in_heading(kind: StandInKind, ordinal: int, first: int, last: int, *, 
         f'activate "@{ordinal} turns {turns}" shows them in full.'
     )
     return f"{heading}\n{_HOW_TO_READ}" if leads else heading
+
+
+def span_of(
+    stand_in: StandIn, places: Mapping[str, int], items: Sequence[Item]
+) -> tuple[int, int] | None:
+    """The messages that it covers, as the first and the one after the last. `places`: index by
+    address. None where the list does not hold all of them in their order, or they cannot go."""
+    found = [places.get(address, -1) for address in stand_in.covers]
+    if not found or found[0] < 0 or any(b <= a for a, b in pairwise(found)):
+        return None
+    first, until = found[0], found[-1] + 1
+    inside = set(found)
+    others = (items[index] for index in range(first, until) if index not in inside)
+    if any(item.kind != "opaque" and not item.unsent for item in others):
+        return None
+    # Calls and results go together: a provider refuses one without the other.
+    return (first, until) if _is_whole(items, first, until) else None
+
+
+def _is_whole(items: Sequence[Item], first: int, until: int) -> bool:
+    """Whether no call in it is answered outside it, or the reverse."""
+    *_, is_answered = are_answered(items[first:until])
+    after = items[until].kind if until < len(items) else "user"
+    return is_answered and items[first].kind != "result" and after != "result"

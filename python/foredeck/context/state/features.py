@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from foredeck.context.head import HeadSection
-from foredeck.context.messages.items import Item
 from foredeck.memory.session import SessionMemory
-from foredeck.model.messages import are_answered
 
 if TYPE_CHECKING:  # what a session may never use is imported where it is made
     from foredeck.tasks.session import ActiveTask, SessionTasks
@@ -70,27 +67,3 @@ class ContextFacilities:
     def active_task(self) -> ActiveTask | None:
         """The task that is worked on; None where tasks are switched off."""
         return None if self.tasks is None else self.tasks.active
-
-
-def span_of(
-    stand_in: StandIn, places: Mapping[str, int], items: Sequence[Item]
-) -> tuple[int, int] | None:
-    """The messages that it covers, as the first and the one after the last. `places`: index by
-    address. None where the list does not hold all of them in their order, or they cannot go."""
-    found = [places.get(address, -1) for address in stand_in.covers]
-    if not found or found[0] < 0 or any(b <= a for a, b in pairwise(found)):
-        return None
-    first, until = found[0], found[-1] + 1
-    inside = set(found)
-    others = (items[index] for index in range(first, until) if index not in inside)
-    if any(item.kind != "opaque" and not item.unsent for item in others):
-        return None
-    # Calls and results go together: a provider refuses one without the other.
-    return (first, until) if _is_whole(items, first, until) else None
-
-
-def _is_whole(items: Sequence[Item], first: int, until: int) -> bool:
-    """Whether no call in it is answered outside it, or the reverse."""
-    *_, is_answered = are_answered(items[first:until])
-    after = items[until].kind if until < len(items) else "user"
-    return is_answered and items[first].kind != "result" and after != "result"

@@ -30,7 +30,6 @@ from foredeck.context.tools.found import (
     nothing_found,
 )
 from foredeck.context.tools.memory_search import MemorySearch
-from foredeck.context.tools.tools import shown_memory
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import reported
@@ -163,7 +162,7 @@ class SessionSearch:
     def _search(
         self, asked: AskedSearch, index: SearchIndex, leave_out: LeaveOut | None
     ) -> SearchResult:
-        shown = shown_memory(self._memory)
+        shown = [] if self._memory is None else self._memory.entries()
         if asked.scope == "session":
             shown = [entry for entry in shown if entry.document.session == self._objects.info.id]
         filters = Filters(
@@ -214,8 +213,8 @@ class SessionSearch:
         """What the model activates a hit by: its handle here, with the place in it; of what is in
         no index its name, else the object's id."""
         if hit.entry.type == "memory":
-            shown = (entry.id for entry in shown_memory(self._memory))
-            return ShortNames(ENTRY, shown).name(hit.object)
+            shown = [] if self._memory is None else self._memory.entries()
+            return ShortNames(ENTRY, (entry.id for entry in shown)).name(hit.object)
         object, place = self._opened(hit)
         known = self._objects.index.by_object.get(object)
         if known is None:

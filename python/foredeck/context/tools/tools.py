@@ -8,7 +8,6 @@ also shows what there is of an object without its content (`describing.py`).
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,21 +24,14 @@ from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.context.tools.describing import SHOWS, described, refers
+from foredeck.context.tools.records import read_record
 from foredeck.context.tools.versions import Content, wanted_content
 from foredeck.errors import ToolError
-from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.sections import lines_of
 from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import chat_id, system_prompt_id
-from foredeck.model.ids import ENTRY, TASK, ShortNames
-from foredeck.model.tasks import TaskDocument
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import checkout_of
 from foredeck.sources.snapshots import is_unread
-from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Store
-from foredeck.tasks.board import Board
-from foredeck.tasks.wording import details
 
 SHOWING = ("activate", "pin")
 """The tools that show the content of what they are given."""
@@ -319,48 +311,3 @@ def _decision(
     if content is not None:
         decision |= {"version": content.version, "text_hash": content.text_hash}
     return decision
-
-
-_NAME = re.compile(r"(?:[tm]-[0-9a-z]{4,}|memory:\S+|[0-9a-f]{8}-[0-9a-f-]{27})", re.IGNORECASE)
-
-
-def read_record(store: Store, memory: SessionMemory | None, name: str) -> str | None:
-    """What a task or an entry of memory says, for the model; None where `name` is neither, or of
-    memory that may not be shown in this session."""
-    # A session's index does not hold them: they are found by their names.
-    if _NAME.fullmatch(name) is None:
-        return None
-    if name.lower().startswith("m"):
-        return _entry(memory, name)
-    return _task(store, name)
-
-
-def _entry(memory: SessionMemory | None, name: str) -> str | None:
-    shown = {entry.id: entry for entry in shown_memory(memory)}
-    found = ShortNames(ENTRY, shown).find(name)
-    return "\n".join(_described(shown[id]) for id in found) or None
-
-
-def shown_memory(memory: SessionMemory | None) -> list[MemoryEntry]:
-    """The entries of memory that a model may be shown in a session."""
-    return [] if memory is None else memory.entries()
-
-
-def _described(entry: MemoryEntry) -> str:
-    turn = (entry.document.turn or "").rpartition(":")
-    where = f"\n  said in chat:{turn[0].partition(':')[2]} message {turn[2]}" if turn[0] else ""
-    return lines_of(entry)[-1].removeprefix("- ") + where
-
-
-def _task(store: Store, name: str) -> str | None:
-    heads = {head.id: head for head in store.query("task")}
-    found, local = ShortNames(TASK, heads).find(name), store.local
-    if len(found) != 1 or local is None:
-        return None
-    id = found[0]
-    board = Board(local, heads[id].view(TaskDocument).project)
-    board.refresh()
-    task, document = board.get(id), store.get(id, TaskDocument)
-    if task is None or document is None:
-        return None
-    return details(board, task, document.content, now_ms(), full=True)

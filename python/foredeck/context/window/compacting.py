@@ -28,8 +28,9 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.rebase import WaterMarks
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rewriting.folding import FoldFinder
+from foredeck.context.rewriting.replacing import span_of
 from foredeck.context.state.chat import Branch, Chat, Compactions, by_summary, host_compaction
-from foredeck.context.state.features import StandIn, StandIns, span_of
+from foredeck.context.state.features import StandIn, StandIns
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import CompactionRequest
