@@ -18,7 +18,7 @@ from foredeck.context.rebase import RebaseThresholds, WaterMarks
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rendering.layout import Layout
 from foredeck.context.rewriting.current import RefreshFinder
-from foredeck.context.rewriting.folding import FoldFinder
+from foredeck.context.rewriting.foldable import FoldFinder
 from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Gauge

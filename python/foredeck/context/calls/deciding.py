@@ -45,8 +45,8 @@ from foredeck.context.rewriting.current import (
     place_copies,
     refresh,
 )
+from foredeck.context.rewriting.foldable import Fold
 from foredeck.context.rewriting.folding import (
-    Fold,
     fold_down,
     fold_pastes,
     fold_pieces,

@@ -26,7 +26,7 @@ from foredeck.context.rendering.layout import (
     shown_lines,
     shown_text,
 )
-from foredeck.context.rewriting.folding import FoldFinder
+from foredeck.context.rewriting.foldable import FoldFinder
 from foredeck.context.wording import brought_up_to_date
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.canonical import hash_text

@@ -27,7 +27,7 @@ from foredeck.context.messages.transcript import split_turns
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rebase import WaterMarks
 from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rewriting.folding import FoldFinder
+from foredeck.context.rewriting.foldable import FoldFinder
 from foredeck.context.rewriting.replacing import span_of
 from foredeck.context.state.chat import Branch, Chat, Compactions, by_summary, host_compaction
 from foredeck.context.state.features import StandIn, StandIns
