@@ -63,7 +63,7 @@ class Assembler:
         self._layout = layout
         self.facilities = facilities or ContextFacilities()
         self._calibrator = Calibrator(session.objects.workspace)
-        self._refusals = Refusals(session.objects, session.chat, session.inbox)
+        self.refusals = Refusals(session.objects, session.chat, session.inbox)
         self._gauge = Gauge()
         """For the model that was called last."""
 
@@ -139,11 +139,6 @@ class Assembler:
         held = len(self._chat.branch.plan)
         self._chat.branch.ahead = held > 0
         return held
-
-    def take_refusal(self, message: str) -> bool:
-        """The provider has refused the newest call with these words; returns whether the host is to
-        make it again, since another prompt would go out now."""
-        return self._refusals.take(message)
 
     def prepare(self) -> None:
         """Read ahead what the next call will want to know of the messages that are held."""

@@ -274,7 +274,7 @@ class Engine:
     def refused(self, params: RefusedParams) -> RefusedResult:
         """The provider has refused the newest prompt: whether another one would go out now."""
         with self._current.use(params.session) as opened:
-            return {"again": opened.assembler.take_refusal(params.message)}
+            return {"again": opened.assembler.refusals.take(params.message)}
 
     def compact(self, params: SessionCompactParams) -> SessionCompactResult:
         """What to do about a compaction that the host has in mind."""

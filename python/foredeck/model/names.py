@@ -63,7 +63,14 @@ def identifiers(text: str) -> frozenset[str]:
     if "/" in text:
         tails = {word.rpartition("/")[2] for word in found if "/" in word}
         found |= {tail for tail in tails if telling(tail)}
-    return frozenset([w for w in found if MIN_CHARS <= len(w) <= MAX_CHARS or _is_number(w)])
+    return frozenset(
+        [
+            word
+            for word in found
+            if MIN_CHARS <= len(word) <= MAX_CHARS
+            or (MIN_DIGITS <= len(word) <= MAX_CHARS and word.isdecimal())
+        ]
+    )
 
 
 def inner_identifiers(text: str) -> frozenset[str]:
@@ -71,10 +78,6 @@ def inner_identifiers(text: str) -> frozenset[str]:
     ends where the text does."""
     # How escapes are read depends on what stands elsewhere.
     return frozenset() if "\\" in text else identifiers(text.strip(_WORD_CHARS + _ENDS))
-
-
-def _is_number(word: str) -> bool:
-    return MIN_DIGITS <= len(word) <= MAX_CHARS and word.isdecimal()
 
 
 # What a text spells out, for people and models to read.

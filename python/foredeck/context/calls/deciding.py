@@ -186,13 +186,6 @@ class Rebase:
             found += [each for each in covers if each.saving >= context.min_saving_chars]
         return sorted(found, key=lambda each: each.ref)
 
-    def _copies(self) -> list[CurrentCopy]:
-        """The current copies of files at work, where nothing is cached."""
-        if not self.costs.inputs.cache_lost:
-            return []
-        call, finders = self.call, self.call.finders
-        return list(find_copies(call.context, finders.uses, finders.folds, call.request.wire))
-
     # ------------------------------------------------ what does
 
     def _choose(self, candidates: Sequence[Candidate]) -> RebaseChoice | None:
@@ -249,7 +242,11 @@ class Rebase:
                 case Cover():
                     covers.append(candidate)
         covered = {index for cover in covers for index in cover.gone}
-        copies = [copy for copy in self._copies() if copy.index not in covered]
+        copies: list[CurrentCopy] = []
+        if costs.inputs.cache_lost:
+            uses, finder = call.finders.uses, call.finders.folds
+            found = find_copies(context, uses, finder, call.request.wire)
+            copies = [copy for copy in found if copy.index not in covered]
         before = len(context.plan.written)
         replaced, settled = place_copies(context, copies)
         is_shown = len(context.plan.written) > before

@@ -19,7 +19,7 @@ from foredeck.context.plan.codec import StoredPlan, packed_span
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.provider_cache import CacheEntries
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_values import REWRITTEN, UNSENT, BranchCost, Delta
+from foredeck.model.call_values import REWRITTEN, UNSENT, BranchCost
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import hash_of_modules
 from foredeck.model.messages import KnownMessages, MessageKey
@@ -304,7 +304,10 @@ class BranchState(StoredPlan):
         self.depth += 1
         self.last = record
         self.cache_entries.apply(record)
-        self._apply_candidates(record.due)
+        due = record.due
+        self.candidates.update((PieceRef(*spot), self.depth) for spot in due.added)
+        for spot in due.removed:
+            self.candidates.pop(PieceRef(*spot), None)
 
     @property
     def policy_state(self) -> Mapping[str, Any]:
@@ -366,11 +369,6 @@ class BranchState(StoredPlan):
         )
         state._add_edits(dict(stored["inserts"]), stored["drops"])
         return state
-
-    def _apply_candidates(self, due: Delta[Any]) -> None:
-        self.candidates.update((PieceRef(*spot), self.depth) for spot in due.added)
-        for spot in due.removed:
-            self.candidates.pop(PieceRef(*spot), None)
 
 
 @dataclass(frozen=True, slots=True)
