@@ -31,9 +31,7 @@ provider counts a little differently."""
 
 
 def account_of(
-    calls: Iterable[StoredCall],
-    method: AccountingMethod,
-    figure: CostFigure | None = None,
+    calls: Iterable[StoredCall], method: AccountingMethod, figure: CostFigure | None = None
 ) -> Account:
     """The account of a session's calls. `figure`: what all of it has cost, where that is known."""
     listed = list(calls)
@@ -233,13 +231,7 @@ class _Bookkeeper:
         weighed = {name: value * scale for name, value in decision.weighed.items()}
         saved = max(0, round(self._unfolded(call) - line.ours.tokens))
         rebase = RebaseBalance(
-            line.call,
-            line.reason,
-            lost,
-            saved,
-            max(0, lost - saved) * prices.rewrite,
-            0.0,
-            weighed,
+            line.call, line.reason, lost, saved, max(0, lost - saved) * prices.rewrite, 0.0, weighed
         )
         self.account.rebases.append(rebase)
         return rebase, decision.changed_from or 0

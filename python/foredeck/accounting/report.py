@@ -81,11 +81,7 @@ class SessionReport:
 
 
 def report_of(
-    store: Store,
-    session: str,
-    *,
-    files_in: Store | None = None,
-    figure: CostFigure | None = None,
+    store: Store, session: str, *, files_in: Store | None = None, figure: CostFigure | None = None
 ) -> SessionReport:
     """The report of a session that has made calls. Of one that was replayed on a private store:
     `files_in`, where it was read in, which has more of its files, and `figure`, what it cost."""

@@ -30,10 +30,7 @@ def run(args: Namespace) -> int:
         if not _agreed(folders, args):
             return 0
         files = [file for folder in folders for file in folder.files]
-    with (
-        _store(args) as store,
-        Progress("reading file", total=len(files)) as progress,
-    ):
+    with _store(args) as store, Progress("reading file", total=len(files)) as progress:
         report = ingest_files(
             store,
             _each(files, progress),

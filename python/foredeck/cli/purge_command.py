@@ -20,13 +20,7 @@ from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable
 from foredeck.memory.entry import caps_of
 from foredeck.memory.sections import lines_in_prompts
 from foredeck.memory.trust import load_user
-from foredeck.memory.user_acts import (
-    SHORTEST_TEXT,
-    UserActs,
-    family_of,
-    said_by_tool,
-    vouch_again,
-)
+from foredeck.memory.user_acts import SHORTEST_TEXT, UserActs, family_of, said_by_tool, vouch_again
 from foredeck.model.canonical import hash_text
 from foredeck.model.figures import counted
 from foredeck.model.ids import ENTRY
@@ -148,12 +142,7 @@ def run(args: Namespace) -> int:
     return _report(args, result)
 
 
-def _carry_out(
-    config: Config,
-    result: _Result,
-    redaction: Redaction,
-    progress: Progress,
-) -> None:
+def _carry_out(config: Config, result: _Result, redaction: Redaction, progress: Progress) -> None:
     """Take it out of every store, and of what lies beside them; then look whether it is gone."""
     for place, purge in result.plans:
         if not purge.is_empty:

@@ -97,7 +97,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         ),
     },
     "Started by the Pi extension": {
-        "engine": Listed("measure", "serve one host over stdin and stdout"),
+        "engine": Listed("measure", "serve one host over stdin and stdout")
     },
 }
 """The commands in the order of `foredeck --help`, by heading."""

@@ -78,15 +78,7 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
     without = private_sessions(store, (sessions or ()) if args.session else ())
     memories = shown_memories(store, config, sessions if args.session else None)
     return Filters(
-        sessions,
-        args.type,
-        args.tool,
-        args.path,
-        args.since,
-        task,
-        without,
-        memories,
-        tuple(tasks),
+        sessions, args.type, args.tool, args.path, args.since, task, without, memories, tuple(tasks)
     )
 
 

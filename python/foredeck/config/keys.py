@@ -146,13 +146,7 @@ def _type_text(kind: Any) -> str:
 PREFIX = "FOREDECK_"
 
 RESERVED = frozenset(
-    {
-        "FOREDECK_DEBUG",
-        "FOREDECK_ENGINE",
-        "FOREDECK_NODE",
-        "FOREDECK_PYTHON",
-        "FOREDECK_SESSION",
-    }
+    {"FOREDECK_DEBUG", "FOREDECK_ENGINE", "FOREDECK_NODE", "FOREDECK_PYTHON", "FOREDECK_SESSION"}
 )
 """Variables of the shim, the scripts and the command line: not configuration keys."""
 

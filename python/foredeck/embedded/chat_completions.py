@@ -7,13 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.context.messages.items import text_block
-from foredeck.embedded.format import (
-    CountedTokens,
-    Message,
-    ToolRequest,
-    UnknownMessage,
-    blocks_of,
-)
+from foredeck.embedded.format import CountedTokens, Message, ToolRequest, UnknownMessage, blocks_of
 from foredeck.model.messages import text_in
 
 

@@ -43,10 +43,7 @@ class LoopMessages:
         self.model: dict[str, Any] | None = None
 
     def take(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        tools: list[dict[str, Any]],
-        system: str | None,
+        self, messages: Sequence[Mapping[str, Any]], tools: list[dict[str, Any]], system: str | None
     ) -> None:
         """The list before a call."""
         messages = [as_mapping(message) for message in messages]

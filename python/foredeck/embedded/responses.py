@@ -12,12 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from foredeck.context.messages.items import text_block
-from foredeck.embedded.format import (
-    CountedTokens,
-    Message,
-    ToolRequest,
-    blocks_of,
-)
+from foredeck.embedded.format import CountedTokens, Message, ToolRequest, blocks_of
 from foredeck.histories.codex import CALL_MEMBERS, read_call, read_output
 
 Item = dict[str, Any]

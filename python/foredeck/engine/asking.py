@@ -125,11 +125,7 @@ class SessionAsking:
     """
 
     def __init__(
-        self,
-        chat: Chat,
-        models: AskModels,
-        config: AskingSection,
-        show: Show = lambda _text: None,
+        self, chat: Chat, models: AskModels, config: AskingSection, show: Show = lambda _text: None
     ) -> None:
         self._chat = chat
         self._models = models
@@ -239,12 +235,7 @@ class SessionAsking:
 class Meter:
     """Keeps the questions of one session. `clock` gives the time in milliseconds."""
 
-    def __init__(
-        self,
-        chat: Chat,
-        caps: AskingSection,
-        clock: Callable[[], int] = now_ms,
-    ) -> None:
+    def __init__(self, chat: Chat, caps: AskingSection, clock: Callable[[], int] = now_ms) -> None:
         self._chat = chat
         self._caps = caps
         self._clock = clock

@@ -34,11 +34,7 @@ from foredeck.engine.observing.facility import observe_command
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import go_private
 from foredeck.engine.tasks import tasks_command, tasks_of, tasks_view
-from foredeck.engine.views import (
-    objects_text,
-    search_command,
-    window_command,
-)
+from foredeck.engine.views import objects_text, search_command, window_command
 from foredeck.errors import ToolError
 from foredeck.home import command_file
 from foredeck.hosts.protocol import CommandResult

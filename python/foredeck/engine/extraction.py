@@ -88,11 +88,7 @@ class Extraction:
     async def _extract(self, asking: SessionAsking) -> None:
         # Loads with the first turn that is read out.
         from foredeck.memory.extracting import AskedTurns, read_out, texts_of_turns
-        from foredeck.memory.question import (
-            EXPECTED_TOKENS,
-            is_worth_asking,
-            within_bounds,
-        )
+        from foredeck.memory.question import EXPECTED_TOKENS, is_worth_asking, within_bounds
 
         store, info, last = self._chat.store, self._chat.info, self._chat.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)

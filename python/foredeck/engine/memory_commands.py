@@ -34,19 +34,9 @@ _WAITING_KEYS: list[ViewKey] = [
 ]
 _MEMORY_KEYS: list[ViewKey] = [
     {"key": "enter", "label": "show", "run": "memory show {row}", "opens": True},
-    {
-        "key": "e",
-        "label": "edit",
-        "run": "memory edit {row} {text}",
-        "asks": "What should it say?",
-    },
+    {"key": "e", "label": "edit", "run": "memory edit {row} {text}", "asks": "What should it say?"},
     {"key": "d", "label": "delete", "run": "memory delete {row}"},
-    {
-        "key": "n",
-        "label": "new",
-        "run": "memory add {text}",
-        "asks": "What should be remembered?",
-    },
+    {"key": "n", "label": "new", "run": "memory add {text}", "asks": "What should be remembered?"},
 ]
 _PLACES = {"session": "in this session", "findings": "finding"}
 

@@ -18,11 +18,7 @@ from foredeck.context.state.opening import (
 )
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.memory import begun_by
-from foredeck.engine.opened import (
-    FacilityInputs,
-    MakeFacilities,
-    OpenedSession,
-)
+from foredeck.engine.opened import FacilityInputs, MakeFacilities, OpenedSession
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.resumption import recall_session
 from foredeck.engine.switches import Switches
@@ -52,11 +48,7 @@ class SessionOpener:
     """
 
     def __init__(
-        self,
-        config: Config,
-        host: Host,
-        recorded: MakeSource | None,
-        facilities: MakeFacilities,
+        self, config: Config, host: Host, recorded: MakeSource | None, facilities: MakeFacilities
     ) -> None:
         self._config = config
         self._host = host

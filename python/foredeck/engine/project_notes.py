@@ -92,13 +92,7 @@ def take_in_notes(
         if listing.bounds:
             gone = _gone(config, objects.store, listing, wait) if listing.is_whole else []
             with wait.spent() as left_s:
-                _take_in(
-                    objects,
-                    inbox,
-                    gone,
-                    _chosen(listing.files),
-                    time.monotonic() + left_s,
-                )
+                _take_in(objects, inbox, gone, _chosen(listing.files), time.monotonic() + left_s)
     except StoreUnavailable as error:
         log.info("notes are not looked at: %s", error)
     except (OSError, ValueError):
@@ -197,10 +191,7 @@ def _gone(config: Config, store: Store, listing: _Listing, wait: TimeBudget) -> 
     """Ids of the Markdown files that the store knows to be in the folders, and that are not there;
     none while the graph is still being read: then no note is taken for deleted at this opening."""
     try:
-        with (
-            wait.spent() as left_s,
-            live_graph(store, config.home, left_s, chats=False) as graph,
-        ):
+        with wait.spent() as left_s, live_graph(store, config.home, left_s, chats=False) as graph:
             markdown = graph.markdown()
     except (StillReading, LayerBusy) as error:
         log.info("deleted notes are not looked for: %s", error)

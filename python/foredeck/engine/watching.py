@@ -83,9 +83,7 @@ class SessionWatch:
         self._all_reported = False
         """Whether it has reported everything."""
         self._tracker = FileTracker(
-            self._on_dirty,
-            self._on_overflow,
-            lambda text: notify("warning", text),
+            self._on_dirty, self._on_overflow, lambda text: notify("warning", text)
         )
 
     def follow(self) -> None:

@@ -28,12 +28,7 @@ from foredeck.histories.progress import (
 )
 from foredeck.histories.recordings import Format, format_of
 from foredeck.histories.records import Exchange, HistorySession, exchanges
-from foredeck.model.documents import (
-    Provenance,
-    chat_id,
-    session_object_id,
-    system_prompt_id,
-)
+from foredeck.model.documents import Provenance, chat_id, session_object_id, system_prompt_id
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.recorded import RecordedSource
 from foredeck.store.protocol import Store

@@ -241,8 +241,7 @@ class Answers:
         return "\n".join([*lines, *ending, *filter(None, [state.note])]) or "No notes."
 
     def sessions(
-        self,
-        limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="Sessions at most")] = 20,
+        self, limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="Sessions at most")] = 20
     ) -> str:
         """Sessions, the latest first: id, time, project, title. Read one as chat:ID."""
         with self._reader.store() as store:

@@ -28,10 +28,7 @@ NOT_FOUND = 127
 """The exit code of shells for a command that is not there."""
 
 _TOKEN_VARIABLE = "FOREDECK_PROXY_TOKEN"
-_BASES = {
-    "anthropic": ("ANTHROPIC_BASE_URL",),
-    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-}
+_BASES = {"anthropic": ("ANTHROPIC_BASE_URL",), "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE")}
 """Variables in which agents look for their provider's address."""
 
 
@@ -62,10 +59,7 @@ def serve(
 
 
 async def _serve(
-    options: ProxyOptions,
-    listener: socket.socket,
-    command: Sequence[str],
-    upstream: str | None,
+    options: ProxyOptions, listener: socket.socket, command: Sequence[str], upstream: str | None
 ) -> int:
     port = listener.getsockname()[1]
     notices: list[str] = []

@@ -17,12 +17,7 @@ from foredeck.accounting.shapes import Shapes
 from foredeck.accounting.stored import StoredCalls
 from foredeck.context.messages.shape import Message, to_usage
 from foredeck.engine.engine import Engine
-from foredeck.engine.opened import (
-    Facilities,
-    FacilityInputs,
-    MakeFacilities,
-    configured_facilities,
-)
+from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, configured_facilities
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.records import Compaction, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams

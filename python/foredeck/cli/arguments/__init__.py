@@ -6,13 +6,7 @@ Here: how they are written, those that several commands share, and how these are
 from __future__ import annotations
 
 import re
-from argparse import (
-    SUPPRESS,
-    ArgumentParser,
-    ArgumentTypeError,
-    Namespace,
-    _MutuallyExclusiveGroup,
-)
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, _MutuallyExclusiveGroup
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise

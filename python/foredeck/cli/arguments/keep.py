@@ -68,7 +68,7 @@ EXPORT = Command(
         SESSION  id of a session, or the start of one
         FILE  the file to write, - for stdout
         {USUAL}
-        """,
+        """
     ),
     run=later("transfer_command", "run_export"),
 )
@@ -88,7 +88,7 @@ IMPORT = Command(
         --as-new  give the session, its calls and its tool results fresh ids, beside those that are
             here
         {USUAL}
-        """,
+        """
     ),
     run=later("transfer_command", "run_import"),
 )
@@ -169,7 +169,7 @@ MIGRATE = Command(
         source: FROM  sqlite, sqlite:PATH, xtdb or xtdb:URL
         target: TO  the same; empty, or a copy half done
         {USUAL}
-        """,
+        """
     ),
     run=later("transfer_command", "run_migrate"),
 )

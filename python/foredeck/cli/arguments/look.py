@@ -93,7 +93,7 @@ BLAME = Command(
             id, SESSION:@12), and which lines of it (default: all)
         --prompt  print the exact prompt that the (first) line was written from
         {USUAL}
-        """,
+        """
     ),
     run=later("blame_command"),
 )
@@ -117,7 +117,7 @@ HISTORY = Command(
         --diff  show what the last change was, or that from A to B
         --at VERSION  list the versions up to this one, or those with this hash; with --diff it is A
         {USUAL}
-        """,
+        """
     ),
     run=later("history_command"),
 )
@@ -143,7 +143,7 @@ CAT = Command(
         --at VERSION  a number from 1, v2 as a session counts, a store token, the start of a hash (8
             digits or more), or a time: 2026-03-01, 2026-03-01T14:00, '2h ago', yesterday (default:
             the newest)
-        """,
+        """
     ),
     run=later("history_command", "run_cat"),
 )
@@ -228,7 +228,7 @@ NAME = Command(
         --view FIELDS  names of the fields that stand for the object, with commas between them, such
             as path,short_summary; default for those of its type
         {USUAL}
-        """,
+        """
     ),
     run=later("name_command"),
 )
@@ -250,7 +250,7 @@ OBSERVATIONS = Command(
         | --text TEXT  replace its text; - reads stdin
         | --delete  delete it; no new note is taken of its messages
         {USUAL}
-        """,
+        """
     ),
     run=later("observations_command"),
 )

@@ -64,7 +64,7 @@ RENAMES = Command(
         [NEW]  what it is called now
         --repair  store the renames that are clear, instead of a list
         {USUAL}
-        """,
+        """
     ),
     run=later("index_command", "run_renames"),
 )
@@ -93,7 +93,7 @@ PURGE = Command(
         --dry-run  show what would change, and change nothing
         --yes  do not ask for confirmation
         {USUAL}
-        """,
+        """
     ),
     run=later("purge_command"),
 )
@@ -119,7 +119,7 @@ FORGET = Command(
         --dry-run  show what would be deleted, and delete nothing
         --yes  do not ask for confirmation
         {USUAL}
-        """,
+        """
     ),
     run=later("forget_command"),
 )

@@ -32,7 +32,7 @@ SESSIONS = Command(
         f"""
         --size  show how much text each session uses, including what it shares with others
         {USUAL}
-        """,
+        """
     ),
     run=later("sessions_command"),
 )
@@ -159,7 +159,7 @@ NOTES = Command(
             heading that is not there, and frontmatter that could not be read
         --all  also Markdown files that are not notes
         {USUAL}
-        """,
+        """
     ),
     run=later("notes_command"),
 )
@@ -180,7 +180,7 @@ WORKING = Command(
         --session SESSION  the page of this session instead of the project's
         --edit  open the page in $VISUAL or $EDITOR
         {USUAL}
-        """,
+        """
     ),
     run=later("working_command"),
 )

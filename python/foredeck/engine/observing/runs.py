@@ -374,9 +374,7 @@ class ModelQuestions:
         if asked.warm is None:
             return None
         added = CompleteParams(
-            messages=[_message(asked.warm)],
-            max_tokens=asked.max_tokens,
-            warm=self.agent.warm or 1,
+            messages=[_message(asked.warm)], max_tokens=asked.max_tokens, warm=self.agent.warm or 1
         )
         return AskingWay(added, self.agent.price(added, _expected(asked)), self.agent)
 
