@@ -15,8 +15,7 @@ from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import CommandRefused, NoSuchTask, NotFound, ToolError
 from foredeck.home import user_name
-from foredeck.sources.filesystem import open_filesystems
-from foredeck.sources.projects import Project, project_of
+from foredeck.sources.projects import Project, project_at
 from foredeck.tasks.board import Task
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.inputs import ToolInput
@@ -47,8 +46,7 @@ def _work(args: Namespace) -> Iterator[TaskWork]:
 
 
 def _project(args: Namespace) -> Project:
-    folder = str(asked_folder(args))
-    return project_of(folder, open_filesystems(resolve_config(args).config, folder))
+    return project_at(resolve_config(args).config, str(asked_folder(args)))
 
 
 def _actor(home: Path, who: str | None) -> Actor:

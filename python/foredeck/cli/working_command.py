@@ -13,8 +13,7 @@ from foredeck.cli.stored import made_store
 from foredeck.errors import Conflict, NotFound
 from foredeck.model.documents import Provenance
 from foredeck.names import find_session
-from foredeck.sources.filesystem import open_filesystems
-from foredeck.sources.projects import project_of
+from foredeck.sources.projects import project_at
 from foredeck.store.protocol import Store
 from foredeck.working import PageRefused, WorkingMemory, open_page
 
@@ -36,8 +35,7 @@ def _page(args: Namespace, store: Store) -> WorkingMemory:
     generator = "human" if agent_above(config.home) is None else "agent"
     by = Provenance(origin="foredeck", generator=generator)
     if args.session is None:
-        here = str(Path.cwd())
-        project = project_of(here, open_filesystems(config, here))
+        project = project_at(config, str(Path.cwd()))
         return open_page(config, store, "resource", project.id, by)
     return open_page(config, store, "thread", find_session(store, args.session), by)
 

@@ -7,8 +7,6 @@ from functools import partial
 
 from foredeck.config import Config
 from foredeck.context.intake.alignment import damage_report
-from foredeck.context.state.chat import StoredChats
-from foredeck.context.state.objects import Recall
 from foredeck.context.state.opening import (
     Beginning,
     OpeningHooks,
@@ -26,11 +24,10 @@ from foredeck.engine.watching import NoWatch, Reconcile, SessionWatch
 from foredeck.hosts.host import Host
 from foredeck.hosts.pi.files import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
-from foredeck.lookup.chat import inherited_turns, render_chat
+from foredeck.lookup.chat import stored_chats
 from foredeck.notes import live_graph
 from foredeck.sources.disk import open_source
-from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.snapshots import FileSource
+from foredeck.sources.snapshots import FileSnapshot, FileSource, Pending, ToolEvent
 from foredeck.store.protocol import Store
 from foredeck.timeline.guard import ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
@@ -66,16 +63,15 @@ class SessionOpener:
         """Load a session, or begin it. `reconcile` is asked for what the watch has seen change;
         `calls_at_opening`: how many calls it had when the host opened it, where that was before."""
         session_folder = SessionFolder(self._config, params.cwd)
-        session = self._load(store, params, session_folder.filesystems, calls_at_opening)
+        session = self._load(store, params, session_folder, calls_at_opening)
         if not session.chat.log.newest and (lost := unreadable_lines(params.file or "")):
             session.inbox.user_messages.append(damage_report(lost))
         settle_privacy(session.objects, session.chat, session.inbox, params.private)
-        opening = FacilityInputs(
-            self._config, session, session_folder, TimeBudget(self._config.opening_s)
-        )
+        wait = TimeBudget(self._config.opening_s)
+        opening = FacilityInputs(self._config, session, session_folder, wait)
         facilities = self._make_facilities(opening)
-        guard, keeper = self._guard(session, session_folder.filesystems), None
-        watch = self._watch(session, session_folder.filesystems, reconcile, guard)
+        guard, keeper = self._guard(session, session_folder), None
+        watch = self._watch(session, session_folder, reconcile, guard)
         if self._config.rewind and session.info.is_live:
             keeper = ChangeKeeper(
                 session.chat,
@@ -91,16 +87,19 @@ class SessionOpener:
         self,
         store: Store,
         params: SessionOpenParams,
-        filesystems: FilesystemMap,
+        session_folder: SessionFolder,
         calls_at_opening: int | None,
     ) -> Session:
-        source: FileSource
-        recall: Recall | None = None
-        if self._recorded is not None:
-            source = self._recorded(store, params.cwd)
-            recall = _recorded_files(source)
-        else:
-            source = open_source(self._config, store, filesystems)
+        source = (
+            open_source(self._config, store, session_folder.filesystems)
+            if self._recorded is None
+            else self._recorded(store, params.cwd)
+        )
+
+        def recorded_files(event: ToolEvent, pending: Pending) -> list[FileSnapshot]:
+            """In a replay a tool's output is the only source of what it did to files."""
+            return source.after_tool(event, pending=pending)
+
         return open_session(
             store,
             source,
@@ -113,26 +112,24 @@ class SessionOpener:
                 None if self._recorded is not None else begun_by(self._config, params),
                 params.private,
             ),
-            recall=recall,
+            recall=None if self._recorded is None else recorded_files,
             kept=recall_session(self._config.home, params.session),
             calls_at_opening=calls_at_opening,
             hooks=OpeningHooks(
-                StoredChats(
-                    partial(render_chat, store), lambda id: inherited_turns(store, id).turns
-                ),
+                stored_chats(store),
                 partial(live_graph, store, self._config.home),
                 partial(self._host.notify, "info"),
             ),
         )
 
-    def _guard(self, session: Session, filesystems: FilesystemMap) -> ToolGuard | None:
+    def _guard(self, session: Session, session_folder: SessionFolder) -> ToolGuard | None:
         if not session.info.is_live:
             return None
         return ToolGuard(
             session.objects,
             session.chat,
             session.inbox,
-            filesystems,
+            session_folder.filesystems,
             self._locks,
             self._config.guard,
         )
@@ -140,7 +137,7 @@ class SessionOpener:
     def _watch(
         self,
         session: Session,
-        filesystems: FilesystemMap,
+        session_folder: SessionFolder,
         reconcile: Reconcile,
         guard: ToolGuard | None,
     ) -> SessionWatch | NoWatch:
@@ -150,14 +147,9 @@ class SessionOpener:
             session.objects,
             session.chat,
             session.inbox,
-            filesystems,
+            session_folder.filesystems,
             call_soon=self._host.call_soon,
             reconcile=reconcile,
             notify=self._host.notify,
             saw_held=None if guard is None else guard.saw,
         )
-
-
-def _recorded_files(source: FileSource) -> Recall:
-    """In a replay a tool's output is the only source of what it did to files."""
-    return lambda event, pending: source.after_tool(event, pending=pending)

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from foredeck.config import Config
 from foredeck.model.documents import identity_hash
 from foredeck.regular_files import read_text
-from foredeck.sources.filesystem import FilesystemMap, Location, is_within
+from foredeck.sources.filesystem import FilesystemMap, Location, is_within, open_filesystems
 
 _MOST = 64 * 1024
 _WORKTREE = re.compile(
@@ -53,6 +54,11 @@ def project_of(folder: str, filesystems: FilesystemMap) -> Project:
     git = found.common
     main = posixpath.dirname(git) if posixpath.basename(git) == ".git" else found.top
     return _project(git, main, filesystems)
+
+
+def project_at(config: Config, folder: str) -> Project:
+    """The project that a folder is in, by the configured file systems."""
+    return project_of(folder, open_filesystems(config, folder))
 
 
 def folders_of_project(

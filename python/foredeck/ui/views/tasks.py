@@ -8,8 +8,7 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.errors import NotFound
 from foredeck.names import find_object
-from foredeck.sources.filesystem import open_filesystems
-from foredeck.sources.projects import project_of
+from foredeck.sources.projects import project_at
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import LocalStore
 from foredeck.tasks.board import Board, Task
@@ -105,6 +104,6 @@ def _project_names(store: LocalStore, config: Config) -> dict[str, str]:
     folders = {str(head.fields.get("cwd") or "") for head in store.query("session")} - {""}
     found: dict[str, str] = {}
     for folder in sorted(folders):
-        project = project_of(folder, open_filesystems(config, folder))
+        project = project_at(config, folder)
         found.setdefault(project.id, project.name)
     return found
