@@ -1,6 +1,6 @@
 /** Asks a model of the user's for the engine, beside the agent's own work. */
 
-import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type { ExtensionContext, SessionManager } from "@earendil-works/pi-coding-agent";
 import { blocksIn, type Fields, isRecord, recordOf } from "./context/messages.ts";
 import type { SentPrompt } from "./context/provider.ts";
 import { describe, warmedAt } from "./context/request.ts";
@@ -12,17 +12,12 @@ type Registry = ExtensionContext["modelRegistry"];
 type StreamSimple = Registry["streamSimple"];
 type Answer = Awaited<ReturnType<ReturnType<StreamSimple>["result"]>>;
 
-interface ModelName {
-  provider: string;
-  id: string;
-}
-
 /** The parameters of `host/complete`, as docs/protocol.md describes them; the engine checks them. */
 export interface Question {
   messages: Fields[];
   max_tokens: number;
   system?: string;
-  model?: ModelName;
+  model?: { provider: string; id: string };
   reasoning?: string;
   tools?: Fields[];
   session_id?: string;
@@ -50,8 +45,12 @@ export class Asking {
   describe({ model: named }: Pick<Question, "model">): Fields {
     try {
       const { ctx, model } = this.usable(named);
-      const found = this.shim.context.lastRequest.find(model, warmedAt(ctx.sessionManager));
-      const warm = typeof found === "string" ? { cold: found } : { warm: found.call };
+      const found = this.shim.context.lastRequest.find(model);
+      const warmedMs = warmedAt(ctx.sessionManager) ?? 0;
+      const warm =
+        typeof found === "string"
+          ? { cold: found }
+          : { warm: found.call, sent_ms: Math.max(found.sentMs, warmedMs) };
       return { model: describe(model), single_slot: isSingleSlot(model), ...warm };
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
@@ -68,7 +67,7 @@ export class Asking {
     if (isSingleSlot(model) && !question.wanted) {
       throw refused(`${model.id} answers one at a time, and nobody wants this asked`);
     }
-    const prompt = question.warm === undefined ? null : this.prompt(ctx, model, question.warm);
+    const prompt = question.warm === undefined ? null : this.prompt(model, question.warm);
     const until = AbortSignal.any([signal, this.ending.signal]);
     const stream = ctx.modelRegistry.streamSimple(...request(model, question, prompt, until));
     const answer = await stream.result();
@@ -78,7 +77,7 @@ export class Asking {
     return { ...resultOf(answer, prompt !== null), single_slot: isSingleSlot(model) };
   }
 
-  private usable(named: ModelName | undefined): { ctx: ExtensionContext; model: Model } {
+  private usable(named: Question["model"]): { ctx: ExtensionContext; model: Model } {
     if (this.shim.isOff()) throw refused("foredeck is off: /foredeck on switches it on");
     const { ctx } = this.shim.host;
     if (!ctx) throw noModel("no session is open");
@@ -97,8 +96,8 @@ export class Asking {
     return { ctx, model };
   }
 
-  private prompt(ctx: ExtensionContext, model: Model, call: number): SentPrompt {
-    const found = this.shim.context.lastRequest.find(model, warmedAt(ctx.sessionManager));
+  private prompt(model: Model, call: number): SentPrompt {
+    const found = this.shim.context.lastRequest.find(model);
     if (typeof found === "string") throw refused(`the cache would not be read: ${found}`);
     if (found.call !== call) throw refused(`call ${call} is not the last that went out`);
     return found;
@@ -141,7 +140,11 @@ function resultOf(answer: Answer, warm: boolean): Fields {
     block.type === "toolCall" ? [{ name: block.name, arguments: block.arguments }] : [],
   );
   const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  const failed = failureOf(answer, warm && calls.length > 0);
+  const isUnfinished = stopReason === "error" || stopReason === "aborted";
+  // Tools in a prompt that is asked again are the agent's own, and will not be run.
+  const failed = isUnfinished
+    ? answer.errorMessage || `the call was ${stopReason}`
+    : warm && calls.length > 0 && "it calls tools instead of answering";
   return {
     text: failed ? "" : texts.join(""),
     calls: failed ? [] : calls,
@@ -158,26 +161,14 @@ function resultOf(answer: Answer, warm: boolean): Fields {
   };
 }
 
-function failureOf({ stopReason, errorMessage }: Answer, callsTools: boolean): string | null {
-  if (stopReason === "error" || stopReason === "aborted") {
-    return errorMessage || `the call was ${stopReason}`;
-  }
-  // They are the agent's own tools, and will not be run.
-  return callsTools ? "it calls tools instead of answering" : null;
-}
-
 /** Adds the call to Pi's own totals, where this version of Pi can. */
-function countUsage(ctx: ExtensionContext, answer: Answer): void {
+function countUsage(ctx: ExtensionContext, { provider, model, usage }: Answer): void {
   try {
-    const session = ctx.sessionManager as unknown as UsageLog;
-    session.appendUsage?.("foredeck", answer.provider, answer.model, answer.usage);
+    const session = ctx.sessionManager as Partial<SessionManager>;
+    session.appendUsage?.("foredeck", provider, model, usage);
   } catch {
     // Pi's totals then lack this call.
   }
-}
-
-interface UsageLog {
-  appendUsage?(kind: string, provider: string, model: string, usage: unknown): unknown;
 }
 
 const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\]|\[::ffff:7f.*\])$/;
@@ -217,10 +208,6 @@ export function askedAgain({ payload, model }: SentPrompt, built: unknown): Fiel
   } else {
     messages.push({ ...question, content: blocks });
   }
-  return { ...payload, ...limits(alone), messages };
-}
-
-function limits(built: Fields): Fields {
-  const names = ["max_tokens", "max_completion_tokens"].filter((name) => built[name] !== undefined);
-  return Object.fromEntries(names.map((name) => [name, built[name]]));
+  const { max_tokens, max_completion_tokens } = alone;
+  return { ...payload, ...defined({ max_tokens, max_completion_tokens }), messages };
 }

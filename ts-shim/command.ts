@@ -88,11 +88,10 @@ async function completions(
     const found = await completions(verb, rest, shim);
     return found.map(([value, text]) => [`${verb} ${value}`, text]);
   }
-  const asked = { session: shim.sessionId(), name: "complete", args: `${command} ${prefix}` };
-  const limits = { deadlineMs: COMPLETION_MS };
-  const { choices } = await shim.engine
-    .request("command", asked, limits)
-    .catch(() => ({}) as Fields);
+  const asked = { name: "complete", args: `${command} ${prefix}` };
+  const { choices }: Fields = await shim.engine
+    .request("command", asked, { deadlineMs: COMPLETION_MS })
+    .catch(() => ({}));
   return Array.isArray(choices) ? choices : [];
 }
 
@@ -169,10 +168,11 @@ async function forward(
   try {
     // Commands are answered one after the other: what may ask a model is none, or calls would wait.
     const isDoctor = name === "doctor";
-    const params = isDoctor ? { ask: args === "ask" } : { session: shim.sessionId(), name, args };
     const deadlineMs = isDoctor ? MODEL_MS : engine.patienceMs(DEADLINE_MS);
-    const method = isDoctor ? "doctor" : "command";
-    const result = await engine.ask(method, params, { deadlineMs, signal: ctx.signal });
+    const limits = { deadlineMs, signal: ctx.signal };
+    const result = isDoctor
+      ? await engine.ask("doctor", { ask: args === "ask" }, limits)
+      : await engine.ask("command", { name, args }, limits);
     host.showState(result);
     if (result.stretch) compactions.keep(result.stretch as Stretch);
     return { text: String(result.text ?? ""), view: result.view, asked: [name, args] };

@@ -39,7 +39,7 @@ const WRITTEN =
 
 /** A compaction that Pi has asked about and not yet reported the end of. */
 interface Pending {
-  signal: AbortSignal | undefined;
+  signal: AbortSignal;
   firstKept: string;
   cancelled: boolean;
 }
@@ -68,7 +68,7 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
     pending = null;
   });
   pi.on("session_compact_failed", ({ aborted }) => {
-    const byOthers = aborted && !pending?.cancelled && !pending?.signal?.aborted;
+    const byOthers = aborted && !pending?.cancelled && !pending?.signal.aborted;
     if (byOthers && !shim.isOff()) shim.host.notifyOnce("cancelled", "info", CANCELLED);
     pending = null;
   });
@@ -107,7 +107,6 @@ async function askEngine(
 function parameters(event: SessionBeforeCompactEvent, ctx: ExtensionContext, shim: Shim): Fields {
   const { preparation, reason, customInstructions } = event;
   return {
-    session: shim.sessionId(),
     reason,
     messages: [...preparation.messagesToSummarize, ...preparation.turnPrefixMessages],
     previous: preparation.previousSummary ?? null,

@@ -55,7 +55,8 @@ const LOG_LIMIT_BYTES = 5 * 1024 * 1024;
 export function openLog(folder: string): number | null {
   try {
     const path = logPath(folder);
-    rotate(path);
+    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    if (size > LOG_LIMIT_BYTES) renameSync(path, `${path}.1`);
     return openToAppend(path);
   } catch {
     return null;
@@ -80,11 +81,6 @@ function logPath(folder: string): string {
   return join(makePrivate(join(folder, "logs")), "engine.log");
 }
 
-function rotate(path: string): void {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > LOG_LIMIT_BYTES) renameSync(path, `${path}.1`);
-}
-
 /** Bytes; more than any file has that foredeck writes for its extension. */
 const MOST_BYTES = 1024 * 1024;
 
@@ -105,8 +101,13 @@ export async function readText(path: string): Promise<string> {
 
 /** The object of JSON in a regular file; an empty one where that cannot be read. */
 export async function readJson(path: string): Promise<Fields> {
+  return parsed(await readText(path).catch(() => ""));
+}
+
+/** The object that a text is JSON of; an empty one where it is of none. */
+export function parsed(text: string): Fields {
   try {
-    return recordOf(JSON.parse(await readText(path)));
+    return recordOf(JSON.parse(text));
   } catch {
     return {};
   }

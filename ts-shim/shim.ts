@@ -129,9 +129,8 @@ export class Shim implements PeerHost {
     this.asking.stop();
     this.host.work("");
     if (session && this.engine.state === "ready") {
-      const params = { session: session.session, reason };
       await this.engine
-        .request("session/close", params, { deadlineMs: CLOSE_MS })
+        .request("session/close", { session: session.session, reason }, { deadlineMs: CLOSE_MS })
         .catch((error) => this.logError("session/close", error));
     }
     await this.engine.stop();
@@ -141,7 +140,7 @@ export class Shim implements PeerHost {
   /** Reports something early that the next request will show anyway. Never throws. */
   event(kind: string, fields: Fields): void {
     this.safely(kind, () => {
-      this.engine.notify("session/event", { session: this.sessionId(), kind, ...fields });
+      this.engine.notify("session/event", { kind, ...fields });
     });
   }
 
@@ -218,7 +217,7 @@ export class Shim implements PeerHost {
     const { session } = this;
     if (!session) return;
     this.engine
-      .request("session/open", session, { deadlineMs: OPEN_MS, holdsProcess: false })
+      .request("session/open", { ...session }, { deadlineMs: OPEN_MS, holdsProcess: false })
       .then((result) => {
         const { calls } = result;
         this.host.showState(result);

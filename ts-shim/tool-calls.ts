@@ -53,7 +53,11 @@ export function registerToolCalls(
     if (isText(block)) return { block: true, reason: block };
     if (isText(notice)) notices.set(toolCallId, notice);
     // Last: a call that is blocked never runs, so its start is not reported.
-    shim.safely("tool_call", () => reportStart(event, shim));
+    shim.safely("tool_call", () => {
+      const { path } = input as { path?: unknown };
+      if (typeof path !== "string") return;
+      shim.engine.notify("tool/started", { id: toolCallId, tool: toolName, path });
+    });
     return undefined;
   });
   pi.on("tool_result", (event) => {
@@ -83,18 +87,10 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-function reportStart({ toolCallId, toolName, input }: ToolCallEvent, shim: Shim): void {
-  const { path } = input as { path?: unknown };
-  if (typeof path !== "string") return;
-  const started = { session: shim.sessionId(), id: toolCallId, tool: toolName, path };
-  shim.engine.notify("tool/started", started);
-}
-
 function report(event: ToolResultEvent, shim: Shim): void {
   if (charsOf(event) > MOST_RESULT_CHARS) return;
   const { parentToolCallId } = event as { parentToolCallId?: string };
   shim.engine.notify("tool/observed", {
-    session: shim.sessionId(),
     id: event.toolCallId,
     parent: parentToolCallId ?? null,
     tool: event.toolName,
@@ -190,7 +186,7 @@ async function askEngine(
   let answer: Fields;
   try {
     if (!isShowing && (deadlineMs === 0 || charsOf(input) > MOST_ARGUMENT_CHARS)) return {};
-    const call = { session: shim.sessionId(), id, tool, input };
+    const call = { id, tool, input };
     answer = isShowing
       ? await engine.ask("tool/prepare", call, { deadlineMs }, true)
       : await engine.request("tool/prepare", call, { deadlineMs });

@@ -10,14 +10,13 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { ImageContent } from "@earendil-works/pi-ai";
 import type {
   ExtensionAPI,
   ExtensionContext,
   ToolDefinition,
 } from "@earendil-works/pi-coding-agent";
 import { register, SHORTS } from "./command.ts";
-import { isRecord } from "./context/messages.ts";
+import { type Fields, isRecord } from "./context/messages.ts";
 import { isImage } from "./context/plan.ts";
 import { AbortedError, ErrorCode, RpcError } from "./engine/wire.ts";
 import { makePrivate, readJson, readText, stateDir } from "./files.ts";
@@ -75,7 +74,13 @@ export function registerNames(
     const tools = setOf(() => pi.getAllTools().map(({ name }) => name));
     // Two that have the same name have a number each.
     const commands = setOf(() => pi.getCommands().map(({ name }) => name.replace(/:\d+$/, "")));
-    const unavailable = registerTools(pi, shim, facilities, tools);
+    const unavailable: string[] = [];
+    for (const { facility, ...spec } of TOOL_SPECS) {
+      const [isTaken, isWanted] = [tools.has(spec.name), facilities.includes(facility)];
+      if (isTaken) TOOL_NAMES.delete(spec.name);
+      if (isTaken && isWanted) unavailable.push(spec.name);
+      else if (isWanted) pi.registerTool(toolOf(spec, shim));
+    }
     const theirs = SHORTS.filter((name) => commands.has(name));
     for (const name of SHORTS) if (!commands.has(name)) register(pi, shim, name);
     const text = takenNotice(unavailable, theirs);
@@ -118,57 +123,35 @@ async function isNews(text: string): Promise<boolean> {
   return true;
 }
 
-/**
- * Registers the tools of these facilities. A tool that fails throws.
- * @param taken names that are not free
- * @returns those among them that are not registered for that
- */
-function registerTools(
-  pi: ExtensionAPI,
-  shim: Shim,
-  facilities: readonly string[],
-  taken: ReadonlySet<string>,
-): string[] {
-  const unavailable: string[] = [];
-  for (const { facility, ...spec } of TOOL_SPECS) {
-    const isTaken = taken.has(spec.name);
-    if (isTaken) TOOL_NAMES.delete(spec.name);
-    if (!facilities.includes(facility)) continue;
-    if (isTaken) {
-      unavailable.push(spec.name);
-      continue;
-    }
-    pi.registerTool({
-      ...spec,
-      label: spec.name,
-      async execute(id, input, signal, _onUpdate, ctx) {
-        const answer = await callTool(shim, { id, tool: spec.name, input }, signal);
-        const text = (await confirmed(answer.questions, shim, ctx)) ?? answer.text;
-        return { content: [{ type: "text", text }, ...answer.images], details: answer.details };
-      },
-    });
-  }
-  return unavailable;
+/** A tool as Pi takes it. One that fails throws. */
+function toolOf(spec: Omit<ToolSpec, "facility">, shim: Shim): ToolDefinition {
+  return {
+    ...spec,
+    label: spec.name,
+    async execute(id, input, signal, _onUpdate, ctx) {
+      if (shim.isOff()) throw new Error(OFF);
+      const answer = await callTool(shim, { id, tool: spec.name, input }, signal);
+      shim.host.showState(answer);
+      const text = (await confirmed(answer.questions, shim, ctx)) ?? String(answer.text);
+      const images = Array.isArray(answer.images) ? answer.images.filter(isImage) : [];
+      // `details` holds the engine's decision. It reads it back from the message list, so that the
+      // decision follows the branch on which the call was made.
+      return { content: [{ type: "text", text }, ...images], details: answer.details ?? {} };
+    },
+  };
 }
 
 async function callTool(
   shim: Shim,
   call: { id: string; tool: string; input: unknown },
   signal: AbortSignal | undefined,
-): Promise<{ text: string; images: ImageContent[]; details: unknown; questions: unknown }> {
-  if (shim.isOff()) throw new Error(OFF);
+): Promise<Fields> {
   try {
     // Not longer than a model call waits: an engine that hangs would hold up the agent at each tool.
     const limits = { deadlineMs: shim.engine.deadlineMs, signal };
-    const params = { session: shim.sessionId(), ...call };
-    const result = await shim.engine.ask("tool/call", params, limits, true);
-    if (typeof result.text !== "string") throw new Error("no text");
-    shim.host.showState(result);
-    // `details` holds the engine's decision. It reads it back from the message list, so that the
-    // decision follows the branch on which the call was made.
-    const { text, details, questions } = result;
-    const images = Array.isArray(result.images) ? result.images.filter(isImage) : [];
-    return { text, images, details: details ?? {}, questions };
+    const answer = await shim.engine.ask("tool/call", call, limits, true);
+    if (typeof answer.text !== "string") throw new Error("no text");
+    return answer;
   } catch (error) {
     if (error instanceof RpcError && error.code === ErrorCode.tool) throw new Error(error.message);
     if (error instanceof AbortedError) throw error;
@@ -192,8 +175,7 @@ async function confirmed(
   const wanted = await ctx.ui.confirm("Keep this finding?", shown);
   const args = `${wanted ? "accept" : "refuse"} ${question.name}`;
   try {
-    const command = { session: shim.sessionId(), name: "memory", args };
-    await shim.engine.request("command", command, { deadlineMs: CONFIRM_MS });
+    await shim.engine.request("command", { name: "memory", args }, { deadlineMs: CONFIRM_MS });
   } catch (error) {
     shim.logError(`/memory ${args}`, error);
     return undefined;

@@ -20,37 +20,29 @@ import { isRecord } from "./context/messages.ts";
 import { textOf } from "./engine/wire.ts";
 
 interface Row {
-  /** What keys call it. */
   name: string;
   cells: string[];
-  /** What a line that is asked for begins with. */
   fill?: string;
-  /** What else is shown while it is chosen. */
   about?: string[];
 }
 
-/** `run`: a command, in which the row's name and a typed line replace `{row}` and `{text}`. */
 interface ViewKey {
   key: KeyId;
   label: string;
   run: string;
   asks?: string;
-  /** Whether the answer is a text to read. */
   opens?: boolean;
 }
 
+/** What the engine has to be shown (docs/protocol.md, `command`), or nothing but a text to read. */
 interface View {
   title: string;
   notes: string[];
-  /** Of each part of the bar: what it is, how large, and what the legend says. */
-  bar: [string, number, string][];
-  /** The names of the columns. */
+  bar: [kind: string, size: number, legend: string][];
   heads: string[];
   rows: Row[];
   keys: ViewKey[];
-  /** What is said where there are no rows. */
   empty: string;
-  /** Nothing but a text to read. */
   text?: string;
 }
 

@@ -21,6 +21,7 @@ from foredeck.hosts.host import (
 )
 from foredeck.rpc.framing import RemoteError
 from foredeck.rpc.host_model import HostModel, examine
+from foredeck.store.clock import now_ms
 
 QUESTION = CompleteParams(messages=[{"role": "user", "content": "?"}], max_tokens=9, warm=2)
 USAGE = {"read": 4000, "written": 0, "fresh": 20, "output": 3, "cost": 0.00126}
@@ -34,9 +35,10 @@ ANSWER = {
 }
 PRICES = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
 OFFER = {
-    "model": {"provider": "p", "id": "m", "cost": PRICES},
+    "model": {"provider": "p", "id": "m", "cost": PRICES, "promptCache": {"short": 300}},
     "single_slot": False,
     "warm": 2,
+    "sent_ms": now_ms(),
 }
 
 
@@ -141,6 +143,24 @@ async def test_the_doctor_says_what_can_be_asked_and_what_that_took() -> None:
         'ok       question    answered "ready"; 4,000 tokens read from the cache, 0 written to it, '
         "20 fresh, 3 out: $0.0013"
     )
+
+
+async def test_a_prompt_is_offered_while_the_provider_keeps_it() -> None:
+    record, now = OFFER["model"], now_ms()
+
+    async def cold(sent_ms: int, **model: Any) -> str | None:
+        async def call(_method: str, _params: Any, *, timeout_s: float | None) -> Any:
+            del timeout_s
+            return {**OFFER, "model": {**record, **model}, "sent_ms": sent_ms}
+
+        offer = await HostModel(call).offered()
+        assert (offer.warm is None) == (offer.cold is not None)
+        return offer.cold
+
+    assert await cold(now - 290_000) is None
+    assert "dropped the last call" in (await cold(now - 301_000) or "")
+    assert await cold(now - 3_000_000, retention="long", api="anthropic-messages") is None
+    assert "does not know how long" in (await cold(now, promptCache=None) or "")
 
 
 async def test_the_doctor_says_what_is_in_the_way() -> None:

@@ -25,12 +25,10 @@ import {
 } from "../engine/wire.ts";
 import { firesContextWithSystem, isOhMyPi } from "../host.ts";
 import type { Shim } from "../shim.ts";
-import type { HostMessage } from "./messages.ts";
-import { AnswerInForce, BadAnswerError, checkAnswer } from "./plan.ts";
+import { type Fields, type HostMessage, sameValue } from "./messages.ts";
+import { AnswerInForce, BadAnswerError, checkAnswer, type Reusable } from "./plan.ts";
 import { LastRequest } from "./provider.ts";
 import {
-  changesOf,
-  type Head,
   type HostLists,
   headOf,
   splitList,
@@ -49,9 +47,8 @@ const TAKING_MS = 120_000;
 /** How long the first call waits for that, unless it may wait longer for an answer anyway. */
 export const HISTORY_MS = 10_000;
 
-/** Outcomes that wait for an engine. */
+/** Outcomes, and texts of the user's, that wait for an engine that is away: then the oldest go. */
 const MOST_OUTCOMES = 1000;
-/** Texts of the user's that wait for an engine. */
 const MOST_TYPED = 50;
 
 interface Call extends HostLists {
@@ -61,15 +58,10 @@ interface Call extends HostLists {
   until: number;
 }
 
-/** What became of one model call (docs/protocol.md). */
-interface Outcome {
-  /** A fallback: the call whose edits went out again. An aborted call: its own, if it was answered. */
+/** What became of one model call (docs/protocol.md, `outcomes`). */
+interface Outcome extends Partial<Reusable> {
   call: number | null;
   kind: "applied" | "fallback" | "aborted" | "off";
-  /** Messages before this index went out with the edits in force, later ones as the host has them. */
-  edited?: number;
-  /** Whether what the edits insert after the last of them went out too. */
-  ending?: boolean;
   messages?: number;
   time_ms?: number;
   reason?: string;
@@ -95,7 +87,7 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
   pi.on("input", (input, ctx) => {
     shim.safely("input", () => {
       const typed = typedIn(input, process.argv.slice(2), ctx.hasUI);
-      if (typed !== null) shim.context.typed.add(typed);
+      if (typed !== null) keepNewest(shim.context.typed, typed, MOST_TYPED);
     });
   });
 }
@@ -106,15 +98,15 @@ export class ContextHook {
   private readonly inForce = new AnswerInForce();
   private readonly pi: ExtensionAPI;
   /** What the last answered request had in front of its messages. */
-  private head: Head = {};
-  /** What is being sent ahead of the first call: the messages, and how many the engine then holds. */
-  private history: { list: HostMessage[]; generation: number; held: Promise<number> } | null = null;
+  private head: Fields = {};
+  /** What is being sent ahead of the first call, to which engine. Never rejects. */
+  private history: { generation: number; held: Promise<void> } | null = null;
   /** Whether the user has typed a command, which is about the chat however short it is. */
   private isAskedAbout = false;
-  private readonly outcomes = new Unacknowledged<Outcome>(MOST_OUTCOMES);
+  /** What became of calls, and what the user has typed, since the last answered request. */
+  private readonly outcomes: Outcome[] = [];
+  readonly typed: string[] = [];
   readonly lastRequest = new LastRequest();
-  /** What the user has typed. */
-  readonly typed = new Unacknowledged<string>(MOST_TYPED);
   /** The tool call on whose result one more cache marker goes, in the call under way. */
   marker: string | null = null;
 
@@ -129,16 +121,15 @@ export class ContextHook {
     // A first call would have to bring thousands of messages within its own time.
     const least = this.isAskedAbout ? 1 : LEAST_MESSAGES;
     if (all.length < least || this.inForce.call !== null) return;
-    const lists = splitList(all, ctx);
     const { generation } = this.shim.engine;
-    this.history = { list: lists.list, generation, held: this.takeIn(lists) };
+    this.history = { generation, held: this.takeIn(splitList(all, ctx), generation) };
   }
 
   /** Before a command that the user types: what it is about, where no call has brought it yet. */
   bringHistory(ctx: ExtensionContext): void {
     const { engine } = this.shim;
     // A call under way brings it itself, and says what became of those before it.
-    if (!ctx.isIdle() || this.outcomes.pending().length > 0 || this.shim.isOff()) return;
+    if (!ctx.isIdle() || this.outcomes.length > 0 || this.shim.isOff()) return;
     this.isAskedAbout = true;
     // An engine that is starting is sent it when the session is opened.
     const isSent = this.history?.generation === engine.generation;
@@ -153,7 +144,7 @@ export class ContextHook {
 
   /** Another extension has changed the request that went out last, or the one before it. */
   rewrittenByOthers(changed: string): void {
-    const newest = this.outcomes.pending().at(-1);
+    const newest = this.outcomes.at(-1);
     if (newest?.kind === "applied") newest.reason = changed;
     this.lastRequest.rewritten = true;
   }
@@ -186,13 +177,14 @@ export class ContextHook {
   private async ask(call: Call): Promise<HostMessage[] | undefined> {
     const { engine } = this.shim;
     await within(engine.whenReady(), remaining(call)).catch((error) => {
-      if (error instanceof DeadlineError) engine.missedStart();
+      // The next calls do not wait for its start.
+      if (error instanceof DeadlineError) engine.isSlowToStart = true;
       throw error;
     });
     await this.waitForHistory(call);
     const { generation } = engine;
     try {
-      return await this.assemble(call, this.inForce.knownTo(generation, call.prefix));
+      return await this.assemble(call, this.inForce.connection === generation ? call.prefix : 0);
     } catch (error) {
       if (error instanceof GoneError) {
         // The engine died over the request. The one that replaces it finds the call's record or
@@ -207,20 +199,18 @@ export class ContextHook {
     }
   }
 
-  /** How many messages of a history the engine holds, once it was sent them. Never rejects. */
-  private async takeIn(lists: HostLists): Promise<number> {
+  private async takeIn(lists: HostLists, generation: number): Promise<void> {
     const { engine, host } = this.shim;
     host.status(`foredeck: taking in ${lists.list.length} messages`);
     try {
-      const session = this.shim.sessionId();
-      const params = { session, ...tailOf(lists, 0), ...headOf(lists, this.pi) };
+      const params = { ...tailOf(lists, 0), ...headOf(lists, this.pi) };
       const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
       const held = await engine.request("session/history", params, limits);
-      return Number(held.messages) || 0;
+      // No longer once a call went out without it: the engine may have been sent more since.
+      if (this.history) this.inForce.hold(lists.list.slice(0, Number(held.messages)), generation);
     } catch (error) {
       // The first call brings them.
       this.shim.logError("session/history", error);
-      return 0;
     } finally {
       host.status("foredeck");
     }
@@ -228,16 +218,14 @@ export class ContextHook {
 
   /** Waits for what was sent ahead, which is then not sent again. */
   private async waitForHistory(call: Call): Promise<void> {
-    const { history } = this;
-    this.history = null;
-    if (history === null) return;
+    if (this.history === null) return;
     // Longer than for an answer: a long history that goes out as it is costs more than that.
     const until = Math.max(call.until, Date.now() + HISTORY_MS);
-    const held = await within(history.held, remaining({ ...call, until }));
-    if (held === 0) return;
-    this.inForce.hold(history.list.slice(0, held), history.generation);
+    await within(this.history.held, remaining({ ...call, until })).finally(() => {
+      this.history = null;
+    });
     call.prefix = this.inForce.commonPrefix(call.list);
-    call.until = until;
+    if (this.inForce.connection !== 0) call.until = until;
   }
 
   private async assemble(call: Call, keep: number): Promise<HostMessage[] | undefined> {
@@ -251,14 +239,14 @@ export class ContextHook {
     }
     const head = headOf(call, this.pi);
     // An engine that is sent the whole list may be another one: it has nothing of before.
-    const changes = changesOf(head, keep === 0 ? {} : this.head);
-    const outcomes = this.outcomes.pending();
-    const typed = this.typed.pending();
+    const isNew = ([name, part]: [string, unknown]) => !keep || !sameValue(part, this.head[name]);
+    const changed = Object.entries(head).filter(isNew);
+    const outcomes = [...this.outcomes];
+    const typed = [...this.typed];
     const request = {
-      session: this.shim.sessionId(),
       keep,
       ...tailOf(call, keep),
-      ...changes,
+      ...Object.fromEntries(changed),
       model: this.shim.model(ctx),
       time_ms: Date.now(),
       warmed_ms: warmedAt(ctx.sessionManager),
@@ -276,10 +264,9 @@ export class ContextHook {
     const answer = checkAnswer(value, list, keep, this.inForce.plan);
     // From here on nothing can fail: the answer is taken as a whole or not at all.
     this.head = head;
-    this.outcomes.acknowledge(outcomes.length);
-    this.typed.acknowledge(typed.length);
-    const isSameHead = changes.system === undefined && changes.tools === undefined;
-    const extendsLast = isSameHead && this.inForce.isExtendedBy(answer, keep);
+    this.outcomes.splice(0, outcomes.length);
+    this.typed.splice(0, typed.length);
+    const extendsLast = changed.length === 0 && this.inForce.isExtendedBy(answer, keep);
     this.inForce.accept(list, keep, answer, generation);
     this.marker = answer.marker;
     if (answer.status !== null) host.status(answer.status);
@@ -290,13 +277,14 @@ export class ContextHook {
       this.recordNotApplied("aborted", list.length, "user", { call: answer.call });
     } else {
       // The engine sends only changes, and only on top of an answer that it knows to have arrived.
-      this.outcomes.add({ call: answer.call, kind: "applied" });
+      this.outcomes.push({ call: answer.call, kind: "applied" });
     }
     return this.inForce.apply(all);
   }
 
   private fallBack({ all, list, prefix }: Call, error: unknown): HostMessage[] | undefined {
-    this.inForce.distrustEngine();
+    // The engine may hold an answer that never arrived: it has to be sent everything next time.
+    this.inForce.connection = 0;
     const isAborted = error instanceof AbortedError;
     const { state } = this.shim.engine;
     const reason = isAborted ? "user" : reasonOf(error, state);
@@ -316,7 +304,7 @@ export class ContextHook {
     { edited = 0, ending = false, call = null }: Partial<Outcome> = {},
   ): void {
     const outcome = { call, kind, edited, messages, time_ms: Date.now(), reason };
-    this.outcomes.add(ending ? { ...outcome, ending } : outcome);
+    keepNewest(this.outcomes, ending ? { ...outcome, ending } : outcome, MOST_OUTCOMES);
   }
 
   /** Says, once, that a call goes out without the engine, and why. */
@@ -332,30 +320,9 @@ export class ContextHook {
   }
 }
 
-/** What goes with the next request until the engine has answered one that carried it. */
-class Unacknowledged<T> {
-  private readonly waiting: T[] = [];
-  private readonly limit: number;
-
-  /** @param limit how many are kept: while the engine is away for longer, the oldest are lost */
-  constructor(limit: number) {
-    this.limit = limit;
-  }
-
-  add(item: T): void {
-    this.waiting.push(item);
-    if (this.waiting.length > this.limit) this.waiting.shift();
-  }
-
-  /** All of them, oldest first. They stay pending until they are acknowledged. */
-  pending(): T[] {
-    return [...this.waiting];
-  }
-
-  /** The engine has answered a request that carried the first `count` of the pending ones. */
-  acknowledge(count: number): void {
-    this.waiting.splice(0, count);
-  }
+function keepNewest<T>(list: T[], item: T, most: number): void {
+  list.push(item);
+  if (list.length > most) list.shift();
 }
 
 /** What is left of a call's time: at least a millisecond, so that a request is sent at all. */

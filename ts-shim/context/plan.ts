@@ -12,7 +12,6 @@ import {
   type Block,
   blocksOf,
   callIds,
-  type Fields,
   type HostMessage,
   hasContent,
   isRecord,
@@ -35,16 +34,13 @@ interface Slot {
   isOmitted: boolean;
 }
 
-/** A checked answer to `context/assemble`. */
+/** A checked answer to `context/assemble`, with the plan that is then in force. */
 export interface Answer {
   call: number;
-  /** What it says is of the messages from here on. */
   from: number;
-  /** The plan in force with it. */
   plan: Plan;
   status: string | null;
   notices: unknown[];
-  /** Id of the tool call whose result gets one more cache marker. */
   marker: string | null;
 }
 
@@ -77,18 +73,15 @@ export class Plan {
 
   /** What goes out of the messages from an index on, none of them rewritten. */
   sent(messages: readonly HostMessage[], from = 0): HostMessage[] {
-    const sent: HostMessage[] = [];
-    for (let index = from; index <= messages.length; index++) {
-      const { says, isOmitted } = this.slot(index);
-      const own = messages[index];
-      sent.push(...says);
-      if (own && !isOmitted) sent.push(own);
-    }
-    return sent;
+    const own = messages.slice(from).flatMap((message, index) => {
+      const { says, isOmitted } = this.slot(from + index);
+      return isOmitted ? says : [...says, message];
+    });
+    return [...own, ...this.slot(messages.length).says];
   }
 
   /** Whether all goes out as the host has it. */
-  isEmpty(): boolean {
+  get isEmpty(): boolean {
     return this.slots.every((slot) => !slot.says.length && !slot.blocks && !slot.isOmitted);
   }
 
@@ -142,8 +135,8 @@ function resolved(blocks: readonly EditBlock[], own: readonly Block[]): Block[] 
   return blocks.map((block) => (isKeep(block) ? (own[block.keep] as Block) : block));
 }
 
-/** Whether an edit's block is one of the message's own blocks. */
-function isKeep(block: EditBlock): block is { keep: number } {
+/** Whether a block of an answer's is one of the message's own. */
+function isKeep(block: object): block is { keep: number } {
   return "keep" in block && !("type" in block);
 }
 
@@ -224,7 +217,7 @@ function checkBlocks(value: unknown, message: HostMessage, index: number): EditB
   const own = blocksOf(message);
   const where = `the rewriting of message ${index}`;
   const blocks = list(value, where).map((block): EditBlock => {
-    if (isRecord(block) && isKeep(block as EditBlock)) {
+    if (isRecord(block) && isKeep(block)) {
       return { keep: integer(block.keep, 0, own.length - 1, `${where}: keep`) };
     }
     return checkBlock(block, message.role, where);
@@ -240,11 +233,11 @@ function checkBlocks(value: unknown, message: HostMessage, index: number): EditB
 /** Text, an image, or in an assistant message a tool call. Thinking can only be kept. */
 function checkBlock(value: unknown, role: string, where: string): Block {
   const isAssistant = role === "assistant";
+  const { type, text, id, name, arguments: given } = recordOf(value);
   const isAllowed =
-    isRecord(value) &&
-    ((value.type === "text" && typeof value.text === "string") ||
-      (!isAssistant && isImage(value)) ||
-      (isAssistant && isToolCall(value)));
+    (type === "text" && areTexts(text)) ||
+    (!isAssistant && isImage(value)) ||
+    (isAssistant && type === "toolCall" && areTexts(id, name) && isRecord(given));
   if (isAllowed) return value as Block;
   throw new BadAnswerError(`${where} holds a block that does not belong in a ${role} message`);
 }
@@ -254,15 +247,11 @@ export function isImage(value: unknown): value is ImageContent {
   return isRecord(value) && value.type === "image" && areTexts(value.data, value.mimeType);
 }
 
-function isToolCall({ type, id, name, arguments: given }: Fields): boolean {
-  return type === "toolCall" && areTexts(id, name) && isRecord(given);
-}
-
 /** A user's message, or the result of a call that has none. */
 function checkSaid(value: unknown, where: string): HostMessage {
   const { role, toolCallId, toolName } = recordOf(value);
-  const answers = areTexts(toolCallId, toolName) && toolCallId !== "" && toolName !== "";
-  const isResult = role === "toolResult" && answers;
+  const isResult =
+    role === "toolResult" && areTexts(toolCallId, toolName) && toolCallId && toolName;
   if (role !== "user" && !isResult) throw new BadAnswerError(`${where} is no message of ours`);
   const blocks = blocksOf(value as HostMessage).map((block) => checkBlock(block, role, where));
   if (blocks.length === 0) throw new BadAnswerError(`${where} has no content`);
@@ -306,15 +295,14 @@ function isAnswer({ role }: HostMessage): boolean {
   return role === "assistant";
 }
 
-/** The roles that Pi sends to a model. It leaves out others, and what the user excluded. */
-const SENT = new Set([
-  ...["user", "assistant", "toolResult", "custom"],
-  ...["bashExecution", "branchSummary", "compactionSummary"],
-]);
-
+/** Whether Pi sends a message to a model. It leaves out other roles, and what the user excluded. */
 function isSent(message: HostMessage): boolean {
-  return SENT.has(message.role) && !message.excludeFromContext;
+  const isKnown = hasContent(message) || RENDERED_ROLES.has(message.role);
+  return isKnown && !message.excludeFromContext;
 }
+
+/** Of these Pi renders other fields than `content`. */
+const RENDERED_ROLES = new Set(["bashExecution", "branchSummary", "compactionSummary"]);
 
 /** Pi's adapters leave out answers with these stop reasons, calls and all. */
 const UNSENT_STOPS = new Set(["error", "aborted"]);
@@ -327,12 +315,12 @@ function integer(value: unknown, low: number, high: number, what: string): numbe
 }
 
 function list(value: unknown, what: string): unknown[] {
-  if (!Array.isArray(value)) throw new BadAnswerError(`${what} is not a list`);
-  return value;
+  if (Array.isArray(value)) return value;
+  throw new BadAnswerError(`${what} is not a list`);
 }
 
 /** How far the plan in force still fits a list that the engine has not seen. */
-interface Reusable {
+export interface Reusable {
   /** Messages before this index go out edited, the others as the host has them. */
   edited: number;
   /** Whether what was inserted at that index, the end of the last prompt, goes out too. */
@@ -352,7 +340,7 @@ export class AnswerInForce {
   /** The call record that the plan belongs to, or null before the first answer. */
   call: number | null = null;
   /** The engine connection that knows the answered list; 0 where none is known to. */
-  private connection = 0;
+  connection = 0;
 
   /** How many messages at the start of a list the last answer was given for. */
   commonPrefix(list: readonly HostMessage[]): number {
@@ -366,17 +354,7 @@ export class AnswerInForce {
   /** The engine holds these messages, as the host has them: it was sent them ahead. */
   hold(list: readonly HostMessage[], connection: number): void {
     // Once a call was answered, the plan in force is of the messages of that call, and no others.
-    if (this.call === null) this.keep(list, 0, connection);
-  }
-
-  /** How many messages of such a prefix an engine has: none if it is another engine. */
-  knownTo(connection: number, prefix: number): number {
-    return this.connection === connection ? prefix : 0;
-  }
-
-  /** The engine may hold an answer that never arrived: it has to be sent everything next time. */
-  distrustEngine(): void {
-    this.connection = 0;
+    if (this.call === null && list.length > 0) this.keep(list, 0, connection);
   }
 
   /** Whether an answer leaves all that was sent before as it was. */
@@ -413,7 +391,7 @@ export class AnswerInForce {
     all: readonly HostMessage[],
     { edited, ending }: Reusable = { edited: Number.POSITIVE_INFINITY, ending: true },
   ): HostMessage[] | undefined {
-    if (edited === 0 || this.plan.isEmpty()) return undefined;
+    if (edited === 0 || this.plan.isEmpty) return undefined;
     return this.plan.apply(all, edited, ending);
   }
 

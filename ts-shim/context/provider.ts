@@ -7,7 +7,6 @@
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
 import { type Block, blocksIn, type Fields, isRecord, recordOf, sameValue } from "./messages.ts";
-import { keepsLong } from "./request.ts";
 
 /** What Anthropic allows in one request. */
 const MAX_MARKERS = 4;
@@ -75,12 +74,7 @@ function objectsIn(content: unknown): Block[] {
 }
 
 /** What is asked of Pi's model record here. */
-interface ModelRecord {
-  provider: string;
-  id: string;
-  api: string;
-  promptCache?: unknown;
-}
+type ModelRecord = { provider: string; id: string; api: string };
 
 /** A prompt that went out with the engine's answer. */
 export interface SentPrompt {
@@ -111,11 +105,7 @@ export class LastRequest {
   /** Of the last request, whatever it was made by. */
   private payload: Fields | null = null;
   private sent: SentPrompt | null = null;
-  private expected: {
-    call: number | null;
-    extendsLast: boolean;
-    signal?: AbortSignal | undefined;
-  } | null = null;
+  private expected: Parameters<LastRequest["expect"]> | null = null;
   /** Another extension changes requests: what is kept here need not be what went out. */
   rewritten = false;
 
@@ -124,9 +114,9 @@ export class LastRequest {
    * @param call the call record whose edits are in it, null where it has none
    * @param extendsLast it is the last one with messages added, and nothing else was changed
    */
-  expect(call: number | null, extendsLast = false, signal?: AbortSignal): void {
+  expect(...expected: [call: number | null, extendsLast?: boolean, signal?: AbortSignal]): void {
     this.sent = null;
-    this.expected = { call, extendsLast, signal };
+    this.expected = expected;
   }
 
   /**
@@ -137,8 +127,8 @@ export class LastRequest {
   take(payload: unknown, model: ModelRecord | undefined): (() => string | null) | null {
     const { expected, payload: last } = this;
     this.expected = null;
-    if (!expected || expected.signal?.aborted || !isRecord(payload)) return null;
-    const { call, extendsLast } = expected;
+    const [call, extendsLast, signal] = expected ?? [];
+    if (call === undefined || signal?.aborted || !isRecord(payload)) return null;
     this.payload = payload;
     if (call !== null && model) {
       this.sent = { call, payload, model, sentMs: Date.now(), answered: false };
@@ -155,11 +145,11 @@ export class LastRequest {
   }
 
   /**
-   * The prompt to ask again, or why the provider's cache would not be read.
+   * The prompt to ask again, or why the provider's cache would not be read. How long it is kept there
+   * the engine knows.
    * @param model the model in use now
-   * @param repeatedMs when Pi's cache warmer last sent it again
    */
-  find(model: ModelRecord, repeatedMs = 0): SentPrompt | string {
+  find(model: ModelRecord): SentPrompt | string {
     const { sent } = this;
     if (this.rewritten) return "another extension changes requests on their way to the model";
     if (!sent) return "no call of this session has gone out with foredeck's answer yet";
@@ -167,7 +157,7 @@ export class LastRequest {
     if (sent.model.provider !== model.provider || sent.model.id !== model.id) {
       return "the model has been changed since the last call";
     }
-    const { payload, sentMs } = sent;
+    const { payload } = sent;
     if (!WIRES.has(model.api) || !Array.isArray(payload.messages)) {
       return `prompts are not asked again over ${model.api}`;
     }
@@ -176,52 +166,35 @@ export class LastRequest {
     if (isRecord(payload.thinking) && payload.thinking.type === "enabled") {
       return "the last call thinks within a budget, with which the provider's cache is bound up";
     }
-    const seconds = recordOf(model.promptCache)[keepsLong() ? "long" : "short"];
-    if (typeof seconds !== "number") {
-      return "Pi does not know how long this provider keeps its cache";
-    }
-    const isKept = Date.now() - Math.max(sentMs, repeatedMs) < seconds * 1000;
-    return isKept ? sent : "the provider has dropped the last call from its cache by now";
+    return sent;
   }
 }
 
 /** What another extension has changed in one of two requests; null for nothing. */
 function changes(last: Fields, now: Fields): string | null {
-  const found = Object.keys(HEAD_FIELDS)
-    .filter((name) => !sameValue(unmarked(last[name]), unmarked(now[name])))
-    .map((name) => HEAD_FIELDS[name]);
-  const changed = firstChanged(listOf(last), listOf(now));
-  if (changed !== null) found.push(`messages from number ${changed} on`);
+  const after = partsOf(now);
+  const found: string[] = [];
+  for (const [at, { name, number, part }] of partsOf(last).entries()) {
+    if (sameValue(unmarked(part), unmarked(after[at]?.part))) continue;
+    found.push(name ?? `messages from number ${Math.min(number, after[at]?.number ?? number)} on`);
+    if (name === undefined) break;
+  }
   return found.length > 0 ? found.join(", ") : null;
 }
 
-/** Number of the first message from which on `now` does not continue `last`; null for none. */
-function firstChanged(last: unknown[], now: unknown[]): number | null {
-  // Few messages carry a marker: what is the same as it is need not be taken apart.
-  const from = last.findIndex((message, index) => !sameValue(message, now[index]));
-  if (from < 0) return null;
-  const [before, after] = [partsOf(last, from), partsOf(now, from)];
-  const at = before.findIndex(({ part }, index) => !sameValue(part, after[index]?.part));
-  const [was, is] = [before[at], after[at]];
-  return was ? Math.min(was.number, is?.number ?? was.number) : null;
-}
-
-function listOf(payload: Fields): unknown[] {
-  const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray);
-  return (list as unknown[] | undefined) ?? [];
-}
-
 /**
- * What a provider reads of the messages from an index on, in its order: the fields beside the
- * content, then block after block, so that results of later calls may join the last message.
+ * What a provider reads of a request, in its order: what has a name, then of each message the fields
+ * beside the content and block after block, so that results of later calls may join the last one.
  */
-function partsOf(list: unknown[], from: number): { number: number; part: unknown }[] {
-  return list.slice(from).flatMap((message, index) => {
-    const { content, ...fields } = isRecord(message) ? message : { message };
+function partsOf(payload: Fields): { name?: string; number: number; part: unknown }[] {
+  const list = MESSAGE_FIELDS.map((field) => payload[field]).find(Array.isArray) ?? [];
+  const parts = list.flatMap((message, index) => {
+    const { content, ...fields }: Fields = isRecord(message) ? message : { message };
     // Pi writes a text that carries a marker as a block, and as a plain string otherwise.
-    const parts = [fields, ...blocksIn(content)].map(unmarked);
-    return parts.map((part) => ({ number: from + index + 1, part }));
+    return [fields, ...blocksIn(content)].map((part) => ({ number: index + 1, part }));
   });
+  const heads = Object.entries(HEAD_FIELDS);
+  return [...heads.map(([field, name]) => ({ name, number: 0, part: payload[field] })), ...parts];
 }
 
 /** A copy without cache markers, which move from request to request. */
@@ -254,9 +227,9 @@ export function registerRefused(pi: ExtensionAPI, shim: Shim): void {
     failed = null;
     if (last === null || event.outcome !== "error" || shim.isOff()) return undefined;
     try {
-      const params = { session: shim.sessionId(), message: last.message };
+      const { message } = last;
       const limits = { deadlineMs: REFUSED_MS };
-      const { again } = await shim.engine.request("context/refused", params, limits);
+      const { again } = await shim.engine.request("context/refused", { message }, limits);
       if (again !== true) return undefined;
     } catch (error) {
       shim.logError("context/refused", error);

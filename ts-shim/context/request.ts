@@ -1,14 +1,7 @@
 /** The parts of a request to the engine, as Pi's state has them. */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-import {
-  type Fields,
-  type HostMessage,
-  isRecord,
-  isSystem,
-  nameOf,
-  sameValue,
-} from "./messages.ts";
+import { type Fields, type HostMessage, isRecord, isSystem, nameOf } from "./messages.ts";
 
 /** The host's list for one model call, and apart from each other its system entries and the rest. */
 export interface HostLists {
@@ -25,14 +18,8 @@ export function splitList(all: HostMessage[], ctx: ExtensionContext): HostLists 
   return lists;
 }
 
-/** What stands in front of the messages: the engine is sent it when it has changed. */
-export interface Head {
-  system?: unknown;
-  tools?: unknown;
-}
-
 /** The system messages of a list, and the definitions of the tools that are active, in Pi's order. */
-export function headOf({ ctx, system: own }: HostLists, pi: ExtensionAPI): Head {
+export function headOf({ ctx, system: own }: HostLists, pi: ExtensionAPI): Fields {
   // A Pi without `context_with_system` leaves its system messages out of the list.
   const system = own.length > 0 ? own : [{ role: "system", content: ctx.getSystemPrompt() }];
   const active = new Set(pi.getActiveTools());
@@ -43,42 +30,17 @@ export function headOf({ ctx, system: own }: HostLists, pi: ExtensionAPI): Head 
   return { system, tools };
 }
 
-/** What of a head is not as it was; undefined where it is. */
-export function changesOf(head: Head, last: Head): Head {
-  return {
-    system: sameValue(last.system, head.system) ? undefined : head.system,
-    tools: sameValue(last.tools, head.tools) ? undefined : head.tools,
-  };
-}
-
 /** The messages from an index on, and Pi's entries of them. */
 export function tailOf({ ctx, list }: HostLists, keep: number): Fields {
   return { messages: list.slice(keep), entries: entryIds(ctx.sessionManager, list, keep) };
 }
 
-/** The fields of Pi's model record from which prices, windows and caches are computed. */
-const MODEL_FIELDS = [
-  "provider",
-  "id",
-  "api",
-  "contextWindow",
-  "input",
-  "cost",
-  "promptCache",
-  "reasoning",
-] as const;
-
-/** One of Pi's models, as the protocol describes it. */
+/** One of Pi's models, as the protocol describes it: nothing of its keys and addresses. */
 export function describe(model: object): Fields {
-  const given = model as Fields;
-  const fields = MODEL_FIELDS.filter((field) => given[field] !== undefined);
-  const retention = keepsLong() ? { retention: "long" } : {};
-  return { ...Object.fromEntries(fields.map((field) => [field, given[field]])), ...retention };
-}
-
-/** Whether Pi asks providers for the long retention of their caches. */
-export function keepsLong(): boolean {
-  return process.env.PI_CACHE_RETENTION === "long";
+  const { provider, id, api, contextWindow, input, cost, promptCache, reasoning } = model as Fields;
+  // For which of their two times Pi asks providers to keep what they cache.
+  const retention = process.env.PI_CACHE_RETENTION === "long" ? "long" : undefined;
+  return { provider, id, api, contextWindow, input, cost, promptCache, reasoning, retention };
 }
 
 /** The newest answer of `timeZone`. */

@@ -62,7 +62,7 @@ export class Engine {
   private wakeUps: (() => void)[] = [];
   /** The engine that runs, or is being started; null where none is. */
   process: EngineProcess | null = null;
-  private heldNotifications: [string, unknown][] = [];
+  private heldNotifications: [method: string, params: Fields][] = [];
   private pause: NodeJS.Timeout | null = null;
   private locating: AbortController | null = null;
   private connecting: Promise<void> = Promise.resolve();
@@ -73,7 +73,7 @@ export class Engine {
   private missed = 0;
   private answers = 0;
   /** A model call waited its whole time for the engine to start; later ones do not wait. */
-  private isSlowToStart = false;
+  isSlowToStart = false;
   /** The last process that was started ended before it answered `initialize`. */
   private failedBefore = false;
 
@@ -143,11 +143,15 @@ export class Engine {
     );
   }
 
-  /** One request; an answer that is no object counts as an empty one. @throws as `Peer.request` does. */
-  async request(method: string, params: unknown, options: RequestOptions): Promise<Fields> {
+  /**
+   * One request about the session at hand; an answer that is no object counts as an empty one.
+   * @throws as `Peer.request` does
+   */
+  async request(method: string, params: Fields, options: RequestOptions): Promise<Fields> {
     const { process } = this;
     if (!process || this.state !== "ready") throw new GoneError(this.reason);
-    return recordOf(await process.peer.request(method, params, options));
+    const all = { session: this.host.sessionId(), ...params };
+    return recordOf(await process.peer.request(method, all, options));
   }
 
   /**
@@ -156,7 +160,7 @@ export class Engine {
    */
   async ask(
     method: string,
-    params: unknown,
+    params: Fields,
     { deadlineMs, signal }: RequestOptions,
     again = false,
   ): Promise<Fields> {
@@ -174,10 +178,11 @@ export class Engine {
   }
 
   /** One notification; kept for later while the engine is starting, dropped while it is away. */
-  notify(method: string, params: unknown): void {
-    if (this.state === "ready") this.process?.peer.notify(method, params);
+  notify(method: string, params: Fields): void {
+    const all = { session: this.host.sessionId(), ...params };
+    if (this.state === "ready") this.process?.peer.notify(method, all);
     else if (this.isStarting && this.heldNotifications.length < MAX_HELD) {
-      this.heldNotifications.push([method, params]);
+      this.heldNotifications.push([method, all]);
     }
   }
 
@@ -186,11 +191,6 @@ export class Engine {
     this.missed = 0;
     this.answers += 1;
     if (this.answers >= SOUND_ANSWERS) this.restarts = 0;
-  }
-
-  /** A model call waited its whole time for the engine to start; the next ones do not. */
-  missedStart(): void {
-    this.isSlowToStart = true;
   }
 
   /** A model call got no answer in time. A few in a row, and the engine is started again. */

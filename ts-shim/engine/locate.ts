@@ -10,8 +10,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Fields, isRecord } from "../context/messages.ts";
-import { makePrivate, readJson } from "../files.ts";
+import type { Fields } from "../context/messages.ts";
+import { makePrivate, parsed, readJson } from "../files.ts";
 import type { LocateOptions } from "./engine.ts";
 import { type EngineCommand, type RunOptions, run } from "./process.ts";
 
@@ -23,21 +23,21 @@ export async function locateInstalled(
   root: string = PACKAGE_ROOT,
   signal?: AbortSignal,
 ): Promise<EngineCommand | null> {
-  // A JSON array of strings or words between blanks: for tests and experiments.
-  if (env.FOREDECK_ENGINE) return parseCommand(env.FOREDECK_ENGINE);
-  if (env.FOREDECK_PYTHON) return fromInterpreter(env.FOREDECK_PYTHON, signal);
-  const script =
-    process.platform === "win32"
-      ? join(root, ".venv", "Scripts", "foredeck.exe")
-      : join(root, ".venv", "bin", "foredeck");
+  const { FOREDECK_ENGINE: words, FOREDECK_PYTHON: python } = env;
+  if (words) {
+    // A JSON array of strings or words between blanks: for tests and experiments.
+    const [file = "", ...args] = words.startsWith("[") ? JSON.parse(words) : words.split(" ");
+    return { file, args };
+  }
+  if (python) {
+    const { ok, output } = await hasForedeck(python, { timeoutMs: 20_000, signal });
+    if (ok) return engineWith(python);
+    const lastLine = output.trim().split("\n").at(-1);
+    throw new Error(`FOREDECK_PYTHON (${python}) cannot run foredeck: ${lastLine}`);
+  }
+  const isWindows = process.platform === "win32";
+  const script = join(root, ".venv", isWindows ? "Scripts/foredeck.exe" : "bin/foredeck");
   return existsSync(script) ? { file: script, args: ["engine"] } : null;
-}
-
-async function fromInterpreter(python: string, signal?: AbortSignal): Promise<EngineCommand> {
-  const { ok, output } = await hasForedeck(python, { timeoutMs: 20_000, signal });
-  if (ok) return engineWith(python);
-  const lastLine = output.trim().split("\n").at(-1) ?? "";
-  throw new Error(`FOREDECK_PYTHON (${python}) cannot run foredeck: ${lastLine}`);
 }
 
 /** Runs the engine with an interpreter. */
@@ -55,12 +55,6 @@ export async function hasForedeck(
 ): Promise<{ ok: boolean; output: string }> {
   const { code, output } = await run(python, ["-P", "-c", "import foredeck.cli.main"], options);
   return { ok: code === 0, output };
-}
-
-function parseCommand(text: string): EngineCommand {
-  const words: unknown = text.startsWith("[") ? JSON.parse(text) : text.split(" ");
-  const [file = "", ...args] = words as string[];
-  return { file, args };
 }
 
 interface ProvisionOptions extends Pick<LocateOptions, "signal" | "insist" | "failedBefore"> {
@@ -95,17 +89,24 @@ export async function provision(options: ProvisionOptions): Promise<EngineComman
   const target = join(makePrivate(join(options.stateDir, "engines")), await engineKey(root));
   const ready = await readSetUp(target);
   if (ready && !options.failedBefore) return engineWith(ready);
-  const failure = options.insist ? null : await readFailure(target);
-  if (failure) throw new ProvisionError(failure, true);
+  const failure = `${target}.failed`;
+  const before = options.insist ? {} : await readJson(failure);
+  const age = Date.now() - Number(before.time);
+  if (age >= 0 && age < REMEMBERED_MS && typeof before.text === "string")
+    throw new ProvisionError(before.text, true);
   const said = await setUp(root, target, options);
   // An abort says nothing about whether it would have worked.
   if (options.signal.aborted) throw new ProvisionError("setting up was interrupted");
   if (typeof said.python === "string") {
-    rmSync(failureOf(target), { force: true });
+    rmSync(failure, { force: true });
     return engineWith(said.python);
   }
   const text = typeof said.error === "string" ? said.error : pythonAdvice(said.hasUv === true);
-  rememberFailure(target, text);
+  try {
+    writeFileSync(failure, JSON.stringify({ time: Date.now(), text }));
+  } catch {
+    // Then the next start tries again.
+  }
   throw new ProvisionError(text);
 }
 
@@ -178,15 +179,6 @@ export function pythonAdvice(hasUv: boolean, platform: NodeJS.Platform = process
 
 const THEN = "then type /foredeck setup";
 
-function parsed(line: string): Fields {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
-
 /** The interpreter of an engine that was set up, which counts as used now; null where none was. */
 async function readSetUp(target: string): Promise<string | null> {
   const marker = join(target, "engine.json");
@@ -199,24 +191,6 @@ async function readSetUp(target: string): Promise<string | null> {
     // Only its age is lost.
   }
   return python;
-}
-
-async function readFailure(target: string): Promise<string | null> {
-  const { time, text } = await readJson(failureOf(target));
-  const age = Date.now() - Number(time);
-  return age >= 0 && age < REMEMBERED_MS && typeof text === "string" ? text : null;
-}
-
-function rememberFailure(target: string, text: string): void {
-  try {
-    writeFileSync(failureOf(target), JSON.stringify({ time: Date.now(), text }));
-  } catch {
-    // Then the next start tries again.
-  }
-}
-
-function failureOf(target: string): string {
-  return `${target}.failed`;
 }
 
 /** The folder with package.json, ts-shim/ and python/. */

@@ -181,23 +181,15 @@ export class Peer {
     try {
       message = JSON.parse(text);
     } catch {
-      this.complain(`not JSON: ${text.slice(0, 200)}`);
+      if (this.complaints === MAX_COMPLAINTS) return;
+      this.complaints += 1;
+      this.host.log(`not JSON: ${text.slice(0, 200)}`);
+      this.send({ id: null, error: { code: ErrorCode.parse, message: "not JSON" } });
       return;
     }
-    if (!isRecord(message)) {
-      this.host.log(`not a message: ${text.slice(0, 200)}`);
-    } else if (typeof message.method === "string") {
-      this.onCall(message.method, message);
-    } else {
-      this.onResponse(message);
-    }
-  }
-
-  private complain(about: string): void {
-    if (this.complaints >= MAX_COMPLAINTS) return;
-    this.complaints += 1;
-    this.host.log(about);
-    this.send({ id: null, error: { code: ErrorCode.parse, message: "not JSON" } });
+    if (!isRecord(message)) this.host.log(`not a message: ${text.slice(0, 200)}`);
+    else if (typeof message.method === "string") this.onCall(message.method, message);
+    else this.onResponse(message);
   }
 
   private onResponse(message: Fields): void {
@@ -238,10 +230,11 @@ export class Peer {
       this.send({ id, result: result ?? {} });
     } catch (error) {
       const code = error instanceof RpcError ? error.code : ErrorCode.internal;
-      const failure = { code, message: textOf(error) };
       // Whatever it failed with: a request that was taken back is answered with this one error.
-      const cancelled = { code: ErrorCode.cancelled, message: "cancelled" };
-      this.send({ id, error: controller.signal.aborted ? cancelled : failure });
+      const failure = controller.signal.aborted
+        ? { code: ErrorCode.cancelled, message: "cancelled" }
+        : { code, message: textOf(error) };
+      this.send({ id, error: failure });
     } finally {
       this.serving.delete(id);
     }

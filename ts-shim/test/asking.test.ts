@@ -48,15 +48,24 @@ test("a model here or without a price answers one at a time", () => {
   assert.equal(isSingleSlot({}), true);
 });
 
-test("the last prompt is found while the provider keeps it", () => {
-  const found = sent().find(model) as SentPrompt;
+test("the last prompt is found, and when it was last sent", () => {
+  const lastRequest = sent();
+  const found = lastRequest.find(model) as SentPrompt;
   assert.equal(found.call, 8);
   assert.equal(found.payload, payload);
-  found.sentMs -= 301_000;
-  const prompt = sent();
-  (prompt.find(model) as SentPrompt).sentMs -= 301_000;
-  assert.match(String(prompt.find(model)), /dropped the last call/);
-  assert.equal((prompt.find(model, Date.now()) as SentPrompt).call, 8, "the warmer sent it again");
+  const warmed = { type: "usage", kind: "cache_warm", timestamp: "2100-01-01T00:00:00.000Z" };
+  const at = (entry: unknown) => {
+    const ctx = {
+      model,
+      modelRegistry: { streamSimple: () => null },
+      sessionManager: { getLeafEntry: () => entry },
+    };
+    const shim = { context: { lastRequest }, host: { ctx }, isOff: () => false };
+    const { warm, sent_ms } = new Asking(shim as never).describe({});
+    return [warm, sent_ms];
+  };
+  assert.deepEqual(at(undefined), [8, found.sentMs]);
+  assert.deepEqual(at(warmed), [8, Date.parse(warmed.timestamp)], "the warmer sent it again");
 });
 
 test("where the cache would not be read it is said why", () => {
@@ -82,8 +91,6 @@ test("where the cache would not be read it is said why", () => {
   assert.match(why(sent({ ...payload, model: "other" })), /another model answers/);
   const budget = { ...payload, thinking: { type: "enabled", budget_tokens: 1024 } };
   assert.match(why(sent(budget)), /within a budget/);
-  const unknown = { ...model, promptCache: undefined };
-  assert.match(why(sent(), unknown), /does not know how long/);
 });
 
 test("a question joins the last message, with the markers where they were", () => {

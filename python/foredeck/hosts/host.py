@@ -7,14 +7,14 @@ or timed out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
 from foredeck.errors import ForedeckError
-from foredeck.hosts.protocol import Count, HostObject, Name, Params
+from foredeck.hosts.protocol import Count, HostObject, Milliseconds, Name, Params
 from foredeck.store.protocol import Notify, silent
 
 Tokens = Annotated[int, Field(ge=0)]
@@ -94,6 +94,25 @@ class ModelParams(Params):
     model: ModelName | None = None
 
 
+_LONG_RETENTION_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
+"""Seconds of the long cache retention where the model record does not say, by the first part of the
+API's name."""
+
+
+def kept_s(model: Mapping[str, Any]) -> float | None:
+    """How many seconds the provider keeps a prompt in its cache: by the host's record of the model,
+    else by the provider's documentation; None where neither says."""
+    tier = "long" if model.get("retention") == "long" else "short"
+    lifetimes = model.get("promptCache")
+    recorded = lifetimes.get(tier) if isinstance(lifetimes, dict) else None
+    if isinstance(recorded, int | float) and recorded > 0:
+        return float(recorded)
+    if tier == "short":
+        return None
+    api = str(model.get("api") or "")
+    return next((s for name, s in _LONG_RETENTION_S.items() if api.startswith(name)), None)
+
+
 class ModelResult(Params):
     """The answer to `host/model`: what could be asked now."""
 
@@ -103,8 +122,24 @@ class ModelResult(Params):
     single_slot: bool = False
     """It answers one at a time (on this machine, or at no price): never asked unless wanted."""
     warm: Count | None = None
-    """The call whose prompt would be read from the provider's cache; None: `cold` says why not."""
+    """The call whose prompt could be sent again; None: `cold` says why not."""
+    sent_ms: Milliseconds = 0
+    """When that prompt was last sent."""
     cold: str | None = None
+
+    def as_of(self, now_ms: int) -> ModelResult:
+        """The offer with the prompt only while the provider has it in its cache."""
+        if self.model is None or self.warm is None:
+            return self
+        seconds = kept_s(self.model)
+        if seconds is not None and now_ms - self.sent_ms < seconds * 1000:
+            return self
+        cold = UNKNOWN_TIME if seconds is None else DROPPED
+        return self.model_copy(update={"warm": None, "cold": cold})
+
+
+UNKNOWN_TIME = "Pi does not know how long this provider keeps its cache"
+DROPPED = "the provider has dropped the last call from its cache by now"
 
 
 class NoModel(ForedeckError):

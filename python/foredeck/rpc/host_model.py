@@ -24,6 +24,7 @@ from foredeck.hosts.host import (
 )
 from foredeck.hosts.protocol import Params
 from foredeck.rpc.framing import CANCELLED, PeerClosedError, RemoteError
+from foredeck.store.clock import now_ms
 
 R = TypeVar("R", bound=Params)
 
@@ -53,7 +54,8 @@ class HostModel:
         """Whether this model could be asked now, at which price; None: the one that is selected.
         Costs nothing."""
         params = ModelParams(model=model).model_dump(exclude_none=True)
-        return await self._send("host/model", params, ModelResult, _DESCRIBE_S)
+        offer = await self._send("host/model", params, ModelResult, _DESCRIBE_S)
+        return offer.as_of(now_ms())
 
     async def ask(self, question: CompleteParams, *, timeout_s: float) -> CompleteResult:
         """One question; the wait for an open context counts towards `timeout_s`."""

@@ -14,6 +14,7 @@ from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.provider_cache import rule_of
 from foredeck.context.rebase import prices_of
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone
+from foredeck.hosts.host import kept_s
 from foredeck.hosts.protocol import (
     AssembleParams,
     ListParams,
@@ -31,10 +32,6 @@ log = logging.getLogger(__name__)
 
 # A larger output is not kept: every copy of the session would be as large.
 MAX_BYTES = 16 * 1024 * 1024
-
-_LONG_RETENTION_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
-"""Seconds of the long cache retention where the model record does not say, by the first part of the
-API's name."""
 
 
 def to_request(
@@ -114,7 +111,7 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
         api=api,
         window=_positive(model.get("contextWindow")),
         reserve=_positive(model.get("reserve")),
-        cache_ttl_s=_ttl_s(model, api),
+        cache_ttl_s=kept_s(model),
         prices=prices,
         cache=rule_of(api, provider, id),
         marks=api == "anthropic-messages",
@@ -124,21 +121,6 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
 
 def _positive(value: Any) -> int | None:
     return int(value) if isinstance(value, int | float) and value > 0 else None
-
-
-def _ttl_s(model: Mapping[str, Any], api: str) -> float | None:
-    """How long the provider keeps a prompt: by the record, else by the provider's documentation.
-
-    None where neither says.
-    """
-    tier = "long" if model.get("retention") == "long" else "short"
-    lifetimes = model.get("promptCache")
-    recorded = lifetimes.get(tier) if isinstance(lifetimes, dict) else None
-    if isinstance(recorded, int | float) and recorded > 0:
-        return float(recorded)
-    if tier == "short":
-        return None
-    return next((s for name, s in _LONG_RETENTION_S.items() if api.startswith(name)), None)
 
 
 def to_outcome(outcome: OutcomeParams) -> Outcome:
