@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from foredeck import AsyncContextManager, ContextManager, ModelInfo
+from foredeck.accounting.account import AccountingMethod
+from foredeck.accounting.bookkeeping import account_of
+from foredeck.accounting.stored import StoredCalls
 from foredeck.config import Config
 from foredeck.lookup.prompts import prompt_at
 from foredeck.names import find_object
@@ -90,6 +93,18 @@ def test_the_loops_messages_are_not_changed(tmp_path: Path, folder: Path, format
         sent = context.prepare(messages)
     assert messages == kept
     assert len(sent) >= len(messages)
+
+
+def test_what_a_changed_list_loses_is_put_down_to_the_branch(
+    tmp_path: Path, folder: Path, format: Any
+) -> None:
+    with _manager(tmp_path, folder, format) as context:
+        for text in ("One. " * 2_000, "Another. " * 2_000):
+            context.prepare(opening(format, text))
+    store = open_store(Config(home=tmp_path / "home"))
+    lost = account_of(list(StoredCalls(store, "loop")), AccountingMethod()).lines[1].lost
+    store.close()
+    assert set(lost) == {"host edit: branch"}
 
 
 def test_the_model_asks_for_what_is_known_by_its_handle(

@@ -20,7 +20,7 @@ from foredeck.context.rebase import DEFAULT_TTL_S, Prices
 from foredeck.context.state.spending import spent_at, spent_by
 from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
 from foredeck.model.calls import CallRecord
-from foredeck.model.messages import MessageKey
+from foredeck.model.messages import MessageKey, entry_at
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Store
 
@@ -307,8 +307,10 @@ def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
         return "compact or uncompact"
     if now == "host":
         return "host edit: compaction"
-    # A branch or a compaction brings other entries; only an extension changes one that stays.
-    if old is not None and new is not None and old.entry is not None and old.entry == new.entry:
+    # A branch or a compaction brings other entries; only an extension changes one that stays. What
+    # is but a place says nothing.
+    kept = old.entry if old is not None and new is not None and old.entry == new.entry else None
+    if kept not in (None, entry_at(index)):
         return "another extension"
     # A message that an extension adds has no entry either. A host without any entries says nothing.
     entries = any(key.entry is not None for key in (*last.keys, *call.keys))

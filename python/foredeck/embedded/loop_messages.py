@@ -12,7 +12,7 @@ from foredeck.embedded.format import CountedTokens, Message, MessageFormat, as_m
 from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import AssembleParams, SentPlan
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck.model.messages import load_message, text_in
+from foredeck.model.messages import entry_at, load_message, text_in
 from foredeck.store.clock import now_ms
 
 
@@ -64,7 +64,7 @@ class LoopMessages:
         self._host.messages = [self._stamped(n, message) for n, message in enumerate(seen)]
         self._shown = self._host.messages if shown is seen else shown
         # Pi's entries have ids of their own; a loop's messages have but their places.
-        self._host.entries = [f"{number:08x}" for number in range(len(seen))]
+        self._host.entries = [entry_at(number) for number in range(len(seen))]
         texts = [{"role": "system", "content": text_in(m.get("content"))} for m in self._before]
         self._host.system = [*texts, *([{"role": "system", "content": system}] if system else [])]
         self._host.tools = tools

@@ -16,6 +16,7 @@ from foredeck.hosts.protocol import (
     SessionHistoryResult,
     SessionOpenParams,
 )
+from foredeck.model.messages import entry_at
 
 OpenReason = Literal["startup", "reload", "new", "resume", "fork"]
 
@@ -65,7 +66,7 @@ class SimulatedHost:
         """Append messages; without `entries`, their entry ids are their numbers."""
         first = len(self.messages)
         self.messages.extend(messages)
-        self.entries.extend(entries or (f"{first + n:08x}" for n in range(len(messages))))
+        self.entries.extend(entries or (entry_at(first + n) for n in range(len(messages))))
 
     def opening(
         self, cwd: str, reason: OpenReason = "startup", parent: str | None = None

@@ -39,6 +39,11 @@ class MessageKey(NamedTuple):
     address: str
 
 
+def entry_at(index: int) -> str:
+    """The entry of a message whose host has none of its own: its place in the list."""
+    return f"{index:08x}"
+
+
 def texts_in(content: Any) -> list[str]:
     """What a message's content says: itself where it is a text, else its text blocks. Thinking,
     calls and images are left out."""
