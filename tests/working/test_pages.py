@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.errors import Conflict, ToolError
 from foredeck.model.json_schema import check_schema, faults
-from foredeck.model.memory import by_an_agent
+from foredeck.model.working import by_an_agent
 from foredeck.store.forgetting import plan_forgetting
 from foredeck.store.protocol import Store
 from foredeck.store.sessions import documents_of

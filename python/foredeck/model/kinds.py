@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from foredeck.model.calls import CallDocument
+from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
     ChatDocument,
     Document,
@@ -16,9 +17,11 @@ from foredeck.model.documents import (
     ToolcallDocument,
     UserDocument,
 )
-from foredeck.model.memory import MemoryDocument, WorkingDocument, is_kept_with
+from foredeck.model.memory import (
+    MemoryDocument,
+    is_kept_with,
+)
 from foredeck.model.observations import (
-    CompactionDocument,
     ObservationDocument,
     ObservingDocument,
     ReflectionDocument,
@@ -37,6 +40,7 @@ from foredeck.model.records import (
     TurnDocument,
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument
+from foredeck.model.working import WorkingDocument
 
 KINDS: dict[str, type[Document]] = {
     "session": SessionDocument,

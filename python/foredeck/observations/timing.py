@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from foredeck.model.memory import MemoryScope
 from foredeck.model.observations import Mode
+from foredeck.model.working import MemoryScope
 from foredeck.observations.chunks import ChunkRules
 from foredeck.observations.modes import MODES
 from foredeck.store.clock import DAY_MS

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import hash_text
-from foredeck.model.observations import CompactionDocument
+from foredeck.model.compactions import CompactionDocument
 from foredeck.model.records import FileChangeDocument, call_id
 from foredeck.store.protocol import Head, Store
 from foredeck.store.references import stored_messages

@@ -21,7 +21,6 @@ from foredeck.errors import ImportRefused
 from foredeck.model.canonical import decode_text, encode_text
 from foredeck.model.documents import Document, session_object_id, user_object_id
 from foredeck.model.kinds import KINDS, OBJECT_TYPES, owner_of
-from foredeck.model.memory import working_id
 from foredeck.model.messages import is_digest
 from foredeck.model.records import (
     FileChangeDocument,
@@ -32,6 +31,7 @@ from foredeck.model.records import (
     nickname_id,
 )
 from foredeck.model.sources import FilesystemSource
+from foredeck.model.working import working_id
 from foredeck.store.portable.export import FORMAT, VERSION, Counts, blob_of_line
 from foredeck.store.protocol import Token
 from foredeck.store.references import in_message, references
