@@ -180,7 +180,7 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
 
 
 class _Places:
-    """Where references stand, as editors take it: `FILE:LINE`."""
+    """The places of references, as editors read them: `FILE:LINE`."""
 
     def __init__(self, opened: OpenGraph) -> None:
         self._store = opened.store

@@ -80,10 +80,10 @@ class Config(Section):
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     """What the engine writes to its log (stderr)."""
     observations: Literal["auto", "on", "off"] = "auto"
-    """Whether notes on the chat are written in the background, to stand in its place later
+    """Whether notes on the chat are written in the background, to replace it later
     ([observations.md](observations.md)): `auto` where the chat fills 65% of a large window and
-    asking a model costs less than going on with what it would stand for (without one where none can
-    be asked), `on` always, `off` never."""
+    asking a model costs less than keeping the chat that the notes replace (without a model where
+    none can be asked), `on` always, `off` never."""
     sqlite: Annotated[SqliteSection, USER_ONLY] = Field(default_factory=SqliteSection)
     xtdb: Annotated[XtdbSection, USER_ONLY] = Field(default_factory=XtdbSection)
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)

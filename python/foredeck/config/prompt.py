@@ -70,8 +70,8 @@ class AdaptiveSection(Section):
     """Leave out the middle of the model's own answers, from 2,000 characters on, of earlier turns,
     but for the names that nothing else holds."""
     fold_runs_after: int = Field(8, ge=0, le=10_000)
-    """Where calls in a row are folded, one line stands for all of them but the newest, of which
-    there are this many; 0 to keep each call with a line of its own."""
+    """Calls in a row that are folded are shown as one line, except the newest, of which there are
+    this many; 0 keeps a line for each call."""
     fold_turns_after: int = Field(100, ge=0, le=10_000)
     """After how many more calls what the model said in a turn, but for its last words, goes with
     the turn's folded calls, where `fold_answers` allows it; 0 for never."""
@@ -141,7 +141,7 @@ class WorkingMemorySection(Section):
     """`[working]`: the page that a project, or a session, keeps from session to session."""
 
     head: bool = True
-    """What the page says stands before the chat. Nothing does where nobody has written to it."""
+    """Shows the page before the chat, where there is one."""
     max_chars: int = Field(4000, ge=200, le=16_384)
     """Longest page that is kept, in characters."""
     template: str = ""
@@ -166,7 +166,7 @@ class WorklogSection(Section):
     """A command that fails as one before it did says in its own result in which form it worked
     then."""
     head: bool = True
-    """Commits, passing test runs and closed tasks of the project's earlier sessions stand before
+    """Lists commits, passing test runs and closed tasks of the project's earlier sessions before
     the chat, in a few lines."""
 
 

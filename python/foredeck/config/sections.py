@@ -55,7 +55,7 @@ class XtdbSection(Section):
     """`[xtdb]`: the store on XTDB 1."""
 
     url: str | None = None
-    """Address of a server that somebody else runs, such as `http://127.0.0.1:3000`. Unset: foredeck
+    """Address of a server that is running already, such as `http://127.0.0.1:3000`. Unset: foredeck
     runs a node of its own. The environment variable `FOREDECK_XTDB_URL` sets this and `store`."""
     token_file: Path | None = None
     """File with the bearer token that the server at `url` asks for, if any."""
@@ -257,9 +257,9 @@ class MemorySection(Section):
     findings (`tools.findings`), and `findings` among the details of their results are proposed to
     you."""
     head: bool = True
-    """What is kept of you, of the session and of its findings stands before the chat. Nothing does
-    where nothing is kept."""
+    """Shows memory of you, of the session and of its findings before the chat, where there is
+    any."""
     rules: bool = True
-    """What `rules.md` beside your own configuration file says stands first there."""
+    """Shows the rules in `rules.md`, next to your own configuration file, first."""
     expire_days: int = Field(90, ge=1, le=10_000)
     """After how many days without use an entry expires that you have not stated."""

@@ -279,7 +279,7 @@ class Memory(MemoryReader):
             raise MemoryRefused("There is no such entry any more: it has been erased.")
         if entry.document.owner != self.user.id:
             raise MemoryRefused(
-                "That entry is somebody else's, as in an imported session: `foredeck purge` "
+                "That entry belongs to another user, as in an imported session: `foredeck purge` "
                 "removes it for good, `foredeck forget` with its session."
             )
         return entry

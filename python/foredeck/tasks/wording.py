@@ -28,7 +28,7 @@ _TO_PEOPLE = (
     ("The action list shows what is there.", "`{} list` shows what there is."),
     ("The action ready lists others.", "`{} list` shows others."),
 )
-"""What a model is told to do with its tools, and what people type in its stead."""
+"""What a refusal tells a model to do with its tools, and what people type instead."""
 
 _HEADINGS = (("in_progress", "In progress"), ("open", "Open"), ("closed", "Closed"))
 

@@ -195,7 +195,7 @@ EXPAND = Command(
         --field NAME  in place of the objects, what the references in this field of theirs lead to:
             `content`, `frontmatter.parent`, `file_refs` of a tool call, `toolcall_ids` or
             `turns[2]` of a chat
-        --budget CHARS  characters of content at most; what does not fit whole stands with its
+        --budget CHARS  characters of content at most; what does not fit as a whole is shown by its
             metadata (default: %(default)s)
         --metadata  print metadata only
         {_SELECTION}
@@ -225,7 +225,7 @@ NAME = Command(
         --short TEXT  set a summary of one line; - reads it from standard input, an empty text
             removes it
         --long TEXT  set a longer summary, in the same way
-        --view FIELDS  names of the fields that stand for the object, with commas between them, such
+        --view FIELDS  names of the fields to show of an object, with commas between them, such
             as path,short_summary; default for those of its type
         {USUAL}
         """
