@@ -143,7 +143,7 @@ def test_a_private_session_keeps_all_to_itself(table: Table) -> None:
     local = table.model.add(literal(session=PRIVATE, category="context")).entry
 
     assert local.trust == "user-stated"
-    for act in (table.model.add, table.model.propose):
+    for act in (table.model.add, table.model.propose, table.user.add):
         assert "The session is private" in refused(act, said)
     assert "The session is private" in refused(table.user.pin, local.id, "preference")
 

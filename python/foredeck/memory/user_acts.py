@@ -53,7 +53,9 @@ class UserActs(Memory):
 
     def add(self, new: NewMemory) -> Kept:
         """Keep what the user has typed for it."""
-        return self._put_new(self._new(replace(new, learned_from="manual")))
+        document = self._new(replace(new, learned_from="manual"))
+        self._check_may_leave(document)
+        return self._put_new(document)
 
     def accept(self, id: str, wording: Wording | None = None) -> Kept:
         """Keep what was proposed, as it is or as the user words it. It is their word then, but for
