@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -11,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -263,7 +263,7 @@ def test_commands_wait_for_a_node_that_is_being_started(
 
 
 def test_status_does_not_wait(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with own_node_folder(home).lock(fcntl.LOCK_EX):
+    with own_node_folder(home).lock():
         assert main(["xtdb", "status"]) == 3
     assert "answers here; one is being started or stopped." in capsys.readouterr().out
     assert main(["xtdb", "status"]) == 3
@@ -278,7 +278,9 @@ def test_a_backup_waits_for_a_node_that_is_being_stopped(
     folder = own_node_folder(home)
     folder.mark_stopped(True)
     seen: list[object] = []
-    monkeypatch.setattr(maintenance, "_say_that_it_waits", lambda: seen.append(stop(folder)))
+    settle = maintenance.await_settled
+    ended = partial(settle, folder, lambda: seen.append(stop(folder)))
+    monkeypatch.setattr(maintenance, "await_settled", lambda *_: ended())
     code, made = run_json(capsys, "backup", str(home / "made.tar"))
     assert (code, made["hints"], len(seen)) == (0, [], 1)
 

@@ -50,7 +50,7 @@ class Ground(BaseModel):
     commit  `path` is the folder of the repository, `version` the commit's full id
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     kind: Literal["file", "commit"] = "file"
     path: str

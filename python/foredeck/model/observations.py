@@ -46,7 +46,7 @@ class Remark(BaseModel):
     identifiers of the text that occur in none of the messages which it was made from.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     time_ms: int
     utc_offset: int | None = None
@@ -70,7 +70,7 @@ class Remark(BaseModel):
 class MessagePart(BaseModel):
     """A piece of one message that is too long to be observed at once; offsets in characters."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     address: str
     start: int

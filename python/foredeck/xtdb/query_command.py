@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
-from foredeck.cli.arguments import EXAMPLES, add_usual_flags, parse_moment, positive, resolve_config
+from foredeck.cli.arguments import (
+    EXAMPLES,
+    NUMBER,
+    PATH,
+    USUAL,
+    arguments,
+    parse_moment,
+    resolve_config,
+)
 from foredeck.cli.files import given_text
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
@@ -133,49 +140,6 @@ def _cell(value: Any) -> str:
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "query", metavar="EDN", help="the query, a map or a vector; - reads it from stdin"
-    )
-    parser.add_argument(
-        "values",
-        metavar="VALUE",
-        nargs="*",
-        help="values for the query's :in, in order: numbers, true, false, nil, :keywords, "
-        '"quoted text" and [lists] are EDN, anything else is text, such as an id',
-    )
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=positive,
-        default=_LIMIT,
-        help="print at most this many rows (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=positive,
-        default=_SECONDS,
-        help="end the query after this time (default: %(default)s)",
-    )
-    past = parser.add_mutually_exclusive_group()
-    past.add_argument(
-        "--as-of",
-        metavar="TOKEN",
-        help="look at the store as it was after a transaction, as `history --json` names it",
-    )
-    past.add_argument(
-        "--at",
-        metavar="TIME",
-        help="look at the store as it was at a time: 2026-03-01T14:30:00+01:00, 14:30, 2h ago",
-    )
-    parser.add_argument("--url", metavar="URL", help="a server, instead of the configured one")
-    parser.add_argument(
-        "--token-file", metavar="FILE", type=Path, help="file with the token that it asks for"
-    )
-    add_usual_flags(parser)
-
-
 COMMAND = Command(
     description=(
         "Run a read-only Datalog query against the store in XTDB. Every object is a document\n"
@@ -189,6 +153,22 @@ COMMAND = Command(
         'foredeck query \'{:find [?path] :where [[?e :foredeck/type "file"]'
         " [?e :foredeck/source_path ?path]]}'"
     ),
-    configure=_configure,
+    configure=arguments(
+        f"""
+        query: EDN  the query, a map or a vector; - reads it from stdin
+        values: [VALUE...]  values for the query's :in, in order: numbers, true, false, nil,
+            :keywords, "quoted text" and [lists] are EDN, anything else is text, such as an id
+        --limit N  print at most this many rows (default: %(default)s)
+        --timeout SECONDS  end the query after this time (default: %(default)s)
+        --as-of TOKEN  look at the store as it was after a transaction, as `history --json` names it
+        | --at TIME  look at the store as it was at a time: 2026-03-01T14:30:00+01:00, 14:30, 2h ago
+        --url URL  a server, instead of the configured one
+        --token-file FILE  file with the token that it asks for
+        {USUAL}
+        """,
+        limit=NUMBER | {"default": _LIMIT},
+        timeout=NUMBER | {"default": _SECONDS},
+        token_file=PATH,
+    ),
     run=_run,
 )

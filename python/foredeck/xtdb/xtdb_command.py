@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
-from foredeck.cli.arguments import add_usual_flags, resolve_config
-from foredeck.cli.output import Progress, print_json, table, typed
+from foredeck.cli.arguments import USUAL, arguments, resolve_config
+from foredeck.cli.output import Progress, answer, table, typed
 from foredeck.cli.registry import Command
 from foredeck.config import Config, ensure_home
 from foredeck.errors import StoreError
@@ -48,17 +48,14 @@ def _install(args: Namespace, config: Config) -> int:
 
         runtime = install(config.home, advance)
     java = {"path": runtime.java.path, "version": runtime.java.version}
-    if args.json:
-        print_json({"folder": runtime.folder, "java": java})
-    else:
-        print(
-            f"The XTDB node is installed in {runtime.folder} ({time.monotonic() - began:.0f} s), "
-            f"on Java {runtime.java.version} ({runtime.java.path}).\n"
-            "`foredeck xtdb up` starts it; FOREDECK_STORE=xtdb starts it by itself."
-        )
-        if not runtime.class_archive.is_file():
-            print(f"It takes a second longer to start than it might: {notes[-1]}")
-    return 0
+    lines = [
+        f"The XTDB node is installed in {runtime.folder} ({time.monotonic() - began:.0f} s), "
+        f"on Java {runtime.java.version} ({runtime.java.path}).\n"
+        "`foredeck xtdb up` starts it; FOREDECK_STORE=xtdb starts it by itself."
+    ]
+    if not runtime.class_archive.is_file():
+        lines.append(f"It takes a second longer to start than it might: {notes[-1]}")
+    return answer(args, {"folder": runtime.folder, "java": java}, lines)
 
 
 def _up(args: Namespace, config: Config) -> int:
@@ -70,16 +67,14 @@ def _up(args: Namespace, config: Config) -> int:
     took = time.monotonic() - began
     remove_old(config.home)
     _await_index(node, folder)
-    if args.json:
-        print_json({"started": started, **node_facts(node), "token_file": folder.token_file})
-    elif started:
-        print(
-            f"XTDB runs at {node.url}, process {node.pid}, after {took:.1f} s; "
-            f"data in {folder.data}."
-        )
-    else:
-        print(f"XTDB runs already at {node.url}, process {node.pid}.")
-    return 0
+    where = f"at {node.url}, process {node.pid}"
+    said = (
+        f"XTDB runs {where}, after {took:.1f} s; data in {folder.data}."
+        if started
+        else f"XTDB runs already {where}."
+    )
+    value = {"started": started, **node_facts(node), "token_file": folder.token_file}
+    return answer(args, value, said)
 
 
 def _await_index(node: NodeInfo, folder: NodeFolder) -> None:
@@ -105,43 +100,29 @@ def _down(args: Namespace, config: Config) -> int:
         # Before it ends, so that no engine at work takes it for a crash.
         folder.mark_stopped(True)
     node = stop(folder)
-    if args.json:
-        print_json({"stopped": node is not None})
-    elif node is None:
-        print(f"No XTDB node runs here; {how_to_start(config.home)}.")
-    else:
-        print(f"Stopped process {node.pid}.")
-    return 0
+    none = f"No XTDB node runs here; {how_to_start(config.home)}."
+    said = none if node is None else f"Stopped process {node.pid}."
+    return answer(args, {"stopped": node is not None}, said)
 
 
 def _sync(args: Namespace, config: Config) -> int:
     """Exit code 0 where nothing waits any more, 1 where XTDB has refused something."""
     delivered, left = deliver_first(config)
     delivered -= left.quarantined
-    if args.json:
-        report = {"delivered": delivered, "refused": left.quarantined, "reason": left.reason}
-        print_json(report)
-    else:
-        print(
-            f"Delivered {counted(delivered, 'transaction')}."
-            if delivered
-            else "Nothing to deliver."
-        )
-        if left.quarantined:
-            print(describe_journal(journal_facts(config)))
-    return 1 if left.quarantined else 0
+    report = {"delivered": delivered, "refused": left.quarantined, "reason": left.reason}
+    done = f"Delivered {counted(delivered, 'transaction')}."
+    lines = [done if delivered else "Nothing to deliver."]
+    if left.quarantined:
+        lines.append(describe_journal(journal_facts(config)))
+    return answer(args, report, lines, 1 if left.quarantined else 0)
 
 
 def _logs(args: Namespace, config: Config) -> int:
     folder = own_node_folder(config.home)
-    if args.json:
-        print_json({"file": folder.log_file, "exists": folder.log_file.exists()})
-    elif not folder.log_file.exists():
-        print(f"No node has run here yet; {how_to_start(config.home)}.")
-        print(f"Its log will be {folder.log_file}")
-    else:
-        print(log_tail(folder.log_file, args.lines))
-    return 0
+    file = folder.log_file
+    none = [f"No node has run here yet; {how_to_start(config.home)}.", f"Its log will be {file}"]
+    lines = log_tail(file, args.lines) if file.exists() else none
+    return answer(args, {"file": file, "exists": file.exists()}, lines)
 
 
 def _configure(parser: ArgumentParser) -> None:
@@ -150,15 +131,13 @@ def _configure(parser: ArgumentParser) -> None:
     )
     for name, (text, _) in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        add_usual_flags(action)
+        arguments(USUAL)(action)
         if name == "up":
-            action.add_argument(
-                "--port", metavar="N", type=int, default=0, help="port (default: any free one)"
-            )
+            port = {"type": int, "default": 0}
+            arguments("--port N  port (default: any free one)", port=port)(action)
         if name == "logs":
-            action.add_argument(
-                "--lines", metavar="N", type=int, default=50, help="how many (default: %(default)s)"
-            )
+            lines = {"type": int, "default": 50}
+            arguments("--lines N  how many (default: %(default)s)", lines=lines)(action)
 
 
 COMMAND = Command(
@@ -207,8 +186,7 @@ def _status(args: Namespace, config: Config) -> int:
         finally:
             client.close()
     hint = how_to_start(config.home) if folder.is_free() else "one is being started or stopped"
-    print_json(found) if args.json else _print_status(found, hint)
-    return 0 if found["healthy"] else 3
+    return answer(args, found, _lines(found, hint), 0 if found["healthy"] else 3)
 
 
 def journal_facts(config: Config) -> dict[str, Any]:
@@ -241,19 +219,16 @@ def _health(client: XtdbClient) -> dict[str, Any]:
     }
 
 
-def _print_status(found: dict[str, Any], hint: str) -> None:
-    journal = found.pop("journal")
+def _lines(found: dict[str, Any], hint: str) -> Iterator[str]:
     if not found["running"]:
-        print(f"No XTDB node answers here; {hint}.")
+        yield f"No XTDB node answers here; {hint}."
     else:
-        rows = [(_label(name), _shown(name, value)) for name, value in found.items()]
-        print(table(rows))
-    print(describe_journal(journal))
+        shown = {name: value for name, value in found.items() if name != "journal"}
+        yield table([(_label(name), _shown(name, value)) for name, value in shown.items()])
+    yield describe_journal(found["journal"])
     if found.get("ingester_failed"):
-        print(
-            typed(
-                "Indexing has failed: `foredeck xtdb down`, then `foredeck xtdb up`; see its log."
-            )
+        yield typed(
+            "Indexing has failed: `foredeck xtdb down`, then `foredeck xtdb up`; see its log."
         )
 
 

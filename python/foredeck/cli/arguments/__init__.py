@@ -125,8 +125,6 @@ NUMBER = {"type": positive}
 PATH = {"type": Path}
 
 add_json_flag = arguments(JSON)
-add_config_flags = arguments(CONFIG)
-add_usual_flags = arguments(USUAL)
 
 
 def add_flags_of_actions(parser: ArgumentParser, *, is_action: bool) -> None:
