@@ -108,6 +108,11 @@ def test_messages_lose_their_text_and_keep_their_entry(
     assert "tangerine" not in chat
     assert ARCHIVED in chat
     assert "They pass." in chat
+    # What is left of the first prompt is no title, and what is gone was not "never seen".
+    (session,) = json.loads(shown(home, capsys, "sessions", "--json"))["sessions"]
+    assert session["title"] == ARCHIVED
+    traced = shown(home, capsys, "trace", "kumquat", "first")
+    assert "was pruned, and is not looked through" in traced
 
 
 @pytest.mark.parametrize("how", ["told", "while no engine was there, or by /tree"])

@@ -19,6 +19,7 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
 from foredeck.model.figures import counted
 from foredeck.model.messages import load_message
+from foredeck.model.records import ARCHIVED
 from foredeck.store.protocol import Store
 from foredeck.timeline.branches import chain_to
 
@@ -100,6 +101,8 @@ class Trace:
     calls: int
     """How many calls the branch has."""
     spans: list[Span]
+    archived: int = 0
+    """How many of its messages have lost their text to `foredeck prune`."""
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
@@ -132,7 +135,7 @@ def trace(
         else:
             spans.append(found)
         advance()
-    return Trace(session, text, len(chain), spans)
+    return Trace(session, text, len(chain), spans, len(walk.archived))
 
 
 class _Walk:
@@ -156,6 +159,8 @@ class _Walk:
         self._calls: dict[str, str] = {}
         """What each tool call was, by its id."""
         self._systems: dict[str, bool] = {}
+        self.archived: set[str] = set()
+        """The addresses of messages that were pruned."""
 
     def go_on(self, record: CallRecord) -> Span:
         """The next call, as a span of its own."""
@@ -183,7 +188,11 @@ class _Walk:
         del self._messages[record.kept :]
         self._held = {index: p for index, p in self._held.items() if index < record.kept}
         first = len(self._messages)
-        self._messages += [load_message(key.address, self._store.blob) for key in record.keys]
+        for key in record.keys:
+            message = load_message(key.address, self._store.blob)
+            self._messages.append(message)
+            if ARCHIVED in texts_of(message):
+                self.archived.add(key.address)
         begins = self._messages[0] if self._messages and not first else {}
         if held and begins.get("role") == "compactionSummary":
             self._away = Occurrence(Visibility.COMPACTED, None, held.what, held.handle)
@@ -328,6 +337,9 @@ def rows_of(found: Trace) -> list[tuple[str, str, str]]:
         calls = str(span.first) if span.first == span.last else f"{span.first}-{span.last}"
         rows.append((calls, span.visibility.label, _where(span)))
         rows.extend(("", "", text) for text in _why(span))
+    if found.archived:
+        messages = counted(found.archived, "message")
+        rows.append(("", "", f"what {messages} said was pruned, and is not looked through"))
     return rows
 
 

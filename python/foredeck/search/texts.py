@@ -20,7 +20,7 @@ from foredeck.model.figures import shortened
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import WORDS_LEFT, load_message, load_with_words, marked, unpack
 from foredeck.model.own_tools import OWN_TOOLS
-from foredeck.model.records import TurnDocument, messages_of_turn, turn_id
+from foredeck.model.records import ARCHIVED, TurnDocument, messages_of_turn, turn_id
 from foredeck.model.sources import history_source
 from foredeck.search.passages import passage
 from foredeck.search.secrets import mask_secrets
@@ -199,7 +199,10 @@ def first_prompt(store: Store, session: str) -> str:
     asked = sorted((head for head in turns.values() if head.fields.get("user")), key=_number)
     for head in asked:
         with suppress(ForedeckError, LookupError, TypeError, ValueError):
-            said = said_by(load_with_words(str(head.view(TurnDocument).user), store.blob))
+            message = load_with_words(str(head.view(TurnDocument).user), store.blob)
+            if words_left(message) is not None:
+                return ARCHIVED
+            said = said_by(message)
             if said.strip():
                 return passage(mask_secrets(said), (), _PROMPT_CHARS).text
     return ""
