@@ -159,15 +159,14 @@ class Follower:
 
         Where another erasure has come in between, the layer is made again.
         """
-        position = self._position()
-        assert position is not None
-        while changes := self._store.changes_since(position.token, limit=self._batch):
+        while (position := self._position()) is not None:
+            changes = self._store.changes_since(position.token, limit=self._batch)
+            if not changes:
+                break
             if any(c.type == "forgotten" and c.id not in tombstones for c in changes):
                 return
             self._layer.apply(self.db, self._store, changes)
             self._move(position, changes)
-            position = self._position()
-            assert position is not None
         self.db.execute("UPDATE layer_position SET version = ?", (self._layer.version,))
 
     def _is_current(self) -> bool:
@@ -285,30 +284,32 @@ def _without(follower: Follower, erasure: Erasure) -> Iterator[None]:
             with _emptied(follower.path):
                 yield
             return
-        db = follower.db
-        _overwrite(db)
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        _overwrite(follower.db)
+        with _held(follower.db):
             if not follower.is_unsettled:
-                drop_tables(db)  # another process has made it again between the two transactions
+                # Another process has made it again between the two transactions.
+                drop_tables(follower.db)
             yield
             if follower.is_unsettled:
                 follower.settle(erasure.tombstones)
-        finally:
-            db.execute("COMMIT")
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextmanager
 def _emptied(path: Path) -> Iterator[None]:
-    with reported(path), closing(_without_tables(path)) as db:
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            drop_tables(db)  # what another process wrote between the two transactions
-            yield
-        finally:
-            db.execute("COMMIT")
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with reported(path), closing(_without_tables(path)) as db, _held(db):
+        drop_tables(db)  # what another process wrote between the two transactions
+        yield
+
+
+@contextmanager
+def _held(db: sqlite3.Connection) -> Iterator[None]:
+    """A transaction that is committed however the block ends. Nobody else writes meanwhile."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        db.execute("COMMIT")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _without_tables(path: Path) -> sqlite3.Connection:

@@ -304,13 +304,18 @@ def _can_exist(path: str) -> bool:
         return False
 
 
-def _folder_device(folder: str) -> int:
-    """Device of the nearest folder at or above `folder` that exists."""
-    # A folder's, not a file's: layered file systems report other devices for files.
+def nearest_status(path: str) -> os.stat_result | None:
+    """Of what is at a path, else of the nearest folder above it that can be seen."""
     while True:
         try:
-            return os.stat(folder).st_dev
-        except OSError:
-            if os.path.dirname(folder) == folder:
-                return 0
-            folder = os.path.dirname(folder)
+            return os.stat(path)
+        except (OSError, ValueError):
+            if os.path.dirname(path) == path:
+                return None
+            path = os.path.dirname(path)
+
+
+def _folder_device(folder: str) -> int:
+    # A folder's, not a file's: layered file systems report other devices for files.
+    status = nearest_status(folder)
+    return 0 if status is None else status.st_dev

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from foredeck.regular_files import NotRegular, open_regular
-from foredeck.sources.filesystem import is_within
+from foredeck.sources.filesystem import is_within, nearest_status
 
 Kind = Literal[
     "text", "binary", "huge", "unreadable", "special", "directory", "missing", "unreachable"
@@ -296,8 +296,11 @@ class SettlingFiles:
         waiting = self._waiting.setdefault(path, _Waiting(seen.fingerprint, now, now))
         if waiting.state != seen.fingerprint:
             waiting.state, waiting.since_s = seen.fingerprint, now
-        # Removing a file changes the modification time of its folder.
-        changed_ns = _left_ns(path) if seen.fingerprint is None else seen.mtime_ns
+        changed_ns = seen.mtime_ns
+        if seen.fingerprint is None:
+            # Removing a file changes the modification time of its folder.
+            status = nearest_status(os.path.dirname(path))
+            changed_ns = 0 if status is None else status.st_mtime_ns
         # It may lie in the future: then two equal looks that far apart will do.
         age_s = (time.time_ns() - changed_ns) / 1e9
         is_old_enough = max(now - waiting.since_s, age_s) >= need
@@ -306,15 +309,3 @@ class SettlingFiles:
     def forget(self, path: str) -> None:
         """The newest version of the file is known, or about to be stored."""
         self._waiting.pop(path, None)
-
-
-def _left_ns(path: str) -> int:
-    """The latest time at which a file that is gone can have been removed, in ns since 1970."""
-    while True:
-        folder = os.path.dirname(path)
-        try:
-            return os.stat(folder).st_mtime_ns
-        except (OSError, ValueError):
-            if folder == path:
-                return 0
-            path = folder

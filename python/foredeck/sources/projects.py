@@ -16,7 +16,13 @@ from functools import cached_property
 from foredeck.config import Config
 from foredeck.model.documents import identity_hash
 from foredeck.regular_files import read_text
-from foredeck.sources.filesystem import FilesystemMap, Location, is_within, open_filesystems
+from foredeck.sources.filesystem import (
+    FilesystemMap,
+    Location,
+    is_within,
+    nearest_status,
+    open_filesystems,
+)
 
 _MOST = 64 * 1024
 _WORKTREE = re.compile(
@@ -166,13 +172,8 @@ def upwards(folder: str) -> Iterator[str]:
 def _owners(folder: str, filesystems: FilesystemMap) -> set[int]:
     """Whose git folders count above `folder`: of whoever owns it, of this user, of root."""
     found = {0, os.geteuid()} if hasattr(os, "geteuid") else {0}
-    local = filesystems.locate(folder).local
-    for place in upwards(local or "/"):
-        try:
-            return found | {os.stat(place).st_uid}
-        except (OSError, ValueError):
-            continue
-    return found
+    status = nearest_status(filesystems.locate(folder).local or "/")
+    return found if status is None else found | {status.st_uid}
 
 
 def _with_folder(place: str, path: str, filesystems: FilesystemMap) -> GitFolder:

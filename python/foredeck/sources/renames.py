@@ -37,7 +37,7 @@ SEARCHED_ENTRIES = 20_000
 """Most directory entries that one search looks at: some 20 ms."""
 SHOWN = 5
 """Candidates of a rename that are named."""
-_PASSED_OVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
+PASSED_OVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
 """Folders that people do not move files to, and that have more entries than all the rest."""
 
 
@@ -238,7 +238,7 @@ def _entries(folder: str, most: int) -> tuple[list[tuple[FileNumber, str]], list
         with os.scandir(folder) as entries:
             for entry, _ in zip(entries, range(most), strict=False):
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _PASSED_OVER:
+                    if entry.name not in PASSED_OVER:
                         folders.append(entry.path)
                 elif not entry.is_symlink():
                     files.append(((device, entry.inode()), entry.path))

@@ -120,18 +120,32 @@ def _subject(role: Role) -> Callable[[ToolEvent, int], Iterator[Touch]]:
     return find
 
 
-def _ls(event: ToolEvent, limit: int) -> Iterator[Touch]:
-    folder = path_argument(event.input) or "."
-    for line in _lines(event, limit):
-        if not line.endswith("/"):
-            yield Touch(_join(folder, line), "listed")
+def _under(searched: str, shown: str) -> str:
+    """The path of a search result.
+
+    Usually relative to the folder that was searched; some tools show it from the working folder,
+    and a search in one file shows the file's own name.
+    """
+    folder = posixpath.normpath(searched)
+    if folder != "." and not os.path.isabs(folder) and shown.startswith(folder + "/"):  # noqa: PTH117
+        return shown
+    return searched if posixpath.basename(folder) == shown else _join(searched, shown)
 
 
-def _find(event: ToolEvent, limit: int) -> Iterator[Touch]:
-    folder = path_argument(event.input) or "."
-    for line in _lines(event, limit):
-        if not line.endswith("/"):
-            yield Touch(_under(folder, line), "listed")
+def _join(folder: str, path: str) -> str:
+    return path if folder in (".", "./") else posixpath.join(folder, path)
+
+
+def _listing(place: Callable[[str, str], str]) -> Callable[[ToolEvent, int], Iterator[Touch]]:
+    """`place`: where a line of it is, below the folder that was listed."""
+
+    def find(event: ToolEvent, limit: int) -> Iterator[Touch]:
+        folder = path_argument(event.input) or "."
+        for line in _lines(event, limit):
+            if not line.endswith("/"):
+                yield Touch(place(folder, line), "listed")
+
+    return find
 
 
 def _grep(event: ToolEvent, limit: int) -> Iterator[Touch]:
@@ -166,8 +180,8 @@ _FINDERS: dict[str, Callable[[ToolEvent, int], Iterator[Touch]]] = {
     "read": _subject("read"),
     "write": _subject("written"),
     "edit": _subject("written"),
-    "ls": _ls,
-    "find": _find,
+    "ls": _listing(_join),
+    "find": _listing(_under),
     "grep": _grep,
     "multi_grep": _grep,
     "bash": _bash,
@@ -197,22 +211,6 @@ def _guesses(text: str, limit: int) -> list[str]:
         words.setdefault(word.rstrip(".,"))
     likely = (w for w in words if _PATH_LIKE.match(w) and not w.startswith(_SYSTEM_FOLDERS))
     return [word for word, _ in zip(likely, range(limit), strict=False)]
-
-
-def _under(searched: str, shown: str) -> str:
-    """The path of a search result.
-
-    Usually relative to the folder that was searched; some tools show it from the working folder,
-    and a search in one file shows the file's own name.
-    """
-    folder = posixpath.normpath(searched)
-    if folder != "." and not os.path.isabs(folder) and shown.startswith(folder + "/"):  # noqa: PTH117
-        return shown
-    return searched if posixpath.basename(folder) == shown else _join(searched, shown)
-
-
-def _join(folder: str, path: str) -> str:
-    return path if folder in (".", "./") else posixpath.join(folder, path)
 
 
 # The notices below a part of a file, by hosts and their versions.

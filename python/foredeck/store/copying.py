@@ -9,7 +9,7 @@ nothing else has written to it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,16 @@ from typing import Any
 
 from foredeck.errors import Conflict, Corrupt, StoreError
 from foredeck.model.canonical import canonical_json
-from foredeck.store.protocol import Batch, Record, Store, Token, digests_of, portions, records_of
+from foredeck.store.protocol import (
+    Batch,
+    Record,
+    Store,
+    Token,
+    digests_of,
+    in_groups,
+    portions,
+    records_of,
+)
 from foredeck.store.versions import without_nulls
 
 _BLOBS = 100
@@ -204,19 +213,8 @@ def _copy_blobs(source: Store, target: Store, under: Record, advance: Advance) -
     there = set(digests_of(target))
     missing = (digest for digest in digests_of(source) if digest not in there)
     while chunk := list(islice(missing, _BLOBS)):
-        for blobs in _parts(source.blobs(chunk)):
-            target.commit(Batch(blobs=blobs), origin=under.origin)
+        blobs = source.blobs(chunk)
+        for group in in_groups(((digest, len(blobs[digest])) for digest in blobs), _BYTES):
+            part = {digest: blobs[digest] for digest in group}
+            target.commit(Batch(blobs=part), origin=under.origin)
         advance()
-
-
-def _parts(blobs: dict[str, bytes]) -> Iterator[dict[str, bytes]]:
-    part: dict[str, bytes] = {}
-    size = 0
-    for digest, data in blobs.items():
-        if part and size + len(data) > _BYTES:
-            yield part
-            part, size = {}, 0
-        part[digest] = data
-        size += len(data)
-    if part:
-        yield part

@@ -298,6 +298,21 @@ def retry_on_conflict(attempt: Callable[[], T], busy: ForedeckError) -> T:
     raise busy
 
 
+def in_groups(sizes: Iterable[tuple[T, int]], most: int) -> Iterator[list[T]]:
+    """The items in their order, in groups of which none is larger than `most`, unless a single item
+    is. `sizes`: each with its own size."""
+    group: list[T] = []
+    left = most
+    for item, size in sizes:
+        if group and size > left:
+            yield group
+            group, left = [], most
+        group.append(item)
+        left -= size
+    if group:
+        yield group
+
+
 def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """The items in their order, at most `size` at a time."""
     # `itertools.batched` came with Python 3.12.

@@ -17,6 +17,7 @@ from foredeck.model.messages import put_blob
 from foredeck.model.records import MISSING, FileChangeDocument, PathChange, PathState, change_id
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.looking import Fingerprint, fingerprint_at, is_fresh
+from foredeck.sources.renames import PASSED_OVER
 from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import GUESSES, WRITERS, path_argument, touched_paths
 from foredeck.store.protocol import Batch, Store
@@ -41,8 +42,6 @@ FOLDER_FILES = 2000
 """In the working folder; of a larger one git is asked what differs."""
 MANY_FILES = 20_000
 """In a working folder outside git; of a larger one only what is known or named is read."""
-PASSED_OVER = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__"})
-"""Folders that programs keep for themselves."""
 
 
 @dataclass(slots=True)

@@ -27,6 +27,14 @@ _ROCKSDB = ("log", "index")
 """Folders of RocksDB in a node's data."""
 _LONGEST_S = 3600.0
 
+_KEPT = {
+    "postgres": "Postgres keeps what was evicted until its table is written again, and in its "
+    "write-ahead log and backups: run `VACUUM FULL tx_events`.",
+    "kafka": "Kafka keeps what was evicted in its topics until they are compacted: see to that, "
+    "and to its backups.",
+}
+"""What a database keeps that foredeck does not run, by its topology, and how it is removed."""
+
 # The lowest tables are left alone by a usual compaction where nothing lies above them.
 _PROGRAM = """
 (require 'xtdb.rocksdb)
@@ -102,24 +110,15 @@ class XtdbErasable:
 
 def _still_to_do(config: Config) -> list[str]:
     """What of an erasure foredeck cannot do on a database that it does not run alone."""
-    again = "run the same command on every other machine that uses it, for its copy and its index"
+    kept = _KEPT.get(config.xtdb.topology)
     if config.xtdb.url is not None:
-        return [
+        kept = (
             f"XTDB at {config.xtdb.url} is not foredeck's to restart. It keeps what was evicted "
             "in its files until they are compacted: stop each of its nodes, compact the RocksDB "
-            "of its log and documents, delete its index, and start it again. Then " + again + "."
-        ]
-    if config.xtdb.topology == "postgres":
-        return [
-            "Postgres keeps what was evicted until its table is written again, and in its "
-            "write-ahead log and backups: run `VACUUM FULL tx_events`. Then " + again + "."
-        ]
-    if config.xtdb.topology == "kafka":
-        return [
-            "Kafka keeps what was evicted in its topics until they are compacted: see to that, and "
-            "to its backups. Then " + again + "."
-        ]
-    return []
+            "of its log and documents, delete its index, and start it again."
+        )
+    again = "run the same command on every other machine that uses it, for its copy and its index"
+    return [] if kept is None else [f"{kept} Then {again}."]
 
 
 def _compact_node(folder: NodeFolder, runtime: Runtime) -> None:

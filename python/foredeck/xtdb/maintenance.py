@@ -118,8 +118,11 @@ def deliver_and_compare(config: Config) -> DeliveredCopy:
 def settled_node(config: Config) -> NodeInfo | None:
     """The node of the state folder, None where none runs. It waits, and says so, for one that is
     being started or stopped. Raises `StoreUnavailable` where that does not end."""
-    text = "Waiting for the XTDB node, which is being started or stopped."
-    return await_settled(own_node_folder(config.home), lambda: print(text, file=sys.stderr))
+    return await_settled(own_node_folder(config.home), _say_that_it_waits)
+
+
+def _say_that_it_waits() -> None:
+    print("Waiting for the XTDB node, which is being started or stopped.", file=sys.stderr)
 
 
 def deliver_first(config: Config) -> tuple[int, Backlog]:

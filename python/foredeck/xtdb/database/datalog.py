@@ -72,9 +72,13 @@ _TOKEN = re.compile(
     |(?P<word>[^\s,;"()\[\]{}\\\#@~^`][^\s,;"()\[\]{}\\@~^`]*)""",
     re.VERBOSE | re.DOTALL,
 )
-_NUMBER_FORM = re.compile(r"[+-]?\d+(?:N|M|/\d+|(?:\.\d*)?(?:[eE][+-]?\d+)?M?)")
-_KEYWORD = re.compile(r":[^\s:/][^\s/]*(?:/[^\s/]+)?")
-_SYMBOL = re.compile(r"/|[^\d:/'][^/]*(?:/(?:/|[^/]+))?")
+_WORDS: Mapping[Kind, re.Pattern[str]] = {
+    "constant": re.compile("nil|true|false"),
+    "number": re.compile(r"[+-]?\d+(?:N|M|/\d+|(?:\.\d*)?(?:[eE][+-]?\d+)?M?)"),
+    "keyword": re.compile(r":[^\s:/][^\s/]*(?:/[^\s/]+)?"),
+    "symbol": re.compile(r"(?![+-]\d)(?:/|[^\d:/'][^/]*(?:/(?:/|[^/]+))?)"),
+}
+"""What a word may be, the first that fits."""
 
 
 def read_edn(text: str) -> Form:
@@ -155,14 +159,9 @@ class _Tokens:
             return Atom("string", text)
         if kind == "character":
             return Atom("character", text)
-        if text in ("nil", "true", "false"):
-            return Atom("constant", text)
-        if _NUMBER_FORM.fullmatch(text):
-            return Atom("number", text)
-        if _KEYWORD.fullmatch(text):
-            return Atom("keyword", text)
-        if _SYMBOL.fullmatch(text) and not re.match(r"[+-]\d", text):
-            return Atom("symbol", text)
+        for name, form in _WORDS.items():
+            if form.fullmatch(text):
+                return Atom(name, text)
         raise ValueError(f"{self._where(place)}: this is neither number, keyword nor symbol")
 
 
@@ -199,6 +198,8 @@ _AGGREGATES = frozenset(
     )
 )
 _BUILT_IN = frozenset(("==", "!=", "get-attr", "get-start-valid-time", "get-end-valid-time"))
+_TERMS_AFTER = {"not": 1, "and": 1, "or": 1, "not-join": 2, "or-join": 2}
+"""Clauses of clauses, and how many of their items come before those."""
 _VECTORS = ("find", "in", "where", "rules", "order-by", "keys", "syms", "strs")
 _NUMBERS = ("limit", "offset", "timeout", "batch-size")
 _NUMBER = r"[+-]?(?:0|[1-9]\d*)(?:N|/[1-9]\d*|(?:\.\d+)?(?:[eE][+-]?\d+)?M?)"
@@ -399,11 +400,8 @@ def _check_term(term: Form) -> None:
             _check_call(items[0])
             items = items[1:]
         _check_data(items)
-    elif _head(term) in ("not", "and", "or"):
-        for item in items[1:]:
-            _check_term(item)
-    elif _head(term) in ("not-join", "or-join"):
-        for item in items[2:]:
+    elif (before := _TERMS_AFTER.get(_head(term))) is not None:
+        for item in items[before:]:
             _check_term(item)
     else:
         _check_data(items)  # the use of a rule

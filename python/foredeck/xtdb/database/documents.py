@@ -218,16 +218,12 @@ class Transaction:
 
     def to_doc(self, names: XtdbNames) -> Doc:
         """As XTDB holds it."""
-        values = {
-            "tx_token": lookup_value(self.origin.token),
-            "tx_time": self.origin.time_ms,
-            "tx_seq": self.seq,
-            "tx_nonce": self.nonce,
-            "tx_imported": self.imported,
-            "tx_changes": json_text([self.origin.token, *map(list, self.changes)]),
-        }
-        eid = names.transaction(self.origin.token)
-        return {"xt/id": eid, **{names.attribute(k): v for k, v in values.items()}}
+        token, changes = self.origin.token, map(list, self.changes)
+        values = self.origin.time_ms, self.seq, self.nonce, self.imported
+        fields = zip(_TX_FIELDS, (*values, json_text([token, *changes])), strict=True)
+        found = {names.attribute("tx_token"): lookup_value(token)}
+        found |= {names.attribute(f"tx_{name}"): value for name, value in fields}
+        return {"xt/id": names.transaction(token), **found}
 
     @classmethod
     def from_doc(cls, names: XtdbNames, doc: Doc) -> Transaction:

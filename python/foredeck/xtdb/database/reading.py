@@ -12,7 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from foredeck.errors import Missing
-from foredeck.store.protocol import Change, Origin, Record, Scalar, Token, order_of, portions
+from foredeck.store.protocol import (
+    Change,
+    Origin,
+    Record,
+    Scalar,
+    Token,
+    in_groups,
+    order_of,
+    portions,
+)
 from foredeck.store.versions import INDEXED, check_blob, matches
 from foredeck.xtdb.database.client import CHUNK, FEW, Doc, XtdbClient
 from foredeck.xtdb.database.documents import (
@@ -299,8 +308,13 @@ class BlobReader:
     def read(self, digests: Iterable[str]) -> dict[str, bytes]:
         """Many blobs, each checked against its hash; those that are missing are left out."""
         eids = {self._names.blob(digest): digest for digest in digests}
+        groups: Iterable[list[str]] = ([eid] for eid in eids)
+        if len(eids) > FEW:
+            # Those that exist, small ones first.
+            sizes = sorted(self._blob_sizes(list(eids)).items(), key=lambda item: item[1])
+            groups = in_groups(sizes, MOST_AT_ONCE)
         found = {}
-        for group in [[eid] for eid in eids] if len(eids) <= FEW else self._groups(list(eids)):
+        for group in groups:
             for doc in self._blob_docs(group):
                 digest = eids[doc["xt/id"]]
                 found[digest] = check_blob(digest, read_blob(self._names, digest, doc))
@@ -312,19 +326,6 @@ class BlobReader:
             return [] if doc is None else [doc]
         query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('blob_size')} _]]}}"
         return [doc for (doc,) in self._client.query(query, eids)]
-
-    def _groups(self, eids: list[str]) -> Iterator[list[str]]:
-        """Those of the blobs that exist, in groups for one answer each; small ones first."""
-        group: list[str] = []
-        bytes_left = MOST_AT_ONCE
-        for eid, size in sorted(self._blob_sizes(eids).items(), key=lambda item: item[1]):
-            if group and size > bytes_left:
-                yield group
-                group, bytes_left = [], MOST_AT_ONCE
-            group.append(eid)
-            bytes_left -= size
-        if group:
-            yield group
 
     def _blob_sizes(self, eids: list[str]) -> dict[str, int]:
         """By XTDB's id, of the blobs that exist. Loads none of them."""
