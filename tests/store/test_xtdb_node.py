@@ -70,7 +70,7 @@ def test_a_starting_node_is_stopped(folder: NodeFolder, runtime: Runtime) -> Non
 
 
 def test_no_node_is_started_once_it_is_cancelled(folder: NodeFolder, runtime: Runtime) -> None:
-    with pytest.raises(StoreUnavailable, match="any more"):
+    with pytest.raises(StoreUnavailable, match="cancelled"):
         start(folder, runtime, is_cancelled=lambda: True)
     assert folder.is_free()
     assert not folder.data.exists()
