@@ -95,9 +95,9 @@ def saved(page: str) -> str:
     ruled, all_in = float(shares[1]), float(shares[3])
     return (
         f"**Input that costs $100 with plain Pi costs ${ruled:.0f} with foredeck** "
-        f"(${all_in:.0f} where whatever the model then lacked is charged as well): "
-        f"{size[1]} recorded sessions, {size[2]} calls, prices and prompt cache as Anthropic's, "
-        "foredeck's own additions included."
+        f"(${all_in:.0f} when fetching again whatever the model lacked is charged, too). "
+        f"Measured on {size[1]} recorded sessions with {size[2]} calls, by Anthropic's prices and "
+        "cache rules, with all that foredeck adds to the prompt."
     )
 
 
