@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.context.messages.items import text_block
-from foredeck.embedded.format import CountedTokens, Message, ToolRequest, UnknownMessage, blocks_of
+from foredeck.embedded.format import (
+    CountedTokens,
+    Message,
+    ToolRequest,
+    UnknownMessage,
+    blocks_of,
+    definition_of,
+    result_message,
+)
 
 
 class AnthropicMessages:
@@ -71,11 +79,7 @@ class AnthropicMessages:
 
     def to_definition(self, tool: Mapping[str, Any]) -> dict[str, Any]:
         """See `MessageFormat`."""
-        return {
-            "name": tool.get("name"),
-            "description": tool.get("description") or "",
-            "parameters": tool.get("input_schema") or {},
-        }
+        return definition_of(tool, "input_schema")
 
     def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
         """See `MessageFormat`."""
@@ -116,14 +120,9 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
 
 
 def _result(block: Mapping[str, Any], names: Mapping[str, str]) -> Message:
-    id = str(block.get("tool_use_id") or "")
-    return {
-        "role": "toolResult",
-        "toolCallId": id,
-        "toolName": names.get(id, "tool"),
-        "content": [_to_engine(each) for each in _blocks(block.get("content"))],
-        "isError": bool(block.get("is_error")),
-    }
+    content = [_to_engine(each) for each in _blocks(block.get("content"))]
+    id, failed = str(block.get("tool_use_id") or ""), bool(block.get("is_error"))
+    return result_message(id, names, content, failed=failed)
 
 
 def _tool_result(message: Message) -> dict[str, Any]:

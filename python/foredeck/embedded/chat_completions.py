@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.context.messages.items import text_block
-from foredeck.embedded.format import CountedTokens, Message, ToolRequest, UnknownMessage, blocks_of
+from foredeck.embedded.format import (
+    CountedTokens,
+    Message,
+    ToolRequest,
+    UnknownMessage,
+    blocks_of,
+    definition_of,
+    result_message,
+)
 from foredeck.model.messages import text_in
 
 
@@ -25,15 +33,8 @@ class ChatCompletions:
                 return [self._assistant(message)]
             case "tool" | "function":
                 id = str(message.get("tool_call_id") or message.get("name") or "")
-                return [
-                    {
-                        "role": "toolResult",
-                        "toolCallId": id,
-                        "toolName": names.get(id, "tool"),
-                        "content": _blocks(message.get("content")),
-                        "isError": False,
-                    }
-                ]
+                content = _blocks(message.get("content"))
+                return [result_message(id, names, content, failed=False)]
             case "system" | "developer":  # in mid-chat: the program's own words
                 content = _blocks(message.get("content"))
                 return [{"role": "custom", "customType": "system", "content": content}]
@@ -42,14 +43,9 @@ class ChatCompletions:
     def _assistant(self, message: Mapping[str, Any]) -> Message:
         blocks = _blocks(message.get("content"))
         for use in self.tool_uses(message):
-            blocks.append(
-                {
-                    "type": "toolCall",
-                    "id": use.id,
-                    "name": use.name,
-                    "arguments": dict(use.arguments),
-                }
-            )
+            arguments = dict(use.arguments)
+            call = {"type": "toolCall", "id": use.id, "name": use.name, "arguments": arguments}
+            blocks.append(call)
         stop = "toolUse" if message.get("tool_calls") else "stop"
         return {"role": "assistant", "content": blocks, "stopReason": stop}
 
@@ -80,12 +76,7 @@ class ChatCompletions:
 
     def to_definition(self, tool: Mapping[str, Any]) -> dict[str, Any]:
         """See `MessageFormat`."""
-        function = tool.get("function") or {}
-        return {
-            "name": function.get("name"),
-            "description": function.get("description") or "",
-            "parameters": function.get("parameters") or {},
-        }
+        return definition_of(tool.get("function") or {})
 
     def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
         """See `MessageFormat`."""

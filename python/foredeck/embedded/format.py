@@ -81,6 +81,28 @@ def blocks_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [block for block in content or () if isinstance(block, dict)]
 
 
+def result_message(
+    id: str, names: Mapping[str, str], content: list[dict[str, Any]], *, failed: bool
+) -> Message:
+    """A tool's result as the engine's message. `names`: tools by the id of the call."""
+    return {
+        "role": "toolResult",
+        "toolCallId": id,
+        "toolName": names.get(id, "tool"),
+        "content": content,
+        "isError": failed,
+    }
+
+
+def definition_of(tool: Mapping[str, Any], parameters: str = "parameters") -> dict[str, Any]:
+    """A tool's definition; `parameters`: the member that the API has them in."""
+    return {
+        "name": tool.get("name"),
+        "description": tool.get("description") or "",
+        "parameters": tool.get(parameters) or {},
+    }
+
+
 def as_mapping(message: Any) -> Mapping[str, Any]:
     """A message as plain data, also where an API's client has given an object of its own.
 

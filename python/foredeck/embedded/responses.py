@@ -12,7 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from foredeck.context.messages.items import text_block
-from foredeck.embedded.format import CountedTokens, Message, ToolRequest, blocks_of
+from foredeck.embedded.format import (
+    CountedTokens,
+    Message,
+    ToolRequest,
+    blocks_of,
+    definition_of,
+    result_message,
+)
 from foredeck.histories.codex import CALL_MEMBERS, read_call, read_output
 
 Item = dict[str, Any]
@@ -63,15 +70,7 @@ class Responses:
             case "tool":
                 id = str(items[0].get("call_id") or "")
                 blocks, failed = read_output(items[0].get("output"))
-                return [
-                    {
-                        "role": "toolResult",
-                        "toolCallId": id,
-                        "toolName": names.get(id, "tool"),
-                        "content": blocks,
-                        "isError": failed,
-                    }
-                ]
+                return [result_message(id, names, blocks, failed=failed)]
             case "user":
                 blocks, _ = read_output(items[0].get("content"))
                 return [{"role": "user", "content": blocks}]
@@ -109,11 +108,7 @@ class Responses:
 
     def to_definition(self, tool: Mapping[str, Any]) -> dict[str, Any]:
         """See `MessageFormat`."""
-        return {
-            "name": tool.get("name") or tool.get("type"),
-            "description": tool.get("description") or "",
-            "parameters": tool.get("parameters") or {},
-        }
+        return definition_of({**tool, "name": tool.get("name") or tool.get("type")})
 
     def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
         """See `MessageFormat`."""
