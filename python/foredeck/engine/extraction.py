@@ -25,7 +25,6 @@ from foredeck.engine.background import Job, SessionEvent
 from foredeck.hosts.host import CompleteParams
 from foredeck.memory.entry import caps_of
 from foredeck.memory.trust import user_of
-from foredeck.model.documents import session_object_id
 from foredeck.model.records import ExtractionDocument
 from foredeck.regular_files import open_to_read
 
@@ -139,8 +138,7 @@ def extraction(
     info, user = objects.info, user_of(config)
     if not config.memory.extract or not info.is_live or user is None:
         return None
-    head = objects.workspace.head(session_object_id(info.id))
-    if head is not None and head.fields.get("started_by") is not None:
+    if objects.is_an_agents():
         return None
 
     def make_memory() -> ExtractionMemory:

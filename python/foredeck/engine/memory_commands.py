@@ -14,7 +14,6 @@ from foredeck.memory.keeping import NewMemory
 from foredeck.memory.sections import day
 from foredeck.memory.trust import user_of
 from foredeck.memory.user_acts import UserActs, Wording
-from foredeck.model.documents import session_object_id
 from foredeck.model.memory import Category
 from foredeck.model.quoting import one_line
 
@@ -74,16 +73,12 @@ class MemoryCommands:
         }
         if verb not in verbs:
             raise MemoryRefused(f"There is no /memory {verb}: it is {VERBS}.")
-        if verb not in READING and self._is_an_agents():
+        if verb not in READING and self._objects.is_an_agents():
             raise MemoryRefused(
                 "An agent has started this session, and memory changes by your own acts: type it "
                 "in a session of yours."
             )
         return verbs[verb](rest.strip())
-
-    def _is_an_agents(self) -> bool:
-        head = self._objects.workspace.head(session_object_id(self._objects.info.id))
-        return head is not None and head.fields.get("started_by") is not None
 
     def entries(self) -> tuple[list[Proposal], list[MemoryEntry]]:
         """What waits for the user's word; what is kept of the user and in this session."""

@@ -182,6 +182,11 @@ class Objects:
         id = session_object_id(self.info.id)
         return id not in self.workspace.pending and self.store.head(id) is None
 
+    def is_an_agents(self) -> bool:
+        """Whether an agent has started the session."""
+        head = self.workspace.head(session_object_id(self.info.id))
+        return head is not None and head.fields.get("started_by") is not None
+
     def name_of(self, entry: Entry) -> str:
         """What the model calls an object: a file's path as its tools have it, else the label."""
         head = self.workspace.head(entry.object) if entry.type == "file" else None

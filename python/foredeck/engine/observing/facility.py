@@ -16,7 +16,6 @@ from foredeck.context.state.opening import SessionFolder
 from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.observing.observing import GUESS, Observing, mode_named, observing_settings
 from foredeck.errors import StoreError, ToolError
-from foredeck.model.documents import session_object_id
 from foredeck.model.observations import Mode, observing_id
 from foredeck.observations.chunks import Chunk
 from foredeck.observations.reading import OtherSessionsSection
@@ -50,7 +49,7 @@ def make_observing(
     info = objects.info
     if config.observations == "off" or not info.is_live:
         return None
-    settings = observing_settings(config, is_subagent=_is_subagent(objects))
+    settings = observing_settings(config, is_subagent=objects.is_an_agents())
     store = objects.store.local
     if settings is None or store is None:
         return None
@@ -89,11 +88,6 @@ def _keeper(
 
     lease = ObservingLease(store, key, rules.scope)
     return ObservationKeeper(lease, info.id, sorted(info.ancestors), project, rules)
-
-
-def _is_subagent(objects: Objects) -> bool:
-    head = objects.workspace.head(session_object_id(objects.info.id))
-    return head is not None and head.fields.get("started_by") is not None
 
 
 def _clear_stale(store: Store, inbox: Inbox, observing: Observing, key: str) -> None:
