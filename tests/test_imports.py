@@ -35,7 +35,7 @@ CONTEXT = (
         "compactions",
         "rendering",
     ),
-    *("policies", "rewriting", "window", "intake", "status", "tools", "calls", "assembler"),
+    *("policies", "rewriting", "window", "intake", "tools", "calls", "assembler"),
 )
 
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.

@@ -19,9 +19,8 @@ from foredeck.cli.doctor_command import check_stored
 from foredeck.config import Config
 from foredeck.context.messages.images import UNKNOWN_TOKENS, image_tokens, pixels_of
 from foredeck.context.messages.items import IMAGE_CHARS
-from foredeck.context.state.gauge import MIN_CALLS, Calibrator, Gauge, rate_of
+from foredeck.context.state.gauge import MIN_CALLS, Calibrator, Gauge, rate_of, tokens_of
 from foredeck.context.state.objects import Workspace
-from foredeck.context.status import tokens_of
 from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import calibration_id

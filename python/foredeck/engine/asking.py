@@ -11,7 +11,7 @@ from typing import Any
 from foredeck.accounting.figure import cost_of, stored_questions
 from foredeck.config.sections import AskingSection
 from foredeck.context.state.chat import Chat
-from foredeck.context.status import tokens_of
+from foredeck.context.state.gauge import tokens_of
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.host import (
     AskCancelled,

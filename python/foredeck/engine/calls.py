@@ -10,7 +10,6 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Answer
-from foredeck.context.status import status_line
 from foredeck.engine.memory import advise_on_rules
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import OutOfSync
@@ -53,7 +52,10 @@ def assembled(session: Session, answer: Answer, trouble: str | None) -> Assemble
     record = chat.branch_record
     assert record is not None  # that of the call which was just assembled
     figure = session_figure(objects.store, session.info.id, record)
-    status = status_line(record.stats, figure.short if figure.matters else "")
+    counts = [figure.short] if figure.matters else []
+    if record.stats.folded:
+        counts.append(f"{record.stats.folded} folded")
+    status = f"foredeck: {', '.join(counts)}" if counts else "foredeck"
     texts = session.inbox.pop_user_messages()
     if (text := unpriced(objects.workspace, chat)) is not None:
         texts.append(text)

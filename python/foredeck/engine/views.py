@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects
-from foredeck.context.status import short
 from foredeck.context.tools.found import FoundRow
 from foredeck.context.tools.listing import Row, before_the_chat, counts, filling, listed_objects
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
+from foredeck.model.figures import short_tokens
 from foredeck.model.quoting import one_line
 
 FOUND = 20
@@ -37,7 +37,7 @@ def window_command(objects: Objects, chat: Chat, saved: str, *, largest: bool) -
     if largest:
         rows.sort(key=lambda row: -row.chars)
     totals = f"{counts(rows)}."
-    plain = f" Plain Pi: {short(found.host_tokens)}." if found.host_tokens else ""
+    plain = f" Plain Pi: {short_tokens(found.host_tokens)}." if found.host_tokens else ""
     title = f"{found.verdict}{plain}"
     lines = [title, f"{found.to_text()}." if found.shares else "", totals]
     other = ("context", "largest first") if not largest else ("view", "newest first")
@@ -45,7 +45,7 @@ def window_command(objects: Objects, chat: Chat, saved: str, *, largest: bool) -
     view: CommandView = {
         "title": title,
         "notes": [f"Objects: {totals}", saved],
-        "bar": [(kind, size, f"{kind} {short(size)}") for kind, size in found.shares],
+        "bar": [(kind, size, f"{kind} {short_tokens(size)}") for kind, size in found.shares],
         "heads": ["", "state", "tokens", "object"],
         "rows": [_object_row(row, found.tokens(row.chars)) for row in rows],
         "keys": [*keys, _HEAD] if before_the_chat(chat.branch) else keys,
@@ -63,7 +63,7 @@ def objects_text(objects: Objects, chat: Chat) -> str:
 
 
 def _object_row(row: Row, tokens: int) -> ViewRow:
-    size = short(tokens) if tokens else ""
+    size = short_tokens(tokens) if tokens else ""
     return {"name": row.name, "cells": [row.name, row.state, size, one_line(row.what)]}
 
 

@@ -17,6 +17,11 @@ def short_count(count: int) -> str:
     return str(count)
 
 
+def short_tokens(count: int) -> str:
+    """A count of tokens with one digit behind the point, if any: 950, 12.3k."""
+    return str(count) if count < 1000 else f"{count / 1000:.1f}".removesuffix(".0") + "k"
+
+
 def counted(count: int, noun: str) -> str:
     """A number with its noun: `1 call`, `1,234 calls`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -219,7 +219,8 @@ class CallLog:
         if later is None or self.checkpoint is None:
             state, later = BranchState(), self.chain(id, load)
         else:
-            state = self.checkpoint.branch_state(self._records[self.checkpoint.call])
+            newest = self._records[self.checkpoint.call]
+            state = BranchState.from_stored(self.checkpoint.state, newest)
         for record in later:
             state.apply(record)
         return state
@@ -395,10 +396,6 @@ class LogCheckpoint:
         head = store.head(self.call) if lineage(store) == self.store else None
         # Where the session was erased and taken in again, the same call has another token.
         return CallRecord(head.fields) if head is not None and head.token == self.token else None
-
-    def branch_state(self, last: CallRecord) -> BranchState:
-        """The state after its call. `last`: the record of that."""
-        return BranchState.from_stored(self.state, last)
 
     def to_bytes(self) -> bytes:
         """As a file holds it."""

@@ -15,7 +15,7 @@ from foredeck.context.messages.images import image_tokens
 from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.objects import Workspace
-from foredeck.model.call_values import CHARS_PER_TOKEN
+from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
 from foredeck.model.records import CalibrationDocument, calibration_id
 
 # Fewer reports say nothing: one prompt may be all digits, or all prose.
@@ -65,6 +65,11 @@ class Gauge:
         """How many images the prompt holds, and their tokens."""
         found = [image_tokens(block, self.api) for block in plan.images()]
         return len(found), sum(found)
+
+
+def tokens_of(stats: CallStats, chars: int) -> int:
+    """Tokens behind one of the counts of characters in `stats`."""
+    return int((chars - stats.images * IMAGE_CHARS) / stats.rate) + stats.image_tokens
 
 
 def rate_of(points: Iterable[Point]) -> float | None:

@@ -19,14 +19,15 @@ from foredeck.context.state.descriptions import (
     give_nickname,
     nicknames,
 )
+from foredeck.context.state.gauge import tokens_of
 from foredeck.context.state.handles import resolve_name
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
-from foredeck.context.status import short, tokens_of
 from foredeck.context.tools.versions import wanted_content
 from foredeck.context.wording import handle, object_line
 from foredeck.errors import ToolError
 from foredeck.model.documents import Fields
+from foredeck.model.figures import short_tokens
 from foredeck.store.protocol import Head
 
 IN_VIEW, FOLDED, PINNED = "in view", "folded", "pinned"
@@ -118,7 +119,7 @@ class Filling:
     def to_text(self) -> str:
         """The kinds that there are in one line, with their tokens."""
         kinds = [(label, tokens) for label, tokens in self.shares if label != FREE]
-        return ", ".join(f"{label} {short(tokens)}" for label, tokens in kinds)
+        return ", ".join(f"{label} {short_tokens(tokens)}" for label, tokens in kinds)
 
 
 def filling(chat: Chat) -> Filling:
@@ -132,10 +133,10 @@ def filling(chat: Chat) -> Filling:
     total = tokens_of(stats, stats.chars_sent)
     window = record.model.window
     about = "" if stats.reports else "about "
-    verdict = f"The prompt has {about}{short(total)} tokens"
+    verdict = f"The prompt has {about}{short_tokens(total)} tokens"
     if window:
         full = f"{about}{100 * total // window}% full"
-        verdict = f"The window is {full}: {short(total)} of {short(window)} tokens"
+        verdict = f"The window is {full}: {short_tokens(total)} of {short_tokens(window)} tokens"
     found = Filling(f"{verdict}.", [], stats.rate, tokens_of(stats, stats.chars_host))
     chars = _chars_by_kind(chat.branch)
     chars["system"] = max(0, stats.chars_sent - chars.total())

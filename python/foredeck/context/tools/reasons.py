@@ -10,13 +10,12 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.state.chat import Branch, Chat, by_summary
 from foredeck.context.state.handles import resolve_name
 from foredeck.context.state.objects import Objects
-from foredeck.context.status import short
 from foredeck.context.tools.listing import NOT_KNOWN, state_of
 from foredeck.context.wording import handle
 from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields
-from foredeck.model.figures import counted
+from foredeck.model.figures import counted, short_tokens
 from foredeck.model.records import call_id
 
 WEIGHED: dict[str, str] = {
@@ -174,7 +173,7 @@ def _reason(record: CallRecord, *, verbose: bool = False) -> str:
     scale = CHARS_PER_TOKEN / record.stats.rate
     weighed = decision.weighed
     figures = [
-        text.format(short(int(weighed[name] * scale)))
+        text.format(short_tokens(int(weighed[name] * scale)))
         for name, text in WEIGHED.items()
         if name in weighed and (verbose or name == "saves")
     ]
