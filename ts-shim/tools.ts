@@ -197,19 +197,15 @@ export async function declaredFacilities(
 ): Promise<readonly string[]> {
   const before = kept[KEPT];
   kept[KEPT] = undefined;
-  return before ?? (await stored(stateDir, cwd)) ?? DEFAULT_FACILITIES;
+  if (before) return before;
+  // What the engine has left there: tools are registered before any engine runs.
+  const { facilities } = await readJson(join(stateDir, "switches", `${await folderKey(cwd)}.json`));
+  return Array.isArray(facilities) ? facilities : DEFAULT_FACILITIES;
 }
 
 /** Declares the same tools in the next instance, unless that one serves a session of its own. */
 export function keepFacilities(reason: string, facilities: readonly string[]): void {
   kept[KEPT] = reason === "reload" || reason === "fork" ? facilities : undefined;
-}
-
-/** What the engine has left in the state folder: tools are registered before any engine runs. */
-async function stored(stateDir: string, cwd: string): Promise<readonly string[] | undefined> {
-  const file = join(stateDir, "switches", `${await folderKey(cwd)}.json`);
-  const { facilities } = await readJson(file);
-  return Array.isArray(facilities) ? facilities : undefined;
 }
 
 /** Names a folder's file, whichever link leads there. */

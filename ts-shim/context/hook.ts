@@ -286,9 +286,7 @@ export class ContextHook {
     // The engine may hold an answer that never arrived: it has to be sent everything next time.
     this.inForce.connection = 0;
     const isAborted = error instanceof AbortedError;
-    const { state } = this.shim.engine;
-    const reason = isAborted ? "user" : reasonOf(error, state);
-    if (!isAborted) this.warnUser(reason, textOf(error), state);
+    const reason = isAborted ? "user" : this.warnUser(error);
     const reusable = this.inForce.reusable(list, prefix);
     const call = isAborted ? null : this.inForce.call;
     const kind = isAborted ? "aborted" : "fallback";
@@ -307,16 +305,19 @@ export class ContextHook {
     keepNewest(this.outcomes, ending ? { ...outcome, ending } : outcome, MOST_OUTCOMES);
   }
 
-  /** Says, once, that a call goes out without the engine, and why. */
-  private warnUser(reason: string, text: string, state: EngineState): void {
-    const { host } = this.shim;
-    this.shim.log(`fell back (${reason}): ${text}`);
+  /** Says, once, that a call goes out without the engine, and why. Returns the reason. */
+  private warnUser(error: unknown): string {
+    const { host, engine } = this.shim;
+    const [reason, words] = reasonOf(error, engine.state);
+    this.shim.log(`fell back (${reason}): ${textOf(error)}`);
     // In these states the user has read already that there is no engine, and why.
-    if (state === "setup" || state === "away") return;
-    if (state !== "idle") host.notifyOnce("fallback", "warning", noticeOf(reason, text));
+    if (engine.state === "setup" || engine.state === "away") return reason;
+    if (engine.state !== "idle") {
+      host.notifyOnce("fallback", "warning", noticeOf(reason, words ?? textOf(error)));
+    }
     // The status line must not keep showing the figures of a prompt that was not sent.
-    const why = FOR_THE_USER[reason] ?? "it failed, see its log";
-    host.status(`foredeck away: ${why}`);
+    host.status(`foredeck away: ${words ?? "it failed, see its log"}`);
+    return reason;
   }
 }
 
@@ -332,29 +333,25 @@ function remaining({ until, ctx }: Call): { deadlineMs: number; signal: AbortSig
 
 const TOO_LARGE = "too large";
 
-/** Why a call goes out without the engine: it goes into the call record (docs/protocol.md). */
-function reasonOf(error: unknown, state: EngineState): string {
-  if (error instanceof DeadlineError) return "timeout";
-  if (error instanceof BadAnswerError) return "answer";
-  if (error instanceof TooLongError) return TOO_LARGE;
-  if (error instanceof RpcError) return `error ${error.code}`;
-  if (error instanceof GoneError) return state === "setup" ? "setup" : "away";
-  return "internal";
+/**
+ * Why a call goes out without the engine: for the call record (docs/protocol.md), and for the user,
+ * who reads the error itself where there are no words for it.
+ */
+function reasonOf(error: unknown, state: EngineState): [reason: string, words?: string] {
+  if (error instanceof DeadlineError) return ["timeout", "the engine did not answer in time"];
+  if (error instanceof BadAnswerError)
+    return ["answer", "the engine's answer did not fit the conversation"];
+  if (error instanceof TooLongError) return [TOO_LARGE, "this chat is too large"];
+  if (error instanceof RpcError) return [`error ${error.code}`];
+  if (!(error instanceof GoneError)) return ["internal"];
+  return state === "setup" ? ["setup"] : ["away", "the engine is not running"];
 }
 
-const FOR_THE_USER: Record<string, string> = {
-  timeout: "the engine did not answer in time",
-  answer: "the engine's answer did not fit the conversation",
-  away: "the engine is not running",
-  [TOO_LARGE]: "this chat is too large",
-};
-
-/** What the user reads of it. `text` is the error's own. */
-function noticeOf(reason: string, text: string): string {
+/** What the user reads of it once. */
+function noticeOf(reason: string, why: string): string {
   if (reason === TOO_LARGE) {
     const most = MAX_LINE_BYTES / 1024 / 1024;
     return `This chat is larger than the ${most} MiB that foredeck takes in at once, so Pi goes on without it. /compact makes it smaller.`;
   }
-  const why = FOR_THE_USER[reason] ?? text;
   return `${why.charAt(0).toUpperCase()}${why.slice(1)}. Pi goes on with what foredeck last sent.`;
 }
