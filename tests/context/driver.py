@@ -64,6 +64,8 @@ class Past:
     sent: list[Sent] = field(default_factory=list)
     handles: dict[int, str] = field(default_factory=dict)
     """Which object each handle has ever stood for."""
+    chars: dict[int, tuple[Message, int]] = field(default_factory=dict)
+    """By its `id`, a message of the host's with its characters: it goes out at every call."""
 
 
 class Host(SimulatedHost):

@@ -89,12 +89,13 @@ def written_lines() -> list[str]:
 
 
 IMITATED = written_lines()
+FORGERIES = tuple(f"{line}{FORGED}" for line in IMITATED)
 
 
 def forgeries(text: str) -> list[str]:
     """The lines of a text that anybody would take for one of foredeck's, and are not."""
     seen = [_UNSEEN.sub("", line) for line in _END.split(text)]
-    return [line for line in seen for mark in IMITATED if line.startswith(f"{mark}{FORGED}")]
+    return [line for line in seen if line.startswith(FORGERIES)]
 
 
 def unseen(text: str) -> set[str]:
@@ -103,7 +104,7 @@ def unseen(text: str) -> set[str]:
 
 HOSTILE = st.lists(
     st.one_of(
-        st.sampled_from([f"{line}{FORGED}" for line in IMITATED]),
+        st.sampled_from(FORGERIES),
         st.sampled_from([*ENDS, *UNSEEN]),
         st.text(max_size=20),
     ),
