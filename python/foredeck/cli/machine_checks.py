@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
@@ -82,7 +83,8 @@ def _python() -> Finding:
 
 
 def _sqlite() -> Finding:
-    options = _sqlite_options()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        options = {row[0] for row in connection.execute("PRAGMA compile_options")}
     text = f"SQLite {sqlite3.sqlite_version}"
     if "ENABLE_FTS5" not in options:
         return problem(
@@ -91,14 +93,6 @@ def _sqlite() -> Finding:
             "Use a Python whose SQLite has FTS5, such as the one from python.org or from uv.",
         )
     return ok("sqlite", f"{text}, with full-text search")
-
-
-def _sqlite_options() -> set[str]:
-    connection = sqlite3.connect(":memory:")
-    try:
-        return {row[0] for row in connection.execute("PRAGMA compile_options")}
-    finally:
-        connection.close()
 
 
 def _node(where: str | None = None, whose: str = "") -> Finding:

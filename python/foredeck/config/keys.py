@@ -37,16 +37,6 @@ class Key:
         return type(None) in get_args(self.field.annotation)
 
     @property
-    def holds_path(self) -> bool:
-        """Whether the value is one path."""
-        return self.field.annotation is Path
-
-    @property
-    def holds_json(self) -> bool:
-        """Whether the value is a list or a table, given as JSON where only text can be given."""
-        return get_origin(self.field.annotation) in (tuple, dict)
-
-    @property
     def type_text(self) -> str:
         """The type as users read it, for example `"normal" | "full"` or `integer`."""
         return _type_text(self.field.annotation)
@@ -180,7 +170,10 @@ def key_name(variable: str) -> str:
 def environment_values(environ: Mapping[str, str]) -> dict[str, str]:
     """`{variable: text}` of all that is meant as configuration; empty values count as unset."""
     return {
-        name: text for name, text in sorted(environ.items()) if text and _is_configuration(name)
+        name: text
+        for name, text in sorted(environ.items())
+        if text and name.startswith(PREFIX)
+        if name not in RESERVED and not name.startswith(RESERVED_PREFIXES)
     }
 
 
@@ -206,23 +199,10 @@ def value_of(key: str, text: str) -> Any:
     # TOML has no null, so only here a key can be unset again.
     if known.optional and text.strip().lower() in ("", "none", "null"):
         return None
-    if known.holds_json:
-        return _json(text)
-    return _path(text) if known.holds_path else text
-
-
-def _is_configuration(name: str) -> bool:
-    return (
-        name.startswith(PREFIX) and name not in RESERVED and not name.startswith(RESERVED_PREFIXES)
-    )
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"must be JSON: {error}") from None
-
-
-def _path(text: str) -> Path:
-    return Path(text).expanduser().absolute()
+    kind = known.field.annotation
+    if get_origin(kind) in (tuple, dict):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"must be JSON: {error}") from None
+    return Path(text).expanduser().absolute() if kind is Path else text

@@ -116,7 +116,8 @@ def coloured(text: str, name: str) -> Markup:
     """Code in colour, by the name of its file or of its language; as it is where neither is known,
     or colouring would take too long."""
     shown = printable(text)
-    lexer = _lexer(name) if _is_quick(shown) else None
+    is_quick = len(shown) <= MOST_COLOURED and max(map(len, shown.split("\n"))) <= _LONGEST_LINE
+    lexer = _lexer(name) if is_quick else None
     if lexer is None:
         return Markup.escape(shown)
     return Markup(highlight(shown, lexer, _FORMATTER).removesuffix("\n"))  # escaped by Pygments
@@ -133,10 +134,6 @@ def marked(text: str, words: Sequence[str]) -> Markup:
         parts += [escape(shown[end : found.start()]), f"<mark>{escape(found[0])}</mark>"]
         end = found.end()
     return Markup("".join([*parts, escape(shown[end:])]))  # each part was escaped
-
-
-def _is_quick(text: str) -> bool:
-    return len(text) <= MOST_COLOURED and max(map(len, text.split("\n"))) <= _LONGEST_LINE
 
 
 @lru_cache(maxsize=256)

@@ -68,9 +68,13 @@ def overview_page(store: LocalStore, config: Config) -> WebPage:
     ]
     until = datetime.fromtimestamp(newest / 1000).date() if newest else date.today()
     by_day = _by_day(spent, until)
+    named = titles(store, chosen[:SHOWN])
     data = {
         "sessions": len(heads),
-        "recent": _recent(store, chosen[:SHOWN], active),
+        "recent": [
+            {"session": s, "title": named.get(s, ""), "active_ms": active[s]}
+            for s in chosen[:SHOWN]
+        ],
         "of": len(chosen),
         "until_ms": newest,
         "days": by_day,
@@ -106,11 +110,6 @@ def _active(store: Store) -> dict[str, int]:
     """When each session was active last."""
     chats = {head.id: head.time_ms for head in store.query("chat")}
     return {h.view(SessionDocument).session_id: active_ms(h, chats) for h in store.query("session")}
-
-
-def _recent(store: Store, chosen: Sequence[str], active: dict[str, int]) -> list[dict[str, Any]]:
-    named = titles(store, chosen)
-    return [{"session": s, "title": named.get(s, ""), "active_ms": active[s]} for s in chosen]
 
 
 def _spent(store: Store, heads: Sequence[Head], active: dict[str, int]) -> Iterator[_Spent]:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from foredeck.accounting.composition import Composition, Kind, compositions
 from foredeck.accounting.report import SessionReport
+from foredeck.accounting.shapes import blocks_of
 from foredeck.accounting.trace import trace
 from foredeck.context.arguments import args_display
 from foredeck.errors import NotFound
@@ -187,11 +188,8 @@ def _came_in(store: Store, record: CallRecord, blobs: dict[str, bytes]) -> dict[
 
 
 def _calls(message: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    content = message.get("content")
-    if message.get("role") != "assistant" or not isinstance(content, list):
-        return
-    for block in content:
-        if isinstance(block, dict) and block.get("type") == "toolCall":
+    for block in blocks_of(message) if message.get("role") == "assistant" else ():
+        if block.get("type") == "toolCall":
             arguments = block.get("arguments")
             shown = args_display(arguments, "") if isinstance(arguments, dict) else ""
             yield str(block.get("name")), shown
@@ -267,7 +265,10 @@ def _part(made: list[Composition], rows: list[dict[str, Any]]) -> dict[str, Any]
 
 def _rendered(data: dict[str, Any]) -> str:
     # Their hashes let these two run, and nothing that is shown.
-    style, script = (_own_file(name) for name in ("style.css", "snapshot.js"))
+    style, script = (
+        Markup((STATIC / name).read_text(encoding="utf-8"))  # ours, and nothing stored in it
+        for name in ("style.css", "snapshot.js")
+    )
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
         "base-uri 'none'; form-action 'none'"
@@ -277,10 +278,6 @@ def _rendered(data: dict[str, Any]) -> str:
         .get_template("snapshot.html")
         .render(policy=policy, style=style, script=script, page=data, **data)
     )
-
-
-def _own_file(name: str) -> Markup:
-    return Markup((STATIC / name).read_text(encoding="utf-8"))  # ours, and nothing stored in it
 
 
 def _hash(text: str) -> str:

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from foredeck.accounting import shapes
 from foredeck.context.intake.toolcalls import TOOL_ORIGIN
 from foredeck.context.messages.shape import UNSENT_STOPS, Message, time_of
 from foredeck.histories.recordings import NO_MODEL
 from foredeck.histories.tools import in_pis_tools
-from foredeck.lookup.chat import Inherited, inherited_turns, turns_of_session
+from foredeck.lookup.chat import inherited_turns, turns_of_session
 from foredeck.lookup.versions import version_text
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import load_message, marked, unpack
@@ -64,7 +65,11 @@ def turns_of(store: Store, session: str, asked: TurnsListing) -> dict[str, Any]:
         "first_step": first + 1,
         "last_step": first + len(shown),
         "steps_per_page": PER_PAGE,
-        "inherited": _inherited(inherited),
+        "inherited": {
+            "count": len(inherited.turns),
+            "gone": inherited.gone,
+            "forgotten": inherited.forgotten,
+        },
         "totals": _totals(heads),
         "opened": asked.message,
         "words": [word for word in asked.words.split() if len(word) > 1][:20],
@@ -75,10 +80,6 @@ def turns_of(store: Store, session: str, asked: TurnsListing) -> dict[str, Any]:
 def _position(heads: Sequence[Head], inherited: int, asked: TurnsListing) -> int:
     wanted = (asked.message or 0) + inherited if asked.message else asked.first or 1
     return max(0, min(wanted, len(heads)) - 1)
-
-
-def _inherited(found: Inherited) -> dict[str, Any]:
-    return {"count": len(found.turns), "gone": found.gone, "forgotten": found.forgotten}
 
 
 def _totals(heads: Sequence[Head]) -> dict[str, Any]:
@@ -285,8 +286,7 @@ class _Steps:
         return version_text(self.store, call)[0] or ""
 
     def _without_result(self, answer: Message | None, position: int, id: str) -> dict[str, Any]:
-        content = (answer or {}).get("content")
-        asked = [b for b in content if _is_call(b)] if isinstance(content, list) else []
+        asked = [b for b in shapes.blocks_of(answer or {}) if b.get("type") == "toolCall"]
         block = asked[position] if position < len(asked) else {}
         arguments = block.get("arguments")
         return {
@@ -311,10 +311,6 @@ def recorded_ms(call: Head) -> int | None:
 def _addresses(head: Head) -> list[str]:
     fields = head.fields
     return list(filter(None, (fields.get("user"), *fields["others"], fields.get("assistant"))))
-
-
-def _is_call(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") == "toolCall"
 
 
 def _stop(answer: Message | None) -> str:
