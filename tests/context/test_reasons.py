@@ -87,7 +87,7 @@ def test_why_names_the_rule_that_holds_for_an_object(
     host = new_host(policy="seed-window", seed_window={"per_turn": 1, "turns": 1})
     ask(host)
     bash(host, "one")
-    assert "has not seen it yet" in command_text(host, "why", "@3")
+    assert "It came with the newest call" in command_text(host, "why", "@3")
     bash(host, "two")
     bash(host, "three")
     context_tool(host, "p", "pin", "@4")

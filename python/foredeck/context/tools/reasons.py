@@ -61,7 +61,7 @@ def _rule(objects: Objects, chat: Chat, ordinal: int, policy: Policy, uses: Uses
     if ordinal in sets.pins:
         return "It is pinned, so it never folds."
     if holder > plan.last_assistant():
-        return "It answers the newest message of the model, which has not seen it yet."
+        return "It came with the newest call, and stays at least until the next."
     branch = chat.branch
     ages = (at for ref, at in branch.candidates.items() if ref.message == holder)
     since = min(ages, default=None)
