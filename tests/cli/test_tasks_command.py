@@ -98,6 +98,12 @@ def test_what_is_not_there(tasks: Shell) -> None:
     assert "Task not found: t-zzzz. `foredeck tasks list` shows" in missing
 
 
+def test_nothing_is_kept_for_a_folder_that_is_not_there(tasks: Shell, tmp_path: Path) -> None:
+    missing = str(tmp_path / "mistyped")
+    assert f"{missing}: no such folder" in tasks("new", "One", "--project", missing, code=2)
+    assert main(["memory", "add", "One", "--project", missing]) == 2
+
+
 def test_refusals_name_what_a_person_types(tasks: Shell) -> None:
     name = tasks.json("new", "One")["name"]
     tasks("claim", name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from foredeck.cli.arguments import asked_folder, resolve_config
+from foredeck.cli.arguments import asked_folder, check_project, resolve_config
 from foredeck.cli.output import answer
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import made_store, opened_store
@@ -47,6 +47,8 @@ def _desk(args: Namespace) -> Iterator[Desk]:
     config = resolve_config(args).config
     if args.action not in _READING:
         check_person(config.home, "Changing memory")
+    if args.action == "add":
+        check_project(args)
     folder = str(asked_folder(args))
     filesystems = open_filesystems(config, folder)
     with (made_store if args.action == "add" else opened_store)(args) as store:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.arguments import asked_folder, resolve_config
+from foredeck.cli.arguments import asked_folder, check_project, resolve_config
 from foredeck.cli.output import answer, print_content
 from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.stored import made_store, opened_store
@@ -39,6 +39,8 @@ def run(args: Namespace) -> int:
 def _work(args: Namespace) -> Iterator[TaskWork]:
     """The tasks of the project in the current folder, or in that of `--project`."""
     actor = _actor(resolve_config(args).config.home, getattr(args, "who", None))
+    if args.action == "new":
+        check_project(args)
     with (made_store if args.action == "new" else opened_store)(args) as store:
         work = TaskWork(store, _project(args).id, actor)
         work.board.refresh()

@@ -13,6 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from foredeck.errors import ConfigError
+
 if TYPE_CHECKING:
     from foredeck.config import Resolved
 
@@ -148,6 +150,12 @@ def config_flags(args: Namespace) -> list[str]:
 def asked_folder(args: Namespace) -> Path:
     """The folder of `--project`, else the current one."""
     return (getattr(args, "project", None) or Path.cwd()).absolute()
+
+
+def check_project(args: Namespace) -> None:
+    """Refuse to keep something for a project whose folder is mistyped."""
+    if not (folder := asked_folder(args)).is_dir():
+        raise ConfigError(f"--project {folder}: no such folder")
 
 
 def resolve_config(args: Namespace) -> Resolved:
