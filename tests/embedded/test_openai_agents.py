@@ -15,12 +15,16 @@ from foredeck.embedded.openai_client import manage
 from foredeck_bench.scripted.server import ScriptedModel
 from foredeck_bench.scripted.steps import Script, ToolCall
 
-agents = pytest.importorskip("agents", reason="needs the package openai-agents")
-
 TEXT = "".join(f"line {number}: the quick brown fox\n" for number in range(120))
 
 
-def _foredecks(context: AsyncContextManager) -> list[Any]:
+@pytest.fixture
+def agents() -> Any:
+    """The SDK, which takes a second to import: only where it is needed."""
+    return pytest.importorskip("agents", reason="needs the package openai-agents")
+
+
+def _foredecks(agents: Any, context: AsyncContextManager) -> list[Any]:
     """Our tools, in the shape of the SDK."""
 
     def made(definition: dict[str, Any]) -> Any:
@@ -41,7 +45,7 @@ def _foredecks(context: AsyncContextManager) -> list[Any]:
     return [made(definition) for definition in context.tools]
 
 
-async def _run(url: str, folder: Path, home: Path) -> str:
+async def _run(agents: Any, url: str, folder: Path, home: Path) -> str:
     from openai import AsyncOpenAI
 
     def read(path: str) -> str:
@@ -54,13 +58,15 @@ async def _run(url: str, folder: Path, home: Path) -> str:
         client = AsyncOpenAI(base_url=f"{url}/v1", api_key="none")
         manage(client, context)
         model = agents.OpenAIChatCompletionsModel(model="model", openai_client=client)
-        tools = [agents.function_tool(read), *_foredecks(context)]
+        tools = [agents.function_tool(read), *_foredecks(agents, context)]
         agent = agents.Agent(name="reader", instructions="Read.", model=model, tools=tools)
         result = await agents.Runner.run(agent, "Read a.txt twice.", max_turns=10)
         return str(result.final_output)
 
 
-async def test_the_sdk_sends_what_foredeck_makes_of_its_messages(tmp_path: Path) -> None:
+async def test_the_sdk_sends_what_foredeck_makes_of_its_messages(
+    agents: Any, tmp_path: Path
+) -> None:
     (tmp_path / "a.txt").write_text(TEXT)
     script: Script = [
         ToolCall("read", {"path": "a.txt"}),
@@ -70,7 +76,7 @@ async def test_the_sdk_sends_what_foredeck_makes_of_its_messages(tmp_path: Path)
         "Twice.",
     ]
     with ScriptedModel(script) as model:
-        answer = await _run(model.url, tmp_path, tmp_path / "home")
+        answer = await _run(agents, model.url, tmp_path, tmp_path / "home")
     assert answer == "Twice."
     assert model.violations == []
     first, again, *_ = model.requests[-1].request.results.values()
