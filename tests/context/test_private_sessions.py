@@ -19,6 +19,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import session_object_id, user_object_id
 from foredeck.store.protocol import Store
 from foredeck.store.sessions import is_private, private_sessions
+from foredeck.tasks.tools import PRIVATE as PRIVATE_TASKS
 
 
 def opening(session: str, **more: object) -> SessionOpenParams:
@@ -38,6 +39,10 @@ def store_of(engine: Engine) -> Store:
 
 def go_private(engine: Engine, session: str) -> str:
     return engine.command(CommandParams(session=session, name="private", args=""))["text"]
+
+
+def typed(host: Host, name: str, args: str = "") -> str:
+    return host.engine.command(CommandParams(session="s", name=name, args=args))["text"]
 
 
 def test_the_flag_makes_new_sessions_private_from_their_first_moment(engine: Engine) -> None:
@@ -76,6 +81,33 @@ def private_sessions_of(engine: Engine) -> tuple[str, ...]:
     found = private_sessions(store_of(again))
     again.close()
     return found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"action": "create", "title": "Move the server"},
+        {"action": "close", "id": "{task}", "summary": "The server has moved"},
+        {"action": "update", "id": "{task}", "title": "Move the server"},
+        {"action": "update_context", "content": "The server moves"},
+    ],
+)
+def test_its_agent_writes_no_task_and_no_page_of_the_project(
+    new_host: NewHost, tmp_path: Path, change: dict[str, str]
+) -> None:
+    host = new_host(cwd=str(tmp_path), disk=True, tools={"tasks": "on"})
+    assert typed(host, "private") == PRIVATE
+    task = typed(host, "tasks", "new Deploy").split()[1]
+    ask(host)
+    listed = typed(host, "tasks", "list")
+    with pytest.raises(ToolError) as refused:
+        host.tool("t1", "task-mutate", **{k: v.format(task=task) for k, v in change.items()})
+    assert str(refused.value) == PRIVATE_TASKS
+    assert typed(host, "tasks", "list") == listed
+    own = {"action": "update_context", "scope": "thread", "content": "The server moves"}
+    assert "Kept in working memory" in host.tool("t2", "task-mutate", **own)["content"][0]["text"]
+    claim = host.tool("t3", "task-mutate", action="claim", id=task)
+    assert claim["content"][0]["text"].startswith("Claimed: ")
 
 
 def test_afterwards_it_is_too_late(new_host: NewHost) -> None:

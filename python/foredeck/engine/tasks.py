@@ -86,6 +86,7 @@ def make_tasks(
         resolve_link=partial(resolve_link, objects, chat),
         update_context=None if updates is None else updates.update,
         search_messages=None if search is None else _search_messages(search),
+        is_private=lambda: chat.private,
     )
 
 

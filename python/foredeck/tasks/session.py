@@ -49,8 +49,10 @@ class SessionTasks:
         resolve_link: ResolveLink | None = None,
         update_context: UpdateContext | None = None,
         search_messages: SearchMessages | None = None,
+        is_private: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`work`: the project's tasks, as this session's agent works on them.
+        """`work`: the project's tasks, as this session's agent works on them. `is_private`: whether
+        the agent may write nothing that other sessions read.
 
         What is not given the tools refuse in words: linking messages, the working memory, searching
         messages. Reads no task but the session's own until a tool is used.
@@ -60,7 +62,7 @@ class SessionTasks:
         self.section = ActiveTaskSection(self.active, work.board.known_name)
         self.query = TaskQuery(work, search_messages)
         claimed = self.active.set
-        self.mutate = TaskMutate(work, resolve_link, update_context, claimed)
+        self.mutate = TaskMutate(work, resolve_link, update_context, claimed, is_private)
         by_user = work.by(Actor(session, USER))
         self.user_mutate = TaskMutate(by_user, resolve_link, update_context, claimed)
 

@@ -32,6 +32,11 @@ SearchMessages = Callable[[str, int], str]
 """What was said about some words, for the model: a query, and how many hits at most."""
 
 NO_TASKS = "This project has no tasks. Plan with task-mutate create."
+PRIVATE = (
+    "This session is private: here a task can only be claimed, since the project's other sessions "
+    "read its tasks and its page. The session's own page can be written: update_context with scope "
+    '"thread". The user can change tasks with /tasks.'
+)
 
 CHANGES = ("create", "claim", "close", "dep", "link", "update", "update_context")
 SCOPES = ("resource", "thread")
@@ -137,12 +142,17 @@ class TaskMutate:
     _update_context: UpdateContext | None = None
     _on_claimed: Callable[[str], None] = lambda _id: None
     """Called with the id of each task that becomes the session's active one."""
+    _is_private: Callable[[], bool] = lambda: False
+    """Whether nothing that is said here may be found in another session."""
     name: ClassVar[str] = "task-mutate"
 
     def run(self, input: Mapping[str, Any], call: str = "") -> str:  # noqa: ARG002
         """The text of the result. Raises `ToolError`."""
         given = ToolInput(self.name, input)
         action = given.action(CHANGES)
+        is_own = action == "claim" or (action, given.text("scope")) == ("update_context", "thread")
+        if self._is_private() and not is_own:
+            raise ToolError(PRIVATE)
         if action == "update_context":
             return self._update_working_memory(given)
         self._work.board.refresh()
