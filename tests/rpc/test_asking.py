@@ -38,7 +38,6 @@ OFFER = {
     "model": {"provider": "p", "id": "m", "cost": PRICES, "promptCache": {"short": 300}},
     "single_slot": False,
     "warm": 2,
-    "sent_ms": now_ms(),
 }
 
 

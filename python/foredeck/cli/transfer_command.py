@@ -135,7 +135,7 @@ def _how_to_use(address: str, target: str, config: Config) -> str:
     name, _, where = address.partition(":")
     if _place(name, config).describe() == target:
         return f"FOREDECK_STORE={name} makes foredeck use the copy."
-    if name == "xtdb":
+    if "://" in where:  # a server's, and only a node of XTDB is one
         return f"FOREDECK_XTDB_URL={where} makes foredeck use the copy."
     return f"`foredeck restore {where}` makes foredeck use the copy (--force keeps what is there)."
 
