@@ -135,7 +135,7 @@ async def told(offer: dict[str, Any], answer: Any = None) -> str:
 
 
 async def test_the_doctor_says_what_can_be_asked_and_what_that_took() -> None:
-    assert await told(OFFER, ANSWER) == (
+    assert await told({**OFFER, "sent_ms": now_ms()}, ANSWER) == (
         "ok       model       p/m, $3 in, $15 out, $0.3 read from the cache, $3.75 written to it "
         "for a million tokens; can be asked\n"
         "ok       warm cache  would be read: the prompt of call 2\n"
