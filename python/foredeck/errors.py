@@ -99,9 +99,22 @@ class CommandRefused(ForedeckError):
 
 
 class ToolError(ForedeckError):
-    """A tool call of the model cannot be done; the text says to the model what to do instead."""
+    """A tool call of the model cannot be done; the text says to the model what to do instead.
+
+    `instead` is the part of it that names the model's own tools. `typed` takes its place for a
+    person who uses the same by a command, whose name goes where it has `{}`.
+    """
 
     code = -32020
+
+    def __init__(self, why: str, instead: str = "", typed: str = "") -> None:
+        super().__init__(f"{why} {instead}" if instead else why)
+        self._why = why
+        self._typed = typed
+
+    def for_person(self, command: str) -> str:
+        """The text for a person who has typed `command`."""
+        return f"{self._why} {self._typed.format(command)}" if self._typed else str(self)
 
 
 class NoSuchTask(ToolError):

@@ -20,7 +20,7 @@ from foredeck.tasks.board import Task
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.inputs import ToolInput
 from foredeck.tasks.tools import TaskMatcher
-from foredeck.tasks.wording import any_line, as_json, as_markdown, counts_line, details, for_people
+from foredeck.tasks.wording import any_line, as_json, as_markdown, counts_line, details
 from foredeck.tasks.work import NewTask, TaskWork
 
 
@@ -31,7 +31,7 @@ def run(args: Namespace) -> int:
             _ACTIONS[args.action](args, work)
     except ToolError as error:
         kind = NotFound if isinstance(error, NoSuchTask) else CommandRefused
-        raise kind(for_people(str(error), "foredeck tasks")) from None
+        raise kind(error.for_person("foredeck tasks")) from None
     return 0
 
 

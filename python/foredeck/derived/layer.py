@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ class HasToBeMadeAgain(Exception):
     """A layer cannot take out what is asked of it. It is emptied instead."""
 
 
-class Layer:
+class Layer(ABC):
     """Tables in a file of their own, kept in step with a store by `derived.follower`.
 
     What they hold must follow from the changes and their order alone, not from how these were
@@ -41,12 +42,12 @@ class Layer:
         for statement in self.tables:
             db.execute(statement)
 
+    @abstractmethod
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """Take in versions that came after all that were taken in before, in the open transaction.
 
         What has meanwhile been erased from the store is left out.
         """
-        raise NotImplementedError
 
     def has_rest(self, db: sqlite3.Connection) -> bool:
         """Whether something that was taken in is still to be read."""

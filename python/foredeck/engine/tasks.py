@@ -23,7 +23,7 @@ from foredeck.tasks.board import Board, Task
 from foredeck.tasks.claiming import Actor, holder
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.tools import SearchMessages
-from foredeck.tasks.wording import counts_line, for_people
+from foredeck.tasks.wording import counts_line
 from foredeck.tasks.work import TaskWork
 from foredeck.working import ContextUpdates
 
@@ -120,7 +120,7 @@ def tasks_command(opened: OpenedSession, arguments: str) -> str:
     try:
         return _run(tasks, verb, rest)
     except ToolError as error:
-        raise ToolError(for_people(str(error), "/tasks")) from None
+        raise ToolError(error.for_person("/tasks")) from None
 
 
 def _run(tasks: SessionTasks, verb: str, rest: str) -> str:

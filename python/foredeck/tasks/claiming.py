@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from foredeck.errors import ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.figures import some_of
 from foredeck.model.quoting import one_line
@@ -63,23 +64,31 @@ def holds(task: Task, actor: Actor, now_ms: int) -> bool:
     return is_own(task, actor) and task.is_held(now_ms)
 
 
-def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> str | None:
+def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> ToolError | None:
     """Why a task cannot be claimed, and what to do instead; None where it can."""
     name = board.names.name(task.id)
     if task.is_closed:
         reason = f" ({task.close_reason})" if task.close_reason else ""
-        return f'{name} is closed{reason}. To work on it again, update it with status "open" first.'
+        return ToolError(
+            f"{name} is closed{reason}.",
+            'To work on it again, update it with status "open" first.',
+            "To reopen it: `{} open TASK`.",
+        )
     if is_own(task, actor):
         # Also after its claim has ended: the task stays in progress, and its session may go on
         # with it until another claims it.
         return None
     if task.is_held(now_ms):
         until = until_of(task)
-        return f"Already claimed by {holder(task)}{until}. The action ready lists others."
+        return ToolError(
+            f"Already claimed by {holder(task)}{until}.",
+            "The action ready lists others.",
+            "`{} list` shows others.",
+        )
     if blockers := list(board.open_blockers(task)):
         named = [f"{board.names.name(t.id)} {t.called}" for t in blockers]
         some = some_of(named, _MOST_NAMED, "; ")
-        return f"Task is blocked by open dependencies: {some}. Do these first."
+        return ToolError(f"Task is blocked by open dependencies: {some}. Do these first.")
     return None
 
 

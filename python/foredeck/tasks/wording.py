@@ -21,23 +21,7 @@ _SAID_OF = (
 )
 """A relation as it is said of the task that has it, and of the one that it names."""
 
-_TO_PEOPLE = (
-    ('To work on it again, update it with status "open" first.', "To reopen it: `{} open TASK`."),
-    ('Update it with status "open", or choose another.', "Reopen it with `{} open TASK`."),
-    ("The action list shows all, search finds one.", "`{} list` shows what there is."),
-    ("The action list shows what is there.", "`{} list` shows what there is."),
-    ("The action ready lists others.", "`{} list` shows others."),
-)
-"""What a refusal tells a model to do with its tools, and what people type instead."""
-
 _HEADINGS = (("in_progress", "In progress"), ("open", "Open"), ("closed", "Closed"))
-
-
-def for_people(refusal: str, command: str) -> str:
-    """Why a task tool refuses, as it is said to a person who types `command`."""
-    for told, typed in _TO_PEOPLE:
-        refusal = refusal.replace(told, typed.format(command))
-    return refusal
 
 
 def line(board: Board, task: Task, now_ms: int) -> str:

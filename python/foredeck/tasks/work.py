@@ -27,6 +27,8 @@ from foredeck.tasks.board import Board, Task, cycle
 from foredeck.tasks.claiming import Actor, holds, is_own, note_claim, pending_claim, refusal
 
 _MOST_NAMED = 5
+_LISTED = "`{} list` shows what there is."
+"""What a person types who has named no task; see `ToolError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class TaskWork:
         task = self.board.get(found[0]) if found else None
         if task is None:
             raise NoSuchTask(
-                f"Task not found: {name}. The action list shows all, search finds one."
+                f"Task not found: {name}.", "The action list shows all, search finds one.", _LISTED
             )
         return task
 
@@ -161,8 +163,8 @@ class TaskWork:
         def edit(document: TaskDocument, task: Task) -> None:
             nonlocal again
             now = self.now_ms()
-            if why := refusal(self.board, task, self.actor, now):
-                raise ToolError(why)
+            if refused := refusal(self.board, task, self.actor, now):
+                raise refused
             again = is_own(task, self.actor)
             document.status = "in_progress"
             document.assignee, document.session = self.actor.assignee, self.actor.session
@@ -280,9 +282,9 @@ class TaskWork:
 
     def _check_not_anothers(self, task: Task) -> None:
         """An agent can neither close nor release what another holds; a person can."""
-        why = refusal(self.board, task, self.actor, self.now_ms())
-        if self.actor.generator == "agent" and task.is_held(self.now_ms()) and why is not None:
-            raise ToolError(why)
+        refused = refusal(self.board, task, self.actor, self.now_ms())
+        if self.actor.generator == "agent" and task.is_held(self.now_ms()) and refused:
+            raise refused
 
     def _known(self, id: str) -> Task:
         task = self.board.get(id)
@@ -301,7 +303,11 @@ class TaskWork:
         epic = self._known(parent)
         if epic.is_closed:
             name = self.name(epic)
-            raise ToolError(f'{name} is closed. Update it with status "open", or choose another.')
+            raise ToolError(
+                f"{name} is closed.",
+                'Update it with status "open", or choose another.',
+                "Reopen it with `{} open TASK`.",
+            )
 
     def _not_connected(self, task: Task, on: str, relation: str) -> str:
         there = [f"{d.relation} {self.board.names.name(d.on)}" for d in task.dependencies]
@@ -379,6 +385,8 @@ class TaskWork:
         task = self.board.get(id)
         if task is None:
             raise ToolError(
-                "Task not found: it has been erased. The action list shows what is there."
+                "Task not found: it has been erased.",
+                "The action list shows what is there.",
+                _LISTED,
             )
         return task
