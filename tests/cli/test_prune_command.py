@@ -113,6 +113,8 @@ def test_messages_lose_their_text_and_keep_their_entry(
     assert session["title"] == ARCHIVED
     traced = shown(home, capsys, "trace", "kumquat", "first")
     assert "was pruned, and is not looked through" in traced
+    asked = shown(home, capsys, "trace", "kumquat", "first", "--json")
+    assert json.loads(asked)["archived"] > 0
 
 
 @pytest.mark.parametrize("how", ["told", "while no engine was there, or by /tree"])

@@ -111,6 +111,7 @@ class Trace:
             "text": self.text,
             "calls": self.calls,
             "spans": [_span_json(span) for span in self.spans],
+            "archived": self.archived,
         }
 
 

@@ -25,8 +25,6 @@ _OF_FILES = ("path", "to", "dry_run", "diff", "overwrite")
 
 def run(args: Namespace) -> int:
     """`foredeck restore`."""
-    if args.diff and not args.dry_run:
-        raise ConfigError("--diff needs --dry-run: without it the files are restored")
     if args.call is not None or args.undo:
         return _restore_files(args)
     if used := [name for name in _OF_FILES if getattr(args, name)]:
@@ -40,6 +38,8 @@ def run(args: Namespace) -> int:
 
 
 def _restore_files(args: Namespace) -> int:
+    if args.diff and not args.dry_run:
+        raise ConfigError("--diff needs --dry-run: without it the files are restored")
     home = resolve_config(args).config.home
     with opened_store(args) as store:
         session = find_session(store, args.what)

@@ -61,7 +61,8 @@ TRACE = Command(
     compacted with the chat around it, or never seen. This explains why an agent repeated something
     or missed it. Costs are in tokens of uncached input.
 
-    JSON: {"session", "text", "calls", "spans": [{"first", "last", "calls", "state", "places"}]}.
+    JSON: {"session", "text", "calls", "spans": [{"first", "last", "calls", "state", "places"}],
+    "archived"}; `archived` counts the messages whose text was pruned.
     """,
     example="foredeck trace parse_config 0199",
     configure=arguments(
