@@ -68,7 +68,7 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
     pending = null;
   });
   pi.on("session_compact_failed", ({ aborted }) => {
-    const byOthers = aborted && !pending?.cancelled && !pending?.signal.aborted;
+    const byOthers = aborted && !pending?.cancelled && !pending?.signal?.aborted;
     if (byOthers && !shim.isOff()) shim.host.notifyOnce("cancelled", "info", CANCELLED);
     pending = null;
   });

@@ -17,6 +17,7 @@ from foredeck.config import Config
 from foredeck.config.sections import AskingSection
 from foredeck.context.state.opening import Session
 from foredeck.engine.asking import (
+    NOT_KEPT,
     AskingPrices,
     AskingTerms,
     SessionAsking,
@@ -289,12 +290,21 @@ async def test_one_switch_ends_all_asking(tmp_path: Path) -> None:
 
 async def test_another_model_is_asked_where_it_is_configured(tmp_path: Path) -> None:
     made = Opened(tmp_path / "home", models := Models(), model="q/small", share=0.5)
+    models.warm = 1
     with closing(made.engine):
         await asked(made)
         await asked(made, QUESTION.model_copy(update={"warm": 1}))
     small = ModelName(provider="q", id="small")
     assert [question.model for question in models.asked] == [small, None]
     assert models.about == [small, None], "the warm cache is that of the model in use"
+
+
+async def test_a_prompt_that_is_not_kept_any_more_is_not_sent(
+    opened: Opened, models: Models
+) -> None:
+    refused = await asked(opened, QUESTION.model_copy(update={"warm": 1}))
+    assert (type(refused), str(refused)) == (NotAsked, NOT_KEPT)
+    assert models.asked == []
 
 
 async def test_where_there_is_no_model_nothing_is_noted(opened: Opened, models: Models) -> None:

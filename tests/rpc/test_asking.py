@@ -158,7 +158,9 @@ async def test_a_prompt_is_offered_while_the_provider_keeps_it() -> None:
 
     assert await cold(now - 290_000) is None
     assert "dropped the last call" in (await cold(now - 301_000) or "")
-    assert await cold(now - 3_000_000, retention="long", api="anthropic-messages") is None
+    long = {"retention": "long", "api": "anthropic-messages"}
+    assert await cold(now - 3_000_000, **long, promptCache={"long": 3600}) is None
+    assert "does not know how long" in (await cold(now, **long) or "")
     assert "does not know how long" in (await cold(now, promptCache=None) or "")
 
 

@@ -117,10 +117,11 @@ export class ContextHook {
 
   /** Sends what a session holds when it opens, ahead of its first call. */
   sendHistory(ctx: ExtensionContext): void {
+    if (this.inForce.call !== null) return;
     const all = this.shim.compactions.current(ctx);
     // A first call would have to bring thousands of messages within its own time.
     const least = this.isAskedAbout ? 1 : LEAST_MESSAGES;
-    if (all.length < least || this.inForce.call !== null) return;
+    if (all.length < least) return;
     const { generation } = this.shim.engine;
     this.history = { generation, held: this.takeIn(splitList(all, ctx), generation) };
   }

@@ -172,29 +172,41 @@ export class LastRequest {
 
 /** What another extension has changed in one of two requests; null for nothing. */
 function changes(last: Fields, now: Fields): string | null {
-  const after = partsOf(now);
-  const found: string[] = [];
-  for (const [at, { name, number, part }] of partsOf(last).entries()) {
-    if (sameValue(unmarked(part), unmarked(after[at]?.part))) continue;
-    found.push(name ?? `messages from number ${Math.min(number, after[at]?.number ?? number)} on`);
-    if (name === undefined) break;
-  }
+  const found = Object.keys(HEAD_FIELDS)
+    .filter((name) => !sameValue(unmarked(last[name]), unmarked(now[name])))
+    .map((name) => HEAD_FIELDS[name]);
+  const changed = firstChanged(listOf(last), listOf(now));
+  if (changed !== null) found.push(`messages from number ${changed} on`);
   return found.length > 0 ? found.join(", ") : null;
 }
 
+/** Number of the first message from which on `now` does not continue `last`; null for none. */
+function firstChanged(last: unknown[], now: unknown[]): number | null {
+  // Few messages carry a marker: what is the same as it is need not be taken apart.
+  const from = last.findIndex((message, index) => !sameValue(message, now[index]));
+  if (from < 0) return null;
+  const [before, after] = [partsOf(last, from), partsOf(now, from)];
+  const at = before.findIndex(({ part }, index) => !sameValue(part, after[index]?.part));
+  const [was, is] = [before[at], after[at]];
+  return was ? Math.min(was.number, is?.number ?? was.number) : null;
+}
+
+function listOf(payload: Fields): unknown[] {
+  const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray);
+  return (list as unknown[] | undefined) ?? [];
+}
+
 /**
- * What a provider reads of a request, in its order: what has a name, then of each message the fields
- * beside the content and block after block, so that results of later calls may join the last one.
+ * What a provider reads of the messages from an index on, in its order: the fields beside the
+ * content, then block after block, so that results of later calls may join the last message.
  */
-function partsOf(payload: Fields): { name?: string; number: number; part: unknown }[] {
-  const list = MESSAGE_FIELDS.map((field) => payload[field]).find(Array.isArray) ?? [];
-  const parts = list.flatMap((message, index) => {
-    const { content, ...fields }: Fields = isRecord(message) ? message : { message };
+function partsOf(list: unknown[], from: number): { number: number; part: unknown }[] {
+  return list.slice(from).flatMap((message, index) => {
+    const { content, ...fields } = isRecord(message) ? message : { message };
     // Pi writes a text that carries a marker as a block, and as a plain string otherwise.
-    return [fields, ...blocksIn(content)].map((part) => ({ number: index + 1, part }));
+    const parts = [fields, ...blocksIn(content)].map(unmarked);
+    return parts.map((part) => ({ number: from + index + 1, part }));
   });
-  const heads = Object.entries(HEAD_FIELDS);
-  return [...heads.map(([field, name]) => ({ name, number: 0, part: payload[field] })), ...parts];
 }
 
 /** A copy without cache markers, which move from request to request. */

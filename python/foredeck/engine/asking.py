@@ -86,6 +86,9 @@ def _price(cost: Mapping[str, Any], name: str, default: float) -> float:
     return float(value) / 1_000_000 if usable and value is not None else default
 
 
+NOT_KEPT = "the provider no longer has the agent's last prompt in its cache"
+
+
 @dataclass(frozen=True, slots=True)
 class AskingTerms:
     """What asking a model would mean now. `warm`: the call whose prompt would be read from the
@@ -185,6 +188,9 @@ class SessionAsking:
         terms = await self.terms(warm=warm)
         price = terms.price(question, output_tokens)
         reason = self.forbidden(terms, wanted=wanted)
+        if warm and terms.warm != question.warm:
+            # It was kept when the question was planned; in full it would cost ten times as much.
+            reason = reason or NOT_KEPT
         reason = reason or self.meter.why_not(price, worth, insisted=insisted)
         if reason is not None:
             raise NotAsked(reason)

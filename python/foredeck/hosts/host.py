@@ -99,16 +99,20 @@ _LONG_RETENTION_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86
 API's name."""
 
 
-def kept_s(model: Mapping[str, Any]) -> float | None:
-    """How many seconds the provider keeps a prompt in its cache: by the host's record of the model,
-    else by the provider's documentation; None where neither says."""
-    tier = "long" if model.get("retention") == "long" else "short"
+def recorded_kept_s(model: Mapping[str, Any]) -> float | None:
+    """How many seconds the provider keeps a prompt in its cache by the host's record of the model,
+    None where that does not say."""
     lifetimes = model.get("promptCache")
+    tier = "long" if model.get("retention") == "long" else "short"
     recorded = lifetimes.get(tier) if isinstance(lifetimes, dict) else None
-    if isinstance(recorded, int | float) and recorded > 0:
-        return float(recorded)
-    if tier == "short":
-        return None
+    return float(recorded) if isinstance(recorded, int | float) and recorded > 0 else None
+
+
+def kept_s(model: Mapping[str, Any]) -> float | None:
+    """The same, else by the documentation of the provider whose API the model has."""
+    recorded = recorded_kept_s(model)
+    if recorded is not None or model.get("retention") != "long":
+        return recorded
     api = str(model.get("api") or "")
     return next((s for name, s in _LONG_RETENTION_S.items() if api.startswith(name)), None)
 
@@ -131,7 +135,8 @@ class ModelResult(Params):
         """The offer with the prompt only while the provider has it in its cache."""
         if self.model is None or self.warm is None:
             return self
-        seconds = kept_s(self.model)
+        # Others speak the providers' APIs as well, and a prompt that is not kept is paid in full.
+        seconds = recorded_kept_s(self.model)
         if seconds is not None and now_ms - self.sent_ms < seconds * 1000:
             return self
         cold = UNKNOWN_TIME if seconds is None else DROPPED

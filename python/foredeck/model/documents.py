@@ -11,7 +11,7 @@ the 2 ms that each of some thirty takes, most of which it never makes a document
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import UnionType
 from typing import Any, ClassVar, Literal, Self, TypeVar, Union, cast, get_args, get_origin
 
@@ -148,8 +148,16 @@ class Document(BaseModel):
 
 def identity_hash(type_: str, source: Mapping[str, Any] | Source | None) -> str:
     """SHA-256 of the immutable envelope `{type, source}`: the id of every sourced object."""
+    if source is None:
+        return _unsourced_identity(type_)
     binding = source.model_dump() if isinstance(source, BaseModel) else source
     return hash_value({"type": type_, "source": binding})
+
+
+@lru_cache(maxsize=64)
+def _unsourced_identity(type_: str) -> str:
+    """One for each type, which every document that is sealed or read asks for."""
+    return hash_value({"type": type_, "source": None})
 
 
 def content_hash(body: Mapping[str, Any]) -> str:

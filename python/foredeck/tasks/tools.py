@@ -34,9 +34,9 @@ SearchMessages = Callable[[str, int], str]
 NO_TASKS = "This project has no tasks. Plan with task-mutate create."
 PRIVATE = (
     "This session is private: here a task can only be claimed, since the project's other sessions "
-    "read its tasks and its page. The session's own page can be written: update_context with scope "
-    '"thread". The user can change tasks with /tasks.'
+    "read its tasks and its page. The user can change tasks with /tasks."
 )
+OWN_PAGE = 'The session\'s own page can be written: update_context with scope "thread".'
 
 CHANGES = ("create", "claim", "close", "dep", "link", "update", "update_context")
 SCOPES = ("resource", "thread")
@@ -150,11 +150,10 @@ class TaskMutate:
         """The text of the result. Raises `ToolError`."""
         given = ToolInput(self.name, input)
         action = given.action(CHANGES)
-        is_own = action == "claim" or (action, given.text("scope")) == ("update_context", "thread")
-        if self._is_private() and not is_own:
-            raise ToolError(PRIVATE)
         if action == "update_context":
             return self._update_working_memory(given)
+        if self._is_private() and action != "claim":
+            raise ToolError(PRIVATE)
         self._work.board.refresh()
         # First, since what has become of a provisional claim decides what may be changed.
         settled = settled_line(self._work)
@@ -191,6 +190,8 @@ class TaskMutate:
         until = until_of(task)
         said = "It is yours already" if claimed.again else "Claimed"
         close = "Close it with a summary when it is done."
+        if self._is_private():
+            close = "The session is private: the user closes it, with /tasks close."
         return f"{said}: {name} {task.called}{until}, renewed while you work. {close}"
 
     def _close(self, given: ToolInput) -> str:
@@ -263,6 +264,8 @@ class TaskMutate:
             raise ToolError("This project keeps no working memory: leave update_context out.")
         content = given.needed("content", _CONTEXT)
         scope = given.choice("scope", SCOPES, "resource")
+        if self._is_private() and scope != "thread":
+            raise ToolError(f"{PRIVATE} {OWN_PAGE}")
         return self._update_context(content, given.text("section"), scope)
 
     def _find(self, given: ToolInput, example: str) -> Task:
