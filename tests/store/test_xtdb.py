@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from examples import examples
 from foredeck.model.documents import Document
+from foredeck.model.records import NicknameDocument
 from foredeck.store.protocol import Origin, Store, Token
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.node.folder import NodeFolder
@@ -68,6 +69,18 @@ def test_what_came_in_order_needs_no_query_to_be_read(
         assert [head.token for head in store.history("a")] == tokens
         found = [store.get("a", Document, token) for token in tokens]
     assert [document and document.content for document in found] == ["v0", "v1", "v2"]
+
+
+def test_a_transaction_keeps_what_was_not_erased_of_it(memory_node: NodeFolder) -> None:
+    """The record of one with a nickname is written anew: the nickname's id is a user's text."""
+    named = [NicknameDocument(id=f"nickname:{name}", object="a").seal() for name in "ab"]
+    with closing(opener(memory_node)()) as store:
+        token = store.commit(batch(*named))
+        store.erase(["nickname:a"], [])
+        assert [record.changes for record in store.records(None, 10)] == [
+            (("nickname:b", "nickname"),)
+        ]
+        assert [origin.token for origin in store.transactions([token])] == [token]
 
 
 class Ordered:
