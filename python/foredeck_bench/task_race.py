@@ -29,7 +29,7 @@ from foredeck.model.tasks import TaskDependency, TaskDocument
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.tasks.claiming import Actor
+from foredeck.tasks.board import Actor
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, prepared

@@ -21,7 +21,7 @@ from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.at_work import EngineAtWork
 from foredeck.store.kind import open_store
-from foredeck.tasks.claiming import Actor
+from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 
 HOST = """

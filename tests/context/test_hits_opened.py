@@ -18,7 +18,7 @@ from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import Provenance
 from foredeck.model.observations import ObservationDocument
 from foredeck.store.protocol import Batch
-from foredeck.tasks.claiming import Actor
+from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck.ui.app import make_app
 from foredeck_bench.file_agent import FileAgent

@@ -18,7 +18,7 @@ from foredeck.derived import follower
 from foredeck.errors import ToolError
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
-from foredeck.tasks.claiming import Actor
+from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 
 LOGIN = "export const LoginSchema = z.object({ email: z.string() })\n" + lines(40)

@@ -19,7 +19,7 @@ from foredeck.hosts.protocol import CommandParams, ToolCallParams
 from foredeck.model.observations import MessagePart, ObservationDocument, observation_id
 from foredeck.model.records import by_foredeck
 from foredeck.observations.chunks import ChunkRules
-from foredeck.observations.timing import TimingRules
+from foredeck.observations.rules import TimingRules
 
 COLD_S = 10_000
 LONG = "In detail: " + "why " * 400

@@ -12,7 +12,7 @@ from context.driver import Host
 from context.scenes import ask, finish, use
 from context.sent import message_text
 from foredeck.errors import ToolError
-from foredeck.tasks.claiming import note_claim
+from foredeck.tasks.board import note_claim
 
 
 def active_task(host: Host) -> str | None:

@@ -29,7 +29,7 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.observations import timing
-from foredeck.observations.editing import delete
+from foredeck.observations.keeping import delete
 from foredeck.observations.reading import Observation, OtherSessionsSection, stored_notes
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of

@@ -12,10 +12,9 @@ from foredeck.observations.chunks import Chunk, ChunkRules, Position, SourceMess
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.keeping import ObservationKeeper
 from foredeck.observations.lease import ObservingLease
-from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
 from foredeck.observations.reading import Observation, stored_notes
-from foredeck.observations.timing import TimingRules
+from foredeck.observations.rules import ModeChoice, TimingRules
 from foredeck.store.protocol import LocalStore
 from observations.chat import START_MS, rounds, user
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.observations.editing import EditRefused, NoObservation, delete, edit, made_from
 from foredeck.observations.excerpt import WallTime
+from foredeck.observations.keeping import EditRefused, NoObservation, delete, edit, made_from
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from observations.chat import rounds, user

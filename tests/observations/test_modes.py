@@ -6,7 +6,7 @@ import pytest
 
 from foredeck.model.observations import Mode
 from foredeck.observations.chunks import SourceMessage
-from foredeck.observations.modes import guess_mode, is_test
+from foredeck.observations.rules import guess_mode, is_test
 from observations.chat import answer, result
 
 

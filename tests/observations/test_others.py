@@ -17,7 +17,7 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
-from foredeck.observations.editing import delete
+from foredeck.observations.keeping import delete
 from foredeck.observations.reading import BLOCK_CHARS, OtherSessionsSection
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite

@@ -11,7 +11,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.model.observations import Mode, Remark
 from foredeck.observations.excerpt import WallTime
-from foredeck.observations.modes import MODES
 from foredeck.observations.observers import parse_answer
 from foredeck.observations.prompts import (
     EXAMPLES,
@@ -26,6 +25,7 @@ from foredeck.observations.prompts import (
     repair_text,
     warm_text,
 )
+from foredeck.observations.rules import MODES
 from foredeck.observations.texts import CATEGORIES, TextRules, remarks_in
 
 RULES = TextRules(WallTime(UTC), [name for mode in MODES.values() for name in mode.fields])

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from foredeck.model.observations import Mode
-from foredeck.observations.modes import MODES
-from foredeck.observations.timing import (
+from foredeck.observations.rules import (
+    MODES,
     TimingRules,
     begins,
     coverage,

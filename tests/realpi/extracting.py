@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from foredeck.memory.question import SYSTEM
+from foredeck.memory.judging import SYSTEM
 from foredeck.store.protocol import Head
 from foredeck_bench.scripted import ModelRequest
 from foredeck_bench.scripted.server import answer_summaries

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.notes.entries import entry_of
-from foredeck.observations.editing import delete, edit
+from foredeck.observations.keeping import delete, edit
 from observations.chat import rounds
 from observations.desk import CLOCK, MODE, block, keeper, kept, noted, observer, pick, reflect
 from search.sessions import Searched, Talk, searched

@@ -11,7 +11,7 @@ import pytest
 
 from foredeck.errors import StoreUnavailable, ToolError
 from foredeck.store.protocol import Batch, LocalStore
-from foredeck.tasks.claiming import Actor
+from foredeck.tasks.board import Actor
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
 from foredeck.xtdb.journal.store import JournaledStore

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.errors import ToolError
 from foredeck.model.tasks import TaskLink
-from foredeck.tasks.claiming import LEASE_MS, Actor
+from foredeck.tasks.board import LEASE_MS, Actor
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
 from tasks.desk import DAY_MS, HOUR_MS, SECOND, Desk, said

@@ -12,7 +12,7 @@ from foredeck.config import Config
 from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch
-from foredeck.tasks.claiming import Actor
+from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck.ui.pages import link
 from foredeck.ui.views.sessions import sessions_page

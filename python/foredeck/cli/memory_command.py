@@ -16,9 +16,9 @@ from foredeck.config import ensure_home
 from foredeck.errors import CommandRefused
 from foredeck.memory.describing import Audit, Describer, audit_text, proposal_lines, proposals_of
 from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
-from foredeck.memory.findings import has_data
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Kept, NewMemory
+from foredeck.memory.session import has_data
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.figures import counted

@@ -16,7 +16,7 @@ from foredeck.errors import CommandRefused, NotFound
 from foredeck.home import user_name
 from foredeck.model.observations import ObservingDocument
 from foredeck.names import find_session
-from foredeck.observations.editing import EditRefused, delete, edit, made_from
+from foredeck.observations.keeping import EditRefused, delete, edit, made_from
 from foredeck.observations.lease import ObservingLease
 from foredeck.observations.reading import Observation, Reflection, stored_notes
 from foredeck.store.protocol import LocalStore

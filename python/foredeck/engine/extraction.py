@@ -31,8 +31,7 @@ from foredeck.regular_files import open_to_read
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry
     from foredeck.memory.extracting import ExtractionMemory, ExtractionResult
-    from foredeck.memory.judging import Accept
-    from foredeck.memory.question import Saying
+    from foredeck.memory.judging import Accept, Saying
 
 PRIORITY = -10
 """Observations keep the prompt within its window; what is remembered can wait."""
@@ -87,7 +86,7 @@ class Extraction:
     async def _extract(self, asking: SessionAsking) -> None:
         # Loads with the first turn that is read out.
         from foredeck.memory.extracting import AskedTurns, read_out, texts_of_turns
-        from foredeck.memory.question import EXPECTED_TOKENS, is_worth_asking, within_bounds
+        from foredeck.memory.judging import EXPECTED_TOKENS, is_worth_asking, within_bounds
 
         store, info, last = self._chat.store, self._chat.info, self._chat.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)
@@ -106,7 +105,7 @@ class Extraction:
 
     def _question(self, shown: Sequence[Saying]) -> CompleteParams:
         # Loads with the first turn that is read out.
-        from foredeck.memory.question import MAX_ANSWER_TOKENS, SYSTEM, question
+        from foredeck.memory.judging import MAX_ANSWER_TOKENS, SYSTEM, question
 
         guard = self._memory.user.vouch(["guard", self._chat.info.id])[:20]
         message = {"role": "user", "content": question(shown, guard)}

@@ -20,11 +20,17 @@ from foredeck.errors import Corrupt, ForedeckError, Missing
 from foredeck.hosts.protocol import MemoryQuestion, SessionOpenParams
 from foredeck.lookup.chat import addresses_back
 from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
-from foredeck.memory.findings import PromoteFinding, SessionFindings, findings_in, has_data
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory, inherited_memory
 from foredeck.memory.sections import OF_USER, EntriesSection, RulesSection, line_of
-from foredeck.memory.session import Inheritance, SessionMemory
+from foredeck.memory.session import (
+    Inheritance,
+    PromoteFinding,
+    SessionFindings,
+    SessionMemory,
+    findings_in,
+    has_data,
+)
 from foredeck.memory.trust import KEY_FILE, load_user, session_statement, user_of
 from foredeck.memory.words import NEAR, all_words, content_words, likeness
 from foredeck.model.memory import MemoryDocument

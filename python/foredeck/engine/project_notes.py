@@ -26,7 +26,7 @@ from foredeck.context.state.opening import SessionFolder
 from foredeck.derived.layer import LayerBusy, TimeBudget
 from foredeck.errors import StoreUnavailable
 from foredeck.notes import StillReading, live_graph
-from foredeck.notes.names import MARKDOWN
+from foredeck.notes.parsed import MARKDOWN
 from foredeck.sources.filesystem import FilesystemMap, Location, is_within
 from foredeck.sources.projects import checkout_of, is_outside
 from foredeck.store.protocol import Store, portions

@@ -19,8 +19,7 @@ from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
 from foredeck.model.quoting import one_line
 from foredeck.model.tasks import TaskLink
 from foredeck.store.protocol import Store
-from foredeck.tasks.board import Board, Task
-from foredeck.tasks.claiming import Actor, holder
+from foredeck.tasks.board import Actor, Board, Task, holder
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.tools import SearchMessages
 from foredeck.tasks.wording import counts_line

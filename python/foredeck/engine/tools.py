@@ -20,7 +20,7 @@ from foredeck.hosts.protocol import (
     ToolPrepareResult,
     ToolStartedParams,
 )
-from foredeck.memory.findings import PromoteFinding
+from foredeck.memory.session import PromoteFinding
 from foredeck.model.own_tools import FACILITY_TOOLS
 from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import WRITERS

@@ -12,8 +12,7 @@ from foredeck.config import Config
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import reported
-from foredeck.memory.entry import caps_of
-from foredeck.memory.reading import MemoryReader
+from foredeck.memory.entry import MemoryReader, caps_of
 from foredeck.memory.trust import KEY_FILE, user_of
 from foredeck.notes.graph import Graph
 from foredeck.notes.layer import read_chats

@@ -13,9 +13,8 @@ from foredeck.home import user_name
 from foredeck.lookup.reader import Reader
 from foredeck.sources.projects import project_at
 from foredeck.store.protocol import LocalStore
-from foredeck.tasks.claiming import Actor
-from foredeck.tasks.inputs import REASONS, TYPES
-from foredeck.tasks.tools import TaskMutate, TaskQuery
+from foredeck.tasks.board import Actor
+from foredeck.tasks.tools import REASONS, TYPES, TaskMutate, TaskQuery
 from foredeck.tasks.work import TaskWork
 
 Status = Literal["open", "in_progress", "closed"]

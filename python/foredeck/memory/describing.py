@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.errors import StoreError
-from foredeck.memory.entry import MemoryEntry, one_line
+from foredeck.memory.entry import MemoryEntry, MemoryReader, one_line
 from foredeck.memory.ground import GroundReader, names_of
-from foredeck.memory.reading import MemoryReader
 from foredeck.memory.sections import day
 from foredeck.memory.words import KnownFact, compare
 from foredeck.model.figures import shortened

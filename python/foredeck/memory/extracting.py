@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.errors import Missing
-from foredeck.memory.entry import MemoryEntry, MemoryRefused, surplus
-from foredeck.memory.judging import Accept, JudgedLine, Surroundings, ToolTexts, judge
+from foredeck.memory.entry import MemoryEntry, MemoryReader, MemoryRefused, holds_in, surplus
+from foredeck.memory.judging import (
+    LASTING,
+    Accept,
+    JudgedLine,
+    Saying,
+    Surroundings,
+    ToolTexts,
+    judge,
+)
 from foredeck.memory.keeping import BUSY, Leaving, Memory, NewMemory
-from foredeck.memory.question import LASTING, Saying
-from foredeck.memory.reading import MemoryReader, holds_in
 from foredeck.memory.words import KnownFact
 from foredeck.model.documents import Document
 from foredeck.model.memory import MemoryDocument, MemoryState

@@ -15,6 +15,7 @@ from foredeck.memory.entry import (
     USE_NOTED_MS,
     MemoryCaps,
     MemoryEntry,
+    MemoryReader,
     MemoryRefused,
     check_category,
     has_expired,
@@ -24,7 +25,6 @@ from foredeck.memory.entry import (
     said_text,
     surplus,
 )
-from foredeck.memory.reading import MemoryReader
 from foredeck.memory.trust import Trust, User, lowest, renewed_word
 from foredeck.model.documents import Generator, Provenance
 from foredeck.model.memory import (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from foredeck.memory.entry import (
     MemoryEntry,
+    MemoryReader,
     MemoryRefused,
     check_category,
     keeping_order,
@@ -21,7 +22,6 @@ from foredeck.memory.entry import (
     said_text,
 )
 from foredeck.memory.keeping import BUSY, Edit, Kept, Memory, NewMemory, check_kept
-from foredeck.memory.reading import MemoryReader
 from foredeck.memory.trust import Trust, User
 from foredeck.model.documents import Document, Generator
 from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place

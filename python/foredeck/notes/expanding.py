@@ -16,7 +16,7 @@ from foredeck.model.records import SAME_TRANSACTION, MemberDocument, TurnDocumen
 from foredeck.notes.entries import WITHIN
 from foredeck.notes.graph import EVERYTHING, Edge, Graph, Node, Selection
 from foredeck.notes.named_parts import field_text
-from foredeck.notes.names import HANDLE
+from foredeck.notes.parsed import HANDLE
 from foredeck.sources.snapshots import MOVED_FROM
 from foredeck.store.protocol import Head, Store, Token
 

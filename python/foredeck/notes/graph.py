@@ -10,8 +10,7 @@ from typing import Any
 
 from foredeck.notes.layer import TURN_ROOM, loaded, stored
 from foredeck.notes.named_parts import anchor_key
-from foredeck.notes.names import folded
-from foredeck.notes.parsed import Reference
+from foredeck.notes.parsed import Reference, folded
 from foredeck.notes.resolving import (
     ReferenceRow,
     Resolution,

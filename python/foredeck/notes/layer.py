@@ -18,10 +18,18 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.layer import Layer, reported
 from foredeck.model.documents import chat_id
 from foredeck.model.kinds import kind_of
-from foredeck.notes.chat import CHUNK, TURN, TurnLinks, links_of_turns
-from foredeck.notes.entries import NAMING, OBJECTS, GraphEntry, entry_of, has_text
-from foredeck.notes.names import Rank, folded, keys_of
-from foredeck.notes.parsed import Reference
+from foredeck.notes.entries import (
+    CHUNK,
+    NAMING,
+    OBJECTS,
+    TURN,
+    GraphEntry,
+    TurnLinks,
+    entry_of,
+    has_text,
+    links_of_turns,
+)
+from foredeck.notes.parsed import Rank, Reference, folded, keys_of
 from foredeck.store.protocol import Advance, Change, Head, LocalStore, Store, portions
 from foredeck.store.sqlite.connection import immediate
 from foredeck.store.sqlite.reading import select_in

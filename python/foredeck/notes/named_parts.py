@@ -13,8 +13,7 @@ from foredeck.model.figures import some_of
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import unpack
 from foredeck.model.quoting import one_line
-from foredeck.notes.names import MARKDOWN
-from foredeck.notes.parsed import ParsedNote
+from foredeck.notes.parsed import MARKDOWN, ParsedNote
 
 SHOWN = 12
 _STEP = re.compile(r"[^.\[\]]+")

@@ -11,8 +11,7 @@ from typing import Any
 
 from foredeck.model.documents import chat_id
 from foredeck.notes.layer import loaded, stored
-from foredeck.notes.names import Name, Rank, fits, keys_of
-from foredeck.notes.parsed import Reference
+from foredeck.notes.parsed import Name, Rank, Reference, fits, keys_of
 
 _REFERENCES = """
 SELECT number, owner, position, target, relation, embed, heading, label, version, field, start,

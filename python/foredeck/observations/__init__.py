@@ -1,14 +1,12 @@
 """Observations: chat is read in the background, and dense dated remarks replace it later.
 
 chunks.py     what an observer is shown of the conversation, and which messages come next
-modes.py      what it looks for, by the kind of work
-timing.py     when: pure rules over counted tokens
+rules.py      what it looks for, by the kind of work, and when
 excerpt.py    the messages of a chunk as an observer reads them
 texts.py      remarks as text, and text as remarks
 prompts.py    the instructions of observer and reflector
 observers.py  those who write: a model, whose answer is checked; foredeck without one
 reading.py    observations and reflections as stored, and which are a branch's own
 lease.py      one operation at a time, and nothing kept twice
-keeping.py    all of it from beginning to end
-editing.py    what a user changes
+keeping.py    all of it from beginning to end, and what a user changes
 """

@@ -13,7 +13,6 @@ from foredeck.model.observations import Mode, ObservedBy, Priority, Remark, Work
 from foredeck.observations.chunks import Chunk, ChunkRules
 from foredeck.observations.excerpt import WallTime, anchors, excerpt, opening, source_text
 from foredeck.observations.lease import ObservingFailed
-from foredeck.observations.modes import ALL_FIELDS, MODES
 from foredeck.observations.prompts import (
     EXAMPLES,
     notes_wanted,
@@ -25,6 +24,7 @@ from foredeck.observations.prompts import (
     repair_text,
     warm_text,
 )
+from foredeck.observations.rules import ALL_FIELDS, MODES
 from foredeck.observations.texts import MOST_CHARS, NotesReader, TextRules, text_of, zone_of
 
 LARGEST_SHARE = 0.5

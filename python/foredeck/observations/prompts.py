@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from foredeck.model.observations import Mode
-from foredeck.observations.modes import MODES
+from foredeck.observations.rules import MODES
 from foredeck.observations.texts import CATEGORIES
 
 TOKENS_PER_NOTE = 40

@@ -33,7 +33,7 @@ from foredeck.model.observations import (
 from foredeck.model.records import by_foredeck
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, shown_tokens
 from foredeck.observations.prompts import TOKENS_PER_NOTE
-from foredeck.observations.timing import TimingRules, begins, is_activation_due, to_condense
+from foredeck.observations.rules import TimingRules, begins, is_activation_due, to_condense
 from foredeck.store.clock import HOUR_MS
 
 SHARE, PER_HOUR = 0.08, 20

@@ -10,8 +10,7 @@ from foredeck.model.quoting import block
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, LocalStore, Scalar
-from foredeck.tasks.board import Task, task_of
-from foredeck.tasks.claiming import LEASE_MS, Actor, pending_claim
+from foredeck.tasks.board import LEASE_MS, Actor, Task, pending_claim, task_of
 from foredeck.tasks.tools import (
     ResolveLink,
     SearchMessages,

@@ -9,8 +9,7 @@ from typing import Any
 from foredeck.model.figures import some_of
 from foredeck.model.quoting import block, one_line
 from foredeck.model.tasks import TaskLink
-from foredeck.tasks.board import Board, Task
-from foredeck.tasks.claiming import holder, moment, until_of
+from foredeck.tasks.board import Board, Task, holder, moment, until_of
 
 _SUMMARY = 120
 _MOST_NAMED = 10

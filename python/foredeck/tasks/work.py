@@ -23,8 +23,17 @@ from foredeck.model.tasks import (
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, LocalStore, Token, retry_on_conflict
 from foredeck.store.sessions import is_private
-from foredeck.tasks.board import Board, Task, cycle
-from foredeck.tasks.claiming import Actor, holds, is_own, note_claim, pending_claim, refusal
+from foredeck.tasks.board import (
+    Actor,
+    Board,
+    Task,
+    cycle,
+    holds,
+    is_own,
+    note_claim,
+    pending_claim,
+    refusal,
+)
 
 _MOST_NAMED = 5
 _LISTED = "`{} list` shows what there is."

@@ -22,7 +22,7 @@ from foredeck.observations.chunks import (
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.observers import AskedQuestion, ModelReply
 from foredeck.observations.reading import ObservedBranch
-from foredeck.observations.timing import TimingRules
+from foredeck.observations.rules import TimingRules
 
 START_MS = 1_777_800_000_000
 CLOCK = WallTime(UTC)

@@ -15,8 +15,8 @@ from foredeck.errors import StoreError
 from foredeck.observations.chunks import SourceMessage
 from foredeck.observations.keeping import ObservationKeeper
 from foredeck.observations.lease import ObservingFailed, ObservingLease
-from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
+from foredeck.observations.rules import ModeChoice
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import LocalStore
 from foredeck_bench.observing.chat import CLOCK, RULES, ask, chat, count, pick, prompt_of

@@ -6,8 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.reading import MemoryReader
+from foredeck.memory.entry import MemoryEntry, MemoryReader
 from foredeck.memory.words import KnownFact, compare
 from foredeck.model.documents import SessionDocument
 from foredeck.model.records import call_id

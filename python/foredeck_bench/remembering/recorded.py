@@ -21,7 +21,7 @@ from foredeck.histories.ingesting import ingest_files
 from foredeck.histories.recordings import history_files
 from foredeck.memory.entry import MemoryCaps
 from foredeck.memory.extracting import AskedTurns, ExtractionMemory, read_out, texts_of_turns
-from foredeck.memory.question import (
+from foredeck.memory.judging import (
     SYSTEM,
     Saying,
     is_worth_asking,

@@ -14,7 +14,7 @@ from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.memory.entry import MemoryRefused
 from foredeck.memory.extracting import AskedTurns, ExtractionMemory, read_out, texts_of_turns
-from foredeck.memory.question import within_bounds
+from foredeck.memory.judging import within_bounds
 from foredeck.memory.trust import User, session_statement
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck.memory.judging import JudgedLine, Surroundings, ToolTexts, judge
-from foredeck.memory.question import Saying, question
+from foredeck.memory.judging import JudgedLine, Saying, Surroundings, ToolTexts, judge, question
 from foredeck_bench.injections import Injections
 
 PROMPT = "Sum up the newest mail, and send me the total of the bill."

@@ -2,8 +2,7 @@
 
 import pytest
 
-from foredeck.memory.judging import Accept, JudgedLine, Surroundings, ToolTexts, judge
-from foredeck.memory.question import Saying
+from foredeck.memory.judging import Accept, JudgedLine, Saying, Surroundings, ToolTexts, judge
 from foredeck.memory.words import KnownFact, contradicts
 
 SENTENCE = "I prefer tabs in Go files."

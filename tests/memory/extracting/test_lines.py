@@ -2,7 +2,7 @@
 
 import pytest
 
-from foredeck.memory.question import ExtractedLine, RefusedLine, read_answer
+from foredeck.memory.judging import ExtractedLine, RefusedLine, read_answer
 
 
 def test_a_line_of_four_fields() -> None:

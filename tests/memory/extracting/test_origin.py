@@ -2,8 +2,14 @@
 
 import pytest
 
-from foredeck.memory.judging import PASTED_CHARS, ToolTexts, origin_of, stated_in
-from foredeck.memory.question import ExtractedLine, Saying
+from foredeck.memory.judging import (
+    PASTED_CHARS,
+    ExtractedLine,
+    Saying,
+    ToolTexts,
+    origin_of,
+    stated_in,
+)
 
 NO_TOOLS = ToolTexts.of([])
 

@@ -2,7 +2,7 @@
 
 from syrupy.assertion import SnapshotAssertion
 
-from foredeck.memory.question import (
+from foredeck.memory.judging import (
     MAX_QUESTION,
     SYSTEM,
     Saying,

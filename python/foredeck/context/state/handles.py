@@ -27,7 +27,7 @@ from foredeck.names import (
     with_prefix,
 )
 from foredeck.notes import StillReading
-from foredeck.notes.names import MARKDOWN
+from foredeck.notes.parsed import MARKDOWN
 from foredeck.sources.tool_calls import tool_path
 from foredeck.store.protocol import Head
 from foredeck.store.sessions import is_hidden, is_private

@@ -44,7 +44,7 @@ from foredeck.search.searching import LeaveOut, SearchHit, SearchResult, search
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sessions import private_sessions
-from foredeck.tasks.claiming import moment
+from foredeck.tasks.board import moment
 
 # In that time the index takes in some 10,000 messages. A larger store is indexed over several
 # questions, or by `foredeck doctor --rebuild`.

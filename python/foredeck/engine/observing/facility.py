@@ -19,7 +19,7 @@ from foredeck.errors import StoreError, ToolError
 from foredeck.model.observations import Mode, observing_id
 from foredeck.observations.chunks import Chunk
 from foredeck.observations.reading import OtherSessionsSection
-from foredeck.observations.timing import TimingRules, coverage
+from foredeck.observations.rules import TimingRules, coverage
 from foredeck.store.protocol import LocalStore, Store
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from foredeck.engine.background import Job, SessionEvent
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.observations import Mode, ModeBy, Work
 from foredeck.observations.chunks import ChunkRules, SourceMessage, pending_tokens
-from foredeck.observations.modes import ModeChoice, guess_mode
 from foredeck.observations.reading import (
     Observation,
     ObservedBranch,
@@ -27,9 +26,11 @@ from foredeck.observations.reading import (
     stored_notes,
     versions_noted,
 )
-from foredeck.observations.timing import (
+from foredeck.observations.rules import (
+    ModeChoice,
     TimingRules,
     begins,
+    guess_mode,
     is_activation_due,
     is_pressing,
     least_pending,

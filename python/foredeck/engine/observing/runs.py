@@ -16,7 +16,6 @@ from foredeck.hosts.host import CompleteParams, NoModel, NotAsked
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, SourceMessage, next_chunk
 from foredeck.observations.lease import ObservingBusy
-from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import (
     NOTE_SHARE,
     AskedQuestion,
@@ -24,6 +23,7 @@ from foredeck.observations.observers import (
     ModelObserver,
     ModelReply,
 )
+from foredeck.observations.rules import ModeChoice
 
 if TYPE_CHECKING:
     from foredeck.engine.observing.observing import ChatBefore, Observing

@@ -16,7 +16,7 @@ others beside them. In the namespace `foredeck`, people find an object's version
 
 What a version refers to are attributes that Datalog can follow. Values of `file_refs` and
 `toolcall_ids` are XTDB's ids of the objects. `references` and `names` hold the keys of the graph
-(`notes/names.py`): an object refers to another where one of its references is among the other's
+(`notes/parsed.py`): an object refers to another where one of its references is among the other's
 names. A query joins them in either direction, and through cycles by a rule.
 """
 
@@ -35,7 +35,7 @@ from typing import Any
 from foredeck.errors import ConfigError, Corrupt
 from foredeck.model.canonical import encode_text, hash_value, json_text, sha256_hex
 from foredeck.notes.entries import entry_of, has_text
-from foredeck.notes.names import keys_of
+from foredeck.notes.parsed import keys_of
 from foredeck.store.protocol import Head, Origin, Token
 from foredeck.store.versions import INDEXED, LazyFields, field_value
 from foredeck.xtdb.database.client import Doc
