@@ -127,6 +127,20 @@ def test_a_version_that_never_was_is_refused_with_those_that_were(folded: Host) 
     )
 
 
+def test_a_version_between_two_writes_of_one_answer_is_not_said_to_have_been_seen(
+    host: Host,
+) -> None:
+    ask(host)
+    texts = {word: f"{word}\n" * 40 for word in ("first", "second")}
+    host.add(
+        assistant(*(calls(id, "write", path="a.py", content=text) for id, text in texts.items())),
+        *(result(id, "write", "Wrote.") for id in texts),
+    )
+    host.call()
+    assert said(host, "activate", "a.py v2") == texts["second"]
+    assert refused(host, "activate", id="a.py v1") == "@3 has no v1: this session has seen v2."
+
+
 def test_a_call_that_never_was_is_refused_with_those_that_were(folded: Host) -> None:
     assert refused(folded, "activate", id="@3 call 99") == (
         "There is no call 99; calls go from 1 to 6."
@@ -212,6 +226,23 @@ def test_activate_on_nothing_to_show_says_why(
     assert said(work.host, "activate", "a.bin") == f"@3 has no content to show: {why}."
 
 
+def test_a_deleted_file_names_the_version_that_has_its_last_text(
+    new_host: NewHost, tmp_path: Path
+) -> None:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+    path = work.file("a.py", TEXT)
+    ask(work.host)
+    work.read("a.py")
+    work.file("a.py", TEXT * 2)
+    work.read("a.py")
+    path.unlink()
+    assert said(work.host, "activate", "a.py") == (
+        "@3 has no content to show: it was deleted; an older version may be had, such as v2."
+    )
+
+
 def test_activate_on_a_listed_file_brings_what_is_there(new_host: NewHost, tmp_path: Path) -> None:
     folder = tmp_path / "repo"
     folder.mkdir()
@@ -244,7 +275,7 @@ def test_a_listed_file_is_read_by_every_path_that_read_takes(
     [
         (b"\x00\x01\x02" * 100, "it is not text"),
         (b"line\n" * 500_000, "it is too large; read it with offset and limit"),
-        (None, "it was deleted; an older version may be had, such as v1"),
+        (None, "it was deleted"),
     ],
 )
 def test_a_listed_file_without_text_is_noted_and_not_active(

@@ -54,6 +54,7 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((12, 13, "/repo/b.py"), {"outdated": True}),
     ],
     "overwritten_on_disk": [((12, "/repo/a.py", 3), {})],
+    "deleted": [((2,), {}), ((None,), {})],
     "deleted_on_disk": [((12, "/repo/a.py"), {})],
     "no_result": [((), {})],
     "object_line": [

@@ -18,13 +18,19 @@ WHY_NO_CONTENT = {
     "binary": "it is not text",
     "huge": "it is too large; read it with offset and limit",
     "listed": "it was only listed; it cannot be reached from here",
-    "deleted": "it was deleted; an older version may be had, such as v1",
+    "deleted": "it was deleted",
     "unreadable": "it cannot be read",
     "special": "it is not a regular file",
     "pointer": "it is only pointed to, and nothing is fetched; read it with a tool of yours",
     "session": "what was said in it is its chat (chat:ID)",
 }
 """By the state of a version that has no text."""
+
+
+def deleted(older: int | None) -> str:
+    """Why a deleted file has no text, with the version that the session can have."""
+    why = WHY_NO_CONTENT["deleted"]
+    return why if older is None else f"{why}; an older version may be had, such as v{older}"
 
 
 def handle(ordinal: int, version: int | None = None) -> str:

@@ -123,7 +123,16 @@ def _content(store: Store, head: Head, part: AskedPart) -> tuple[str | None, str
         return None, "it was moved"
     if head.fields.get("images"):
         return None, "it is an image"
-    return None, WHY_NO_CONTENT.get(state, f"a {head.type} such as this has none")
+    why = WHY_NO_CONTENT.get(state, f"a {head.type} such as this has none")
+    return None, why if state != "deleted" else why + _last_text(store, head)
+
+
+def _last_text(store: Store, deleted: Head) -> str:
+    """Which version a file had text in last, before this one; empty where none had."""
+    history = store.history(deleted.id)
+    before = history[: number_of(history, deleted) - 1]
+    numbers = [n for n, head in enumerate(before, start=1) if head.fields.get("text_hash")]
+    return f"; an older version may be had, such as version {numbers[-1]}" if numbers else ""
 
 
 def _task(store: Store, head: Head) -> str:

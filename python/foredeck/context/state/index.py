@@ -278,12 +278,16 @@ def versions_seen(store: Store, session: str, ordinal: int) -> Iterator[VersionR
 
 def version_seen(store: Store, session: str, ordinal: int, version: int) -> VersionRef:
     """`@ordinal v<version>`. Raises `ToolError` where the session has not seen it."""
-    known = 0
+    known = []
     for ref in versions_seen(store, session, ordinal):
-        known = max(known, ref.version)
+        known.append(ref.version)
         if ref.version == version:
             return ref
-    raise ToolError(f"@{ordinal} has no v{version}: this session has seen v1 to v{known}.")
+    # Of several changes in one answer of the model only the last is kept under a number.
+    numbers = sorted(known)
+    is_gapless = numbers == [*range(1, len(numbers) + 1)]
+    seen = f"v1 to v{numbers[-1]}" if is_gapless else ", ".join(f"v{number}" for number in numbers)
+    raise ToolError(f"@{ordinal} has no v{version}: this session has seen {seen}.")
 
 
 def version_at_call(store: Store, session: str, ordinal: int, call: int) -> VersionRef:

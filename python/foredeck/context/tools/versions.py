@@ -62,6 +62,8 @@ def wanted_content(objects: Objects, chat: Chat, wanted: Wanted) -> Content:
         if (moved := _moved(objects, wanted)) is not None:
             return Content(None, None, version, f"it moved, activate @{moved.ordinal} instead")
         content = _content(objects, chat, document, version)
+        if content.why == WHY_NO_CONTENT["deleted"]:
+            content = replace(content, why=_why_deleted(objects, wanted.entry, version))
         if wanted.section is None or content.text is None:
             return content
         place = section_place(content.text, wanted.section, f"@{wanted.entry.ordinal}")
@@ -183,6 +185,13 @@ def _moved(objects: Objects, wanted: Wanted) -> Entry | None:
     """What a file has become, where its newest version is asked for."""
     newest = wanted.version in (None, wanted.entry.newest.version)
     return renamed(objects, wanted.entry) if newest and wanted.call is None else None
+
+
+def _why_deleted(objects: Objects, entry: Entry, version: int) -> str:
+    """That the file was deleted, and by which version the session can have its last text."""
+    seen = versions_seen(objects.store, objects.info.id, entry.ordinal)
+    with_text = [ref.version for ref in seen if ref.text_hash and ref.version < version]
+    return wording.deleted(max(with_text, default=None))
 
 
 def _content(objects: Objects, chat: Chat, document: Document | None, version: int) -> Content:
