@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 from stored_session import SESSION, make_home
+from test_ingest_command import SESSION as HISTORY
+from test_ingest_command import claude_lines
 
 from foredeck.cli.main import main
 from foredeck.context.state.descriptions import nicknames
@@ -99,6 +101,26 @@ def test_what_was_purged_or_forgotten_in_xtdb_stays_behind(
     back = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'forgotten.db'}")
     assert 0 < back["versions"] < there["versions"]
     assert home.is_dir()
+
+
+def test_what_was_forgotten_and_ingested_again_is_copied(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    file = tmp_path / f"{HISTORY}.jsonl"
+    file.write_text(claude_lines())
+    assert run_json(capsys, "ingest", str(file))["new"] == 1
+    run_json(capsys, "xtdb", "sync")
+    run_json(capsys, "forget", HISTORY, "--yes")
+    assert run_json(capsys, "ingest", str(file), "--forgotten")["new"] == 1
+    back = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
+    assert back["new_transactions"] == back["transactions"]
+    # In a state folder of before that copy is brought back whole.
+    stop(own_node_folder(home))
+    for folder in ("copies", "xtdb/data"):
+        shutil.rmtree(home / folder)
+    there = run_json(capsys, "migrate", f"sqlite:{tmp_path / 'back.db'}", "xtdb")
+    assert there["sha256"] == back["sha256"]
 
 
 def test_a_copy_is_seen_where_xtdb_was_in_use_before(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import pytest
 from hypothesis import given, settings
@@ -23,11 +23,19 @@ from foredeck.xtdb.node.folder import NodeFolder
 
 from .contract_portable import exported
 from .documents import AWKWARD, batch, file, note
+from .every_type import write_every_type
 from .model import FOREIGN, batches
 from .sessions import dump, write_sample
 from .xtdb_node import opener
 
 Make = Callable[[], Store]
+
+
+@runtime_checkable
+class ErasingStore(Store, Protocol):
+    """What both databases can do, and the local copy in front of one cannot."""
+
+    def erase(self, ids: Collection[str], blobs: Collection[str]) -> None: ...
 
 
 @pytest.fixture(params=["sqlite", "xtdb"])
@@ -151,6 +159,33 @@ def test_a_copy_that_was_written_to_is_refused(make_target: Make, tmp_path: Path
         token = target.commit(batch(note("mine")))
         with pytest.raises(NotEmpty, match=str(token)):
             copy(source, target)
+
+
+def test_what_was_erased_and_stored_again_is_copied(make_target: Make, tmp_path: Path) -> None:
+    """The transactions that brought it at first do not count it any more, whatever its type is."""
+    origins = [Origin(Token(f"feedbeef-{n}"), 1_000 * n) for n in range(1, 5)]
+    with closing(make_target()) as source, closing(open_sqlite(tmp_path / "copy.db")) as target:
+        assert isinstance(source, ErasingStore)
+        write_every_type(source)
+        before = {record.origin: source.documents(record) for record in records_of(source)}
+        for n, origin in enumerate(origins):
+            source.commit(batch(file("/again", f"v{n}"), note(f"stays {n}")), origin=origin)
+        ids = {document.id for documents in before.values() for document in documents}
+        source.erase([*ids, file("/again").id], [])
+        assert source.changes_since(None)[0].id == "stays 0"
+        for documents in before.values():
+            source.commit(batch(*documents))
+        # What a bundle of before brings back comes under the transactions of then, not all of them.
+        for n in (2, 0, 1):
+            source.commit(batch(file("/again", f"v{n}")), origin=origins[n])
+        kept = [dict(record.changes) for record in records_of(source) if record.origin in origins]
+        assert [file("/again").id in changes for changes in kept] == [True, True, True, False]
+        copy(source, target)
+        found = compare(source, target, blobs=digests_of(source))
+        assert found.equal, found.differs
+        assert [(change.token, change.id) for change in source.changes_since(None)] == [
+            (record.origin.token, id) for record in records_of(source) for id, _ in record.changes
+        ]
 
 
 def test_a_difference_is_found_and_named(tmp_path: Path) -> None:

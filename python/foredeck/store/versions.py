@@ -6,6 +6,7 @@ it has read.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -30,6 +31,17 @@ INDEXED = (
     "session",
 )
 """Fields with an index, the most selective first. Changing this needs a migration."""
+
+POSITION_BITS = 20
+"""A version's place in a store is `transaction << POSITION_BITS | position`, both counted as they
+came in."""
+MAX_DOCUMENTS = 1 << POSITION_BITS
+"""How many versions one transaction can hold."""
+
+
+def new_store_id() -> str:
+    """Eight hexadecimal digits, the first part of the tokens that a store makes."""
+    return secrets.token_hex(4)
 
 
 def field_value(fields: Mapping[str, Any], name: str) -> Any:

@@ -33,8 +33,6 @@ from foredeck.store.protocol import (
 from foredeck.store.references import Archives
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.connection import (
-    MAX_DOCUMENTS,
-    POSITION_BITS,
     Synchronous,
     connect,
     immediate,
@@ -62,7 +60,14 @@ from foredeck.store.sqlite.reading import (
     select_in,
 )
 from foredeck.store.sqlite.writing import EncodedBlobs, SqliteWriter, prepare, writing
-from foredeck.store.versions import INDEXED, check_blob, matches, restore
+from foredeck.store.versions import (
+    INDEXED,
+    MAX_DOCUMENTS,
+    POSITION_BITS,
+    check_blob,
+    matches,
+    restore,
+)
 
 D = TypeVar("D", bound=Document)
 

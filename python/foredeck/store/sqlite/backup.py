@@ -22,7 +22,8 @@ from foredeck.store.clock import now_ms
 from foredeck.store.kind import BackupReport, Report
 from foredeck.store.location import LOGS, draft_beside, exclusively, free_name, holders, rename_with
 from foredeck.store.sqlite.adapter import SqliteStore
-from foredeck.store.sqlite.connection import check_ours, is_busy, new_store_id, translated
+from foredeck.store.sqlite.connection import check_ours, is_busy, translated
+from foredeck.store.versions import new_store_id
 
 PATIENCE_MS = 60_000
 """How long a busy file is waited for: only the user who watches waits."""

@@ -4,7 +4,6 @@ on it; SQLite's errors as those of the store; and the tables.
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Literal
 
 from foredeck.errors import StoreDamaged, StoreEmpty, StoreUnavailable
 from foredeck.store.location import holders, make_private_file
+from foredeck.store.versions import new_store_id
 
 _PRIMARY = 0xFF
 """The low byte of an extended SQLite result code names the kind of error."""
@@ -193,13 +193,10 @@ def file_size(db: sqlite3.Connection) -> int:
 APPLICATION_ID = 0x666F7265
 """The bytes "fore", by which a file of another program is recognised."""
 
-# A version's rowid is `transaction << POSITION_BITS | position`: versions lie in the order in which
-# transactions came in, and no column is needed to say which one a version belongs to. A document's
-# number is the rowid of the version that came in first. `tx.time_ms, place, token` is the order in
-# which versions follow each other (`order_of`).
-POSITION_BITS = 20
-MAX_DOCUMENTS = 1 << POSITION_BITS
-"""How many versions one transaction can hold."""
+# A version's rowid is its place (`POSITION_BITS`): versions lie in the order in which transactions
+# came in, and no column is needed to say which one a version belongs to. A document's number is the
+# rowid of the version that came in first. `tx.time_ms, place, token` is the order in which versions
+# follow each other (`order_of`).
 
 _FIRST = """
 CREATE TABLE meta (
@@ -249,11 +246,6 @@ CREATE TABLE blob (
 MIGRATIONS = (_FIRST,)
 """Each takes a file from schema n to n + 1; `PRAGMA user_version` counts those that a file has had.
 Never edit one that has been released."""
-
-
-def new_store_id() -> str:
-    """Eight hexadecimal digits, the first part of the tokens that a store makes."""
-    return secrets.token_hex(4)
 
 
 def migrate(db: sqlite3.Connection) -> None:

@@ -10,8 +10,7 @@ from typing import Any
 from foredeck.store.protocol import Advance, Change, Head, Origin, Record, ScanMark, Token, portions
 from foredeck.store.references import RECORDS, in_message, references
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.connection import POSITION_BITS
-from foredeck.store.versions import LazyFields
+from foredeck.store.versions import POSITION_BITS, LazyFields
 
 CHUNK = 500
 """How many values one `IN (...)` lists."""

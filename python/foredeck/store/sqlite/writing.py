@@ -12,9 +12,16 @@ from foredeck.errors import Conflict
 from foredeck.store.protocol import Batch, Origin, Token, order_of
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.codec import EncodedVersion
-from foredeck.store.sqlite.connection import MAX_DOCUMENTS, POSITION_BITS, immediate, new_store_id
+from foredeck.store.sqlite.connection import immediate
 from foredeck.store.sqlite.reading import changes_of_others, raw_digests, select_in
-from foredeck.store.versions import check_blobs, unique_bodies, without_nulls
+from foredeck.store.versions import (
+    MAX_DOCUMENTS,
+    POSITION_BITS,
+    check_blobs,
+    new_store_id,
+    unique_bodies,
+    without_nulls,
+)
 
 _KNOWN = f"""
 SELECT d.id, d.number, d.type, t.token, t.time_ms,

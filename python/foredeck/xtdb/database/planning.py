@@ -5,14 +5,13 @@ Planning reads and decides; nothing is sent.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.errors import Conflict
 from foredeck.store.protocol import Origin, Token, order_of
-from foredeck.store.versions import without_nulls
+from foredeck.store.versions import POSITION_BITS, new_store_id, without_nulls
 from foredeck.xtdb.database.client import Doc, Operation, valid_time
 from foredeck.xtdb.database.documents import (
     Clock,
@@ -25,10 +24,6 @@ from foredeck.xtdb.database.documents import (
     write_fields,
 )
 from foredeck.xtdb.database.reading import XtdbReader
-
-POSITION_BITS = 20
-MAX_DOCUMENTS = 1 << POSITION_BITS
-"""How many versions one transaction can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +117,12 @@ class CommitPlanner:
 
         `trusting`: assume that its token is free instead of looking.
         """
-        before = self._clock or Clock(new_store(), 0, 0, Token(""), 0)
+        before = self._clock or Clock(new_store_id(), 0, 0, Token(""), 0)
         seq, time_ms = before.seq + 1, max(now_ms, before.time_ms + 1)
         store = before.store
         if not trusting and self._reader.transaction(Token(f"{store}-{seq}")) is not None:
             # A store was restored from a backup, and what it had exported later was imported.
-            store = new_store()
+            store = new_store_id()
         token = Token(f"{store}-{seq}")
         changes = tuple((document.id, document.type) for document in documents)
         plan = CommitPlan(
@@ -169,7 +164,7 @@ class CommitPlanner:
         self, known: Transaction | None, origin: Origin, nonce: str, new: Sequence[Prepared]
     ) -> CommitPlan:
         changes = tuple((document.id, document.type) for document in new)
-        before = self._clock or Clock(new_store(), 0, 0, origin.token, 0)
+        before = self._clock or Clock(new_store_id(), 0, 0, origin.token, 0)
         revised = replace(before, revision=before.revision + 1)
         if known is not None:
             # What was erased and comes again, as after a purge, is named there already.
@@ -238,11 +233,6 @@ class CommitPlanner:
             raise Conflict(f"{document.id!r} is a {head.version.type} here, not a {document.type}")
         if head.identity_hash != document.identity_hash:
             raise Conflict(f"{document.id!r} has another source here: an identity never changes")
-
-
-def new_store() -> str:
-    """Eight hexadecimal digits, the first part of the tokens that are made here."""
-    return secrets.token_hex(4)
 
 
 def put_blobs(names: XtdbNames, blobs: Mapping[str, bytes]) -> list[Operation]:

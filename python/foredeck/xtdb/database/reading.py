@@ -22,7 +22,7 @@ from foredeck.store.protocol import (
     order_of,
     portions,
 )
-from foredeck.store.versions import INDEXED, check_blob, matches
+from foredeck.store.versions import INDEXED, POSITION_BITS, check_blob, matches
 from foredeck.xtdb.database.client import CHUNK, FEW, Doc, XtdbClient
 from foredeck.xtdb.database.documents import (
     Clock,
@@ -217,13 +217,13 @@ class XtdbReader:
         clock = self.clock()
         last = 0 if clock is None else clock.seq
         while after < last and len(changes) < limit:
-            for transaction in self._sequence(after, min(after + CHUNK, last)):
+            found = self._sequence(after, min(after + CHUNK, last))
+            for record in self._without_erased(found):
                 if len(changes) >= limit:
                     break
-                origin = transaction.origin
+                origin = record.origin
                 changes += [
-                    Change(origin.token, origin.time_ms, id, type)
-                    for id, type in transaction.changes
+                    Change(origin.token, origin.time_ms, id, type) for id, type in record.changes
                 ]
             after += CHUNK
         return changes
@@ -231,20 +231,39 @@ class XtdbReader:
     def records(self, after: Token | None, limit: int) -> list[Record]:
         """See `Store.records`."""
         seq = 0 if after is None else self._known_transaction(after)[0].seq
-        found = self._sequence(seq, seq + limit)
-        there = self._there({id for transaction in found for id, _ in transaction.changes})
-        # A transaction still names what was erased since; older ones name twice what came again.
-        return [
-            Record(t.origin, tuple(dict.fromkeys(c for c in t.changes if c[0] in there)))
-            for t in found
-        ]
+        return self._without_erased(self._sequence(seq, seq + limit))
 
-    def _there(self, ids: Iterable[str]) -> set[str]:
-        """Those of these documents that have a version."""
-        eids = {self.names.document(id): id for id in ids}
-        query = f"{{:find [?e] :in [[?e ...]] :where [[?e {self._key('token')} _]]}}"
-        chunks = (self.client.query(query, chunk) for chunk in portions(eids, CHUNK))
-        return {eids[eid] for rows in chunks for (eid,) in rows}
+    def _without_erased(self, transactions: Iterable[Transaction]) -> list[Record]:
+        """The records of transactions, of each with the versions that are still there."""
+        # Erasing leaves the records as they are, but of nicknames: to write thousands of them again
+        # takes long. So a record may name a document that is gone, or that came back under another
+        # transaction. Versions come in one after the other, so those of before are the ones that
+        # came in before the document was born. Only of an irregular document that need not be so:
+        # it may come back under a transaction of before, and not under the next one.
+        named = {id for transaction in transactions for id, _ in transaction.changes}
+        eids = {self.names.document(id): id for id in named}
+        query = (
+            f"{{:find [?e ?born ?irregular] :in [[?e ...]] :where [[?e {self._key('born')} ?born] "
+            f"[?e {self._key('irregular')} ?irregular]]}}"
+        )
+        born: dict[str, int] = {}
+        tokens: dict[str, set[Token]] = {}
+        for chunk in portions(eids, CHUNK):
+            for eid, place, irregular in self.client.query(query, chunk):
+                born[eids[eid]] = place >> POSITION_BITS
+                if irregular:
+                    tokens[eids[eid]] = {version.token for version in self.history(eids[eid])}
+
+        def is_there(id: str, transaction: Transaction) -> bool:
+            if id in tokens:
+                return transaction.origin.token in tokens[id]
+            return id in born and born[id] <= transaction.seq
+
+        # Records of earlier versions name twice what came again.
+        return [
+            Record(t.origin, tuple(dict.fromkeys(c for c in t.changes if is_there(c[0], t))))
+            for t in transactions
+        ]
 
     def versions_of(self, record: Record) -> dict[str, StoredVersion]:
         """The versions that a transaction brought, by the documents' ids."""

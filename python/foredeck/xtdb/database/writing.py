@@ -17,6 +17,7 @@ from typing import Any
 
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.store.protocol import Origin, Token
+from foredeck.store.versions import MAX_DOCUMENTS, new_store_id
 from foredeck.xtdb.database.client import Operation, OutcomeUnknown
 from foredeck.xtdb.database.documents import (
     Clock,
@@ -26,12 +27,10 @@ from foredeck.xtdb.database.documents import (
     lookup_value,
 )
 from foredeck.xtdb.database.planning import (
-    MAX_DOCUMENTS,
     CommitPlan,
     CommitPlanner,
     KnownHead,
     Prepared,
-    new_store,
     put_blobs,
 )
 from foredeck.xtdb.database.reading import BlobReader, XtdbReader
@@ -89,7 +88,7 @@ class XtdbWriter:
         self._asked_for_function = False
         self.to_stamp = 0
         """How many of the next commits the node is to order."""
-        self._own = new_store()
+        self._own = new_store_id()
         self._stamps = 0
         self._imported: Token | None = None
         """The last transaction of another store that was sent: more of it may follow."""
