@@ -3,7 +3,7 @@
 import type { ExtensionContext, SessionManager } from "@earendil-works/pi-coding-agent";
 import { blocksIn, type Fields, isRecord, recordOf } from "./context/messages.ts";
 import type { SentPrompt } from "./context/provider.ts";
-import { describe, warmedAt } from "./context/request.ts";
+import { branchOf, describe, warmedAt } from "./context/request.ts";
 import { ErrorCode, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 
@@ -26,82 +26,69 @@ export interface Question {
   wanted?: boolean;
 }
 
-/** Serves `host/model` and `host/complete`. */
-export class Asking {
-  private readonly shim: Pick<Shim, "context" | "host" | "isOff">;
-  private ending = new AbortController();
-
-  constructor(shim: Pick<Shim, "context" | "host" | "isOff">) {
-    this.shim = shim;
+/** `host/model`: whether a model could be asked now, and its warm cache be read. Sends nothing. */
+export function describeModel(shim: Shim, named?: Question["model"]): Fields {
+  try {
+    const { ctx, model } = usable(shim, named);
+    const found = shim.context.lastRequest.find(model);
+    const warmedMs = warmedAt(branchOf(ctx)) ?? 0;
+    const warm =
+      typeof found === "string"
+        ? { cold: found }
+        : { warm: found.call, sent_ms: Math.max(found.sentMs, warmedMs) };
+    return { model: describe(model), single_slot: isSingleSlot(model), ...warm };
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    return { model: null, reason: error.message };
   }
+}
 
-  /** The session ends, and with it what is being asked in it. */
-  stop(): void {
-    this.ending.abort();
-    this.ending = new AbortController();
+/**
+ * `host/complete`: asks one question. A session that ends has the engine take back its questions.
+ * @throws RpcError where it is refused: nothing was sent then
+ */
+export async function askModel(
+  shim: Shim,
+  question: Question,
+  signal: AbortSignal,
+): Promise<Fields> {
+  const { ctx, model } = usable(shim, question.model);
+  if (isSingleSlot(model) && !question.wanted) {
+    throw refused(`${model.id} answers one at a time, and nobody wants this asked`);
   }
+  const prompt = question.warm === undefined ? null : promptOf(shim, model, question.warm);
+  const stream = ctx.modelRegistry.streamSimple(...request(model, question, prompt, signal));
+  const answer = await stream.result();
+  // Whatever went out is counted, also where its answer is of no use.
+  countUsage(ctx, answer);
+  if (signal.aborted) throw new RpcError(ErrorCode.cancelled, "cancelled");
+  return { ...resultOf(answer, prompt !== null), single_slot: isSingleSlot(model) };
+}
 
-  /** Whether a model could be asked now, and whether its warm cache would be read. Sends nothing. */
-  describe({ model: named }: Pick<Question, "model">): Fields {
-    try {
-      const { ctx, model } = this.usable(named);
-      const found = this.shim.context.lastRequest.find(model);
-      const warmedMs = warmedAt(ctx.sessionManager) ?? 0;
-      const warm =
-        typeof found === "string"
-          ? { cold: found }
-          : { warm: found.call, sent_ms: Math.max(found.sentMs, warmedMs) };
-      return { model: describe(model), single_slot: isSingleSlot(model), ...warm };
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
-      return { model: null, reason: error.message };
-    }
+function usable(shim: Shim, named: Question["model"]): { ctx: ExtensionContext; model: Model } {
+  if (shim.isOff()) throw refused("foredeck is off: /foredeck on switches it on");
+  const { ctx } = shim.host;
+  if (!ctx) throw noModel("no session is open");
+  const registry = ctx.modelRegistry as Partial<Registry>;
+  if (!registry.streamSimple) throw noModel("this Pi lends no models: update it to 0.87 or later");
+  const model = named ? registry.find?.(named.provider, named.id) : ctx.model;
+  if (!model) {
+    throw named
+      ? noModel(`Pi has no model ${named.provider}/${named.id}: /model lists those it has`)
+      : noModel("no model is selected: choose one with /model");
   }
+  if (registry.hasConfiguredAuth?.(model) === false) {
+    throw noModel(`there is no key for ${model.provider}: log in with /login`);
+  }
+  return { ctx, model };
+}
 
-  /**
-   * Asks one question.
-   * @throws RpcError where it is refused: nothing was sent then
-   */
-  async complete(question: Question, signal: AbortSignal): Promise<Fields> {
-    const { ctx, model } = this.usable(question.model);
-    if (isSingleSlot(model) && !question.wanted) {
-      throw refused(`${model.id} answers one at a time, and nobody wants this asked`);
-    }
-    const prompt = question.warm === undefined ? null : this.prompt(model, question.warm);
-    const until = AbortSignal.any([signal, this.ending.signal]);
-    const stream = ctx.modelRegistry.streamSimple(...request(model, question, prompt, until));
-    const answer = await stream.result();
-    // Whatever went out is counted, also where its answer is of no use.
-    countUsage(ctx, answer);
-    if (until.aborted) throw new RpcError(ErrorCode.cancelled, "cancelled");
-    return { ...resultOf(answer, prompt !== null), single_slot: isSingleSlot(model) };
-  }
-
-  private usable(named: Question["model"]): { ctx: ExtensionContext; model: Model } {
-    if (this.shim.isOff()) throw refused("foredeck is off: /foredeck on switches it on");
-    const { ctx } = this.shim.host;
-    if (!ctx) throw noModel("no session is open");
-    const registry = ctx.modelRegistry as Partial<Registry>;
-    if (!registry.streamSimple)
-      throw noModel("this Pi lends no models: update it to 0.87 or later");
-    const model = named ? registry.find?.(named.provider, named.id) : ctx.model;
-    if (!model) {
-      throw named
-        ? noModel(`Pi has no model ${named.provider}/${named.id}: /model lists those it has`)
-        : noModel("no model is selected: choose one with /model");
-    }
-    if (registry.hasConfiguredAuth?.(model) === false) {
-      throw noModel(`there is no key for ${model.provider}: log in with /login`);
-    }
-    return { ctx, model };
-  }
-
-  private prompt(model: Model, call: number): SentPrompt {
-    const found = this.shim.context.lastRequest.find(model);
-    if (typeof found === "string") throw refused(`the cache would not be read: ${found}`);
-    if (found.call !== call) throw refused(`call ${call} is not the last that went out`);
-    return found;
-  }
+/** What went out in this call, to be asked again. */
+function promptOf(shim: Shim, model: Model, call: number): SentPrompt {
+  const found = shim.context.lastRequest.find(model);
+  if (typeof found === "string") throw refused(`the cache would not be read: ${found}`);
+  if (found.call !== call) throw refused(`call ${call} is not the last that went out`);
+  return found;
 }
 
 function request(

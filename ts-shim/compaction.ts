@@ -26,6 +26,7 @@ import {
   recordOf,
 } from "./context/messages.ts";
 import { torn } from "./context/plan.ts";
+import { branchOf } from "./context/request.ts";
 import type { PiModule } from "./host.ts";
 import type { Shim } from "./shim.ts";
 
@@ -213,8 +214,7 @@ export class Compactions {
    * @param list the host's messages, system entries included
    */
   apply(list: HostMessage[], ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
-    const source: Partial<ExtensionContext["sessionManager"]> = ctx.sessionManager;
-    const branch = source.getBranch?.() ?? [];
+    const branch = branchOf(ctx);
     // Few entries say something of it, and this runs before every call.
     const marks = branch.filter(({ type }) => type === "compaction" || type === "custom");
     const changed = this.withRestored(list, branch, marks);

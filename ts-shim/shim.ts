@@ -6,7 +6,7 @@ import type {
   SessionStartEvent,
   SettingsManager,
 } from "@earendil-works/pi-coding-agent";
-import { Asking, type Question } from "./asking.ts";
+import { askModel, describeModel, type Question } from "./asking.ts";
 import { Compactions } from "./compaction.ts";
 import { ContextHook } from "./context/hook.ts";
 import { type Fields, recordOf } from "./context/messages.ts";
@@ -56,7 +56,6 @@ export class Shim implements PeerHost {
   context: ContextHook;
   readonly compactions: Compactions;
   private readonly extension: ExtensionAPI;
-  private readonly asking: Asking;
   /** Pi's own module. */
   readonly pi: PiModule;
   readonly state = stateDir();
@@ -71,8 +70,7 @@ export class Shim implements PeerHost {
     this.pi = module;
     this.compactions = new Compactions(pi, module.buildSessionProjection);
     this.engine = new Engine(this);
-    this.context = new ContextHook(pi, this);
-    this.asking = new Asking(this);
+    this.context = new ContextHook(pi, this, null);
   }
 
   /** The id of the session that is open. */
@@ -100,7 +98,7 @@ export class Shim implements PeerHost {
     this.host.ctx = ctx;
     const isSame = this.session?.session === params.session;
     // Nothing of the last session applies to another.
-    if (!isSame) this.context = new ContextHook(this.extension, this);
+    if (!isSame) this.context = new ContextHook(this.extension, this, params.session);
     this.session = isSame ? { ...this.session, ...params } : params;
     this.trusted = ctx.isProjectTrusted?.() ?? false;
     this.safely("settings", () => {
@@ -126,7 +124,6 @@ export class Shim implements PeerHost {
   async end(reason: string): Promise<void> {
     const { session } = this;
     this.session = null;
-    this.asking.stop();
     this.host.work("");
     if (session && this.engine.state === "ready") {
       await this.engine
@@ -170,19 +167,16 @@ export class Shim implements PeerHost {
   async locate(options: LocateOptions): Promise<EngineCommand> {
     const installed = await locateInstalled(process.env, undefined, options.signal);
     if (installed) return installed;
-    return provision({
-      ...options,
-      stateDir: this.state,
-      log: (text) => this.log(text),
-      onProgress: (text) => {
-        if (this.engine.state !== "setup") {
-          options.settingUp();
-          this.settingUpSince = Date.now();
-          this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
-        }
-        this.host.status(`foredeck: ${text}`);
-      },
-    });
+    const onProgress = (text: string) => {
+      if (options.signal.aborted) return;
+      if (this.engine.beginSetUp()) {
+        this.settingUpSince = Date.now();
+        this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
+      }
+      this.host.status(`foredeck: ${text}`);
+    };
+    const log = (text: string) => this.log(text);
+    return provision({ ...options, stateDir: this.state, log, onProgress });
   }
 
   /** Parameters of `initialize` beyond `protocol`. */
@@ -244,8 +238,8 @@ export class Shim implements PeerHost {
   }
 
   async onRequest(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
-    if (method === "host/complete") return this.asking.complete(params as Question, signal);
-    if (method === "host/model") return this.asking.describe(params as Question);
+    if (method === "host/complete") return askModel(this, params as Question, signal);
+    if (method === "host/model") return describeModel(this, (params as Question).model);
     throw new RpcError(ErrorCode.methodNotFound, `there is no ${method} here`);
   }
 
@@ -262,7 +256,7 @@ export class Shim implements PeerHost {
 const OWN_SESSION = "FOREDECK_SESSION";
 /** Where the id of the starting session is kept once read: Pi loads this module for each session. */
 const STARTED_BY = Symbol.for("foredeck.started_by");
-const starter = globalThis as { [STARTED_BY]?: string };
+const starter = globalThis as { [STARTED_BY]?: string | null };
 
 /** `pi --foredeck-private`: the sessions that this Pi begins are private. */
 const PRIVATE_FLAG = "foredeck-private";
@@ -293,8 +287,8 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
 
 function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): SessionParams {
   const { sessionManager } = ctx;
-  // Read first: the processes that this Pi starts are given its own session in the same variable.
-  starter[STARTED_BY] ??= process.env[OWN_SESSION] ?? "";
+  // Read once, and first: from here on the variable holds this Pi's own session.
+  if (!(STARTED_BY in starter)) starter[STARTED_BY] = process.env[OWN_SESSION] || null;
   process.env[OWN_SESSION] = sessionManager.getSessionId();
   return {
     session: sessionManager.getSessionId(),
@@ -304,6 +298,6 @@ function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): Session
     reason: event.reason ?? "startup",
     parent: null,
     parent_file: sessionManager.getHeader?.()?.parentSession ?? null,
-    started_by: starter[STARTED_BY] || null,
+    started_by: starter[STARTED_BY] ?? null,
   };
 }

@@ -29,6 +29,7 @@ import { type Fields, type HostMessage, sameValue } from "./messages.ts";
 import { AnswerInForce, BadAnswerError, checkAnswer, type Reusable } from "./plan.ts";
 import { LastRequest } from "./provider.ts";
 import {
+  branchOf,
   type HostLists,
   headOf,
   splitList,
@@ -95,6 +96,8 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
 /** Runs before every model call of one session. */
 export class ContextHook {
   private readonly shim: Shim;
+  /** Whose messages these are: another session may have begun by the time they are sent. */
+  private readonly session: string | null;
   private readonly inForce = new AnswerInForce();
   private readonly pi: ExtensionAPI;
   /** What the last answered request had in front of its messages. */
@@ -110,9 +113,10 @@ export class ContextHook {
   /** The tool call on whose result one more cache marker goes, in the call under way. */
   marker: string | null = null;
 
-  constructor(pi: ExtensionAPI, shim: Shim) {
+  constructor(pi: ExtensionAPI, shim: Shim, session: string | null) {
     this.shim = shim;
     this.pi = pi;
+    this.session = session;
   }
 
   /** Sends what a session holds when it opens, ahead of its first call. */
@@ -204,7 +208,8 @@ export class ContextHook {
     const { engine, host } = this.shim;
     host.status(`foredeck: taking in ${lists.list.length} messages`);
     try {
-      const params = { ...tailOf(lists, 0), ...headOf(lists, this.pi) };
+      const { session } = this;
+      const params = { session, ...tailOf(lists, 0), ...headOf(lists, this.pi) };
       const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
       const held = await engine.request("session/history", params, limits);
       // No longer once a call went out without it: the engine may have been sent more since.
@@ -245,12 +250,13 @@ export class ContextHook {
     const outcomes = [...this.outcomes];
     const typed = [...this.typed];
     const request = {
+      session: this.session,
       keep,
       ...tailOf(call, keep),
       ...Object.fromEntries(changed),
       model: this.shim.model(ctx),
       time_ms: Date.now(),
-      warmed_ms: warmedAt(ctx.sessionManager),
+      warmed_ms: warmedAt(branchOf(ctx)),
       zone: timeZone(),
       outcomes,
       typed,

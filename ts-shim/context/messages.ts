@@ -80,12 +80,7 @@ export function recordOf(value: unknown): Fields {
 export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a)) {
-    if (!Array.isArray(b) || a.length !== b.length) return false;
-    for (let i = 0; i < a.length; i++) if (!sameValue(a[i], b[i])) return false;
-    return true;
-  }
-  return !Array.isArray(b) && sameFields(a as Fields, b as Fields, false);
+  return Array.isArray(a) === Array.isArray(b) && sameFields(a as Fields, b as Fields, false);
 }
 
 /**

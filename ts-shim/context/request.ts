@@ -1,7 +1,7 @@
 /** The parts of a request to the engine, as Pi's state has them. */
 
-import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { type Fields, type HostMessage, isRecord, isSystem, nameOf } from "./messages.ts";
+import type { ExtensionAPI, ExtensionContext, SessionEntry } from "@earendil-works/pi-coding-agent";
+import { type Fields, type HostMessage, isSystem, nameOf } from "./messages.ts";
 
 /** The host's list for one model call, and apart from each other its system entries and the rest. */
 export interface HostLists {
@@ -32,7 +32,7 @@ export function headOf({ ctx, system: own }: HostLists, pi: ExtensionAPI): Field
 
 /** The messages from an index on, and Pi's entries of them. */
 export function tailOf({ ctx, list }: HostLists, keep: number): Fields {
-  return { messages: list.slice(keep), entries: entryIds(ctx.sessionManager, list, keep) };
+  return { messages: list.slice(keep), entries: entryIds(branchOf(ctx), list, keep) };
 }
 
 /** One of Pi's models, as the protocol describes it: nothing of its keys and addresses. */
@@ -43,78 +43,54 @@ export function describe(model: object): Fields {
   return { provider, id, api, contextWindow, input, cost, promptCache, reasoning, retention };
 }
 
-/** The newest answer of `timeZone`. */
-let zone = { name: "", offset_minutes: Number.NaN };
-
 /** The time zone of this machine, as the protocol describes it. */
 export function timeZone(): Fields {
-  const offset = -Math.round(new Date().getTimezoneOffset());
-  if (offset !== zone.offset_minutes) {
-    // Asked once only: this takes longer than all else in a request. A runtime without time zone data
-    // has no name for it.
-    const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
-    zone = { name, offset_minutes: offset };
-  }
-  return zone;
+  // A runtime without time zone data has no name for it.
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+  return { name, offset_minutes: -Math.round(new Date().getTimezoneOffset()) };
 }
 
-/** The part of Pi's session manager that is used here. */
-interface EntrySource {
-  getLeafEntry?(): unknown;
-  getEntry?(id: string): unknown;
+/** The entries of the session's branch, oldest first; none where Pi cannot tell. */
+export function branchOf(ctx: Pick<ExtensionContext, "sessionManager">): SessionEntry[] {
+  try {
+    return ctx.sessionManager.getBranch();
+  } catch {
+    return [];
+  }
 }
 
 /** Entries beyond the messages that are looked for: Pi may leave some out of the list. */
 const SLACK = 50;
 
-/** Of each message from `start` on, the id of its entry in Pi's session; null where unknown. */
+/** Of each message from `start` on, the id of its entry in a branch; null where unknown. */
 export function entryIds(
-  source: EntrySource,
+  branch: readonly SessionEntry[],
   list: readonly HostMessage[],
   start: number,
 ): (string | null)[] {
   const wanted = list.slice(start).reverse();
-  const ids: (string | null)[] = wanted.map(() => null);
-  if (wanted.length === 0) return ids;
-  try {
-    const found = new Map<string, string[]>();
-    let count = 0;
-    // From the leaf back, which costs as much as there are new messages.
-    for (const entry of fromLeaf(source)) {
-      const key = entryKey(entry);
-      if (key === null) continue;
-      found.set(key, [...(found.get(key) ?? []), String(entry.id)]);
-      count += 1;
-      if (count === wanted.length + SLACK) break;
-    }
-    // The newest first, as they were found: two messages can have the same key.
-    wanted.forEach((message, index) => {
-      ids[index] = found.get(nameOf(message))?.shift() ?? null;
-    });
-  } catch {
-    // A Pi that keeps its entries in another way.
+  const found = new Map<string, string[]>();
+  let count = 0;
+  // From the newest back, which costs as much as there are new messages.
+  for (const entry of branch.toReversed()) {
+    const name = nameOfEntry(entry);
+    if (name === null) continue;
+    found.set(name, [...(found.get(name) ?? []), entry.id]);
+    count += 1;
+    if (count === wanted.length + SLACK) break;
   }
-  return ids.reverse();
+  // In the order in which they were found: two messages can have the same name.
+  return wanted.map((message) => found.get(nameOf(message))?.shift() ?? null).reverse();
 }
 
-/** The entries of the branch, from its leaf back. */
-function* fromLeaf(source: EntrySource): Generator<Fields> {
-  let entry = source.getLeafEntry?.();
-  while (isRecord(entry)) {
-    yield entry;
-    entry = typeof entry.parentId === "string" ? source.getEntry?.(entry.parentId) : undefined;
+/** The name of the message that Pi makes of an entry, or null if it makes none that we count. */
+function nameOfEntry(entry: SessionEntry): string | null {
+  if (entry.type === "message") {
+    const message = entry.message as unknown as HostMessage;
+    return isSystem(message) ? null : nameOf(message);
   }
-}
-
-/** The key of the message that Pi makes of an entry, or null if it makes none that we count. */
-function entryKey(entry: Fields): string | null {
-  if (entry.type === "message" && isRecord(entry.message)) {
-    return entry.message.role === "system" ? null : nameOf(entry.message as HostMessage);
-  }
-  const role = ROLE_OF_ENTRY[String(entry.type)];
-  return role && typeof entry.timestamp === "string"
-    ? `${role} ${new Date(entry.timestamp).getTime()}`
-    : null;
+  const role = ROLE_OF_ENTRY[entry.type];
+  return role ? nameOf({ role, timestamp: Date.parse(entry.timestamp) }) : null;
 }
 
 const ROLE_OF_ENTRY: Record<string, string> = {
@@ -127,18 +103,12 @@ const ROLE_OF_ENTRY: Record<string, string> = {
  * The time of the newest warming request since the newest answer, in milliseconds since 1970, or
  * undefined. Pi keeps each as a usage entry; it uses the model that the request before it used.
  */
-export function warmedAt(source: EntrySource): number | undefined {
-  try {
-    for (const entry of fromLeaf(source)) {
-      if (isRecord(entry.message) && entry.message.role === "assistant") return undefined;
-      if (entry.type === "usage" && entry.kind === "cache_warm") {
-        return Date.parse(String(entry.timestamp)) || undefined;
-      }
-    }
-  } catch {
-    // As above: the cache then counts as not warmed.
-  }
-  return undefined;
+export function warmedAt(branch: readonly SessionEntry[]): number | undefined {
+  const isWarming = (entry: SessionEntry) => entry.type === "usage" && entry.kind === "cache_warm";
+  const isAnswer = (entry: SessionEntry) =>
+    entry.type === "message" && entry.message.role === "assistant";
+  const newest = branch.findLast((entry) => isWarming(entry) || isAnswer(entry));
+  return newest && isWarming(newest) ? Date.parse(newest.timestamp) || undefined : undefined;
 }
 
 /** A longer text was pasted: nothing in it counts as said by the user. */

@@ -3,6 +3,7 @@
  * a crash, and ended. One per extension instance.
  */
 
+import timers from "node:timers/promises";
 import { type Fields, recordOf } from "../context/messages.ts";
 import type { Shim } from "../shim.ts";
 import { type EngineCommand, EngineProcess } from "./process.ts";
@@ -27,11 +28,13 @@ const SOUND_ANSWERS = 5;
 /** An engine that misses this many deadlines in a row is hung. */
 const MAX_MISSED = 3;
 
+const STARTING = "the engine is starting";
+
 /**
- * `idle`: never started, or stopped. `pausing`: it crashed and will be started again.
+ * `idle`: never started, or stopped. `starting`: for the first time, or again after a crash.
  * `away`: it cannot be had.
  */
-export type EngineState = "idle" | "setup" | "starting" | "ready" | "pausing" | "away";
+export type EngineState = "idle" | "setup" | "starting" | "ready" | "away";
 
 /** The answer to `initialize`, as far as it matters here. */
 export interface EngineInfo {
@@ -43,8 +46,6 @@ export interface EngineInfo {
 }
 
 export interface LocateOptions {
-  /** To be called before setting up starts. */
-  settingUp(): void;
   signal: AbortSignal;
   /** The engine found last time ended before it answered anything. */
   failedBefore: boolean;
@@ -63,8 +64,8 @@ export class Engine {
   /** The engine that runs, or is being started; null where none is. */
   process: EngineProcess | null = null;
   private heldNotifications: [method: string, params: Fields][] = [];
-  private pause: NodeJS.Timeout | null = null;
-  private locating: AbortController | null = null;
+  /** Ends what comes before an engine is started: a pause, or setting it up. */
+  private locating = new AbortController();
   private connecting: Promise<void> = Promise.resolve();
   /** Counts connections: when it changes, what an earlier engine process remembered is gone. */
   generation = 0;
@@ -102,15 +103,14 @@ export class Engine {
     if (this.state !== "idle" && this.state !== "away") return;
     // The user, or a new session, starts it: past crashes no longer count.
     this.restarts = 0;
-    this.connecting = this.connect(insist);
+    this.connecting = this.connect({ insist });
   }
 
   /** Ends the engine, or what would have become one. It can be started again. */
   async stop(): Promise<void> {
     const { process } = this;
     this.process = null;
-    this.locating?.abort();
-    if (this.pause) clearTimeout(this.pause);
+    this.locating.abort();
     this.heldNotifications = [];
     this.enter("idle", "the engine was ended");
     await process?.stop();
@@ -125,11 +125,10 @@ export class Engine {
    */
   whenReady(patient = false): Promise<void> {
     return this.readyAfter(() => {
-      if (patient) return this.isStarting || this.state === "setup";
+      if (patient) return this.state === "starting" || this.state === "setup";
       // A model call waits for a start once: an engine that crashes again, or was too slow for a call
       // before, would hold up each of them.
-      const isFirstTry = this.state === "starting" || this.restarts <= 1;
-      return this.isStarting && isFirstTry && !this.isSlowToStart;
+      return this.state === "starting" && this.restarts <= 1 && !this.isSlowToStart;
     });
   }
 
@@ -138,9 +137,8 @@ export class Engine {
    * @throws GoneError where none is on its way
    */
   whenReplaced(generation: number): Promise<void> {
-    return this.readyAfter(
-      () => this.generation === generation && (this.state === "ready" || this.isStarting),
-    );
+    const isComing = () => this.state === "ready" || this.state === "starting";
+    return this.readyAfter(() => this.generation === generation && isComing());
   }
 
   /**
@@ -181,7 +179,7 @@ export class Engine {
   notify(method: string, params: Fields): void {
     const all = { session: this.host.sessionId(), ...params };
     if (this.state === "ready") this.process?.peer.notify(method, all);
-    else if (this.isStarting && this.heldNotifications.length < MAX_HELD) {
+    else if (this.state === "starting" && this.heldNotifications.length < MAX_HELD) {
       this.heldNotifications.push([method, all]);
     }
   }
@@ -199,9 +197,11 @@ export class Engine {
     if (this.missed >= MAX_MISSED) this.process?.kill();
   }
 
-  /** Starting for the first time or again. Setting up takes minutes and does not count. */
-  private get isStarting(): boolean {
-    return this.state === "starting" || this.state === "pausing";
+  /** Setting up begins, which takes minutes. False where it has begun before. */
+  beginSetUp(): boolean {
+    if (this.state === "setup") return false;
+    this.enter("setup", "foredeck is being set up");
+    return true;
   }
 
   private enter(state: EngineState, reason: string): void {
@@ -216,18 +216,17 @@ export class Engine {
     if (this.state !== "ready") throw new GoneError(this.reason);
   }
 
-  private async connect(insist = false): Promise<void> {
-    this.enter("starting", "the engine is starting");
+  private async connect({ insist = false, pauseMs = 0, reason = STARTING } = {}): Promise<void> {
+    this.enter("starting", reason);
     this.locating = new AbortController();
     const { signal } = this.locating;
     try {
-      const settingUp = () => {
-        if (!signal.aborted) this.enter("setup", "foredeck is being set up");
-      };
+      // Pi may end in the meantime.
+      if (pauseMs > 0) await timers.setTimeout(pauseMs, undefined, { signal, ref: false });
       const { failedBefore } = this;
-      const command = await this.host.locate({ settingUp, signal, failedBefore, insist });
+      const command = await this.host.locate({ signal, failedBefore, insist });
       if (signal.aborted) return;
-      this.enter("starting", "the engine is starting");
+      this.enter("starting", STARTING);
       await this.launch(command);
     } catch (error) {
       if (signal.aborted) return;
@@ -284,19 +283,12 @@ export class Engine {
     else if (this.restarts >= MAX_RESTARTS) {
       const text = `${reason}; it was started ${MAX_RESTARTS} more times and is left alone now`;
       this.giveUp(new Error(text));
-    } else this.startAgain(reason);
-  }
-
-  private startAgain(reason: string): void {
-    this.host.log(reason);
-    const pauseMs = FIRST_PAUSE_MS * 2 ** this.restarts;
-    this.restarts += 1;
-    this.enter("pausing", reason);
-    this.pause = setTimeout(() => {
-      this.connecting = this.connect();
-    }, pauseMs);
-    // Pi may end in the meantime.
-    this.pause.unref();
+    } else {
+      this.host.log(reason);
+      const pauseMs = FIRST_PAUSE_MS * 2 ** this.restarts;
+      this.restarts += 1;
+      this.connecting = this.connect({ pauseMs, reason });
+    }
   }
 
   private giveUp(error: Error): void {

@@ -57,7 +57,7 @@ export async function hasForedeck(
   return { ok: code === 0, output };
 }
 
-interface ProvisionOptions extends Pick<LocateOptions, "signal" | "insist" | "failedBefore"> {
+interface ProvisionOptions extends LocateOptions {
   stateDir: string;
   log(text: string): void;
   /** The package to install from. */

@@ -10,7 +10,7 @@ import { closeSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { openLog } from "../files.ts";
 import type { Shim } from "../shim.ts";
-import { GoneError, lineSplitter, Peer, type PeerHost, within } from "./wire.ts";
+import { GoneError, lineSplitter, Peer, within } from "./wire.ts";
 
 /** How to run the engine. */
 export interface EngineCommand {
@@ -37,7 +37,7 @@ export class EngineProcess {
   /** @param onExit called once, when the process has ended, or (`started` false) did not start */
   constructor(
     command: EngineCommand,
-    host: PeerHost & Pick<Shim, "cwd" | "state">,
+    host: Shim,
     onExit: (reason: string, started: boolean) => void,
   ) {
     this.command = command;

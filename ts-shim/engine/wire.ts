@@ -5,6 +5,8 @@
  * Nothing that arrives can make it throw: what cannot be understood is logged and skipped.
  */
 
+import { StringDecoder } from "node:string_decoder";
+import timers from "node:timers/promises";
 import { type Fields, isRecord } from "../context/messages.ts";
 
 /** Longest line read or written, in bytes (docs/protocol.md, "Transport"). */
@@ -83,21 +85,19 @@ export function within<T>(
   { deadlineMs, signal, holdsProcess = true }: RequestOptions,
   lacking = "not",
 ): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  let onAbort = () => {};
-  const limit = new Promise<never>((_, reject) => {
-    const late = () => reject(new DeadlineError(`${lacking} in ${deadlineMs} ms`));
-    timer = setTimeout(late, Math.max(0, deadlineMs));
-    if (!holdsProcess) timer.unref();
-    onAbort = () => reject(new AbortedError("aborted"));
-    if (signal?.aborted) onAbort();
-    signal?.addEventListener("abort", onAbort, { once: true });
-  });
+  const over = new AbortController();
+  const ended = AbortSignal.any(signal ? [over.signal, signal] : [over.signal]);
+  const options = { ref: holdsProcess, signal: ended };
+  const limit = timers.setTimeout(Math.max(0, deadlineMs), undefined, options).then(
+    () => {
+      throw new DeadlineError(`${lacking} in ${deadlineMs} ms`);
+    },
+    () => {
+      throw new AbortedError("aborted");
+    },
+  );
   // A promise that rejects after its limit has its handler here, so nothing is left unhandled.
-  return Promise.race([promise, limit]).finally(() => {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
-  });
+  return Promise.race([promise, limit]).finally(() => over.abort());
 }
 
 /** One end of the connection. */
@@ -257,10 +257,9 @@ function lineOf(message: Fields, limit: number): Buffer {
   throw tooLong;
 }
 
-const NEWLINE = 0x0a;
-
 /**
  * A function that takes chunks of a stream and gives its UTF-8 lines, but for empty ones, to `onLine`.
+ * Split at line feeds alone: to `node:readline` U+2028 would end a line, too.
  * @param limit bytes; longer lines are skipped, without being held in memory
  * @param onTooLong gets how many bytes a skipped line has
  */
@@ -269,25 +268,19 @@ export function lineSplitter(
   limit: number,
   onTooLong: (bytes: number) => void = () => {},
 ): (chunk: Buffer) => void {
-  let parts: Buffer[] = [];
-  let bytes = 0;
-  const hold = (part: Buffer) => {
-    bytes += part.length;
-    if (bytes > limit) parts = [];
-    else if (part.length > 0) parts.push(part);
-  };
+  // Holds back a character that the end of a chunk cuts in two.
+  const decoder = new StringDecoder("utf8");
+  let [line, bytes] = ["", 0];
   return (chunk) => {
-    let start = 0;
-    // Split before it is decoded: U+2028 is then no line end, and a character that a chunk boundary
-    // cuts in two comes out whole.
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      hold(chunk.subarray(start, end));
-      const [whole, length] = [parts, bytes];
-      [parts, bytes] = [[], 0];
-      start = end + 1;
-      if (length > limit) onTooLong(length);
-      else if (length > 0) onLine(Buffer.concat(whole, length).toString("utf8"));
+    for (const [at, part] of decoder.write(chunk).split("\n").entries()) {
+      if (at > 0) {
+        const [whole, length] = [line, bytes];
+        [line, bytes] = ["", 0];
+        if (length > limit) onTooLong(length);
+        else if (length > 0) onLine(whole);
+      }
+      bytes += Buffer.byteLength(part);
+      line = bytes > limit ? "" : line + part;
     }
-    hold(chunk.subarray(start));
   };
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Asking, askedAgain, isSingleSlot } from "../asking.ts";
+import { askedAgain, askModel, describeModel, isSingleSlot } from "../asking.ts";
 import { LastRequest, type SentPrompt } from "../context/provider.ts";
+import type { Shim } from "../shim.ts";
 
 const control = { type: "ephemeral" };
 const priced = { cost: { input: 3, output: 15 }, baseUrl: "https://api.example.com" };
@@ -58,10 +59,10 @@ test("the last prompt is found, and when it was last sent", () => {
     const ctx = {
       model,
       modelRegistry: { streamSimple: () => null },
-      sessionManager: { getLeafEntry: () => entry },
+      sessionManager: { getBranch: () => (entry ? [entry] : []) },
     };
     const shim = { context: { lastRequest }, host: { ctx }, isOff: () => false };
-    const { warm, sent_ms } = new Asking(shim as never).describe({});
+    const { warm, sent_ms } = describeModel(shim as never);
     return [warm, sent_ms];
   };
   assert.deepEqual(at(undefined), [8, found.sentMs]);
@@ -118,26 +119,25 @@ test("on the other wire it is a message of its own", () => {
   });
 });
 
-function asking(ctx: object | null, off = false): Asking {
+function shimWith(ctx: object | null, off = false): Shim {
   const lastRequest = new LastRequest();
-  const shim = { context: { lastRequest }, host: { ctx }, isOff: () => off };
-  return new Asking(shim as never);
+  return { context: { lastRequest }, host: { ctx }, isOff: () => off } as never;
 }
 
 test("without a model it is said how to come by one, and nothing throws", () => {
   const find = () => undefined;
-  const cases: [Asking, RegExp][] = [
-    [asking(null), /no session/],
-    [asking({}, true), /foredeck on/],
-    [asking({ modelRegistry: {} }), /update it/],
-    [asking({ modelRegistry: { streamSimple: find } }), /choose one with \/model/],
+  const cases: [Shim, RegExp][] = [
+    [shimWith(null), /no session/],
+    [shimWith({}, true), /foredeck on/],
+    [shimWith({ modelRegistry: {} }), /update it/],
+    [shimWith({ modelRegistry: { streamSimple: find } }), /choose one with \/model/],
     [
-      asking({ model, modelRegistry: { streamSimple: find, hasConfiguredAuth: () => false } }),
+      shimWith({ model, modelRegistry: { streamSimple: find, hasConfiguredAuth: () => false } }),
       /log in/,
     ],
   ];
-  for (const [asked, reason] of cases) {
-    const described = asked.describe({});
+  for (const [shim, reason] of cases) {
+    const described = describeModel(shim);
     assert.equal(described.model, null);
     assert.match(String(described.reason), reason);
   }
@@ -149,15 +149,15 @@ test("a model that is not selected can be described, too", () => {
     streamSimple: () => null,
     find: (provider: string, id: string) => (provider === "p" && id === "small" ? small : null),
   };
-  const asked = asking({ model, modelRegistry, sessionManager: {} });
-  const described = asked.describe({ model: { provider: "p", id: "small" } });
+  const shim = shimWith({ model, modelRegistry, sessionManager: {} });
+  const described = describeModel(shim, { provider: "p", id: "small" });
   assert.deepEqual((described.model as typeof small).cost, small.cost);
   assert.match(String(described.cold), /no call of this session/);
-  const unknown = asked.describe({ model: { provider: "p", id: "large" } });
+  const unknown = describeModel(shim, { provider: "p", id: "large" });
   assert.match(String(unknown.reason), /Pi has no model p\/large/);
 });
 
-test("the end of the session ends its questions", async () => {
+test("a question that is taken back ends", async () => {
   const result = (signal: AbortSignal) =>
     new Promise((resolve) => {
       const usage = { cost: {} };
@@ -169,9 +169,10 @@ test("the end of the session ends its questions", async () => {
       result: () => result(signal),
     }),
   };
-  const one = asking({ model, modelRegistry, sessionManager: {} });
+  const shim = shimWith({ model, modelRegistry, sessionManager: {} });
   const question = { messages: [{ role: "user", content: "?" }], max_tokens: 9 };
-  const answer = one.complete(question, new AbortController().signal);
-  one.stop();
+  const taking = new AbortController();
+  const answer = askModel(shim, question, taking.signal);
+  taking.abort();
   await assert.rejects(answer, { code: -32800 });
 });

@@ -315,7 +315,8 @@ test("an answer that comes after the session has ended is none of the next one's
   harness.begin("s2");
   assert.deepEqual(texts(await late), ["@2|A"]);
   await harness.call(second);
-  const [, next] = harness.requests("context/assemble");
+  const [before, next] = harness.requests("context/assemble");
+  assert.deepEqual([before?.params.session, next?.params.session], ["s1", "s2"]);
   assert.equal(next?.params.keep, 0);
   assert.deepEqual(outcomes(1), []);
 });

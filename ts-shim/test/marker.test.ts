@@ -60,15 +60,11 @@ test("only a warming request since the newest answer is found", () => {
   const warm = { type: "usage", kind: "cache_warm", timestamp: "2026-01-01T00:00:05.000Z" };
   const said = { type: "message", message: { role: "assistant" } };
   const asked = { type: "message", message: { role: "user" } };
-  const leaf = (...chain: object[]) => {
-    const entries = chain.map((entry, at) => ({ ...entry, parentId: at ? String(at - 1) : null }));
-    return { getLeafEntry: () => entries.at(-1), getEntry: (id: string) => entries[Number(id)] };
-  };
-  assert.equal(warmedAt(leaf(said, warm, asked)), Date.parse(warm.timestamp));
-  assert.equal(warmedAt(leaf(warm, said, asked)), undefined);
-  assert.equal(warmedAt(leaf(said, { ...warm, kind: "other" }, asked)), undefined);
-  assert.equal(warmedAt(leaf(said, { ...warm, timestamp: "?" }, asked)), undefined);
-  assert.equal(warmedAt({}), undefined);
+  assert.equal(warmedAt([said, warm, asked] as never), Date.parse(warm.timestamp));
+  assert.equal(warmedAt([warm, said, asked] as never), undefined);
+  assert.equal(warmedAt([said, { ...warm, kind: "other" }, asked] as never), undefined);
+  assert.equal(warmedAt([said, { ...warm, timestamp: "?" }, asked] as never), undefined);
+  assert.equal(warmedAt([]), undefined);
 });
 
 test("what is no object among the blocks of a request does no harm", () => {

@@ -58,7 +58,7 @@ test("a crashing engine is started again a few times and then left alone", async
   const { engine } = start("crash-at-start").shim;
   const given = assert.rejects(engine.whenReady(true), new RegExp(`${MAX_RESTARTS} more times`));
   await until(() => {
-    if (engine.state === "pausing") passTime(FIRST_PAUSE_MS * 2 ** MAX_RESTARTS);
+    if (engine.process === null) passTime(FIRST_PAUSE_MS * 2 ** MAX_RESTARTS);
     return engine.state === "away";
   }, "left alone");
   await given;

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { SessionEntry } from "@earendil-works/pi-coding-agent";
 import { type HostMessage, sameMessage, sameValue } from "../context/messages.ts";
 import { AnswerInForce, Plan } from "../context/plan.ts";
-import { entryIds } from "../context/request.ts";
+import { branchOf, entryIds } from "../context/request.ts";
 import { assistant, call, conversation, result, user } from "./support/conversation.ts";
 import { forSeeds } from "./support/random.ts";
 
@@ -66,22 +67,9 @@ test("accepting a shorter list forgets the rest", () => {
   assert.equal(answered.commonPrefix([user("a"), user("d"), user("c")]), 2);
 });
 
-type Entry = Record<string, unknown> & { id: string; parentId: string | null };
-
 /** A session's entries in a row, as Pi's session manager hands them out. */
-function session(entries: Record<string, unknown>[]) {
-  const chain: Entry[] = entries.map((entry, i) => ({
-    ...entry,
-    id: `e${i}`,
-    parentId: i > 0 ? `e${i - 1}` : null,
-  }));
-  return {
-    getLeafEntry: () => chain.at(-1),
-    getEntry: (id: string) => chain.find((entry) => entry.id === id),
-    buildSessionProjection: () => ({
-      entries: chain.map((sourceEntry) => ({ sourceEntry, messages: [1] })),
-    }),
-  };
+function session(entries: Record<string, unknown>[]): SessionEntry[] {
+  return entries.map((entry, i) => ({ ...entry, id: `e${i}` })) as never;
 }
 
 test("messages get the ids of the entries they came from", () => {
@@ -145,12 +133,13 @@ test("after a compaction, and for many new messages, Pi's projection decides", (
 });
 
 test("a Pi that cannot tell, or throws, gives null", () => {
-  assert.deepEqual(entryIds({}, [user("a")], 0), [null]);
-  const broken = {
-    getLeafEntry: () => {
+  const stale = {
+    getBranch: () => {
       throw new Error("stale");
     },
-    getEntry: () => undefined,
   };
-  assert.deepEqual(entryIds(broken, [user("a")], 0), [null]);
+  for (const sessionManager of [{}, stale]) {
+    const branch = branchOf({ sessionManager } as never);
+    assert.deepEqual(entryIds(branch, [user("a")], 0), [null]);
+  }
 });
