@@ -66,15 +66,15 @@ export class Plan {
     return new Plan(before.concat(slots));
   }
 
-  /** Indexes of the messages that are left out, in their order. */
-  omitted(): number[] {
-    return this.slots.flatMap((slot, index) => (slot.isOmitted ? [index] : []));
+  /** The first message that is left out; -1 for none. */
+  get firstOmitted(): number {
+    return this.slots.findIndex(({ isOmitted }) => isOmitted);
   }
 
-  /** What goes out of the messages from an index on, none of them rewritten. */
-  sent(messages: readonly HostMessage[], from = 0): HostMessage[] {
-    const own = messages.slice(from).flatMap((message, index) => {
-      const { says, isOmitted } = this.slot(from + index);
+  /** What goes out of these messages, none of them rewritten. */
+  sent(messages: readonly HostMessage[]): HostMessage[] {
+    const own = messages.flatMap((message, index) => {
+      const { says, isOmitted } = this.slot(index);
       return isOmitted ? says : [...says, message];
     });
     return [...own, ...this.slot(messages.length).says];
@@ -97,25 +97,23 @@ export class Plan {
     ending = false,
   ): HostMessage[] {
     const result: HostMessage[] = [];
-    const say = (index: number) => {
-      const goes = index < limit || (ending && index === limit);
-      const { says } = this.slot(index);
-      // Copies: Pi may change the list, and the plan is used again at the next call.
-      // Most slots say nothing, and a copy of nothing takes a microsecond too.
-      if (goes && says.length > 0) result.push(...structuredClone(says));
-    };
     let index = 0;
+    const say = () => {
+      const goes = index < limit || (ending && index === limit);
+      // Copies: Pi may change the list, and the plan is used again at the next call.
+      for (const said of goes ? this.slot(index).says : []) result.push(structuredClone(said));
+    };
     for (const message of list) {
       if (isSystem(message)) {
         result.push(message);
         continue;
       }
-      say(index);
-      const slot = index < limit ? this.slot(index) : KEPT;
-      if (!slot.isOmitted) result.push(slot.blocks ? rewritten(message, slot.blocks) : message);
+      say();
+      const { blocks, isOmitted } = index < limit ? this.slot(index) : KEPT;
+      if (!isOmitted) result.push(blocks ? rewritten(message, blocks) : message);
       index += 1;
     }
-    say(index);
+    say();
     return result;
   }
 }
@@ -159,16 +157,11 @@ export function checkAnswer(
   // Before `from` the plan in force stays. That is right only for messages that the engine had.
   const from = integer(numbers.from, 0, keep, "from");
   const plan = held.with(from, slotsOf(list(ops, "ops"), messages, from));
-  // Calls and results are paired from the newest assistant message before `from` on: results follow
-  // their call, so no earlier pair can be torn apart by this answer, and earlier checks hold.
-  const start = Math.max(0, messages.slice(0, from).findLastIndex(isAnswer));
-  // A message of ours right before it can be the result of a call that is not looked at here.
-  const said = start > 0 ? plan.slot(start).says.length : 0;
-  const sent = plan.sent(messages, start).slice(said);
-  if (sent.length === 0 && messages.length > 0 && plan.sent(messages).length === 0) {
+  const sent = plan.sent(messages);
+  if (sent.length === 0 && messages.length > 0) {
     throw new BadAnswerError("nothing would be left to send");
   }
-  const apart = torn(messages.slice(start), sent);
+  const apart = torn(messages, sent);
   if (apart.length > 0) throw new BadAnswerError(`torn apart: ${apart.join(", ")}`);
   return {
     call,
@@ -378,8 +371,9 @@ export class AnswerInForce {
     // Nothing was ever answered: whatever the engine holds, all goes out as the host has it.
     if (this.call === null) return { edited: 0, ending: list[0]?.role !== "toolResult" };
     const isWhole = prefix === this.answered.length || list.length === 0;
+    const { firstOmitted } = this.plan;
     // Leaving out a call before `prefix` could leave the call's result behind.
-    const edited = isWhole ? prefix : Math.min(prefix, this.plan.omitted()[0] ?? prefix);
+    const edited = isWhole || firstOmitted < 0 ? prefix : Math.min(prefix, firstOmitted);
     // What ended the last prompt stays where it was. Nothing may come between a call and its
     // result, though, and the result may be the next message.
     const ending = edited === this.answered.length && list[edited]?.role !== "toolResult";
