@@ -8,6 +8,7 @@
 
 import type {
   CompactionEntry,
+  CustomEntry,
   ExtensionAPI,
   ExtensionCommandContext,
   ExtensionContext,
@@ -136,7 +137,7 @@ const STRETCH = "foredeck-compacted";
 const TAKEN_BACK = "foredeck-uncompacted";
 
 /** A stretch of chat that a summary of foredeck's replaces. `first`, `last`: its messages. */
-export interface Stretch {
+export interface Stretch extends Fields {
   first: string;
   last: string;
   summary: string;
@@ -152,26 +153,22 @@ export function notTakenBack(branch: readonly SessionEntry[]): SessionEntry[] {
 
 /** Ids of what no longer counts: compactions that were taken back, and what only takes one back. */
 function undone(branch: readonly SessionEntry[]): Set<string> {
-  return new Set(
-    branch.flatMap((entry) => {
-      const back = takenBackBy(entry);
-      return typeof back === "string" ? [back, entry.id] : [];
-    }),
-  );
+  const gone = new Set<string>();
+  for (const entry of branch) {
+    let back: unknown;
+    if (entry.type === "compaction") back = recordOf(recordOf(entry.details).foredeck).takes_back;
+    else if (isCustom(entry, TAKEN_BACK)) back = recordOf(entry.data).compaction;
+    if (typeof back === "string") gone.add(back).add(entry.id);
+  }
+  return gone;
 }
 
-/** The id of the compaction that an entry takes back; of any other entry no string. */
-function takenBackBy(entry: SessionEntry): unknown {
-  if (entry.type === "compaction") {
-    return recordOf(recordOf(entry.details).foredeck).takes_back;
-  }
-  const isOurs = entry.type === "custom" && entry.customType === TAKEN_BACK;
-  return isOurs ? recordOf(entry.data).compaction : null;
+function isCustom(entry: SessionEntry, type: string): entry is CustomEntry {
+  return entry.type === "custom" && entry.customType === type;
 }
 
 function stretchOf(entry: SessionEntry): Stretch | null {
-  const isOurs = entry.type === "custom" && entry.customType === STRETCH && isRecord(entry.data);
-  return isOurs ? (entry.data as Stretch) : null;
+  return isCustom(entry, STRETCH) && isRecord(entry.data) ? (entry.data as Stretch) : null;
 }
 
 /** A compaction that Pi is to make. */
@@ -183,8 +180,6 @@ export class Compactions {
   takingBack: MadeCompaction | null = null;
   private readonly pi: Pick<ExtensionAPI, "appendEntry">;
   private readonly project: PiModule["buildSessionProjection"];
-  /** By the newest compaction and what was taken back: a long session is projected once. */
-  private known: { key: string; messages: HostMessage[] | null } | null = null;
 
   /** @param project Pi's own; undefined where it does not export that */
   constructor(pi: Pick<ExtensionAPI, "appendEntry">, project: PiModule["buildSessionProjection"]) {
@@ -192,7 +187,6 @@ export class Compactions {
     this.project = project;
   }
 
-  /** Replaces a stretch by its summary from now on. */
   keep(stretch: Stretch): void {
     this.pi.appendEntry(STRETCH, stretch);
   }
@@ -234,14 +228,9 @@ export class Compactions {
     const newest = marks.findLast((entry) => entry.type === "compaction");
     const gone = undone(marks);
     if (list[at]?.role !== "compactionSummary" || !newest || !gone.has(newest.id)) return list;
-    const key = [newest.id, ...gone].join(" ");
-    if (this.known?.key !== key) {
-      const left = branch.filter((entry) => entry.type !== "compaction" || !gone.has(entry.id));
-      this.known = { key, messages: this.before(newest.firstKeptEntryId, left) };
-    }
-    // Copies: edits set a new `content` on what goes out.
-    const back = this.known.messages?.map((message) => ({ ...message }));
-    return back ? [...list.slice(0, at), ...back, ...list.slice(at + 1)] : list;
+    const left = branch.filter((entry) => entry.type !== "compaction" || !gone.has(entry.id));
+    const back = this.before(newest.firstKeptEntryId, left);
+    return back ? list.toSpliced(at, 1, ...back) : list;
   }
 
   /** The messages of a branch before this entry; null where that is not known. */
@@ -252,7 +241,10 @@ export class Compactions {
     const end = projected.findIndex(({ sourceEntry }) => sourceEntry.id === kept);
     if (end < 0) return null;
     const messages = projected.slice(0, end).flatMap((entry) => entry.messages);
-    return (messages as unknown as HostMessage[]).filter((message) => !isSystem(message));
+    // Copies: edits set a new `content` on what goes out.
+    return (messages as unknown as HostMessage[])
+      .filter((message) => !isSystem(message))
+      .map((message) => ({ ...message }));
   }
 }
 
@@ -265,12 +257,8 @@ function withStretch(list: HostMessage[], stretch: Stretch): HostMessage[] {
     ...{ role: "custom", customType: "foredeck", display: false, timestamp: stretch.time_ms },
     content: [{ type: "text", text: stretch.summary }],
   };
-  const made = list.toSpliced(
-    first,
-    last + 1 - first,
-    ...list.slice(first, last + 1).filter(isSystem),
-    summary,
-  );
+  const system = list.slice(first, last + 1).filter(isSystem);
+  const made = list.toSpliced(first, last + 1 - first, ...system, summary);
   // A provider refuses a result without its call.
   return torn(list, made).length > 0 ? list : made;
 }
@@ -292,7 +280,7 @@ const BACK = "The newest compaction is taken back: what it covered is in the cha
 const BY_US =
   "Pi could not do that itself: foredeck adds the messages to each call until the next compaction.";
 
-/** Takes the newest compaction back; what the user reads. Throws what prevents it. */
+/** Takes the newest compaction back; gives what the user reads. @throws what prevents it */
 export async function uncompact(shim: Shim, ctx: ExtensionCommandContext): Promise<string> {
   if (!ctx.isIdle()) throw new Error(BUSY);
   const branch = ctx.sessionManager.getBranch();

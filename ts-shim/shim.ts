@@ -36,19 +36,12 @@ const SETTING_UP_WITHOUT_SCREEN =
 const switches = { off: process.env.FOREDECK === "off" };
 
 /** Parameters of `session/open` (docs/protocol.md). */
-export interface SessionParams {
+export interface SessionParams extends Fields {
   session: string;
-  file: string | null;
   cwd: string;
-  reason: string;
-  parent: string | null;
-  parent_file?: string | null;
-  started_by?: string | null;
-  private?: boolean;
-  calls?: number;
 }
 
-/** The parts of one extension instance. */
+/** What the parts of one extension instance share. */
 export class Shim implements PeerHost {
   readonly host = new Host();
   readonly engine: Engine;
@@ -61,7 +54,7 @@ export class Shim implements PeerHost {
   readonly state = stateDir();
   private session: SessionParams | null = null;
   private trusted = false;
-  private settings: SettingsManager | null = null;
+  private settings: SettingsManager | undefined;
   /** When setting up the engine began; null where it was there. */
   private settingUpSince: number | null = null;
 
@@ -73,7 +66,6 @@ export class Shim implements PeerHost {
     this.context = new ContextHook(pi, this, null);
   }
 
-  /** The id of the session that is open. */
   sessionId(): string | null {
     return this.session?.session ?? null;
   }
@@ -103,7 +95,7 @@ export class Shim implements PeerHost {
     this.trusted = ctx.isProjectTrusted?.() ?? false;
     this.safely("settings", () => {
       const trust = { projectTrusted: this.trusted };
-      this.settings = this.pi.SettingsManager?.create(ctx.cwd, undefined, trust) ?? null;
+      this.settings = this.pi.SettingsManager?.create(ctx.cwd, undefined, trust);
     });
     if (this.isOff()) this.host.status("foredeck off");
     else if (this.engine.state !== "ready") this.engine.start();
@@ -159,7 +151,7 @@ export class Shim implements PeerHost {
   }
 
   /** The folder that the engine works in. */
-  cwd(): string {
+  get cwd(): string {
     return this.session?.cwd ?? process.cwd();
   }
 
@@ -184,7 +176,7 @@ export class Shim implements PeerHost {
     return {
       shim: await packageVersion(),
       host: { name: "pi", version: this.pi.VERSION ?? "unknown" },
-      cwd: this.cwd(),
+      cwd: this.cwd,
       trusted: this.trusted,
       pid: process.pid,
     };
@@ -213,28 +205,23 @@ export class Shim implements PeerHost {
     this.engine
       .request("session/open", { ...session }, { deadlineMs: OPEN_MS, holdsProcess: false })
       .then((result) => {
-        const { calls } = result;
         this.host.showState(result);
-        if (typeof calls === "number" && this.session?.session === session.session) {
-          this.session.calls ??= calls;
-        }
+        if (this.session?.session === session.session) this.session.calls ??= result.calls;
       })
       .catch((error: Error) => {
         this.logError("session/open", error);
         if (error instanceof RpcError) this.host.notifyOnce("open", "error", error.message);
       });
     const { ctx } = this.host;
-    if (ctx === null || this.isOff()) return;
-    this.safely("session/history", () => this.context.sendHistory(ctx));
+    if (ctx && !this.isOff()) this.safely("session/history", () => this.context.sendHistory(ctx));
   }
 
   /** The engine cannot be had, with a sentence for the user. */
   onTrouble(error: Error): void {
-    const isKnown = error instanceof ProvisionError && error.known;
     this.host.status("foredeck: not running");
     this.host.work("");
-    if (!isKnown)
-      this.host.notifyOnce(error.message, "warning", `${error.message} (plain Pi goes on)`);
+    if (error instanceof ProvisionError && error.known) return;
+    this.host.notifyOnce(error.message, "warning", `${error.message} (plain Pi goes on)`);
   }
 
   async onRequest(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
@@ -287,11 +274,12 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
 
 function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): SessionParams {
   const { sessionManager } = ctx;
+  const session = sessionManager.getSessionId();
   // Read once, and first: from here on the variable holds this Pi's own session.
   if (!(STARTED_BY in starter)) starter[STARTED_BY] = process.env[OWN_SESSION] || null;
-  process.env[OWN_SESSION] = sessionManager.getSessionId();
+  process.env[OWN_SESSION] = session;
   return {
-    session: sessionManager.getSessionId(),
+    session,
     file: sessionManager.getSessionFile() ?? null,
     cwd: ctx.cwd,
     // oh-my-pi, a fork of Pi, gives no reason.

@@ -41,7 +41,7 @@ export class EngineProcess {
     onExit: (reason: string, started: boolean) => void,
   ) {
     this.command = command;
-    this.child = start(command, host.cwd(), host.state);
+    this.child = start(command, host);
     this.peer = new Peer(host, (line) => this.write(line));
     this.exited = new Promise((resolve) => {
       const ended = (reason: string) => {
@@ -104,7 +104,7 @@ export class EngineProcess {
   }
 }
 
-function start(command: EngineCommand, cwd: string, state: string): ChildProcess {
+function start(command: EngineCommand, { cwd, state }: Shim): ChildProcess {
   const log = openLog(state);
   try {
     return spawn(command.file, command.args, {
