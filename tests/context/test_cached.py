@@ -15,7 +15,7 @@ from context.sent import Sent
 from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker
 from foredeck.accounting.shapes import Shapes
 from foredeck.context.provider_cache import HEAD, NOTHING, CacheEntries, CacheReach, rule_of
-from foredeck.hosts.pi.requests import to_model
+from foredeck.hosts.pi import to_model
 from foredeck.hosts.protocol import AssembleParams, AssembleResult
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.calls import CallRecord

@@ -21,7 +21,7 @@ ROOT = Path(foredeck.__file__).parent
 
 HOLDERS = {
     *("context/assembler", "context/calls/call", "context/calls/recording"),
-    *("engine/background", "engine/calls", "engine/opened", "engine/opening"),
+    *("engine/assembling", "engine/background", "engine/opened", "engine/opening"),
     "replay/observing",
 }
 """Modules that name `Session`: they open it, hold it, or hand out its parts."""
@@ -45,7 +45,7 @@ WRITERS = {
     "frame.tools": {"context/intake/take_in"},
     "frame.chars": {"context/intake/take_in"},
     "frame.version": {"context/calls/recording", "context/intake/take_in"},
-    "inbox.typed": {"engine/calls"},
+    "inbox.typed": {"engine/requests"},
     "inbox.compaction": {"context/window/compacting"},
     "inbox.early_results": {"context/intake/early_results"},
     "inbox.early_results.pop": {"context/intake/object_writer"},
@@ -56,7 +56,7 @@ WRITERS = {
     "inbox.withdrawal_announced": {"context/calls/heading"},
     "inbox.pop_compaction": {"context/window/compacting"},
     "inbox.pop_stale": {"engine/engine"},
-    "inbox.pop_user_messages": {"engine/calls"},
+    "inbox.pop_user_messages": {"engine/requests"},
     "objects.see": {"context/intake/file_changes", "context/intake/toolcalls"},
     "objects.index.inherit": {"context/state/opening"},
     "objects.index.kept": {"engine/resumption"},

@@ -41,7 +41,7 @@ OPENED_OTHERWISE = {
     "observations/lease.py": "the kernel's /proc",
     "cli/machine_checks.py": "the kernel's /proc, and a folder of our own",
     "regular_files.py": "",
-    "rpc/transport.py": "the null device",
+    "rpc/wire.py": "the null device",
     "store/purging.py": "a draft of our own",
     "store/session_cache.py": "a new file",
     "store/location.py": "new files, /proc/mounts, folders",

@@ -1,4 +1,4 @@
-"""Which files count as the full output of a tool (hosts/pi/requests.py)."""
+"""Which files count as the full output of a tool (hosts/pi.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.hosts.pi.requests import MAX_BYTES, full_output
+from foredeck.hosts.pi import MAX_BYTES, full_output
 
 
 def test_the_file_that_the_details_name_is_kept_byte_for_byte(tmp_path: Path) -> None:

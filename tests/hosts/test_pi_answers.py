@@ -8,7 +8,7 @@ import pytest
 
 from foredeck.context.plan.ops import Keep, Omit, Rewrite, Say, Shown
 from foredeck.hosts.outgoing import SlotPlan, WireOp, to_ops
-from foredeck.hosts.pi.requests import to_model, to_outcome, to_request
+from foredeck.hosts.pi import to_model, to_outcome, to_request
 from foredeck.hosts.protocol import AssembleParams, OutcomeParams
 from foredeck.model.messages import KnownMessages
 

@@ -1,8 +1,8 @@
-"""System messages as text (hosts/pi/requests.py)."""
+"""System messages as text (hosts/pi.py)."""
 
 from __future__ import annotations
 
-from foredeck.hosts.pi.requests import sections_as_text
+from foredeck.hosts.pi import sections_as_text
 
 
 def test_sections_follow_the_content_in_their_own_order() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.hosts.pi.requests import MAX_BYTES
+from foredeck.hosts.pi import MAX_BYTES
 from foredeck.model.canonical import hash_text, sha256_hex
 from foredeck.model.documents import (
     ChatDocument,

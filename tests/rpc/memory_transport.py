@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from foredeck.rpc.framing import LINE_LIMIT, LineSplitter, TooLong
-from foredeck.rpc.transport import Receiver
+from foredeck.rpc.peer import Peer
+from foredeck.rpc.wire import LINE_LIMIT, LineSplitter, TooLong
 
 
 class MemoryTransport:
@@ -13,11 +13,11 @@ class MemoryTransport:
         self.sent: list[bytes] = []
         self.closed = False
         self._splitter = LineSplitter(line_limit)
-        self._receiver: Receiver
+        self._peer: Peer
 
-    def start(self, receiver: Receiver) -> None:
+    def start(self, peer: Peer) -> None:
         """Remember who takes the lines."""
-        self._receiver = receiver
+        self._peer = peer
 
     def send(self, line: bytes) -> None:
         """Append one line, newline included, to `sent`."""
@@ -31,14 +31,14 @@ class MemoryTransport:
         """Bytes from the other side, whole lines or parts of them."""
         for line in self._splitter.feed(chunk):
             if isinstance(line, TooLong):
-                self._receiver.line_too_long(line)
+                self._peer.line_too_long(line)
             else:
-                self._receiver.line_received(line)
+                self._peer.line_received(line)
 
     def end(self) -> None:
         """The other side sends nothing more."""
-        self._receiver.input_ended(self._splitter.pending)
+        self._peer.input_ended(self._splitter.pending)
 
     def lose_output(self) -> None:
         """The other side reads nothing more."""
-        self._receiver.output_lost()
+        self._peer.output_lost()

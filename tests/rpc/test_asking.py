@@ -19,8 +19,8 @@ from foredeck.hosts.host import (
     NotAsked,
     UselessAnswer,
 )
-from foredeck.rpc.framing import RemoteError
 from foredeck.rpc.host_model import HostModel, examine
+from foredeck.rpc.wire import RemoteError
 from foredeck.store.clock import now_ms
 
 QUESTION = CompleteParams(messages=[{"role": "user", "content": "?"}], max_tokens=9, warm=2)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.rpc.framing import ParseError, decode, encode
+from foredeck.rpc.wire import ParseError, decode, encode
 
 any_text = st.text(st.characters(exclude_categories=()))
 json_values = st.recursive(

@@ -23,7 +23,7 @@ from engine_process import (
 )
 from small_engine import read_journal
 
-from foredeck.rpc.framing import LINE_LIMIT
+from foredeck.rpc.wire import LINE_LIMIT
 
 ASSEMBLE: dict[str, Any] = {
     "session": "s",

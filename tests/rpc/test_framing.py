@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.rpc.framing import PREFIX_KEPT, LineSplitter, TooLong, leading_members
+from foredeck.rpc.wire import PREFIX_KEPT, LineSplitter, TooLong, leading_members
 
 
 @given(st.lists(st.binary().map(lambda part: part.replace(b"\n", b""))), st.integers(1, 7))

@@ -18,9 +18,9 @@ from foredeck.hosts.protocol import (
     InitializeParams,
     SessionOpenParams,
 )
-from foredeck.rpc.framing import InvalidParamsError, InvalidRequestError
 from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.methods import ROUTES, EngineMethods, parse_params
+from foredeck.rpc.wire import InvalidParamsError, InvalidRequestError
 
 GOOD: dict[str, dict[str, Any]] = {
     "session/open": {

@@ -13,9 +13,8 @@ from engine_process import line, notification, request
 from memory_transport import MemoryTransport
 
 from foredeck.errors import ToolError
-from foredeck.rpc.dispatch import Method
-from foredeck.rpc.framing import PeerClosedError, RemoteError
-from foredeck.rpc.peer import Peer
+from foredeck.rpc.peer import Method, Peer
+from foredeck.rpc.wire import PeerClosedError, RemoteError
 
 
 class Wire:

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_transport import MemoryTransport
 
-from foredeck.rpc.dispatch import Method
-from foredeck.rpc.peer import Peer
+from foredeck.rpc.peer import Method, Peer
 
 names = st.sampled_from(["echo", "fail", "told", "ping", "$/cancel", "no/such", ""])
 scalars = (

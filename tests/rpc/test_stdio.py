@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from foredeck.rpc import transport
-from foredeck.rpc.framing import TooLong
-from foredeck.rpc.transport import StdioTransport
+from foredeck.rpc import wire
+from foredeck.rpc.wire import StdioTransport, TooLong
 
 
 class Recorder:
@@ -82,7 +81,7 @@ async def test_lines_and_the_end_arrive_in_order(pipes: Pipes) -> None:
 async def test_a_line_beyond_the_limit_is_reported_by_its_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(transport, "LINE_LIMIT", 3)
+    monkeypatch.setattr(wire, "LINE_LIMIT", 3)
     recorder = Recorder()
     with closing(Pipes()) as pipes:
         pipes.transport.start(recorder)
@@ -96,7 +95,7 @@ async def test_a_line_beyond_the_limit_is_reported_by_its_size(
 async def test_more_lines_than_may_wait_all_arrive(pipes: Pipes) -> None:
     recorder = Recorder()
     pipes.transport.start(recorder)
-    count = transport.LINES_AHEAD * 4
+    count = wire.LINES_AHEAD * 4
     await asyncio.to_thread(os.write, pipes.to_engine, b"".join(b"%d\n" % n for n in range(count)))
     os.close(pipes.to_engine)
     await recorder.until("end")
@@ -127,7 +126,7 @@ async def test_a_reader_that_is_gone_is_reported(pipes: Pipes) -> None:
 async def test_a_reader_that_never_reads_does_not_hold_up_the_end(
     pipes: Pipes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(transport, "FLUSH_SECONDS", 0.05)
+    monkeypatch.setattr(wire, "FLUSH_SECONDS", 0.05)
     pipes.transport.start(Recorder())
     pipes.transport.send(b"x" * 1_000_000)
     await pipes.transport.close()

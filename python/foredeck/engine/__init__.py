@@ -1,6 +1,6 @@
 """The engine: one per Pi process.
 
-engine       answers the requests of docs/protocol.md; `calls` and `tools` in the open session
+engine       answers the requests of docs/protocol.md; `requests` in the open session
 current      the session that is open, forgotten where work on it fails; the store
 opening      makes a session ready for work: state, files, assembler
 opened       the session at work

@@ -16,17 +16,22 @@ from typing import get_args
 
 from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import text_of, trace
+from foredeck.context.tools.found import FoundRow
 from foredeck.context.tools.listing import (
     FOLDED,
     NOT_KNOWN,
     PINNED,
+    Row,
     before_the_chat,
     change_state,
     content_for_user,
+    counts,
     describe_entry,
+    filling,
     listed_objects,
     name_object,
 )
+from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.reasons import why
 from foredeck.engine.compact_command import compact_stretch, compact_text
 from foredeck.engine.memory_commands import memory_commands, memory_view
@@ -34,10 +39,10 @@ from foredeck.engine.observing.facility import observe_command
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import go_private
 from foredeck.engine.tasks import tasks_command, tasks_of, tasks_view
-from foredeck.engine.views import objects_text, search_command, window_command
 from foredeck.errors import ToolError
 from foredeck.home import command_file
-from foredeck.hosts.protocol import CommandResult
+from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
+from foredeck.model.figures import short_tokens
 from foredeck.model.observations import Mode
 from foredeck.model.quoting import one_line
 from foredeck.timeline.rewind_command import calls_with_changes, rewind_command
@@ -62,19 +67,31 @@ _TASKS = frozenset({"claim", "close", "open", "show"})
 
 Choice = tuple[str, str]
 
+FOUND = 20
+_TITLE = 24
+"""Characters of a session's title in a row."""
+
+_OBJECT_KEYS: list[ViewKey] = [
+    {"key": "enter", "label": "open", "run": "open {row}", "opens": True},
+    {"key": "p", "label": "pin", "run": "pin {row}"},
+    {"key": "u", "label": "unpin", "run": "unpin {row}"},
+    {"key": "f", "label": "fold", "run": "fold {row}"},
+    {"key": "w", "label": "why", "run": "why {row}", "opens": True},
+]
+_HEAD: ViewKey = {"key": "h", "label": "head", "run": "context head", "opens": True}
+
 
 def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
     """The answer, for the user to read. Raises `ToolError` with what to type instead."""
     session = opened.session
     if name in ("view", "context") and not args:
-        saved = figure_lines(session.objects.store, session.info.id, session.chat.newest_record)[0]
-        return window_command(session.objects, session.chat, saved, largest=name == "context")
+        return _window(opened, largest=name == "context")
     if name == "compact" and args.startswith("--calls"):
         return compact_stretch(opened, args)
     if name == "private":
         return {"text": go_private(session.objects, session.chat), "private": True}
     if name == "search":
-        return search_command(opened, args)
+        return _search(opened, args)
     if name == "tasks" and not args:
         return tasks_view(tasks_of(opened))
     if name == "memory" and not args:
@@ -88,7 +105,7 @@ def _text(opened: OpenedSession, name: str, arguments: str) -> str:
     session = opened.session
     match name:
         case "list":
-            return objects_text(session.objects, session.chat)
+            return _objects_text(opened)
         case "context":
             if arguments != "head":
                 raise ToolError("/context takes no words; /foredeck why @12 is about one object.")
@@ -143,6 +160,80 @@ def _trace(opened: OpenedSession, text: str) -> str:
     chat = opened.session.chat
     nothing = NOT_KNOWN if chat.log.newest else "No call has been made yet."
     return text_of(trace(chat.store, chat.info.id, text, chat.branch.call)) or nothing
+
+
+# The views of `/foredeck`, `/context` and `/search`: rows, and keys that act on them
+
+
+def _window(opened: OpenedSession, *, largest: bool) -> CommandResult:
+    """`/foredeck` and `/context`: what fills the window, and the objects of the chat.
+    `largest`: the largest objects first, else the newest."""
+    objects, chat = opened.session.objects, opened.session.chat
+    found, rows = filling(chat), listed_objects(objects, chat.branch)
+    saved = figure_lines(chat.store, chat.info.id, chat.newest_record)[0]
+    if largest:
+        rows.sort(key=lambda row: -row.chars)
+    totals = f"{counts(rows)}."
+    plain = f" Plain Pi: {short_tokens(found.host_tokens)}." if found.host_tokens else ""
+    title = f"{found.verdict}{plain}"
+    lines = [title, f"{found.to_text()}." if found.shares else "", totals]
+    other = ("context", "largest first") if not largest else ("view", "newest first")
+    keys: list[ViewKey] = [*_OBJECT_KEYS, {"key": "s", "label": other[1], "run": other[0]}]
+    view: CommandView = {
+        "title": title,
+        "notes": [f"Objects: {totals}", saved],
+        "bar": [(kind, size, f"{kind} {short_tokens(size)}") for kind, size in found.shares],
+        "heads": ["", "state", "tokens", "object"],
+        "rows": [_object_row(row, found.tokens(row.chars)) for row in rows],
+        "keys": [*keys, _HEAD] if before_the_chat(chat.branch) else keys,
+        "empty": "There are no files and no tool results in this chat yet.",
+    }
+    return {"text": "\n".join(line for line in lines if line), "view": view}
+
+
+def _objects_text(opened: OpenedSession) -> str:
+    """`/foredeck list`: one line per object, the newest first, with totals above."""
+    chat = opened.session.chat
+    found, rows = filling(chat), listed_objects(opened.session.objects, chat.branch)
+    shown = [_object_row(row, found.tokens(row.chars))["cells"] for row in rows]
+    lines = [f"{name:<5} {state:<8} {size:>6}  {what}" for name, state, size, what in shown]
+    return "\n".join([counts(rows), *lines])
+
+
+def _object_row(row: Row, tokens: int) -> ViewRow:
+    size = short_tokens(tokens) if tokens else ""
+    return {"name": row.name, "cells": [row.name, row.state, size, one_line(row.what)]}
+
+
+def _search(opened: OpenedSession, query: str) -> CommandResult:
+    """`/search`: as the model's own search, in words for people, with what the model sees."""
+    if not query:
+        raise ToolError("Say what to look for: /search WORDS, names or paths, in any order.")
+    memory = opened.facilities.tools.get(MemorySearch.name)
+    if not isinstance(memory, MemorySearch):
+        raise ToolError("Search is switched off (tools.search in the configuration).")
+    text, found = memory.for_user(query, FOUND)
+    answer: CommandResult = {"text": text}
+    if found:
+        answer["view"] = {
+            "title": f"{len(found)} found for {one_line(query)}",
+            "notes": [],
+            "bar": [],
+            "heads": ["when", "what", "session", ""],
+            "rows": [_found_row(row) for row in found],
+            "keys": [{"key": "enter", "label": "open", "run": "{row}", "opens": True}],
+            "empty": "",
+        }
+    return answer
+
+
+def _found_row(row: FoundRow) -> ViewRow:
+    opened = {"task": "tasks show", "memory": "memory show"}.get(row.type, "open")
+    session = row.session if len(row.session) <= _TITLE else f"{row.session[: _TITLE - 1]}…"
+    return {"name": f"{opened} {row.name}", "cells": [row.when, row.kind, session, row.says]}
+
+
+# The command line on the PATH; what is completed
 
 
 def put_on_path(home: Path) -> str:

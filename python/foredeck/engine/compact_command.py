@@ -16,8 +16,8 @@ from foredeck.context.state.chat import by_summary
 from foredeck.context.summary import losses_of
 from foredeck.context.window.compacting import compact_calls, last_compaction, preview, report_of
 from foredeck.context.wording import handle
+from foredeck.engine.assembling import SUMMARY_CHARS
 from foredeck.engine.opened import OpenedSession
-from foredeck.engine.settings import SUMMARY_CHARS
 from foredeck.errors import ToolError
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.records import Transcript, TranscriptError

@@ -10,8 +10,10 @@ from contextlib import contextmanager, suppress
 from foredeck.config import Config
 from foredeck.context.intake.file_changes import PATIENCE_S
 from foredeck.engine.background import Background
+from foredeck.engine.memory import tidy_memory
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import SessionOpener
+from foredeck.engine.project_notes import take_in_notes
 from foredeck.errors import OutOfSync, StoreDamaged, StoreError, ToolError, UnknownSession
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.store.at_work import AtWork
@@ -122,8 +124,8 @@ class CurrentSession:
         self._background.attach(opened.session, opened.facilities.workers)
         with self.use(params.session):
             opened.reconcile()
-            opened.take_in_notes()
-            opened.tidy_memory()
+            take_in_notes(opened)
+            tidy_memory(opened)
             self.follow()
         return opened
 

@@ -15,10 +15,10 @@ from contextlib import contextmanager, nullcontext
 from foredeck import __version__
 from foredeck.config import Config
 from foredeck.context.state.request import Answer
-from foredeck.engine import calls, tools
+from foredeck.engine import requests
 from foredeck.engine.background import Background
 from foredeck.engine.current import CurrentSession, RecoverableStore
-from foredeck.engine.memory import propose_found, state_warnings
+from foredeck.engine.memory import note_answer, propose_found, state_warnings
 from foredeck.engine.opened import MakeFacilities, OpenedSession, configured_facilities
 from foredeck.engine.opening import MakeSource, SessionOpener
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
@@ -169,7 +169,7 @@ class Engine:
     def take_history(self, params: SessionHistoryParams) -> SessionHistoryResult:
         """Take in what a session holds, before its first call would have to wait for that."""
         with without_garbage_collection(), self._current.use(params.session) as opened:
-            messages = calls.take_history(opened, params)
+            messages = requests.take_history(opened, params)
             self._current.follow()
             return {"messages": messages}
 
@@ -191,7 +191,7 @@ class Engine:
                 self.opened.end_tools()
                 before = self.opened.session.chat.newest_record
             opened, answer = self._assemble(params)
-            calls.advise_user(opened, before)
+            requests.advise_user(opened, before)
             self._current.follow()
             # After the call: what the tools reported is in this prompt. Where the disk differs,
             # the next prompt has a notice of it.
@@ -201,12 +201,12 @@ class Engine:
             self._after_request(OpenedSession.settle_claim)
             self._after_request(OpenedSession.keep)
             self._later(lambda: self._background.happened("call"))
-            return calls.assembled(opened.session, answer, self._store.current.trouble)
+            return requests.assembled(opened, answer, self._store.current.trouble)
 
     def _assemble(self, params: AssembleParams) -> tuple[OpenedSession, Answer]:
         try:
             with self._current.use(params.session) as opened:
-                return opened, calls.assemble(opened, params)
+                return opened, requests.assemble(opened, params)
         except Conflict as error:
             # The session was forgotten. With the whole list it is aligned with the records of both.
             raise OutOfSync("The session has gone on in another process.") from error
@@ -231,24 +231,24 @@ class Engine:
 
     def _tool_call(self, params: ToolCallParams) -> ToolCallResult:
         with self._current.use(params.session) as opened:
-            return tools.run_tool(opened, params)
+            return requests.run_tool(opened, params)
 
     def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
         """A tool that may write files is about to run: whether it may, and what it may write; or
         one that may show a file."""
         with self._current.use(params.session) as opened:
-            return tools.prepare_tool(opened, params)
+            return requests.prepare_tool(opened, params)
 
     def tool_started(self, params: ToolStartedParams) -> None:
         """A tool that names a file is about to run: what it writes there is its own doing."""
-        tools.start_tool(self._current.require(params.session), params)
+        requests.start_tool(self._current.require(params.session), params)
 
     def tool_observed(self, params: ToolObservedParams) -> None:
         """A tool has run: keep its result and look at the files it touched."""
         # Where this fails, or the process ends within it, the next list still brings the result:
         # `store_lost_results` does then what was missed here.
         with self._current.use(params.session) as opened:
-            tools.observe_tool(opened, params)
+            requests.observe_tool(opened, params)
         # Only now: most changes that were held back while it ran are its own. They are stored by
         # now, and make no notice.
         opened.watch.release(params.id)
@@ -279,7 +279,7 @@ class Engine:
     def compact(self, params: SessionCompactParams) -> SessionCompactResult:
         """What to do about a compaction that the host has in mind."""
         with self._current.use(params.session) as opened:
-            answer = calls.compact(opened, params)
+            answer = requests.compact(opened, params)
         # The chat is still whole: what is due for it is done now.
         if params.reason == "manual":
             self._later(lambda: self._background.happened("compaction"))
@@ -290,12 +290,12 @@ class Engine:
         log.debug("session event %s", params.kind)
         if params.kind in ("compact", "uncompact") and params.summary:
             with self._current.use(params.session) as opened:
-                calls.note_compaction(opened, params)
+                requests.note_compaction(opened, params)
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
-                answer = calls.store_answer(opened, params.message, params.entry)
+                answer = requests.store_answer(opened, params.message, params.entry)
             self._after_request(OpenedSession.keep)
-            opened.note_answer(answer)
+            note_answer(opened, answer)
             self._later(lambda: self._background.happened("answer"))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from foredeck.config import Config, foreign_owner, user_rules_file
 from foredeck.context.head import said_by
+from foredeck.context.messages.items import Item
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
@@ -34,6 +35,7 @@ from foredeck.memory.session import (
 from foredeck.memory.trust import KEY_FILE, load_user, session_statement, user_of
 from foredeck.memory.words import NEAR, all_words, content_words, likeness
 from foredeck.model.memory import MemoryDocument
+from foredeck.model.messages import text_in
 from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -220,6 +222,25 @@ def _alike(rules: Sequence[MemoryEntry]) -> Iterator[tuple[str, str]]:
         if named.isdisjoint((one, other)):
             named |= {one, other}
             yield one, other
+
+
+def tidy_memory(opened: OpenedSession) -> None:
+    """Expire memory that was not used for long, and notify the user."""
+    memory = opened.facilities.memory
+    try:
+        if memory is not None and (notice := memory.tidy()):
+            opened.session.inbox.user_messages.append(notice)
+    except ForedeckError as error:
+        log.warning("memory was not looked through: %s", error)
+
+
+def note_answer(opened: OpenedSession, answer: Item) -> None:
+    """The model has answered: what of memory it named is of use."""
+    try:
+        if opened.facilities.memory is not None:
+            opened.facilities.memory.note_answer(text_in(answer.blocks))
+    except ForedeckError as error:
+        log.warning("uses of memory were not noted: %s", error)
 
 
 def promote_finding(

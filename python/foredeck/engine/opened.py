@@ -10,23 +10,18 @@ from typing import Any, Protocol, TypeVar
 
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler
-from foredeck.context.calls.deciding import make_layout
 from foredeck.context.head import FollowingSection
 from foredeck.context.intake.file_changes import look_again
-from foredeck.context.messages.items import Item
-from foredeck.context.policies.built_in import make_policy
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.opening import Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
+from foredeck.engine.assembling import make_assembler
 from foredeck.engine.background import BackgroundWorker
-from foredeck.engine.project_notes import take_in_notes
-from foredeck.engine.resumption import keep_calls, keep_members, keep_uses, recall_uses
-from foredeck.engine.settings import assembler_settings
+from foredeck.engine.resumption import keep_calls, keep_members, keep_uses
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.protocol import CommandResult, SessionOpenResult, ToolCallResult
-from foredeck.model.messages import text_in
 from foredeck.timeline.guard import ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
 
@@ -88,8 +83,8 @@ def configured_facilities(opening: FacilityInputs) -> Facilities:
 
 
 class OpenedSession:
-    """What the engine does for the session that it has open; `calls.py` and `tools.py` serve the
-    host's requests in it."""
+    """What the engine does for the session that it has open; `requests.py` serves the host's
+    requests in it."""
 
     def __init__(
         self,
@@ -103,7 +98,7 @@ class OpenedSession:
         self.config = opening.config
         self.session = opening.session
         self.session_folder = opening.session_folder
-        self._layers_wait = opening.layers_wait
+        self.layers_wait = opening.layers_wait
         """What is left of the time that layers are waited for at the opening, or after a call."""
         self.facilities = facilities
         self.watch = watch
@@ -119,22 +114,8 @@ class OpenedSession:
     def assembler(self) -> Assembler:
         """Made when it is first asked for, from the configured layout and policy."""
         if self._assembler is None:
-            self._assembler = self._make_assembler()
+            self._assembler = make_assembler(self.config, self.session, self.facilities)
         return self._assembler
-
-    def _make_assembler(self) -> Assembler:
-        config, session = self.config, self.session
-        assembler = Assembler(
-            session,
-            make_layout(config.layout),
-            make_policy(config.policy, config),
-            assembler_settings(config),
-            self.facilities,
-        )
-        # A new session has none, and the look for them would cost its first call.
-        if session.chat.log.newest:
-            recall_uses(config.home, session.info.id, assembler.uses)
-        return assembler
 
     def reconcile(self, paths: Iterable[str] | None = None, patience_s: float = 0.0) -> None:
         """Read files that may have changed: those named, or all that the session has met. Those
@@ -188,7 +169,7 @@ class OpenedSession:
             keep_members(home, session.objects, ends=ends)
             # As seldom as uses are kept: it may take as long as `FOLLOWING_S`.
             if keep_uses(home, session.info.id, self._assembler.uses, ends=ends) or ends:
-                self._layers_wait = TimeBudget(FOLLOWING_S)
+                self.layers_wait = TimeBudget(FOLLOWING_S)
                 self._follow_sections()
                 if session.info.is_live:
                     follow_work(self.config, session.objects.store)
@@ -198,7 +179,7 @@ class OpenedSession:
     def _follow_sections(self) -> None:
         for section in self.facilities.sections:
             if isinstance(section, FollowingSection):
-                section.follow(self._layers_wait)
+                section.follow(self.layers_wait)
 
     def settle_claim(self) -> None:
         """Where the session has claimed a task while the database was away: have it decided, if
@@ -224,30 +205,3 @@ class OpenedSession:
         except ForedeckError as error:
             log.warning("the project's tasks cannot be shown: %s", error)
         return answer
-
-    def take_in_notes(self) -> None:
-        """Look at the project's folders of notes."""
-        take_in_notes(
-            self.config,
-            self.session.objects,
-            self.session.inbox,
-            self.session_folder,
-            self._layers_wait,
-        )
-
-    def tidy_memory(self) -> None:
-        """Expire memory that was not used for long, and notify the user."""
-        memory = self.facilities.memory
-        try:
-            if memory is not None and (notice := memory.tidy()):
-                self.session.inbox.user_messages.append(notice)
-        except ForedeckError as error:
-            log.warning("memory was not looked through: %s", error)
-
-    def note_answer(self, answer: Item) -> None:
-        """The model has answered: what of memory it named is of use."""
-        try:
-            if self.facilities.memory is not None:
-                self.facilities.memory.note_answer(text_in(answer.blocks))
-        except ForedeckError as error:
-            log.warning("uses of memory were not noted: %s", error)

@@ -22,7 +22,7 @@ from foredeck.engine.resumption import recall_session
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, Reconcile, SessionWatch
 from foredeck.hosts.host import Host
-from foredeck.hosts.pi.files import session_id_in, unreadable_lines
+from foredeck.hosts.pi import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.lookup.chat import stored_chats
 from foredeck.notes import live_graph

@@ -22,8 +22,8 @@ from foredeck.config import Config
 from foredeck.context.intake.file_changes import look_again, take_in_unmet
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.opening import SessionFolder
 from foredeck.derived.layer import LayerBusy, TimeBudget
+from foredeck.engine.opened import OpenedSession
 from foredeck.errors import StoreUnavailable
 from foredeck.notes import StillReading, live_graph
 from foredeck.notes.parsed import MARKDOWN
@@ -75,20 +75,20 @@ LEFT_OUT = (
 )
 
 
-def take_in_notes(
-    config: Config, objects: Objects, inbox: Inbox, session_folder: SessionFolder, wait: TimeBudget
-) -> None:
+def take_in_notes(opened: OpenedSession) -> None:
     """Bring the store up to date with the project's folders of notes, as far as the opening of a
     session may take.
 
     Nothing joins the session's index: a note is met when it is asked for. Where the project has no
     such folder this costs one look for it.
     """
+    config, objects, inbox = opened.config, opened.session.objects, opened.session.inbox
+    wait = opened.layers_wait
     if not config.notes.take_in or not objects.info.is_live:
         return
     try:
         with wait.spent() as left_s:
-            listing = _list(config, session_folder.filesystems, time.monotonic() + left_s)
+            listing = _list(config, opened.session_folder.filesystems, time.monotonic() + left_s)
         if listing.bounds:
             gone = _gone(config, objects.store, listing, wait) if listing.is_whole else []
             with wait.spent() as left_s:

@@ -143,7 +143,7 @@ class ModelResult(Params):
         return self.model_copy(update={"warm": None, "cold": cold})
 
 
-UNKNOWN_TIME = "Pi does not know how long this provider keeps its cache"
+UNKNOWN_TIME = "it is not known how long this provider keeps its cache"
 DROPPED = "the provider has dropped the last call from its cache by now"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from foredeck.errors import NotFound
 from foredeck.histories.progress import progress_in
-from foredeck.hosts.pi.files import session_name
+from foredeck.hosts.pi import session_name
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.figures import shortened

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 
 from foredeck.context.state.chat import Chat
 from foredeck.embedded.format import Message, MessageFormat, ToolRequest
-from foredeck.embedded.loop_messages import LoopMessages, bare
-from foredeck.embedded.manager import ContextManager
+from foredeck.embedded.manager import ContextManager, LoopMessages, bare
 from foredeck.histories.tools import in_pis_tools, in_their_tools, touching
 from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import ToolObservedParams

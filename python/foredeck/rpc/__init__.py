@@ -1,8 +1,7 @@
 """The seam to the host: a JSON-RPC peer over stdin and stdout (docs/protocol.md).
 
-framing     bytes to lines to JSON values; the errors of the wire
-transport   what carries lines: stdin and stdout
-peer        order, cancellation, answers, requests of ours; dispatch: a request to its handler
+wire        stdin and stdout, bytes to lines to JSON values; the errors of the wire
+peer        order, cancellation, each request to its handler, answers, requests of ours
 methods     the methods of the protocol, their parameters parsed, on an `engine.engine.Engine`
 host_model  the models of the host, and `/foredeck doctor`
 server      `foredeck engine`, which ends with the process that started it

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -23,7 +23,7 @@ from foredeck.hosts.host import (
     UselessAnswer,
 )
 from foredeck.hosts.protocol import Params
-from foredeck.rpc.framing import CANCELLED, PeerClosedError, RemoteError
+from foredeck.rpc.wire import CANCELLED, PeerClosedError, RemoteError
 from foredeck.store.clock import now_ms
 
 R = TypeVar("R", bound=Params)
@@ -32,22 +32,14 @@ _DESCRIBE_S = 10.0
 _REFUSALS: dict[int, type[ForedeckError]] = {error.code: error for error in (NoModel, NotAsked)}
 
 
-class HostCall(Protocol):
-    """`Peer.call`."""
-
-    def __call__(
-        self, method: str, params: dict[str, Any], *, timeout_s: float | None
-    ) -> Awaitable[Any]: ...
-
-
 class HostModel:
     """Asks the host's models. While a context is assembled, questions wait: see `ReverseCalls`.
 
     A caller that is cancelled takes its question back. Raises what `hosts.host` names, and
-    `RemoteError` where the host does not understand us.
+    `RemoteError` where the host does not understand us. `call`: `Peer.call`.
     """
 
-    def __init__(self, call: HostCall) -> None:
+    def __init__(self, call: Callable[..., Awaitable[Any]]) -> None:
         self._call = call
 
     async def offered(self, model: ModelName | None = None) -> ModelResult:

@@ -29,9 +29,9 @@ from foredeck.hosts.protocol import (
     ToolPrepareParams,
     ToolStartedParams,
 )
-from foredeck.rpc.dispatch import Handler, Method
-from foredeck.rpc.framing import InvalidParamsError, InvalidRequestError, ProtocolError
 from foredeck.rpc.host_model import HostModel, examine
+from foredeck.rpc.peer import Handler, Method
+from foredeck.rpc.wire import InvalidParamsError, InvalidRequestError, ProtocolError
 
 if TYPE_CHECKING:
     from foredeck.engine.engine import Engine
@@ -46,7 +46,7 @@ PROBLEMS_SHOWN = 3
 class Route(Generic[P]):
     """One method that the engine serves; `call` gives None where nothing is to be said.
 
-    `kind` and `blocks_calls`: as of `dispatch.Method`.
+    `kind` and `blocks_calls`: as of `peer.Method`.
     """
 
     params: type[P]

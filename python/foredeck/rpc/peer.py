@@ -12,21 +12,17 @@ Rules (docs/protocol.md):
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from types import ModuleType
+from typing import Any, Literal
 
-from foredeck.rpc.dispatch import (
-    Method,
-    OpenRequest,
-    RequestId,
-    build_table,
-    dispatch,
-    internal_error_text,
-)
-from foredeck.rpc.framing import (
+from foredeck.errors import ForedeckError
+from foredeck.rpc.wire import (
     CANCELLED,
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -35,12 +31,61 @@ from foredeck.rpc.framing import (
     ParseError,
     PeerClosedError,
     RemoteError,
+    StdioTransport,
     TooLong,
     decode,
     encode,
     leading_members,
 )
-from foredeck.rpc.transport import Transport
+
+# jsonrpcserver, imported without what it does not need here.
+#
+# It prepares a validator of jsonschema and a server for HTTP as soon as it is imported, which takes
+# about 50 ms. An engine has 375 ms from its start to its first answer, and needs nearly all of them
+# for other imports. Neither would be used: the peer checks the envelope of a request before it is
+# dispatched. jsonrpcserver offers no other way to leave them out, so stand-ins take the place of
+# what they are made of while it is imported, unless the real ones are there already; afterwards
+# `sys.modules` is as it was. This is the only place that does such a thing.
+
+
+class _NeverUsed:
+    """In the place of a validator class: what jsonrpcserver calls of it when it is imported."""
+
+    def __init__(self, _schema: Any) -> None:
+        pass
+
+    @staticmethod
+    def check_schema(_schema: Any) -> None:
+        """jsonrpcserver's own schema needs no check."""
+
+    def validate(self, _request: Any) -> None:
+        """Must not be reached: it would accept anything."""
+        raise AssertionError("dispatch with a validator of your own")
+
+
+_STAND_INS: dict[str, dict[str, Any]] = {
+    "jsonschema": {},
+    "jsonschema.validators": {"validator_for": lambda _schema: _NeverUsed},
+    "http.server": {"BaseHTTPRequestHandler": object, "HTTPServer": object},
+}
+
+
+@contextmanager
+def _with_stand_ins() -> Iterator[None]:
+    made = {name: ModuleType(name) for name in _STAND_INS if name not in sys.modules}
+    for name, module in made.items():
+        vars(module).update(_STAND_INS[name])
+    sys.modules.update(made)
+    try:
+        yield
+    finally:
+        for name in made:
+            del sys.modules[name]
+
+
+with _with_stand_ins():
+    from jsonrpcserver import Error, Result, Success, async_dispatch_to_serializable
+
 
 log = logging.getLogger(__name__)
 
@@ -49,14 +94,53 @@ DRAIN_SECONDS = 10.0
 
 CANCEL = "$/cancel"
 
+RequestId = int | str
+Handler = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method that the other side may call.
+
+    handler       takes the params object and returns the result, or raises ForedeckError
+    kind          a "request" that comes as a notification, without an id, is not served
+    ordered       served in order of arrival among all ordered ones; the others at once
+    blocks_calls  while one is open, no request of ours is sent: the host waits for the answer
+    """
+
+    handler: Handler
+    kind: Literal["request", "notification"] = "request"
+    ordered: bool = True
+    blocks_calls: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class OpenRequest:
+    """A request that is not answered yet; `id` is None for a notification.
+
+    `settled`: the handler has returned, so its work is done and can no longer be cancelled.
+    `task` serves the request from its arrival on; `worker`, which jsonrpcserver starts, runs the
+    handler.
+    """
+
+    name: str
+    id: RequestId | None
+    message: dict[str, Any]
+    method: Method | None
+    settled: bool = False
+    answered: bool = False
+    task: asyncio.Task[None] | None = None
+    worker: asyncio.Task[Any] | None = None
+
 
 class Peer:
     """Serves `methods` over `transport`. Create it on the event loop, await `run`, then `close`."""
 
-    def __init__(self, transport: Transport, methods: Mapping[str, Method]) -> None:
+    def __init__(self, transport: StdioTransport, methods: Mapping[str, Method]) -> None:
         self._transport = transport
         self._methods = methods
-        self._table = build_table(methods)
+        # In the form in which jsonrpcserver calls them.
+        self._table = {name: _adapt(name, method.handler) for name, method in methods.items()}
         self._order = asyncio.Lock()  # its waiters are the queue: first come, first served
         self._open: dict[RequestId, OpenRequest] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -141,14 +225,14 @@ class Peer:
                 _valid_id(message), INVALID_REQUEST, "Invalid request: the engine is ending"
             )
             return
-        name, request_id, params = message["method"], message.get("id"), message.get("params", {})
+        name, request_id = message["method"], message.get("id")
         if name == CANCEL:
-            self._cancel(_valid_id(params))
+            self._cancel(_valid_id(message.get("params", {})))
         elif request_id in self._open:
             text = f"Invalid request: id {request_id!r} is still open"
             self._refuse(None, INVALID_REQUEST, text)  # its id must keep meaning the first one
         elif request_id is not None or self._takes_notification(name):
-            self._serve(OpenRequest(name, request_id, params, self._methods.get(name)))
+            self._serve(OpenRequest(name, request_id, message, self._methods.get(name)))
 
     def _takes_notification(self, name: str) -> bool:
         method = self._methods.get(name)
@@ -170,8 +254,15 @@ class Peer:
 
     async def _run_in_turn(self, request: OpenRequest) -> None:
         ordered = request.method is not None and request.method.ordered
-        async with self._order if ordered else contextlib.nullcontext():
-            response = await dispatch(request, self._table)
+        async with self._order if ordered else nullcontext():
+            # It neither parses nor validates: that is done, since the id and `$/cancel` are needed.
+            response: Any = await async_dispatch_to_serializable(
+                request.message,
+                self._table,
+                context=request,
+                deserializer=_as_is,
+                validator=_as_is,
+            )
             # Still in turn, so that answers leave in the order of their requests.
             if response is not None:
                 self._answer(request, response)
@@ -258,6 +349,34 @@ def _problem_with(message: dict[str, Any]) -> tuple[int, str] | None:
     if message["method"] == CANCEL and "id" in message:
         return INVALID_REQUEST, f"Invalid request: {CANCEL} is a notification"
     return None
+
+
+def _as_is(message: Any) -> Any:
+    return message
+
+
+def _adapt(name: str, handler: Handler) -> Callable[..., Awaitable[Result]]:
+    async def serve(request: OpenRequest, /, **params: Any) -> Result:
+        request.worker = asyncio.current_task()
+        try:
+            result = Success(await handler(params))
+        except ForedeckError as error:
+            if request.id is None:
+                log.warning("%s failed: %s", name, error)
+            result = Error(error.code, str(error))
+        except Exception as error:
+            log.exception("%s failed", name)
+            result = Error(INTERNAL_ERROR, internal_error_text(error))
+        request.settled = True
+        return result
+
+    return serve
+
+
+def internal_error_text(error: BaseException) -> str:
+    """A short line for the host; the traceback is in the engine's log."""
+    text = " ".join(str(error).split())
+    return f"internal error: {type(error).__name__}: {text}"[:200].rstrip(": ")
 
 
 class ReverseCalls:

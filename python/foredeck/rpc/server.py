@@ -8,19 +8,19 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from foredeck.config import Config, ensure_home, load_config
+from foredeck.config import ensure_home, load_config
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import InitializeParams
 from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.methods import EngineMethods
 from foredeck.rpc.peer import Peer
-from foredeck.rpc.transport import StdioTransport, claim_stdio
+from foredeck.rpc.wire import StdioTransport, claim_stdio
 
 if TYPE_CHECKING:
     from foredeck.engine.engine import Engine
@@ -30,12 +30,8 @@ log = logging.getLogger(__name__)
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class EngineFactory(Protocol):
-    """Makes an engine: the `Engine` class itself, but for tests."""
-
-    def __call__(self, config: Config, host: Host, *, warnings: Sequence[str]) -> Engine:
-        """A new engine; raises `ForedeckError` if it cannot be. `warnings`: what the user reads
-        once."""
+EngineFactory = Callable[..., "Engine"]
+"""The `Engine` class itself, but for tests."""
 
 
 def serve(factory: EngineFactory, flags: Iterable[str] = ()) -> int:

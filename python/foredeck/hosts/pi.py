@@ -1,7 +1,9 @@
-"""From the parameters of the protocol to the neutral requests that the context layer takes."""
+"""What is Pi's own: its requests become the neutral ones that the context layer takes, and what is
+read of its session files beside the messages that it hands over."""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Iterable, Mapping
@@ -25,7 +27,7 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.model.compactions import AskedBy
 from foredeck.model.messages import KnownMessages, text_in
-from foredeck.regular_files import read_regular
+from foredeck.regular_files import open_to_read, read_regular
 from foredeck.sources.snapshots import ToolEvent
 
 log = logging.getLogger(__name__)
@@ -202,3 +204,55 @@ def full_output(details: Any) -> bytes | None:
     except (OSError, ValueError) as error:
         log.warning("full output not kept: %s", error)
         return None
+
+
+# Its session files
+
+
+# Of the first line, which has less in any real file: another file may be one endless line.
+MOST_HEADER_BYTES = 64 * 1024
+
+
+def session_id_in(path: str) -> str | None:
+    """The id in the header of a session file; None where there is none."""
+    try:
+        with open_to_read(path) as file:
+            header = json.loads(file.readline(MOST_HEADER_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    found = header.get("id") if isinstance(header, dict) else None
+    return found if isinstance(found, str) and found else None
+
+
+def session_name(path: str) -> str:
+    """What the user has called a session in Pi, as its file says last; empty where they have not,
+    or the file cannot be read."""
+    name = ""
+    try:
+        with open_to_read(path) as file:
+            for line in file:
+                # Few lines are worth reading as JSON.
+                if b'"session_info"' not in line:
+                    continue
+                entry = json.loads(line)
+                if isinstance(entry, dict) and entry.get("type") == "session_info":
+                    said = entry.get("name")
+                    name = said.strip() if isinstance(said, str) else ""
+    except (OSError, ValueError, RecursionError):
+        return name
+    return name
+
+
+def unreadable_lines(path: str) -> int:
+    """How many lines of a session file are cut off or damaged; 0 where it cannot be opened."""
+    # Pi skips such lines silently. The first and the last character tell most of them, and reading
+    # a long file as JSON would take seconds.
+    try:
+        with open_to_read(path) as file:
+            return sum(not _is_whole(line.strip()) for line in file)
+    except (OSError, ValueError):
+        return 0
+
+
+def _is_whole(line: bytes) -> bool:
+    return not line or (line.startswith(b"{") and line.endswith(b"}"))

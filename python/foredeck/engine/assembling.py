@@ -1,12 +1,18 @@
-"""The parts of the configuration that assembling and compacting need."""
+"""The assembler of a session's calls, as the configuration says."""
 
 from __future__ import annotations
 
 from foredeck.config import Config
+from foredeck.context.assembler import Assembler
 from foredeck.context.calls.call import AssemblySettings
+from foredeck.context.calls.deciding import make_layout
 from foredeck.context.digests import DigestSize
 from foredeck.context.head import HeadBudget
+from foredeck.context.policies.built_in import make_policy
 from foredeck.context.rebase import RebaseThresholds, WaterMarks
+from foredeck.context.state.features import ContextFacilities
+from foredeck.context.state.opening import Session
+from foredeck.engine.resumption import recall_uses
 from foredeck.model.own_tools import definition_chars
 
 LIMIT_CHARS_PER_TOKEN = 4
@@ -16,8 +22,17 @@ SUMMARY_CHARS = 2000 * LIMIT_CHARS_PER_TOKEN
 """Longest summary that foredeck writes; never more than a tenth of the model's window."""
 
 
-def assembler_settings(config: Config) -> AssemblySettings:
-    """What the user can change about assembling and compacting."""
+def make_assembler(config: Config, session: Session, facilities: ContextFacilities) -> Assembler:
+    """With the configured layout and policy, and what an earlier engine has kept for them."""
+    layout, policy = make_layout(config.layout), make_policy(config.policy, config)
+    assembler = Assembler(session, layout, policy, _settings(config), facilities)
+    # A new session has none, and the look for them would cost its first call.
+    if session.chat.log.newest:
+        recall_uses(config.home, session.info.id, assembler.uses)
+    return assembler
+
+
+def _settings(config: Config) -> AssemblySettings:
     rebase = config.rebase
     return AssemblySettings(
         marks=WaterMarks(rebase.high_water),
