@@ -143,6 +143,6 @@ def _time_enough() -> Iterator[None]:
 def injections(request: pytest.FixtureRequest) -> Injections:
     """Those of AgentDojo; skips where they cannot be had."""
     try:
-        return load_injections(request.config.cache.mkdir("agentdojo"))
+        return load_injections(request.config.rootpath / ".cache" / "agentdojo")
     except NoInjections as reason:
         pytest.skip(str(reason))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -324,6 +325,19 @@ class ContradictionContract:
         with pytest.raises(ImportRefused, match="other fields"):
             import_file(store, forged([*lines[:number], changed, *lines[number + 1 :]]))
         assert dump(store) == before
+
+    def test_of_several_contradictions_the_first_id_is_named(self, make_store: MakeStore) -> None:
+        store = make_store()
+        write_sample(store)
+        lines = [json.loads(line) for line in lines_of(exported(store))]
+        changed: dict[int, Line] = {}
+        for type in ("file", "toolcall", "turn", "member", "call", "chat"):
+            line = of_type(lines, type)
+            fields = resealed(line["document"], blobs_of(lines), locked=True, view=["x"])
+            changed[lines.index(line)] = {"document": fields}
+        first = min(line["document"]["id"] for line in changed.values())
+        with pytest.raises(ImportRefused, match=f"^{re.escape(repr(first))} has other fields"):
+            import_file(store, forged([changed.get(n, line) for n, line in enumerate(lines)]))
 
     @pytest.mark.parametrize("as_new", [False, True])
     def test_another_time_for_a_known_token(self, make_store: MakeStore, as_new: bool) -> None:

@@ -55,7 +55,7 @@ class Task(TaskDocument):
         return [d.on for d in self.dependencies if d.relation == relation]
 
     def is_held(self, now_ms: int) -> bool:
-        """Whether a claim of it holds: no other may claim it."""
+        """Whether anybody's claim of it holds: one that has no end, or has not come to it."""
         return self.status == "in_progress" and (self.lease_ms is None or now_ms < self.lease_ms)
 
     def level(self, now_ms: int) -> int:
@@ -325,8 +325,19 @@ def is_own(task: Task, actor: Actor) -> bool:
 
 
 def holds(task: Task, actor: Actor, now_ms: int) -> bool:
-    """Whether this one has a claim of the task that has not ended: no other may claim it."""
+    """Whether this one's claim of the task holds (`Task.is_held`): no other may claim it."""
     return is_own(task, actor) and task.is_held(now_ms)
+
+
+def held_by_another(task: Task, actor: Actor, now_ms: int) -> ToolError | None:
+    """What to say where another's claim of a task holds; None where none does."""
+    if is_own(task, actor) or not task.is_held(now_ms):
+        return None
+    return ToolError(
+        f"Already claimed by {holder(task)}{until_of(task)}.",
+        "The action ready lists others.",
+        "`{} list` shows others.",
+    )
 
 
 def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> ToolError | None:
@@ -343,13 +354,8 @@ def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> ToolError | 
         # Also after its claim has ended: the task stays in progress, and its session may go on
         # with it until another claims it.
         return None
-    if task.is_held(now_ms):
-        until = until_of(task)
-        return ToolError(
-            f"Already claimed by {holder(task)}{until}.",
-            "The action ready lists others.",
-            "`{} list` shows others.",
-        )
+    if held := held_by_another(task, actor, now_ms):
+        return held
     if blockers := list(board.open_blockers(task)):
         named = [f"{board.names.name(t.id)} {t.called}" for t in blockers]
         some = some_of(named, _MOST_NAMED, "; ")

@@ -28,6 +28,7 @@ from foredeck.tasks.board import (
     Board,
     Task,
     cycle,
+    held_by_another,
     holds,
     is_own,
     note_claim,
@@ -291,9 +292,9 @@ class TaskWork:
 
     def _check_not_anothers(self, task: Task) -> None:
         """An agent can neither close nor release what another holds; a person can."""
-        refused = refusal(self.board, task, self.actor, self.now_ms())
-        if self.actor.generator == "agent" and task.is_held(self.now_ms()) and refused:
-            raise refused
+        held = held_by_another(task, self.actor, self.now_ms())
+        if held and self.actor.generator == "agent":
+            raise held
 
     def _known(self, id: str) -> Task:
         task = self.board.get(id)

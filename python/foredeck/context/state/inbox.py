@@ -127,7 +127,8 @@ def _known_change(stored: str) -> FileChange:
 class Inbox:
     """What the next call has to take into account, and what the user is to read with it.
 
-    Whoever notices something puts it here; the steps of a call take it out.
+    Whoever notices something puts it here; the steps of a call take it out. `typed` alone stays
+    while the session is open, and `withdrawal_announced` for as long as what it is about.
     """
 
     early_results: dict[str, EarlyResult] = field(default_factory=dict)

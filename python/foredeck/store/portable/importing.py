@@ -139,7 +139,8 @@ def count_new(store: Store, checked: Checked, ids: Iterable[str]) -> int:
     for known in store.transactions(checked.times):
         if checked.times[known.token] != known.time_ms:
             raise ImportRefused(f"transaction {known.token!r} has another time in the store")
-    counts = {id: _count_one(id, checked, store.history(id)) for id in ids}
+    # In order, so that of several contradictions every run names the same one.
+    counts = {id: _count_one(id, checked, store.history(id)) for id in sorted(ids)}
     _check_others(store, checked, {id for id, count in counts.items() if count})
     return sum(counts.values())
 
