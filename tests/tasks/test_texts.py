@@ -184,11 +184,11 @@ def test_what_others_bring(desk: Desk, snapshot: SnapshotAssertion) -> None:
 
 def test_the_head_names_the_active_task(desk: Desk, snapshot: SnapshotAssertion) -> None:
     one = desk.create("Fix the login", description="Redirects loop.\n" * 40)
-    assert desk.first.section.text(500) == ""
+    assert desk.first.active.text(500) == ""
     desk.first.mutate.run({"action": "claim", "id": one})
-    assert desk.first.section.text(500) == snapshot
-    assert desk.first.section.text(10) == ""
-    assert len(desk.first.section.text(100)) <= 100
+    assert desk.first.active.text(500) == snapshot
+    assert desk.first.active.text(10) == ""
+    assert len(desk.first.active.text(100)) <= 100
 
 
 def test_what_a_person_changes_in_a_session_is_a_humans_doing(desk: Desk) -> None:

@@ -87,7 +87,7 @@ def sections_of(
         tried(rules_section, config, info),
         None if in_head is None else in_head.of_user(),
         None if pages is None or not config.working.head else WorkingSection(list(pages.values())),
-        None if tasks is None else tasks.section,
+        None if tasks is None else tasks.active,
         tried(make_work_log, config, earlier, info.cwd),
         tried(make_pool, config, objects, session.chat, session_folder, opening.layers_wait),
         tried(others_section, config, store, info, session_folder),

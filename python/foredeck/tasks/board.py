@@ -3,7 +3,7 @@ claim one, and for how long."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -79,22 +79,23 @@ _CHANGES_AT_ONCE = 1_000
 class Board:
     """The tasks of one project. `refresh` takes in what has come since."""
 
-    # Which tasks can be claimed is worked out when a task changes, not when that is asked: of ten
-    # thousand tasks few change at a time.
-
     def __init__(self, store: LocalStore, project: str) -> None:
         self.project = project
         self.names = ShortNames(TASK)
         self._store = store
         self._tasks: dict[str, Task] = {}
-        self._waiting: dict[str, set[str]] = {}
-        """By task: those that wait for it."""
-        self._children: dict[str, set[str]] = {}
-        self._free: list[tuple[int, int, str]] = []
-        """The open tasks that wait for nothing, in the order of `ready`."""
-        self._blocked: set[str] = set()
-        """Open tasks that wait for others."""
-        self._in_progress: set[str] = set()
+        self._ordered: list[Task] = []
+        """All of them, by priority, then age."""
+        self._referring: dict[tuple[str, str], list[Task]] = {}
+        """By a task and a relation: those that name the task with it, in the same order."""
+        self._waiting: set[str] = set()
+        """Ids of those that wait for others; of an epic, for its parts."""
+        self._free: list[Task] = []
+        """The open tasks that wait for nothing, in the same order."""
+        self._blocked = 0
+        """How many open ones wait for others."""
+        self._claimed: list[Task] = []
+        """Those in progress, in the same order."""
         self._position: Token | None = None
         self._lineage: Lineage | None = None
 
@@ -108,71 +109,40 @@ class Board:
         # The first time, or another store is there now, such as one that was restored: its changes
         # do not continue those that are known.
         if self._lineage != lineage:
-            self._load()
+            # The position first: what comes in between is read twice, and nothing is missed.
+            self._position = self._store.latest()
+            self._tasks, self.names = {}, ShortNames(TASK)
+            self._take(self._store.query("task", {"project": self.project}))
             self._lineage = lineage
             return
         ids: dict[str, None] = {}
         while changes := self._store.changes_since(self._position, limit=_CHANGES_AT_ONCE):
             ids.update((change.id, None) for change in changes if change.type == "task")
             self._position = changes[-1].token
-        self._take(self._store.heads(ids).values())
-
-    def _load(self) -> None:
-        # The position first: what comes in between is read twice, and nothing is missed.
-        self._position = self._store.latest()
-        known = self._tasks, self._waiting, self._children
-        for kept in (*known, self._free, self._blocked, self._in_progress):
-            kept.clear()
-        self.names = ShortNames(TASK)
-        self._take(self._store.query("task", {"project": self.project}))
+        if ids:
+            self._take(self._store.heads(ids).values())
 
     def _take(self, heads: Iterable[Head]) -> None:
-        touched: dict[str, None] = {}
+        """Take in newer versions, and work out what follows from all tasks."""
         for head in heads:
             if head.fields.get("project") == self.project:
-                touched |= self._put(task_of(head))
-        for id in touched:
-            self._place(id)
-
-    def _put(self, task: Task) -> dict[str, None]:
-        """Replace what was known of a task. Returns the tasks whose place may change by that."""
-        before = self._tasks.get(task.id)
-        touched = dict.fromkeys((task.id, *self._waiting.get(task.id, ())))
-        if before is not None:
-            self._unplace(before)
-            for blocked, blocker in _waits(before):
-                self._waiting.get(blocker, set()).discard(blocked)
-                touched[blocked] = None
-            for parent in before.on("parent-child"):
-                self._children.get(parent, set()).discard(task.id)
-        self._tasks[task.id] = task
-        self.names.add(task.id)
-        for blocked, blocker in _waits(task):
-            self._waiting.setdefault(blocker, set()).add(blocked)
-            touched[blocked] = None
-        for parent in task.on("parent-child"):
-            self._children.setdefault(parent, set()).add(task.id)
-        return touched
-
-    def _unplace(self, task: Task) -> None:
-        at = bisect_left(self._free, task.order)
-        if at < len(self._free) and self._free[at] == task.order:
-            del self._free[at]
-        self._blocked.discard(task.id)
-        self._in_progress.discard(task.id)
-
-    def _place(self, id: str) -> None:
-        task = self._tasks.get(id)
-        if task is None:
-            return
-        self._unplace(task)
-        if task.status == "in_progress":
-            self._in_progress.add(id)
-        elif task.status == "open":
-            if self._is_blocked(task):
-                self._blocked.add(id)
-            else:
-                insort(self._free, task.order)
+                self._tasks[head.id] = task_of(head)
+                self.names.add(head.id)
+        tasks = self._tasks
+        self._ordered = sorted(tasks.values(), key=lambda task: task.order)
+        self._referring, self._waiting = defaultdict(list), set()
+        # Once for each change, and not with each question: questions come far more often.
+        for task in self._ordered:
+            for on, relation in dict.fromkeys((d.on, d.relation) for d in task.dependencies):
+                self._referring[on, relation].append(task)
+                if relation == "blocks" and on in tasks and not tasks[on].is_closed:
+                    self._waiting.add(task.id)
+                elif relation == "parent-child" and not task.is_closed:
+                    self._waiting.add(on)
+        waiting = [task for task in self._ordered if task.status == "open"]
+        self._free = [task for task in waiting if task.id not in self._waiting]
+        self._blocked = len(waiting) - len(self._free)
+        self._claimed = [task for task in self._ordered if task.status == "in_progress"]
 
     # Questions
 
@@ -188,26 +158,40 @@ class Board:
 
     def all(self) -> list[Task]:
         """All tasks, by priority, then age."""
-        return sorted(self._tasks.values(), key=lambda task: task.order)
+        return list(self._ordered)
 
     def ready(self, limit: int, now_ms: int) -> list[Task]:
         """The tasks that can be claimed, by priority, then age; `limit` of them. Those whose claim
         has ended are among them."""
-        lapsed = sorted(task.order for task in self._lapsed(now_ms))
-        orders = sorted([*self._free[:limit], *lapsed[:limit]])
-        return [self._tasks[id] for _, _, id in orders[:limit]]
+        found = [*self._free[:limit], *self._lapsed(now_ms)]
+        return sorted(found, key=lambda task: task.order)[:limit]
 
     def counts(self, now_ms: int) -> tuple[int, int]:
         """How many tasks can be claimed, and how many open ones wait for others."""
-        return len(self._free) + len(list(self._lapsed(now_ms))), len(self._blocked)
+        return len(self._free) + len(self._lapsed(now_ms)), self._blocked
 
     def in_progress(self) -> list[Task]:
         """The claimed tasks, by priority, then age."""
-        return sorted((self._tasks[id] for id in self._in_progress), key=lambda task: task.order)
+        return list(self._claimed)
+
+    def referring(self, id: str, relation: str) -> list[Task]:
+        """The tasks that name this one with a relation, by priority, then age."""
+        return list(self._referring.get((id, relation), ()))
 
     def children(self, id: str) -> list[Task]:
         """The parts of a task, by priority, then age."""
-        return self._sorted(self._children.get(id, ()))
+        return self.referring(id, "parent-child")
+
+    def blocked_by(self, id: str) -> list[Task]:
+        """The tasks that name this one as what blocks them."""
+        return [task for task in self.referring(id, "blocks") if not task.is_closed]
+
+    def waits_for(self, id: str) -> list[str]:
+        """What must be closed before a task is begun, closed ones too: what blocks it, and its own
+        parts, in a fixed order."""
+        task = self._tasks.get(id)
+        parts = sorted(part.id for part in self.children(id))
+        return [] if task is None else [*task.on("blocks"), *parts]
 
     def open_blockers(self, task: Task) -> Iterator[Task]:
         """Those of `waits_for` that are not closed yet."""
@@ -216,44 +200,10 @@ class Board:
             if blocker is not None and not blocker.is_closed:
                 yield blocker
 
-    def blocked_by(self, id: str) -> list[Task]:
-        """The tasks that name this one as what blocks them."""
-        named = self._waiting.get(id, ())
-        return [t for t in self._sorted(named) if id in t.on("blocks") and not t.is_closed]
-
-    def referring(self, id: str, relation: str) -> list[Task]:
-        """The tasks that name this one with a relation."""
-        return [t for t in self.all() if id in t.on(relation)]
-
-    def waits_for(self, id: str) -> list[str]:
-        """What must be closed before a task is begun, closed ones too: what blocks it, and its own
-        parts, in a fixed order."""
-        task = self._tasks.get(id)
-        if task is None:
-            return []
-        return [*task.on("blocks"), *sorted(self._children.get(id, ()))]
-
-    def _is_blocked(self, task: Task) -> bool:
-        return next(self.open_blockers(task), None) is not None
-
-    def _lapsed(self, now_ms: int) -> Iterator[Task]:
-        for id in self._in_progress:
-            task = self._tasks[id]
-            if not task.is_held(now_ms) and not self._is_blocked(task):
-                yield task
-
-    def _sorted(self, ids: Iterable[str]) -> list[Task]:
-        known = (self._tasks[id] for id in ids if id in self._tasks)
-        return sorted(known, key=lambda task: task.order)
-
-
-def _waits(task: Task) -> Iterator[tuple[str, str]]:
-    """Pairs of the task that waits and the one it waits for: an epic waits for its parts."""
-    for dependency in task.dependencies:
-        if dependency.relation == "blocks":
-            yield task.id, dependency.on
-        elif dependency.relation == "parent-child":
-            yield dependency.on, task.id
+    def _lapsed(self, now_ms: int) -> list[Task]:
+        """The tasks whose claim has ended, and that wait for nothing."""
+        ended = (task for task in self._claimed if not task.is_held(now_ms))
+        return [task for task in ended if task.id not in self._waiting]
 
 
 def cycle(board: Board, waiting: str, on: str) -> list[str] | None:

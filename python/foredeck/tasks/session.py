@@ -8,8 +8,7 @@ from contextlib import suppress
 from foredeck.errors import StoreError
 from foredeck.model.quoting import block
 from foredeck.model.tasks import TaskDocument
-from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, LocalStore, Scalar
+from foredeck.store.protocol import Batch, Scalar
 from foredeck.tasks.board import LEASE_MS, Actor, Task, pending_claim, task_of
 from foredeck.tasks.tools import (
     ResolveLink,
@@ -17,7 +16,6 @@ from foredeck.tasks.tools import (
     TaskMutate,
     TaskQuery,
     UpdateContext,
-    settle,
 )
 from foredeck.tasks.wording import clipped, counts_line
 from foredeck.tasks.work import TaskWork
@@ -36,7 +34,7 @@ USER = "user"
 class SessionTasks:
     """What a session has of its project's tasks.
 
-    `query`, `mutate` and `section` are the agent's; `user_mutate` is for the person who sits at
+    `query`, `mutate` and `active` are the agent's; `user_mutate` is for the person who sits at
     the session: what they change is a human's doing, and what they claim the session has.
     """
 
@@ -57,8 +55,7 @@ class SessionTasks:
         messages. Reads no task but the session's own until a tool is used.
         """
         self.work = work
-        self.active = ActiveTask(work.store, session, work.now_ms)
-        self.section = ActiveTaskSection(self.active, work.board.known_name)
+        self.active = ActiveTask(work, session)
         self.query = TaskQuery(work, search_messages)
         claimed = self.active.set
         self.mutate = TaskMutate(work, resolve_link, update_context, claimed, is_private)
@@ -79,19 +76,22 @@ class SessionTasks:
         the last news of it yet. Raises `StoreError`."""
         if self.work.news:
             return ()
-        settle(self.work)
+        self.work.settle()
         return tuple(self.work.news)
 
 
 class ActiveTask:
     """The task that a session has claimed last, as long as it is in progress and not
-    claimed by others since."""
+    claimed by others since. A section of the head."""
 
-    def __init__(self, store: LocalStore, session: str, clock: Callable[[], int] = now_ms) -> None:
+    name = "active task"
+
+    def __init__(self, work: TaskWork, session: str) -> None:
         """Looks in the store for what the session had claimed before."""
-        self._store = store
+        self._store = work.store
+        self._name_of = work.board.known_name
         self._session = session
-        self._now_ms = clock
+        self._now_ms = work.now_ms
         self._id = self._claimed_last()
 
     def set(self, id: str) -> None:
@@ -126,10 +126,19 @@ class ActiveTask:
         provisional = pending_claim(self._store, self._session) == task.id
         return task if provisional and is_free and not task.is_closed else None
 
-    def description(self) -> str | None:
-        """Its description. Raises `StoreError` where it cannot be read."""
-        document = None if self._id is None else self._store.get(self._id, TaskDocument)
-        return None if document is None else document.content
+    def text(self, limit: int) -> str:
+        """The task, and its description as far as there is room."""
+        task = self.task()
+        if task is None:
+            return ""
+        line = f"{self._name_of(task.id)} P{task.priority}: {task.called}"
+        if len(line) > limit:
+            return ""
+        room = min(limit - len(line) - 1, _MOST_DESCRIPTION)
+        document = self._store.get(task.id, TaskDocument)
+        stored = None if document is None else document.content
+        description = clipped(stored or "", max(room - 1, _LEAST_CLIPPED))
+        return f"{line}\n{block(description)}" if 0 < len(description) < room else line
 
     def _claimed_last(self) -> str | None:
         tasks = sorted(self._in_progress(), key=lambda task: (task.claimed_ms or 0, task.id))
@@ -164,26 +173,3 @@ class ActiveTask:
         document.lease_ms = until_ms
         # Refused where another has claimed or changed the task meanwhile: nothing is left to renew.
         self._store.commit(Batch(puts=[document.seal()], expect={task.id: task.token}))
-
-
-class ActiveTaskSection:
-    """The session's active task in the head."""
-
-    name = "active task"
-
-    def __init__(self, active: ActiveTask, name_of: Callable[[str], str]) -> None:
-        """`name_of`: what a task is called, by its id."""
-        self._active = active
-        self._name_of = name_of
-
-    def text(self, limit: int) -> str:
-        """The task, and its description as far as there is room."""
-        task = self._active.task()
-        if task is None:
-            return ""
-        line = f"{self._name_of(task.id)} P{task.priority}: {task.called}"
-        if len(line) > limit:
-            return ""
-        room = min(limit - len(line) - 1, _MOST_DESCRIPTION)
-        description = clipped(self._active.description() or "", max(room - 1, _LEAST_CLIPPED))
-        return f"{line}\n{block(description)}" if 0 < len(description) < room else line

@@ -418,16 +418,10 @@ class TaskMutate:
 
 def settled_line(work: TaskWork) -> str:
     """What has become of a provisional claim, if that is new; with a line end."""
-    settle(work)
+    work.settle()
     news = "".join(f"{line}\n" for line in work.news)
     work.news.clear()
     return news
-
-
-def settle(work: TaskWork) -> None:
-    """Bring a provisional claim to its end, if the database is back, and note that as news."""
-    if (news := work.settle()) is not None:
-        work.news.append(news)
 
 
 class TaskMatcher:

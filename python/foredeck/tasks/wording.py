@@ -31,16 +31,13 @@ def line(board: Board, task: Task, now_ms: int) -> str:
     return head + _state(board, task, now_ms)
 
 
-def closed_line(board: Board, task: Task) -> str:
-    """A closed task in one line, with what came of it."""
+def any_line(board: Board, task: Task, now_ms: int) -> str:
+    """A task in one line, whatever its status: of a closed one what came of it."""
+    if not task.is_closed:
+        return line(board, task, now_ms)
     day = "" if task.closed_ms is None else f" {moment(task.closed_ms)[:10]}"
     summary = f": {clipped(task.summary, _SUMMARY)}" if task.summary else ""
     return f"{board.names.name(task.id)} {task.close_reason}{day}: {task.called}{summary}"
-
-
-def any_line(board: Board, task: Task, now_ms: int) -> str:
-    """A task in one line, whatever its status."""
-    return closed_line(board, task) if task.is_closed else line(board, task, now_ms)
 
 
 def _state(board: Board, task: Task, now_ms: int) -> str:

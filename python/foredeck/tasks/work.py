@@ -197,26 +197,26 @@ class TaskWork:
         note_claim(self.store, session, id, "pending", self.now_ms())
         return Claimed(task, provisional=True)
 
-    def settle(self) -> str | None:
-        """Claim for good what was claimed provisionally, where the database answers again; what has
-        become of it, for the model."""
+    def settle(self) -> None:
+        """Claim for good what was claimed provisionally, where the database answers again. What has
+        become of it is news."""
         session = self.actor.session
         id = None if session is None else pending_claim(self.store, session)
         if session is None or id is None or self.store.trouble:
-            return None
+            return
         self.board.refresh()
         if self.board.get(id) is None:
-            return None  # another machine's, and not here yet
+            return  # another machine's, and not here yet
         outcome: ClaimState = "won"
         said = "holds."
         try:
             if self.claim(id).provisional:
-                return None
+                return
         except ToolError as error:
             outcome, said = "lost", f"is lost. {error}"
         note_claim(self.store, session, id, outcome, self.now_ms())
         name = self.name(self._known(id))
-        return f"The database is back: your provisional claim of {name} {said}"
+        self.news.append(f"The database is back: your provisional claim of {name} {said}")
 
     def close(self, id: str, reason: CloseReason, summary: str) -> Task:
         """End a task."""
