@@ -68,9 +68,7 @@ def test_what_was_deleted_says_nothing_and_is_not_written_again(store: LocalStor
         [],
     )
     assert observe(store) is None
-    notes = (
-        keeper(store).read([m.address for m in [user("look at all of them"), *rounds(3)]]).branch
-    )
+    notes = keeper(store).read([m.address for m in [user("look at all of them"), *rounds(3)]])
     assert notes.observations == ()
 
 
@@ -81,6 +79,6 @@ def test_reflections_that_still_say_it_are_named(store: LocalStore) -> None:
     assert made_from(store, first) == [made.id]
     delete(store, made.id, "ann")
     assert made_from(store, first) == []
-    branch = keeper(store).read([m.address for m in chat]).branch
+    branch = keeper(store).read([m.address for m in chat])
     assert branch.reflections == ()
     assert len(branch.observations) == 9

@@ -126,8 +126,7 @@ def test_where_it_cannot_be_asked_once_more_nothing_is_kept(store: LocalStore) -
 def test_nobody_observes_while_another_does(store: LocalStore) -> None:
     first, second = keeper(store), keeper(store, "two")
     chat = rounds(3)
-    notes = first.read([m.address for m in chat])
-    first.lease.take("observe", notes.seen)
+    first.lease.take("observe", first.lease.look())
     writer, asked = observer(NOTES)
     with pytest.raises(ObservingBusy, match="in progress"):
         asyncio.run(second.observe(chat, pick, writer, MODE))
@@ -229,8 +228,10 @@ def test_committing_twice_is_committing_once(store: LocalStore) -> None:
     one = keeper(store)
     operation = one.lease.take("observe", one.lease.look())
     again = document.model_copy(update={"id": "observation:s:x", "operation": operation})
-    assert one.lease.commit(operation, again, {}) is not None
-    assert one.lease.commit(operation, again, {}) is None
+    one.lease.commit(operation, again, {})
+    committed = store.latest()
+    one.lease.commit(operation, again, {})
+    assert store.latest() == committed
     assert len(store.history("observation:s:x")) == 1
 
 
@@ -284,7 +285,7 @@ def test_a_reflection_stands_for_the_oldest_and_names_what_it_drops(store: Local
     assert 0 < replaced < len(observations)
     assert reflection.document.replaces == [o.id for o in observations[:replaced]]
     assert "src/c2.py" in reflection.document.dropped
-    branch = keeper(store).read([m.address for m in chat]).branch
+    branch = keeper(store).read([m.address for m in chat])
     assert [r.id for r in branch.reflections] == [made.id]
     assert [o.id for o in branch.observations] == [o.id for o in observations[replaced:]]
 
@@ -329,7 +330,7 @@ def test_what_was_condensed_is_condensed_again_with_what_came_after(store: Local
     assert (first.level, first.generation, second.generation) == ("reflection", 1, 2)
     assert (second.level, second.replaces[0]) == ("summary", first.id)
     assert second.observations[: len(first.observations)] == first.observations
-    branch = keeper(store).read([m.address for m in chat]).branch
+    branch = keeper(store).read([m.address for m in chat])
     assert [r.id for r in branch.reflections] == [second.id]
     assert branch.observations == ()
 
@@ -370,8 +371,8 @@ def test_a_fork_uses_what_its_parent_noted_before_and_nothing_later(store: Local
     fork = keeper(store, session="fork")
     fork.ancestors = ("s",)
     chat = [user("look at all of them"), *rounds(3), user("now otherwise"), answer("yes")]
-    notes = fork.read([m.address for m in chat]).branch
+    notes = fork.read([m.address for m in chat])
     assert [p.observation.document.session for p in notes.placed] == ["s"]
     assert notes.position.messages == 7
     stranger = keeper(store, session="other")
-    assert stranger.read([m.address for m in chat]).branch.placed == ()
+    assert stranger.read([m.address for m in chat]).placed == ()

@@ -89,8 +89,11 @@ def test_a_commit_that_was_cut_off_is_tried_again_and_done_once(machines: Machin
         keeper(store).lease.commit(operation, again, {})
     with closing(machines.one()) as store:
         lease = keeper(store).lease
-        assert lease.commit(operation, again, {}) is not None
-        assert lease.commit(operation, again, {}) is None
+        lease.commit(operation, again, {})
+        committed = store.latest()
+        lease.commit(operation, again, {})
+        assert committed is not None
+        assert store.latest() == committed
         assert len(store.history("observation:s:x")) == 1
 
 

@@ -14,7 +14,13 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import ensure_home
 from foredeck.errors import CommandRefused
-from foredeck.memory.describing import Audit, Describer, audit_text, proposal_lines, proposals_of
+from foredeck.memory.describing import (
+    Describer,
+    audit_steps,
+    audit_text,
+    proposal_lines,
+    proposals_of,
+)
 from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Kept, NewMemory
@@ -106,7 +112,7 @@ def _print(args: Namespace, desk: Desk, entry: MemoryEntry) -> None:
 
 
 def _audit(args: Namespace, desk: Desk) -> None:
-    steps = Audit(desk.memory).steps(desk.memory.find(args.entry))
+    steps = audit_steps(desk.memory, desk.memory.find(args.entry))
     answer(args, {"steps": steps}, audit_text(steps))
 
 

@@ -14,7 +14,7 @@ from foredeck.cli.person import check_person
 from foredeck.cli.stored import opened_store
 from foredeck.errors import CommandRefused, NotFound
 from foredeck.home import user_name
-from foredeck.model.observations import ObservingDocument
+from foredeck.model.observations import ObservationDocument, ObservingDocument
 from foredeck.names import find_session
 from foredeck.observations.keeping import EditRefused, delete, edit, made_from
 from foredeck.observations.lease import ObservingLease
@@ -59,7 +59,7 @@ def _noted(args: Namespace, store: LocalStore) -> _Noted:
     stored = stored_notes(store, [session])
     return _Noted(
         session,
-        sorted(stored.reflections, key=lambda one: one.generation),
+        sorted(stored.reflections, key=lambda one: one.document.generation),
         stored.observations,
         ObservingLease(store, session).look().document,
     )
@@ -99,22 +99,21 @@ def _show(noted: _Noted, args: Namespace) -> None:
 
 
 def _heading(one: Observation | Reflection) -> str:
-    by = one.document.model or one.document.observed_by
-    edited_by = ", edited" if one.document.is_edited else ""
-    if isinstance(one, Observation):
-        noted = one.document
-        first, last = noted.first_turn, noted.last_turn
-        turns = f"turn {last}" if first == last else f"turns {first}-{last}"
-        mode = noted.mode.replace("_", " ")
-        size = f"{noted.covered_tokens:,} tokens in {one.tokens:,}"
-        return f"{_short(one)[:8]}  {turns}, {mode}, {size}, by {by}{edited_by}"
     document = one.document
+    by = document.model or document.observed_by
+    edited_by = ", edited" if document.is_edited else ""
+    if isinstance(document, ObservationDocument):
+        first, last = document.first_turn, document.last_turn
+        turns = f"turn {last}" if first == last else f"turns {first}-{last}"
+        mode = document.mode.replace("_", " ")
+        size = f"{document.covered_tokens:,} tokens in {one.tokens:,}"
+        return f"{_short(one)[:8]}  {turns}, {mode}, {size}, by {by}{edited_by}"
     what = "summary" if document.level == "summary" else "reflection"
     size = f"{document.input_tokens:,} tokens in {one.tokens:,}"
     behind = f"{len(document.observations)} observations"
     dropped = f", {len(document.dropped)} names left out" if document.dropped else ""
     return (
-        f"{_short(one)[:8]}  {what} {one.generation} of {behind}, {size}{dropped}, by {by}"
+        f"{_short(one)[:8]}  {what} {document.generation} of {behind}, {size}{dropped}, by {by}"
         f"{edited_by}"
     )
 
@@ -138,14 +137,13 @@ def _as_json(noted: _Noted, shown: Sequence[Observation | Reflection]) -> dict[s
         }
         return {**kept, "id": one.id, "version": one.token, "content": one.text or None}
 
-    observations = [one for one in shown if isinstance(one, Observation)]
     now = noted.observing
     return {
         "session": noted.session,
         "observing": None if now is None else {"work": now.work, "owner": now.owner, **now.last},
         "observed_tokens": sum(one.document.covered_tokens for one in noted.observations),
-        "observations": [fields(one) for one in observations],
-        "reflections": [fields(one) for one in shown if not isinstance(one, Observation)],
+        "observations": [fields(one) for one in shown if not one.is_condensed],
+        "reflections": [fields(one) for one in shown if one.is_condensed],
     }
 
 

@@ -27,7 +27,6 @@ from foredeck.memory.sections import OF_USER, EntriesSection, RulesSection, line
 from foredeck.memory.session import (
     Inheritance,
     PromoteFinding,
-    SessionFindings,
     SessionMemory,
     findings_in,
     has_data,
@@ -249,7 +248,7 @@ def promote_finding(
     """The tool; None where findings are switched off, and without memory."""
     if config.tools.findings == "off" or memory is None:
         return None
-    return PromoteFinding(_findings(config, objects, memory))
+    return _findings(config, objects, memory)
 
 
 def questions_of(opened: OpenedSession, tool: PromoteFinding) -> list[MemoryQuestion]:
@@ -288,6 +287,6 @@ def propose_found(opened: OpenedSession, tool: str, call: str, details: Any) -> 
         opened.session.inbox.notify(f"{what} for your word: /memory")
 
 
-def _findings(config: Config, objects: Objects, memory: SessionMemory) -> SessionFindings:
+def _findings(config: Config, objects: Objects, memory: SessionMemory) -> PromoteFinding:
     store, session, tools = objects.store, objects.info.id, config.memory.data_tools
-    return SessionFindings(memory.memory, session, lambda: has_data(store, session, tools))
+    return PromoteFinding(memory.memory, session, lambda: has_data(store, session, tools))

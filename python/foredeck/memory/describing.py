@@ -139,69 +139,69 @@ class Describer:
         return idle_ms > self._memory.caps.expire_days * DAY_MS
 
 
-class Audit:
-    """Walks from an entry to the bytes that it came from."""
+def audit_steps(memory: MemoryReader, entry: MemoryEntry) -> list[dict[str, Any]]:
+    """From an entry to the bytes that it came from: the acts that made it what it is, and its
+    sources, each with its depth."""
+    return list(_of_entry(memory, entry, 0, set()))
 
-    def __init__(self, memory: MemoryReader) -> None:
-        self._memory = memory
-        self._store = memory.store
 
-    def steps(self, entry: MemoryEntry) -> list[dict[str, Any]]:
-        """The acts that made it what it is, and its sources, each with its depth."""
-        return list(self._of_entry(entry, 0, set()))
+def _of_entry(
+    memory: MemoryReader, entry: MemoryEntry, depth: int, seen: set[str]
+) -> Iterator[dict[str, Any]]:
+    seen.add(entry.id)
+    name = memory.name(entry.id)
+    for version in memory.store.history(entry.id):
+        document = MemoryDocument.model_validate(dict(version.fields))
+        yield {
+            "depth": depth,
+            "what": name,
+            "act": document.act,
+            "by": document.provenance.generator,
+            "time_ms": document.updated_ms,
+            "trust": memory.trust.entry(document),
+            "says": document.fact,
+            "version": version.token,
+        }
+    for parent in entry.parents or filter(None, [entry.document.turn]):
+        if parent not in seen and depth < _DEEPEST:
+            yield from _of_source(memory, parent, entry, depth + 1, seen)
 
-    def _of_entry(self, entry: MemoryEntry, depth: int, seen: set[str]) -> Iterator[dict[str, Any]]:
-        seen.add(entry.id)
-        name = self._memory.name(entry.id)
-        for version in self._store.history(entry.id):
-            document = MemoryDocument.model_validate(dict(version.fields))
-            yield {
-                "depth": depth,
-                "what": name,
-                "act": document.act,
-                "by": document.provenance.generator,
-                "time_ms": document.updated_ms,
-                "trust": self._memory.trust.entry(document),
-                "says": document.fact,
-                "version": version.token,
-            }
-        turn = filter(None, [entry.document.turn])
-        for parent in entry.parents or turn:
-            if parent not in seen and depth < _DEEPEST:
-                yield from self._of_source(parent, entry, depth + 1, seen)
 
-    def _of_source(
-        self, id: str, child: MemoryEntry, depth: int, seen: set[str]
-    ) -> Iterator[dict[str, Any]]:
-        seen.add(id)
-        head = self._store.head(id)
-        if head is None:
-            yield {"depth": depth, "what": id, "act": "erased", "says": ""}
-        elif head.type == "memory":
-            yield from self._of_entry(self._memory.entry_of(head), depth, seen)
-        elif head.type == "turn":
-            yield from self._of_turn(head, child, depth)
-        else:
-            text = str(head.fields.get("title") or head.fields.get("args_display") or "")
-            yield {"depth": depth, "what": id, "act": head.type, "says": text}
+def _of_source(
+    memory: MemoryReader, id: str, child: MemoryEntry, depth: int, seen: set[str]
+) -> Iterator[dict[str, Any]]:
+    seen.add(id)
+    head = memory.store.head(id)
+    if head is None:
+        yield {"depth": depth, "what": id, "act": "erased", "says": ""}
+    elif head.type == "memory":
+        yield from _of_entry(memory, memory.entry_of(head), depth, seen)
+    elif head.type == "turn":
+        yield from _of_turn(memory, head, child, depth)
+    else:
+        text = str(head.fields.get("title") or head.fields.get("args_display") or "")
+        yield {"depth": depth, "what": id, "act": head.type, "says": text}
 
-    def _of_turn(self, head: Head, child: MemoryEntry, depth: int) -> Iterator[dict[str, Any]]:
-        is_users = child.document.learned_from == "user_turn"
-        for role in ("user", "assistant"):
-            address = head.fields.get(role)
-            if not address:
-                continue
-            yield {
-                "depth": depth,
-                "what": head.id,
-                "act": f"said by the {role}",
-                "trust": self._memory.trust.fields(head.fields, users_part=role == "user"),
-                "says": said(self._store, address),
-                "bytes": address,
-                "source": is_users == (role == "user"),
-            }
-        for call in head.fields.get("toolcall_ids") or ():
-            yield {"depth": depth, "what": call, "act": "tool call of that turn", "says": ""}
+
+def _of_turn(
+    memory: MemoryReader, head: Head, child: MemoryEntry, depth: int
+) -> Iterator[dict[str, Any]]:
+    is_users = child.document.learned_from == "user_turn"
+    for role in ("user", "assistant"):
+        address = head.fields.get(role)
+        if not address:
+            continue
+        yield {
+            "depth": depth,
+            "what": head.id,
+            "act": f"said by the {role}",
+            "trust": memory.trust.fields(head.fields, users_part=role == "user"),
+            "says": said(memory.store, address),
+            "bytes": address,
+            "source": is_users == (role == "user"),
+        }
+    for call in head.fields.get("toolcall_ids") or ():
+        yield {"depth": depth, "what": call, "act": "tool call of that turn", "says": ""}
 
 
 def audit_text(steps: Iterable[dict[str, Any]]) -> str:

@@ -151,35 +151,50 @@ class ExtractedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedLine:
-    """A line of which nothing is kept, and why."""
+class JudgedLine:
+    """What becomes of a line.
 
+    fate             `keep` it, `propose` it to the user, or `refuse` it for `reason`
+    fact, native     what would be kept; `native` is empty where it says nothing more
+    stated           the user's own sentence is what is kept
+    replaces         id of the entry that it is to replace
+    """
+
+    fate: Literal["keep", "propose", "refuse"]
     line: str
-    reason: RefusalReason
+    reason: RefusalReason | None = None
+    category: ExtractedCategory = "context"
+    fact: str = ""
+    native: str = ""
+    stated: bool = False
+    tool_originated: bool = False
+    turn: str = ""
+    replaces: str | None = None
 
 
-def read_answer(answer: str, turns: Collection[int]) -> Iterator[ExtractedLine | RefusedLine]:
-    """Each line of an answer that is not empty. `turns`: numbers of sayings that it may name."""
+def read_answer(answer: str, turns: Collection[int]) -> Iterator[ExtractedLine | JudgedLine]:
+    """Each line of an answer that is not empty, refused where it lacks the form. `turns`: numbers
+    of sayings that it may name."""
     lines = [line.strip() for line in answer.split("\n")]
     for number, line in enumerate(line for line in lines if line and line != NOTHING):
         if number >= MAX_LINES:
-            yield RefusedLine(line, "too many")
+            yield JudgedLine("refuse", line, "too many")
         else:
             yield _read(line, turns)
 
 
-def _read(line: str, turns: Collection[int]) -> ExtractedLine | RefusedLine:
+def _read(line: str, turns: Collection[int]) -> ExtractedLine | JudgedLine:
     fields = [field.strip() for field in line.split("|")]
     if len(fields) != 4:
-        return RefusedLine(line, "form")
+        return JudgedLine("refuse", line, "form")
     category, turn, fact, words = fields
     if category not in get_args(ExtractedCategory):
-        return RefusedLine(line, "category")
+        return JudgedLine("refuse", line, "category")
     named = _TURN.fullmatch(turn)
     if named is None or int(named[1]) not in turns:
-        return RefusedLine(line, "turn")
+        return JudgedLine("refuse", line, "turn")
     if (reason := unfit(fact, words or fact)) is not None:
-        return RefusedLine(line, reason)
+        return JudgedLine("refuse", line, reason)
     return ExtractedLine(category, int(named[1]), fact, words or fact)  # type: ignore[arg-type]
 
 
@@ -245,28 +260,6 @@ Accept = Literal["ask", "user-stated", "off"]
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedLine:
-    """What becomes of a line.
-
-    fate             `keep` it, `propose` it to the user, or `refuse` it for `reason`
-    fact, native     what would be kept; `native` is empty where it says nothing more
-    stated           the user's own sentence is what is kept
-    replaces         id of the entry that it is to replace
-    """
-
-    fate: Literal["keep", "propose", "refuse"]
-    line: str
-    reason: RefusalReason | None = None
-    category: ExtractedCategory = "context"
-    fact: str = ""
-    native: str = ""
-    stated: bool = False
-    tool_originated: bool = False
-    turn: str = ""
-    replaces: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a session's lines are judged by.
 
@@ -298,8 +291,8 @@ def judge(
     judged: list[JudgedLine] = []
     taken = 0
     for read in read_answer(answer, numbered):
-        if isinstance(read, RefusedLine):
-            judged.append(JudgedLine("refuse", read.line, read.reason))
+        if isinstance(read, JudgedLine):
+            judged.append(read)
             continue
         found = _judge_line(read, numbered, tools, there, around)
         if found.fate != "refuse":

@@ -151,13 +151,32 @@ MOST_OF_A_RESULT, MOST_TAGS = 20, 5
 _TAG_CHARS = 30
 
 
-class SessionFindings:
-    """Proposes findings for one session. `loaded`: whether it has data."""
+class PromoteFinding:
+    """Proposes findings for one session; the model's tool for one that is worth keeping. `loaded`:
+    whether the session has data."""
+
+    name = PROMOTE_FINDING
 
     def __init__(self, memory: Memory, session: str, loaded: Callable[[], bool]) -> None:
         self._memory = memory
         self._session = session
-        self.loaded = loaded
+        self._loaded = loaded
+        self.proposed: str | None = None
+        """Id of what the tool's last call has proposed, for the host to ask the user about."""
+
+    def run(self, input: Mapping[str, Any], call: str) -> str:
+        """Propose it; what the model reads where the user cannot be asked at once."""
+        self.proposed = None
+        if not self._loaded():
+            raise ToolError("No data is loaded in this session: load or query some first.")
+        content = input.get("content")
+        if not isinstance(content, str):
+            raise ToolError("content: the finding, in one sentence.")
+        try:
+            self.proposed = self.propose(content, tags_of(input), "model", call or None).id
+        except MemoryRefused as refusal:
+            raise ToolError(str(refusal)) from refusal
+        return "Proposed. The user decides whether it is kept; go on meanwhile."
 
     def propose(
         self, content: str, tags: tuple[str, ...], learned_from: LearnedFrom, source: str | None
@@ -195,32 +214,6 @@ _UNFIT = {
     "secret": "That holds what looks like a key or a password.",
     "itself": "A finding is about the data, not about the agent.",
 }
-
-
-class PromoteFinding:
-    """The model's tool for a finding worth keeping."""
-
-    name = PROMOTE_FINDING
-
-    def __init__(self, findings: SessionFindings) -> None:
-        self._findings = findings
-        self.proposed: str | None = None
-        """Id of what the last call has proposed, for the host to ask the user about."""
-
-    def run(self, input: Mapping[str, Any], call: str) -> str:
-        """Propose it; what the model reads where the user cannot be asked at once."""
-        self.proposed = None
-        if not self._findings.loaded():
-            raise ToolError("No data is loaded in this session: load or query some first.")
-        content = input.get("content")
-        if not isinstance(content, str):
-            raise ToolError("content: the finding, in one sentence.")
-        try:
-            entry = self._findings.propose(content, tags_of(input), "model", call or None)
-        except MemoryRefused as refusal:
-            raise ToolError(str(refusal)) from refusal
-        self.proposed = entry.id
-        return "Proposed. The user decides whether it is kept; go on meanwhile."
 
 
 def findings_in(details: Any) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -60,18 +60,6 @@ Pick = Callable[[Sequence[SourceMessage], Position], Chunk | None]
 """Which chunk to observe, by how far the branch is observed: `chunks.next_chunk` with its rules."""
 
 
-@dataclass(frozen=True, slots=True)
-class BranchObservations:
-    """What was noted of a branch. `seen`: the lease as it stood before this was read.
-
-    `is_behind`: another machine has committed more than has come here from the shared database.
-    """
-
-    seen: Seen
-    branch: ObservedBranch
-    is_behind: bool = False
-
-
 @dataclass
 class ObservationKeeper:
     """Keeps the observations of one session.
@@ -87,27 +75,23 @@ class ObservationKeeper:
     rules: TimingRules = field(default_factory=TimingRules)
     step: Step = lambda _name: None
 
-    def read(self, addresses: Sequence[str]) -> BranchObservations:
+    def read(self, addresses: Sequence[str]) -> ObservedBranch:
         """What there is on the branch whose messages have these addresses."""
-        seen = self.lease.look()
         stored = stored_notes(self.lease.store, (self.session, *self.ancestors))
-        return BranchObservations(seen, stored.on_branch(addresses), self._is_behind(seen))
+        return stored.on_branch(addresses)
 
-    def _read_up_to_date(self, messages: Sequence[SourceMessage]) -> BranchObservations:
-        found = self.read([message.address for message in messages])
-        if found.is_behind:
-            raise ObservingBusy("What another machine has observed is still on its way.")
-        return found
-
-    def _is_behind(self, seen: Seen) -> bool:
-        """Whether what was committed last under the lease is not here."""
-        # The lease may come from the database before that does. Who went by it would observe what
-        # is observed already.
+    def _read_up_to_date(self, messages: Sequence[SourceMessage]) -> tuple[Seen, ObservedBranch]:
+        """The lease as it stood before the notes were read, and what there is on the branch."""
+        seen = self.lease.look()
+        branch = self.read([message.address for message in messages])
+        # The lease may come from the database before what was committed under it last. Who went by
+        # it would observe what is observed already.
         newest = "" if seen.document is None else seen.document.newest
-        if not newest or self.lease.store.head(newest) is not None:
-            return False
-        session = newest.partition(":")[2].rpartition(":")[0]
-        return self.lease.store.head(forgotten_id(session)) is None
+        if newest and self.lease.store.head(newest) is None:
+            session = newest.partition(":")[2].rpartition(":")[0]
+            if self.lease.store.head(forgotten_id(session)) is None:
+                raise ObservingBusy("What another machine has observed is still on its way.")
+        return seen, branch
 
     async def observe(
         self, messages: Sequence[SourceMessage], pick: Pick, observer: Observer, mode: ModeChoice
@@ -118,18 +102,19 @@ class ObservationKeeper:
         is kept then, and whoever comes next may try again. `StoreUnavailable` where the database
         that decides is away.
         """
-        found = self._read_up_to_date(messages)
-        chunk = pick(messages, found.branch.position)
+        seen, branch = self._read_up_to_date(messages)
+        chunk = pick(messages, branch.position)
         if chunk is None:
             return None
         self.step("read")
-        if found.branch.placed:
-            chunk = replace(chunk, task=found.branch.placed[-1].observation.document.current_task)
+        before = branch.placed[-1].observation if branch.placed else None
+        if before is not None:
+            chunk = replace(chunk, task=before.document.current_task)
         ends = (chunk.messages[0].address, chunk.messages[-1].address)
-        held = self._take("observe", found.seen, ends, chunk.tokens)
+        held = self._take("observe", seen, ends, chunk.tokens)
         written = await held.during(observer.observe(chunk, mode.mode))
         self.step("answered")
-        previous = found.branch.placed[-1].observation.id if found.branch.placed else None
+        previous = None if before is None else before.id
         document = self._observation(written, chunk, mode, held.operation, previous)
         await held.commit(document, {})
         return document
@@ -147,17 +132,17 @@ class ObservationKeeper:
         `window`: of the model, in tokens. `asked`: by the user, however short it is. Raises as
         `observe`.
         """
-        found = self._read_up_to_date(messages)
-        notes, now = found.branch.notes, self.lease.clock()
+        seen, branch = self._read_up_to_date(messages)
+        notes, now = branch.notes, self.lease.clock()
         replaced = notes[: to_condense(self.rules, notes, now, window, asked=asked)]
         if not replaced:
             return None
         self.step("read")
         tokens = sum(one.tokens for one in replaced)
-        held = self._take("reflect", found.seen, (replaced[0].id, replaced[-1].id), tokens)
+        held = self._take("reflect", seen, (replaced[0].id, replaced[-1].id), tokens)
         written = await held.during(observer.reflect(_condensed(replaced, tokens)))
         self.step("answered")
-        document = self._reflection(written, replaced, found.branch.newest, held.operation)
+        document = self._reflection(written, replaced, branch.newest, held.operation)
         await held.commit(document, {one.id: one.token for one in replaced})
         return document
 
@@ -200,7 +185,7 @@ class ObservationKeeper:
         return ReflectionDocument(
             id=reflection_id(self.session, replaces),
             level="summary" if any(one.is_condensed for one in replaced) else "reflection",
-            generation=1 if newest is None else newest.generation + 1,
+            generation=1 if newest is None else newest.document.generation + 1,
             previous=None if newest is None else newest.id,
             replaces=replaces,
             observations=list(dict.fromkeys(_behind(replaced))),
@@ -329,7 +314,8 @@ def fields_of(remarks: Sequence[Remark]) -> dict[str, object]:
 
 def _behind(replaced: Iterable[Observation | Reflection]) -> Iterable[str]:
     for one in replaced:
-        yield from one.document.observations if isinstance(one, Reflection) else [one.id]
+        document = one.document
+        yield from document.observations if isinstance(document, ReflectionDocument) else [one.id]
 
 
 # What a user changes in observations and reflections

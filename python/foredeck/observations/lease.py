@@ -150,7 +150,7 @@ class ObservingLease:
         taken.lease_ms = now + LEASE_MS
         taken.covers, taken.tokens = list(covers), tokens
         try:
-            self._put([taken], seen.token)
+            self._put([taken], {self.id: seen.token})
         except Conflict:
             raise ObservingBusy("Somebody else has just observed this: look again.") from None
         return operation
@@ -162,18 +162,16 @@ class ObservingLease:
         renewed.heartbeat_ms, renewed.lease_ms = now, now + LEASE_MS
         self._put_own([renewed], token)
 
-    def commit(
-        self, operation: str, document: Document, expect: dict[str, Token | None]
-    ) -> Token | None:
+    def commit(self, operation: str, document: Document, expect: dict[str, Token | None]) -> None:
         """Write what came of an operation and give the lease back, in one transaction.
 
-        `expect`: what else must be as it was read. Committing the same once more does nothing; None
-        then. Raises `ObservingBusy` where the lease was lost, `StoreUnavailable`, and `Conflict`
+        `expect`: what else must be as it was read. Committing the same once more does nothing.
+        Raises `ObservingBusy` where the lease was lost, `StoreUnavailable`, and `Conflict`
         where something of `expect` has changed.
         """
         # Where the database stopped answering in between, the commit is tried again.
         if self._is_committed(document, operation):
-            return None
+            return
         try:
             mine, token = self._own(operation)
             given = self._released(mine, "done", "")
@@ -182,12 +180,11 @@ class ObservingLease:
             others = {document.id: None, **expect}
             # In one transaction, so that what was observed is there once or not at all, whoever is
             # killed when.
-            return self._put_own([given, document.seal()], token, others)
+            self._put_own([given, document], token, others)
         except ObservingBusy:
             # An earlier attempt whose outcome was not known may have been this very commit.
-            if self._is_committed(document, operation):
-                return None
-            raise
+            if not self._is_committed(document, operation):
+                raise
 
     def _is_committed(self, document: Document, operation: str) -> bool:
         head = self.store.head(document.id)
@@ -218,7 +215,8 @@ class ObservingLease:
             return ""
         work, held = document.work, document.model_dump(include={"work", "owner", "tokens"})
         try:
-            self._put([self._released(document, "cleared", "its process ended")], seen.token)
+            released = self._released(document, "cleared", "its process ended")
+            self._put([released], {self.id: seen.token})
         except Conflict:
             return ""
         log.warning("the lease of an observation was cleared: %s", held)
@@ -256,21 +254,13 @@ class ObservingLease:
 
     def _put_own(
         self, documents: list[Document], token: Token, others: dict[str, Token | None] | None = None
-    ) -> Token:
+    ) -> None:
         try:
-            return self._put(documents, token, others)
+            self._put(documents, {self.id: token, **(others or {})})
         except Conflict:
             if self.look().token == token:
                 raise
             raise ObservingBusy(_LOST) from None
 
-    def _put(
-        self,
-        documents: list[Document],
-        token: Token | None,
-        others: dict[str, Token | None] | None = None,
-    ) -> Token:
-        expect = {self.id: token, **(others or {})}
-        return self.store.commit_for_all(
-            Batch(puts=[document.seal() for document in documents], expect=expect)
-        )
+    def _put(self, documents: list[Document], expect: dict[str, Token | None]) -> None:
+        self.store.commit_for_all(Batch([document.seal() for document in documents], expect=expect))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from foredeck.errors import StoreError
 from foredeck.model.kinds import kind_of
@@ -32,9 +32,11 @@ LONG_NOTE = 30
 """From this length on other texts are searched for it, too, such as prompts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots, Python 3.11 cannot make one by its alias
 class Noted(Generic[D]):
-    """A stored observation or reflection: the version that was read, and its document."""
+    """A stored observation or reflection: the version that was read, and its document. An
+    observation says what was noted of a span of messages; a reflection replaces observations or
+    earlier reflections."""
 
     head: Head
     document: D
@@ -65,29 +67,19 @@ class Noted(Generic[D]):
         return [remark.time_ms for remark in self.document.remarks]
 
     @property
+    def is_condensed(self) -> bool:
+        """Whether it is a reflection."""
+        return isinstance(self.document, ReflectionDocument)
+
+    @property
     def is_deleted(self) -> bool:
         """The user has deleted it. Nothing replaces an observation's messages then, which count
         as observed; what a reflection had replaced counts again."""
         return self.document.content is None
 
 
-@dataclass(frozen=True, slots=True)
-class Observation(Noted[ObservationDocument]):
-    """What was noted of a span of messages."""
-
-    is_condensed: ClassVar[bool] = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reflection(Noted[ReflectionDocument]):
-    """What replaces observations or earlier reflections."""
-
-    is_condensed: ClassVar[bool] = True
-
-    @property
-    def generation(self) -> int:
-        """Its number along the branch."""
-        return self.document.generation
+Observation = Noted[ObservationDocument]
+Reflection = Noted[ReflectionDocument]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +118,7 @@ class ObservedBranch:
     @property
     def newest(self) -> Reflection | None:
         """The reflection that was made last; None for none."""
-        return max(self.reflections, key=lambda r: r.generation, default=None)
+        return max(self.reflections, key=lambda r: r.document.generation, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +144,8 @@ class StoredNotes:
         chosen: list[Reflection] = []
         replaced: set[str] = set()
         # Of two that go back to one observation, the newer has condensed the older.
-        for reflection in sorted(usable, key=lambda r: (r.generation, r.id), reverse=True):
+        newest = sorted(usable, key=lambda r: (r.document.generation, r.id), reverse=True)
+        for reflection in newest:
             if replaced.isdisjoint(behind[reflection.id]):
                 chosen.append(reflection)
                 replaced.update(behind[reflection.id])
@@ -166,9 +159,10 @@ def stored_notes(store: Store, sessions: Sequence[str]) -> StoredNotes:
     """What was noted in these sessions. Give a session before those that it was forked from."""
     # Where two have noted the same message, the first counts: a fork's own.
     found = [head for session in sessions for head in _heads(store, session)]
-    observations = (_observation(store, head) for head in found if head.type == "observation")
-    reflections = (_reflection(store, head) for head in found if head.type == "reflection")
-    return StoredNotes([o for o in observations if o], [r for r in reflections if r])
+    return StoredNotes(
+        _read(store, [head for head in found if head.type == "observation"], ObservationDocument),
+        _read(store, [head for head in found if head.type == "reflection"], ReflectionDocument),
+    )
 
 
 def versions_noted(store: Store, sessions: Sequence[str]) -> frozenset[tuple[str, Token]]:
@@ -179,9 +173,11 @@ def versions_noted(store: Store, sessions: Sequence[str]) -> frozenset[tuple[str
 def note_named(store: Store, id: str) -> Observation | Reflection | None:
     """The observation or reflection with this id; None where there is none."""
     head = store.head(id)
-    if head is None:
+    if head is None or head.type not in ("observation", "reflection"):
         return None
-    return _reflection(store, head) if head.type == "reflection" else _observation(store, head)
+    if head.type == "reflection":
+        return next(iter(_read(store, [head], ReflectionDocument)), None)
+    return next(iter(_read(store, [head], ObservationDocument)), None)
 
 
 def latest_in_project(
@@ -197,8 +193,7 @@ def latest_in_project(
             by_session.setdefault(noted.session, []).append(head)
     last = {s: max(head.fields.get("to_ms") or 0 for head in by_session[s]) for s in by_session}
     order = sorted(by_session, key=lambda session: (last[session], session), reverse=True)[:most]
-    read = {s: (_observation(store, head) for head in by_session[s]) for s in order}
-    return [(session, [o for o in found if o]) for session, found in read.items()]
+    return [(s, _read(store, by_session[s], ObservationDocument)) for s in order]
 
 
 def notes_about(store: Store, is_meant: Callable[[str], bool]) -> list[Head]:
@@ -296,16 +291,10 @@ def _heads(store: Store, session: str) -> Iterator[Head]:
     yield from store.query("reflection", {"session": session})
 
 
-def _observation(store: Store, head: Head) -> Observation | None:
-    document = None
-    if head.type == "observation":
-        document = store.get(head.id, ObservationDocument, head.token)
-    return None if document is None else Observation(head, document)
-
-
-def _reflection(store: Store, head: Head) -> Reflection | None:
-    document = store.get(head.id, ReflectionDocument, head.token)
-    return None if document is None else Reflection(head, document)
+def _read(store: Store, heads: Iterable[Head], kind: type[D]) -> list[Noted[D]]:
+    """These versions with their documents, but for what was erased meanwhile."""
+    found = ((head, store.get(head.id, kind, head.token)) for head in heads)
+    return [Noted(head, document) for head, document in found if document is not None]
 
 
 def _on_branch(observations: Sequence[Observation], addresses: Sequence[str]) -> list[Placed]:

@@ -45,7 +45,7 @@ def work(settings: Settings, session: str, chunks: int, port: int, pipe: Connect
             patiently(partial(_reflected, keeper, messages, observer))
         messages = chat(chunks + 1)
         notes = keeper.read([m.address for m in messages])
-        pipe.send(("done", prompt_of(notes.branch, messages)))
+        pipe.send(("done", prompt_of(notes, messages)))
 
 
 def observed(

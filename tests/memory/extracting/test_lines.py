@@ -2,7 +2,7 @@
 
 import pytest
 
-from foredeck.memory.judging import ExtractedLine, RefusedLine, read_answer
+from foredeck.memory.judging import ExtractedLine, JudgedLine, read_answer
 
 
 def test_a_line_of_four_fields() -> None:
@@ -35,7 +35,7 @@ def test_nothing_is_no_line() -> None:
     ],
 )
 def test_refused(line: str, reason: str) -> None:
-    assert list(read_answer(line, {1})) == [RefusedLine(line, reason)]  # type: ignore[arg-type]
+    assert list(read_answer(line, {1})) == [JudgedLine("refuse", line, reason)]  # type: ignore[arg-type]
 
 
 def test_work_on_agents_is_no_talk_of_the_agent() -> None:
@@ -46,6 +46,6 @@ def test_work_on_agents_is_no_talk_of_the_agent() -> None:
 
 def test_an_endless_answer_is_cut() -> None:
     answer = "\n".join(f"fact|turn-1|There are {n} tables.|" for n in range(50))
-    refused = [line for line in read_answer(answer, {1}) if isinstance(line, RefusedLine)]
+    refused = [line for line in read_answer(answer, {1}) if isinstance(line, JudgedLine)]
     assert len(refused) == 10
     assert {line.reason for line in refused} == {"too many"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound
-from foredeck.memory.describing import Audit, Describer
+from foredeck.memory.describing import Describer, audit_steps
 from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.trust import load_user
@@ -65,7 +65,7 @@ def memory_entry_page(desk: MemoryDesk, name: str, *, edits: bool) -> WebPage:
     data = {
         "entry": desk.describe.json(entry),
         "details": desk.describe.details(entry),
-        "steps": Audit(desk.acts).steps(entry),
+        "steps": audit_steps(desk.acts, entry),
         "descendants": [desk.describe.json(each) for each in desk.acts.descendants(entry.id)],
         "edits": edits,
     }

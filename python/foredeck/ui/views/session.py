@@ -133,7 +133,7 @@ def observations_page(store: Store, name: str) -> WebPage:
     """Reflections and observations of a session, oldest first. Raises `NotFound`."""
     session, head = found_session(store, name)
     stored = stored_notes(store, [session])
-    reflections = sorted(stored.reflections, key=lambda one: one.generation)
+    reflections = sorted(stored.reflections, key=lambda one: one.document.generation)
     data = {
         **described(store, session, head),
         "reflections": [_reflection(one) for one in reflections],
@@ -235,7 +235,7 @@ def _reflection(one: Reflection) -> dict[str, Any]:
     return {
         **_common(one),
         "level": one.document.level,
-        "generation": one.generation,
+        "generation": one.document.generation,
         "observations": list(one.document.observations),
         "input_tokens": one.document.input_tokens,
     }
