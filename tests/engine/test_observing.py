@@ -28,7 +28,7 @@ from foredeck.hosts.protocol import (
     SessionOpenParams,
 )
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck.observations import timing
+from foredeck.observations import rules
 from foredeck.observations.keeping import delete
 from foredeck.observations.reading import Observation, OtherSessionsSection, stored_notes
 from foredeck.sources.filesystem import open_filesystems
@@ -245,7 +245,7 @@ async def test_a_subagent_is_observed_only_where_that_is_configured(
 @pytest.fixture
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Notes begin by themselves at 10,000 tokens of chat."""
-    monkeypatch.setattr(timing, "BEGIN_SHARE", 0.05)
+    monkeypatch.setattr(rules, "BEGIN_SHARE", 0.05)
 
 
 async def test_auto_begins_in_no_small_window_and_late_in_a_large_one(
@@ -329,7 +329,7 @@ async def test_a_failure_replaces_nothing_and_is_not_repeated_at_every_call(
 async def test_condensing_that_fails_waits_for_more_notes_and_holds_up_no_observation(
     tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timing, "NOTES_SHARE", 2000 / RECORD["contextWindow"])
+    monkeypatch.setattr(rules, "NOTES_SHARE", 2000 / RECORD["contextWindow"])
     made = Observed(tmp_path / "home", models)
 
     def is_reflectors(question: CompleteParams) -> bool:
