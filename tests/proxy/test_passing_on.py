@@ -16,6 +16,7 @@ import pytest
 
 from foredeck.proxy import app
 from foredeck.proxy.conversations import ClientChat
+from foredeck.proxy.relays import encoded
 from foredeck_bench.scripted import Failure, Reply, ScriptedModel, Text
 from proxy.agents import APIS, agent, prompts, proxied
 from proxy.proxied import RunningProxy
@@ -150,6 +151,81 @@ def test_a_body_that_is_too_large_goes_through(
     assert httpx.post(f"{proxy.url}/anthropic/v1/messages", content=body).content == b"hello"
     assert upstream.got[0][3] == body
     assert proxy.told == ["A request over 64 MiB went out as it came."]
+
+
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+BY_OTHERS: list[dict[str, Any]] = [
+    {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "x"}},
+    {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "aGk="},
+    {"type": "mcp_call", "id": "mcp_1", "name": "look", "arguments": "{}", "output": "seen"},
+    {"type": "tool_search_call", "call_id": "ts", "execution": "client", "arguments": {"q": "x"}},
+    {"type": "tool_search_output", "call_id": "ts", "execution": "client", "tools": []},
+    {"type": "shell_call", "call_id": "sh", "action": {"commands": ["ls"]}},
+    {"type": "shell_call_output", "call_id": "sh", "output": [{"stdout": "a" * 2000}]},
+    {"type": "computer_call", "call_id": "cc", "action": {"type": "screenshot"}},
+    {
+        "type": "computer_call_output",
+        "call_id": "cc",
+        "output": {"type": "computer_screenshot", "image_url": PICTURE},
+    },
+]
+"""Calls whose answers are items of another kind than a text, or none, as the provider ran them."""
+
+
+def _items(*items: dict[str, Any]) -> dict[str, Any]:
+    asked = {"type": "message", "role": "user", "content": "Look."}
+    tool = {"type": "function", "name": "read", "parameters": {}}
+    return {"model": "m", "input": [asked, *items], "tools": [tool]}
+
+
+def test_calls_that_the_client_does_not_answer_with_text_go_out_as_they_came(
+    proxy: RunningProxy, upstream: RawUpstream
+) -> None:
+    call = {"type": "function_call", "call_id": "f", "name": "read", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "f", "output": "short"}
+    said = {"type": "message", "role": "user", "content": "And now?"}
+    body = _items(*BY_OTHERS, call, output, said)
+    httpx.post(f"{proxy.url}/openai/responses", json=body, headers=KEY)
+    sent = json.loads(upstream.got[0][3])
+    assert sent["input"] == body["input"]
+    assert len(sent["tools"]) > 1, "it was worked on"
+
+
+def test_parts_of_a_result_that_are_no_text_keep_their_members(
+    proxy: RunningProxy, upstream: RawUpstream
+) -> None:
+    call = {"type": "function_call", "call_id": "f", "name": "read", "arguments": "{}"}
+    parts = [
+        {"type": "input_text", "text": "line\n" * 400},
+        {"type": "input_file", "file_id": "file_1"},
+        {"type": "input_image", "image_url": PICTURE, "detail": "high"},
+    ]
+    output = {"type": "function_call_output", "call_id": "f", "output": parts}
+    httpx.post(f"{proxy.url}/openai/responses", json=_items(call, output), headers=KEY)
+    sent = json.loads(upstream.got[0][3])["input"][-1]["output"]
+    handle = [part for part in sent if part not in parts]
+    assert [part["text"] for part in handle] == ["@3"]
+    assert [part for part in sent if part in parts[1:]] == parts[1:]
+
+
+@pytest.mark.parametrize("path", ["anthropic/v1/messages", "openai/responses"])
+def test_half_a_character_goes_out_as_it_came(
+    proxy: RunningProxy, upstream: RawUpstream, path: str
+) -> None:
+    halved = {"role": "user", "content": "cut here: \ud83d"}
+    body = _messages(messages=[halved]) | _items(halved)
+    if path.startswith("anthropic"):
+        body["tools"] = _messages()["tools"]
+    httpx.post(f"{proxy.url}/{path}", content=json.dumps(body).encode(), headers=KEY)
+    sent = upstream.got[0][3]
+    assert json.loads(sent)["messages"] == [halved]
+    assert b'"activate"' in sent
+    assert proxy.told == []
+
+
+def test_half_a_character_of_an_answer_is_sent_on() -> None:
+    sent = encoded("", {"delta": "\ud83d"})
+    assert sent == b'data: {"delta":"\\ud83d"}\n\n'
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ results of several tools.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -115,3 +116,10 @@ def as_mapping(message: Any) -> Mapping[str, Any]:
     if not isinstance(plain, Mapping):
         raise UnknownMessage(f"a {type(message).__name__} is no message that can be read")
     return plain
+
+
+def as_json(data: Any) -> bytes:
+    """JSON as it is sent. Half a character, such as a client leaves that cuts in UTF-16, is
+    escaped."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="backslashreplace")

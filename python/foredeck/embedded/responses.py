@@ -44,11 +44,17 @@ def taken_apart(messages: Iterable[Mapping[str, Any]]) -> list[Item]:
     return [item for message in messages for item in message["items"]]
 
 
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call", "apply_patch_call")
+"""Calls that the client answers with an item of text. Of all others, such as a search by the
+provider, the items go out as they came: the provider has answered them itself, or the answer is of
+another shape."""
+
+
 def _role(item: Item) -> str:
     kind = str(item.get("type") or "message")
     if kind == "reasoning" or kind.endswith("_call"):
         return "assistant"
-    if kind.endswith("_call_output"):
+    if kind.removesuffix("_output") in _CALLS:
         return "tool"
     return str(item.get("role") or "other") if kind == "message" else "other"
 
@@ -142,6 +148,9 @@ def _answer_blocks(item: Item) -> Iterator[dict[str, Any]]:
         parts = [*_listed(item.get("summary")), *_listed(item.get("content"))]
         thought = "\n\n".join(str(part.get("text") or "") for part in parts)
         yield {"type": "thinking", "thinking": thought, "thinkingSignature": _sealed(item)}
+    elif kind not in _CALLS:
+        # Not its picture, if it has one: that is no text that a model reads.
+        yield {name: value for name, value in item.items() if name != "result"}
     else:
         block = read_call(item)
         # The API knows a tool by its namespace and name, in a call that is sent again, too.
@@ -213,12 +222,18 @@ def _output_item(message: Message) -> Item:
 def _content(message: Message, item: Item, name: str) -> str | list[dict[str, Any]]:
     """Content as the item had it: one text, or parts."""
     blocks = blocks_of(message)
-    if name == "output" and not isinstance(item.get(name), list):
+    had = item.get(name)
+    if name == "output" and not isinstance(had, list):
         return "\n".join(str(b.get("text") or "") for b in blocks)
-    return [_part(block) for block in blocks]
+    # What is no text, such as a file, is in a block only as JSON: the part itself goes out.
+    parts = [part for part in had if isinstance(part, dict)] if isinstance(had, list) else []
+    return [_part(block, parts) for block in blocks]
 
 
-def _part(block: dict[str, Any]) -> dict[str, Any]:
+def _part(block: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
+    for part in parts:
+        if part.get("type") != "input_text" and read_output([part])[0] == [block]:
+            return part
     if block["type"] == "image":
         url = f"data:{block['mimeType']};base64,{block['data']}"
         return {"type": "input_image", "image_url": url}

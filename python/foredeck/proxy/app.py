@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from foredeck.embedded.format import as_json
 from foredeck.proxy.conversations import ClientChat, Conversations, ConversationState
 from foredeck.proxy.relays import Events, Relay
 from foredeck.proxy.wires import WIRES, ModelApi, session_of
@@ -250,7 +251,7 @@ class Proxy:
             conversation.notices.clear()
             # The conversation's thread writes the body, too: the event loop has the streams.
             changed = call.wire.with_messages(call.body, messages, own)
-            return json.dumps(changed, ensure_ascii=False, separators=(",", ":")).encode()
+            return as_json(changed)
 
         try:
             return await self._conversations.work(call.session, call.wire, do)
@@ -353,7 +354,7 @@ class Proxy:
             return _plain(first, raw)
         if not call.relay.changed:
             return _plain(first, raw)
-        return _plain(first, json.dumps(call.relay.whole(), ensure_ascii=False).encode())
+        return _plain(first, as_json(call.relay.whole()))
 
     async def _again(self, call: _ManagedRequest) -> bytes | None:
         """Take in what the model has answered; the next request to it, None where the client is

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from foredeck.embedded.format import as_json
+
 Data = dict[str, Any]
 
 _END = re.compile(rb"(\n\n|\r\n\r\n)")
@@ -68,7 +70,7 @@ def _event(raw: bytes) -> StreamEvent:
 def encoded(name: str, data: Data) -> bytes:
     """An event as it is sent."""
     head = f"event: {name}\n" if name else ""
-    return f"{head}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+    return head.encode() + b"data: " + as_json(data) + b"\n\n"
 
 
 class Relay(ABC):
