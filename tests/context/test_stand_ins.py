@@ -373,6 +373,22 @@ def test_the_newest_message_says_once_to_go_on(
     assert message_text(second.prompt[-1]) == "And now?"
 
 
+def test_what_the_user_has_just_asked_is_not_denied(worked: tuple[Host, Noted]) -> None:
+    host, _ = worked
+    said = message_text(after_pause(host, "Leave that. Rename the project.").prompt[-1])
+    assert said.startswith("Leave that. Rename the project.\n[foredeck] Notes above have just ")
+    assert "nothing new was asked" not in said
+
+
+def test_after_a_tool_call_nothing_new_was_asked(worked: tuple[Host, Noted]) -> None:
+    host, _ = worked
+    ask(host, "Question 6")
+    host.wait(COLD_S)
+    said = message_text(bash(host, "c6").prompt[-1])
+    assert said.startswith("[foredeck] Notes above have just replaced older messages. Go on with ")
+    assert "nothing new was asked" in said
+
+
 def test_stored_observations_stand_in(new_host: NewHost) -> None:
     host = new_host()
     work(host, 5)

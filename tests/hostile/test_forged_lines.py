@@ -143,7 +143,7 @@ FIELDS: dict[str, Callable[[str], str]] = {
     "pool": lambda text: head_lines.pool_line(name(text), one_line(text)),
     "folders": lambda text: head_lines.pool_rest(3, [text], more=True),
     "answer": last_words,
-    "task": lambda text: continuation(text, text),
+    "task": lambda text: continuation(text, text, is_asked=False),
     "call": lambda text: _Called(["@9"], [True], one_line(text)).line(text),
     "digest": lambda text: digested("bash", {"command": "make"}, f"{text}\nError: {text}\n" * 9),
     "headings": lambda text: digested("read", {"path": "a.md"}, f"# {text}\n" * 9),

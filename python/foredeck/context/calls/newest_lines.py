@@ -64,16 +64,20 @@ def attach_continuation(call: CallInProgress) -> None:
         return
     newest = _newest(call)
     task, suggestion = ("", "") if newest is None else (newest.task, newest.suggestion)
-    context.attach(index, continuation(task, suggestion))
+    is_asked = context.plan.items[index].kind == "user"
+    context.attach(index, continuation(task, suggestion, is_asked=is_asked))
 
 
-def continuation(task: str, suggestion: str) -> str:
+def continuation(task: str, suggestion: str, *, is_asked: bool) -> str:
     """On the newest message, once, when something has replaced older ones. `task`, `suggestion`:
-    what was noted last of the work and of what would come next; empty where nothing was."""
-    lines = [
-        "[foredeck] Notes above have just replaced older messages. Go on with the work: nothing "
-        "new was asked, and no comment is needed."
-    ]
+    what was noted last of the work and of what would come next; empty where nothing was.
+    `is_asked`: that message is the user's, so something new may be asked in it."""
+    what = (
+        "Go on from there with what this message says: no comment on the notes is needed."
+        if is_asked
+        else "Go on with the work: nothing new was asked, and no comment is needed."
+    )
+    lines = [f"[foredeck] Notes above have just replaced older messages. {what}"]
     if task:
         lines.append(f"current task:\n{block(task)}")
     if suggestion:
