@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from foredeck.engine.asking import (
     AskingPrices,
     AskingTerms,
     SessionAsking,
-    Spending,
     is_rate_limit,
     why_not,
 )
@@ -353,8 +351,8 @@ def kept(minutes_ago: int, outcome: str = "answered", cost: float | None = 0.01)
     ],
 )
 def test_limits(before: list[AskedDocument], reason: str | None) -> None:
-    spending = Spending(session=1.0, price=0.03)
-    found = why_not(before, spending, AskingSection(share=0.1, per_hour=3), NOW)
+    caps = AskingSection(share=0.1, per_hour=3)
+    found = why_not(before, caps, NOW, session=1.0, price=0.03)
     if reason is None:
         assert found is None
     else:
@@ -372,4 +370,4 @@ def test_a_warm_question_reads_the_prompt_and_sends_itself() -> None:
     warm = QUESTION.model_copy(update={"warm": 3})
     terms = AskingTerms("test/model", AskingPrices.of({"cost": COST}), False, 3, 50_000, 4.0)
     assert terms.price(warm, 20) == pytest.approx(101 * 3e-6 + 50_000 * 0.3e-6 + 20 * 15e-6)
-    assert replace(terms, prices=AskingPrices.of({})).price(warm, 20) == 0
+    assert terms._replace(prices=AskingPrices.of({})).price(warm, 20) == 0

@@ -21,7 +21,6 @@ from foredeck.hosts.host import (
 from foredeck.hosts.protocol import (
     DoctorParams,
     InitializeParams,
-    NoParams,
     OutcomeParams,
     Params,
 )
@@ -36,8 +35,8 @@ OF_THE_ENGINE = dict(
 
 PARAMS: dict[str, type[Params]] = {
     "initialize": InitializeParams,
-    "ping": NoParams,
-    "shutdown": NoParams,
+    "ping": Params,
+    "shutdown": Params,
     "doctor": DoctorParams,
     **{name: route.params for name, route in ROUTES.items()},
 }

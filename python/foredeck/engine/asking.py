@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from foredeck.accounting.figure import cost_of, stored_questions
 from foredeck.config.sections import AskingSection
@@ -63,8 +62,7 @@ _OUTCOMES: dict[type[ForedeckError], AskedOutcome] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AskingPrices:
+class AskingPrices(NamedTuple):
     """Dollars for one token: uncached, read from the cache, generated."""
 
     fresh: float = 0.0
@@ -89,8 +87,7 @@ def _price(cost: Mapping[str, Any], name: str, default: float) -> float:
 NOT_KEPT = "the provider no longer has the agent's last prompt in its cache"
 
 
-@dataclass(frozen=True, slots=True)
-class AskingTerms:
+class AskingTerms(NamedTuple):
     """What asking a model would mean now. `warm`: the call whose prompt would be read from the
     provider's cache, None for none; `prompt_tokens`: its tokens; `rate`: characters a token."""
 
@@ -134,7 +131,6 @@ class SessionAsking:
         self._models = models
         self._config = config
         self._show = show
-        self.meter = Meter(chat, config)
         self._open: AskedDocument | None = None
 
     @property
@@ -191,14 +187,14 @@ class SessionAsking:
         if warm and terms.warm != question.warm:
             # It was kept when the question was planned; in full it would cost ten times as much.
             reason = reason or NOT_KEPT
-        reason = reason or self.meter.why_not(price, worth, insisted=insisted)
+        reason = reason or self.why_not(price, worth, insisted=insisted)
         if reason is not None:
             raise NotAsked(reason)
         said = wanted or self._config.single_slot or None
         settled = question.model_copy(
             update={"model": None if warm else question.model or self._model, "wanted": said}
         )
-        self._open = self.meter.begin(purpose, terms.model, price, warm=warm)
+        self._open = self._begin(purpose, terms.model, price, warm=warm)
         self._show(f"foredeck: {_DOING.get(purpose, purpose)}, with {terms.model}")
         return await self._ask(settled)
 
@@ -223,7 +219,7 @@ class SessionAsking:
         asked, self._open = self._open, None
         if asked is not None:
             self._show("")
-            self.meter.end(asked, outcome, usage, str(reason))
+            self._ended(asked, outcome, usage, str(reason))
 
     def close(self) -> None:
         """The answer to the open question is no longer wanted. Called while the store is still
@@ -237,30 +233,24 @@ class SessionAsking:
         provider, _, id = self._config.model.partition("/")
         return ModelName(provider=provider, id=id)
 
-
-class Meter:
-    """Keeps the questions of one session. `clock` gives the time in milliseconds."""
-
-    def __init__(self, chat: Chat, caps: AskingSection, clock: Callable[[], int] = now_ms) -> None:
-        self._chat = chat
-        self._caps = caps
-        self._clock = clock
-
-    @property
-    def session_cost(self) -> float:
-        """What the agent's prompts have cost so far, in dollars."""
+    def why_not(self, price: float, worth: float | None, *, insisted: bool = False) -> str | None:
+        """Why a question at this price is not asked now; None where it may be."""
+        asked = stored_questions(self._chat.store, self._chat.info.id)
         record = self._chat.newest_record
         rows = () if record is None else record.spent or ()
-        return sum(row.ours * row.price for row in rows) / 1_000_000
+        session = sum(row.ours * row.price for row in rows) / 1_000_000
+        return why_not(asked, self._config, now_ms(), session, price, worth, insisted=insisted)
 
-    def why_not(self, price: float, worth: float | None, *, insisted: bool = False) -> str | None:
-        """Why a question at this price is not asked now; None where it may be. `insisted`: as of
-        `Spending`."""
-        asked = stored_questions(self._chat.store, self._chat.info.id)
-        spending = Spending(self.session_cost, price, worth, insisted)
-        return why_not(asked, spending, self._caps, self._clock())
+    def refuse(self, purpose: str, price: float, reason: str) -> None:
+        """Keep why a question was not asked. Where that cannot be noted it is not."""
+        try:
+            asked = self._begin(purpose, "", price, warm=False)
+        except StoreError as error:
+            log.warning("why a question was not asked is not noted: %s", error)
+        else:
+            self._ended(asked, "refused", reason=reason)
 
-    def begin(self, purpose: str, model: str, price: float, *, warm: bool) -> AskedDocument:
+    def _begin(self, purpose: str, model: str, price: float, *, warm: bool) -> AskedDocument:
         """A question is about to be sent. Raises `StoreError` where that cannot be noted: then it
         must not be."""
         asked = AskedDocument(
@@ -268,7 +258,7 @@ class Meter:
             session=self._chat.info.id,
             purpose=purpose,
             call=self._chat.log.newest,
-            time_ms=self._clock(),
+            time_ms=now_ms(),
             model=model,
             warm=warm,
             price=price,
@@ -276,16 +266,7 @@ class Meter:
         self._chat.store.commit(Batch(puts=[asked.seal()]))
         return asked
 
-    def refuse(self, purpose: str, model: str, price: float, reason: str) -> None:
-        """Keep why a question was not asked. Where that cannot be noted it is not."""
-        try:
-            asked = self.begin(purpose, model, price, warm=False)
-        except StoreError as error:
-            log.warning("why a question was not asked is not noted: %s", error)
-        else:
-            self.end(asked, "refused", reason=reason)
-
-    def end(
+    def _ended(
         self,
         asked: AskedDocument,
         outcome: AskedOutcome,
@@ -295,7 +276,7 @@ class Meter:
         """A question has ended. Where that cannot be noted it counts at its expected price."""
         took = {} if usage is None else usage.model_dump()
         ended = asked.model_copy(
-            update={"outcome": outcome, "reason": reason, "ended_ms": self._clock(), **took}
+            update={"outcome": outcome, "reason": reason, "ended_ms": now_ms(), **took}
         )
         try:
             self._chat.store.commit(Batch(puts=[ended.seal()]))
@@ -303,58 +284,36 @@ class Meter:
             log.warning("what a question took is not noted: %s", error)
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What one more question would mean, in dollars.
-
-    `session`: what the agent's calls have cost so far; `price`: what the question is expected to;
-    `worth`: what an answer saves, None where that is not the point; `insisted`: the user knows the
-    price and wants it asked.
-    """
-
-    session: float
-    price: float
-    worth: float | None = None
-    insisted: bool = False
-
-
 def why_not(
-    asked: Sequence[AskedDocument], spending: Spending, caps: AskingSection, now_ms: int
+    asked: Sequence[AskedDocument],
+    caps: AskingSection,
+    now_ms: int,
+    session: float,
+    price: float,
+    worth: float | None = None,
+    *,
+    insisted: bool = False,
 ) -> str | None:
-    """Why a question is not asked now; None where it may be. `asked`: all before, oldest first."""
-    if spending.insisted:
-        return _paused(asked, now_ms)
-    return (
-        _not_worth_it(spending)
-        or _paused(asked, now_ms)
-        or _too_many(asked, caps, now_ms)
-        or _too_dear(asked, spending, caps)
-    )
+    """Why a question is not asked now; None where it may be.
 
-
-def _not_worth_it(spending: Spending) -> str | None:
-    if spending.worth is None or spending.price <= spending.worth:
-        return None
-    return f"it would cost {_dollars(spending.price)} and save {_dollars(spending.worth)}"
-
-
-def _too_many(asked: Sequence[AskedDocument], caps: AskingSection, now_ms: int) -> str | None:
+    `asked`: all before, oldest first. In dollars: what the agent's calls in the `session` have cost
+    so far, the expected `price` of the question, and what an answer is `worth`, None where that is
+    not the point. `insisted`: the user knows the price and wants it asked.
+    """
+    if not insisted and worth is not None and price > worth:
+        return f"it would cost {_dollars(price)} and save {_dollars(worth)}"
+    paused = _paused(asked, now_ms)
+    if insisted or paused is not None:
+        return paused
     recent = [each for each in asked if each.time_ms > now_ms - HOUR_MS and each.outcome in _SENT]
-    if len(recent) < caps.per_hour:
-        return None
-    return f"{len(recent)} questions were asked within the hour (asking.per_hour)"
-
-
-def _too_dear(
-    asked: Sequence[AskedDocument], spending: Spending, caps: AskingSection
-) -> str | None:
+    if len(recent) >= caps.per_hour:
+        return f"{len(recent)} questions were asked within the hour (asking.per_hour)"
     spent = sum(map(cost_of, asked))
-    allowed = caps.share * spending.session
-    if spent + spending.price <= allowed:
+    if spent + price <= caps.share * session:
         return None
     return (
-        f"it would cost {_dollars(spending.price)}; questions may cost {caps.share:.0%} of the "
-        f"session's {_dollars(spending.session)} (asking.share), and have cost {_dollars(spent)}"
+        f"it would cost {_dollars(price)}; questions may cost {caps.share:.0%} of the "
+        f"session's {_dollars(session)} (asking.share), and have cost {_dollars(spent)}"
     )
 
 

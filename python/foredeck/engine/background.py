@@ -6,8 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from foredeck.config.sections import AskingSection
 from foredeck.context.state.opening import Session
@@ -29,8 +28,7 @@ compaction  the user wants the chat compacted; it is still whole
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """Work that takes a while. It may be cancelled at any `await`; whatever it raises is logged.
 
     `name`: a job that waits is replaced by a later one of its name, unless that has a smaller

@@ -71,10 +71,6 @@ class RecoverableStore:
         self._inode = inode_of(store_file(self._config))
         return store, text
 
-    def close(self) -> None:
-        """Close the store."""
-        self.current.close()
-
 
 class CurrentSession:
     """Holds at most one session. When work on it fails it is forgotten, and opened again from the

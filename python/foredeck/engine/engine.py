@@ -162,7 +162,7 @@ class Engine:
     def close(self) -> None:
         """Close the session and the store."""
         self._current.close()
-        self._store.close()
+        self._store.current.close()
         if self._at_work is not None:
             self._at_work.close()
 

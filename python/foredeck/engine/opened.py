@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler
@@ -60,8 +60,7 @@ class Facilities(ContextFacilities):
     """What works for it in the background."""
 
 
-@dataclass(frozen=True, slots=True)
-class FacilityInputs:
+class FacilityInputs(NamedTuple):
     """A session that is being opened. Facilities are made from it; each takes what it needs."""
 
     config: Config

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.state.objects import SessionInfo
@@ -34,8 +34,7 @@ class _TimeIsUpError(Exception):
     """The layer has more to take in than there is time for."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecalledWork:
+class RecalledWork(NamedTuple):
     """What a session is given of its project's earlier work."""
 
     lessons: BranchLessons | None

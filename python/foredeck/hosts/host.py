@@ -8,8 +8,7 @@ or timed out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol, Self
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self
 
 from pydantic import Field, model_validator
 
@@ -143,7 +142,7 @@ class ModelResult(Params):
         return self.model_copy(update={"warm": None, "cold": cold})
 
 
-UNKNOWN_TIME = "it is not known how long this provider keeps its cache"
+UNKNOWN_TIME = "the host does not know how long this provider keeps its cache"
 DROPPED = "the provider has dropped the last call from its cache by now"
 
 
@@ -194,8 +193,7 @@ Show = Callable[[str], None]
 """Shows the user what is done in the background; an empty text says that it has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(NamedTuple):
     """What a host offers. Without `call_soon` no files are watched; without `models` nothing is
     done in the background."""
 

@@ -8,8 +8,8 @@ message]` none, since that is a message of ours. An operation names no index, so
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.shape import Message
@@ -65,8 +65,7 @@ def rewritten(message: Message, blocks: list[Block]) -> Message:
     return {**message, "content": apply_recipe(blocks, own if isinstance(own, list) else [])}
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """What goes out before a message of the host's, and what becomes of that."""
 
     says: tuple[Message, ...] = ()
@@ -113,7 +112,7 @@ class SlotPlan:
                     says = []
                 case _:
                     more = [Slot(is_omitted=name == "omit") for _ in range(value)]
-                    slots += [replace(more[0], says=tuple(says)), *more[1:]]
+                    slots += [more[0]._replace(says=tuple(says)), *more[1:]]
                     says = []
         return SlotPlan((*slots, Slot(tuple(says))), self._edited)
 

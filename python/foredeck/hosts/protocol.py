@@ -32,10 +32,6 @@ class Params(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
 
 
-class NoParams(Params):
-    """`ping`, `shutdown`."""
-
-
 class HostProgram(Params):
     """The program that the shim runs in."""
 
@@ -417,12 +413,6 @@ class CommandResult(TypedDict):
     """As of `SessionOpenResult`."""
     choices: NotRequired[list[tuple[str, str]]]
     """`complete`: what could be typed, with a description each."""
-
-
-class DoctorResult(TypedDict):
-    """The lines that the user reads."""
-
-    text: str
 
 
 class NoResult(TypedDict):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -13,10 +12,8 @@ from foredeck.hosts.protocol import (
     AssembleParams,
     CommandParams,
     DoctorParams,
-    DoctorResult,
     InitializeParams,
     JsonObject,
-    NoParams,
     Params,
     RefusedParams,
     SessionCloseParams,
@@ -42,8 +39,7 @@ PROBLEMS_SHOWN = 3
 """Of the members at fault that an error names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route(Generic[P]):
+class Route(NamedTuple, Generic[P]):
     """One method that the engine serves; `call` gives None where nothing is to be said.
 
     `kind` and `blocks_calls`: as of `peer.Method`.
@@ -152,15 +148,13 @@ class EngineMethods:
         self._engine = engine
         return answer
 
-    async def _ping(self, params: JsonObject) -> Mapping[str, Any]:
-        parse_params(NoParams, params)
+    async def _ping(self, _params: JsonObject) -> Mapping[str, Any]:
         return {}
 
-    async def _doctor(self, params: JsonObject) -> DoctorResult:
+    async def _doctor(self, params: JsonObject) -> Mapping[str, Any]:
         return {"text": await examine(self._models, ask=parse_params(DoctorParams, params).ask)}
 
-    async def _shutdown(self, params: JsonObject) -> Mapping[str, Any]:
-        parse_params(NoParams, params)
+    async def _shutdown(self, _params: JsonObject) -> Mapping[str, Any]:
         self._end("the host asked for it")
         return {}
 

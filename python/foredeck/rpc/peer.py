@@ -19,7 +19,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from foredeck.errors import ForedeckError
 from foredeck.rpc.wire import (
@@ -98,8 +98,7 @@ RequestId = int | str
 Handler = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(NamedTuple):
     """One method that the other side may call.
 
     handler       takes the params object and returns the result, or raises ForedeckError

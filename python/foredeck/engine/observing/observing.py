@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from foredeck.config import Config
 from foredeck.context.messages.items import Item
@@ -55,8 +55,7 @@ GUESS = "guess"
 """In place of a mode: the user has gone back to guessing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservingSettings:
+class ObservingSettings(NamedTuple):
     """`always`: not only where it pays (`observations = "on"`). `mode`: None where it is guessed,
     `mode_by`: who else said it."""
 
@@ -80,8 +79,7 @@ def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSetting
     return ObservingSettings(config.observations == "on", rules, section.mode, by)
 
 
-@dataclass(frozen=True, slots=True)
-class ChatBefore:
+class ChatBefore(NamedTuple):
     """The chat before a compaction that the user has asked for: a job that has to wait would find
     the summary.
 

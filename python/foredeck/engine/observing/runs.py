@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from foredeck.context.state.chat import Chat
 from foredeck.engine.asking import AskingPrices, AskingTerms, SessionAsking
@@ -76,7 +76,7 @@ class ObservingRun:
         questions.insisted = self.requested and observing.at_any_price
         observing.at_any_price = False
         if self.before and self.before.call != observing.chat.log.newest:
-            questions.agent = replace(questions.agent, warm=None)
+            questions.agent = questions.agent._replace(warm=None)
         may_wait = under_way and not self.requested
         choice = self._choice(questions, may_wait=may_wait)
         is_done = await self._observe_by(choice)
@@ -210,7 +210,7 @@ class ObservingRun:
     def _record(self, reason: str, price: float = 0.0) -> None:
         """Keep a reason with the session, once as long as it is the same but for its numbers."""
         if _NUMBERS.sub("", reason) != _NUMBERS.sub("", self.observing.reason):
-            self.asking.meter.refuse(self.work, "", price, reason)
+            self.asking.refuse(self.work, price, reason)
         self.observing.reason = reason
 
     def _report(self, text: str) -> None:
@@ -238,7 +238,10 @@ def _result(noted: NotedDocument, questions: ModelQuestions | None) -> str:
 
 def _ways(questions: ModelQuestions) -> str:
     """What the ways to ask would have cost, and which was taken."""
-    named = [(("last prompt" if way.is_warm else "excerpt"), way.price) for way in questions.ways]
+    named = [
+        ("excerpt" if way.question.warm is None else "last prompt", way.price)
+        for way in questions.ways
+    ]
     if not named:
         return ""
     (taken, price), *others = named
@@ -283,8 +286,7 @@ class ChunkChoice:
         if not self.always:
             questions.worth = self._worth(chunk, position)
         self.price = way.price
-        meter = questions.asking.meter
-        why = meter.why_not(way.price, questions.worth, insisted=questions.insisted)
+        why = questions.asking.why_not(way.price, questions.worth, insisted=questions.insisted)
         self.reason = why or ""
         return why is None
 
@@ -300,18 +302,11 @@ class ChunkChoice:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AskingWay:
-    """One way to ask: its question, its expected price in dollars, and on which terms."""
+class AskingWay(NamedTuple):
+    """One way to ask: its question, and its expected price in dollars."""
 
     question: CompleteParams
     price: float
-    terms: AskingTerms
-
-    @property
-    def is_warm(self) -> bool:
-        """Whether it is the agent's own last prompt."""
-        return self.question.warm is not None
 
 
 @dataclass
@@ -344,7 +339,7 @@ class ModelQuestions:
         alone = CompleteParams(
             messages=[_message(asked.text)], max_tokens=asked.max_tokens, system=asked.system
         )
-        ways = [AskingWay(alone, self.alone.price(alone, expected), self.alone)]
+        ways = [AskingWay(alone, self.alone.price(alone, expected))]
         if self.agent.warm is not None and (added := self._added(asked)) is not None:
             ways.append(added)
         return sorted(ways, key=lambda way: way.price)
@@ -376,7 +371,7 @@ class ModelQuestions:
         added = CompleteParams(
             messages=[_message(asked.warm)], max_tokens=asked.max_tokens, warm=self.agent.warm or 1
         )
-        return AskingWay(added, self.agent.price(added, _expected(asked)), self.agent)
+        return AskingWay(added, self.agent.price(added, _expected(asked)))
 
     async def ask(self, asked: AskedQuestion) -> ModelReply:
         """`observers.AskModel`. Raises what `SessionAsking.ask` does."""
