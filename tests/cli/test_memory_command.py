@@ -94,10 +94,15 @@ def test_ground_that_changes_is_shown_until_it_is_confirmed(told: Told, project:
 
 
 def test_a_decision_holds_in_its_project_until_it_is_widened(
-    told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    told: Told,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     name = told("add", "We use DuckDB", "--category", "decision")["name"]
     (tmp_path / "other").mkdir()
+    assert main(["memory", "show", name]) == 0
+    assert "in the project repo\n" in capsys.readouterr().out
 
     monkeypatch.chdir(tmp_path / "other")
     assert told("list")["entries"] == []

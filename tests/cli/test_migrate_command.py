@@ -232,3 +232,21 @@ def test_what_cannot_be_migrated_is_reported(
     with closing(open_xtdb(node["url"], token=token)) as xtdb:
         xtdb.commit(batch(note("mine")))
     assert "not empty" in refused(1, "sqlite", "xtdb")
+
+
+@pytest.mark.parametrize("words", [["sqlite", "{}"], ["{}", "sqlite"]])
+def test_a_file_of_another_program_is_left_where_it_is(
+    recorded: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+) -> None:
+    monkeypatch.setenv("FOREDECK_HOME", str(recorded))
+    other = tmp_path / "passwd"
+    other.write_text("root:x:0:0:root:/root:/bin/sh\n")
+
+    assert main(["migrate", *(word.format(f"sqlite:{other}") for word in words)]) == 3
+    said = capsys.readouterr().err
+    assert f"{other} is not a foredeck store: name a file of its own" in said
+    assert "move" not in said

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 import shlex
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from foredeck.cli import output
-from foredeck.cli.output import Progress, coloured, table, typed
+from foredeck.cli.output import Progress, answer, coloured, table, typed
 from foredeck.home import command_name
 
 
@@ -24,6 +26,13 @@ def test_a_table_aligns_all_but_the_last_column() -> None:
     assert table([("a", "bbb", "c"), ("aaa", "b", "cccc")]) == "a    bbb  c\naaa  b    cccc"
     assert table([]) == ""
     assert table([("one",), ("two",)]) == "one\ntwo"
+
+
+def test_no_text_is_laid_out_where_json_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(Namespace(json=True), {"a": 1}, lambda: pytest.fail("laid out"), 1) == 1
+    assert json.loads(capsys.readouterr().out) == {"a": 1}
+    assert answer(Namespace(json=False), {"a": 1}, lambda: ["one", "two"]) == 0
+    assert capsys.readouterr().out == "one\ntwo\n"
 
 
 def test_colours_appear_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:

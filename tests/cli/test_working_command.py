@@ -9,6 +9,7 @@ import pytest
 
 from cli.stored_session import SESSION, make_home
 from foredeck.cli.main import main
+from foredeck.store.sqlite.adapter import open_sqlite
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_refusals(
     project: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert project.is_dir()
+    open_sqlite(project.parent / "home" / "foredeck.db").close()
     assert main(["working", *arguments]) == code
     assert said in capsys.readouterr().err
 
@@ -93,3 +94,12 @@ def test_a_session_goes_by_the_start_of_its_id(
     assert main(["working", "Goal", "- Ship it", "--session", SESSION, "--home", home]) == 0
     assert main(["working", "Goal", "--session", SESSION[:6], "--home", home]) == 0
     assert capsys.readouterr().out.endswith("## Goal\n- Ship it\n")
+
+
+def test_reading_makes_no_store(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del project
+    assert main(["working"]) == 3
+    assert "nothing is stored yet" in capsys.readouterr().err
+    assert not (tmp_path / "home").exists()

@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.config import load_config
 from foredeck.store.kind import open_store
-from foredeck.xtdb import maintenance
+from foredeck.xtdb import maintenance, xtdb_command
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.process import own_node_folder, start, stop
 from foredeck.xtdb.node.runtime import Runtime
@@ -289,3 +290,20 @@ def test_sync_reports_what_still_waits(
     let_one_wait(capsys, monkeypatch)
     assert main(["xtdb", "sync"]) == 3
     assert "1 transactions wait in the local copy" in capsys.readouterr().err
+
+
+def test_why_a_node_starts_more_slowly_is_in_json_too(
+    runtime: Runtime,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
+
+    def installed(_home: Path, progress: Callable[[str], None]) -> Runtime:
+        progress("no class archive could be made: the disk is full")
+        return replace(runtime, folder=tmp_path)
+
+    monkeypatch.setattr(xtdb_command, "install", installed)
+    code, value = run_json(capsys, "install")
+    assert (code, value["note"]) == (0, "no class archive could be made: the disk is full")

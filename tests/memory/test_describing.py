@@ -30,6 +30,16 @@ def test_a_project_is_named_by_the_beginning_of_its_id(table: Table, ground: Gro
     assert "in the project 0123456789ab\n" in f"{told}\n"
 
 
+def test_a_project_in_which_a_session_has_worked_is_named(
+    table: Table, ground: GroundReader
+) -> None:
+    kept = table.model.add(literal(project=PROJECT)).entry
+    entry = table.user.set_scope(kept.id, PROJECT).entry
+
+    describe = Describer(table.user, ground, table.clock(), lambda: {PROJECT: "harbour"})
+    assert "in the project harbour\n" in f"{describe.details(entry)}\n"
+
+
 def test_an_entry_says_when_it_was_learned_and_what_it_was_promoted_from(
     table: Table, ground: GroundReader
 ) -> None:

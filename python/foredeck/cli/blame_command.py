@@ -47,7 +47,7 @@ def run(args: Namespace) -> int:
         return _show_prompt(args, found, shown[0])
     described = [_line_json(line, commits) for line in shown]
     value = {"object": found.id, "path": found.path, "lines": described}
-    return answer(args, value, table([*_rows(shown, commits)]))
+    return answer(args, value, lambda: table([*_rows(shown, commits)]))
 
 
 def _asked(text: str) -> tuple[str, int, int | None]:

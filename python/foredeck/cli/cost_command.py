@@ -42,7 +42,7 @@ def run(args: Namespace) -> int:
     own = {} if asked is None else {"asked": asked.to_json()}
     figure = account.figure.to_json()
     value = {"session": named.name, "figure": figure, **account.to_json(), **own}
-    return answer(args, value, cost_text(named.name, account, asked, every_call=args.calls))
+    return answer(args, value, lambda: cost_text(named.name, account, asked, every_call=args.calls))
 
 
 def _overview(args: Namespace) -> int:
@@ -59,7 +59,7 @@ def _overview(args: Namespace) -> int:
             else [file for folder in usual_folders() for file in folder.files]
         )
         add_histories(overview, files, lambda text: print(text, file=sys.stderr))
-    return answer(args, overview.to_json(), overview_text(overview, histories=histories))
+    return answer(args, overview.to_json(), lambda: overview_text(overview, histories=histories))
 
 
 def _account(named: NamedSession, args: Namespace) -> tuple[Account, AskedAccount | None]:

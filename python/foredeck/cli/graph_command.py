@@ -42,7 +42,7 @@ def _graph(args: Namespace) -> int:
     nodes = [{**node.as_json(), "distance": distance} for node, distance in found.nodes]
     edges = [edge.as_json() for edge in found.edges]
     value = {"nodes": nodes, "edges": edges, "complete": found.complete}
-    return answer(args, value, _dot(found) if args.dot else _lines(found))
+    return answer(args, value, lambda: _dot(found) if args.dot else _lines(found))
 
 
 def _lines(found: Neighbourhood) -> Iterator[str]:

@@ -6,48 +6,32 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from foredeck.cli.arguments import asked_folder, check_project, resolve_config
 from foredeck.cli.output import answer
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.config import ensure_home
 from foredeck.errors import CommandRefused
 from foredeck.memory.describing import (
-    Describer,
+    MemoryDesk,
     audit_steps,
     audit_text,
+    memory_desk,
     proposal_lines,
     proposals_of,
 )
-from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
-from foredeck.memory.ground import GroundReader
+from foredeck.memory.entry import MemoryEntry, MemoryRefused
 from foredeck.memory.keeping import Kept, NewMemory
 from foredeck.memory.session import has_data
-from foredeck.memory.trust import load_user
-from foredeck.memory.user_acts import UserActs, Wording
+from foredeck.memory.user_acts import Wording
 from foredeck.model.figures import counted
 from foredeck.model.memory import Category
 from foredeck.names import find_session
-from foredeck.sources.filesystem import open_filesystems
-from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What an action works with: the memory of the user at this machine, in one project."""
-
-    store: Store
-    memory: UserActs
-    ground: GroundReader
-    project: str
-    describe: Describer
-
-
 @contextmanager
-def _desk(args: Namespace) -> Iterator[Desk]:
+def _desk(args: Namespace) -> Iterator[MemoryDesk]:
     """Memory in the current folder's project, or in that of `--project`. Only its user changes
     something."""
     config = resolve_config(args).config
@@ -55,13 +39,8 @@ def _desk(args: Namespace) -> Iterator[Desk]:
         check_person(config.home, "Changing memory")
     if args.action == "add":
         check_project(args)
-    folder = str(asked_folder(args))
-    filesystems = open_filesystems(config, folder)
     with (made_store if args.action == "add" else opened_store)(args) as store:
-        memory = UserActs(store, load_user(ensure_home(config.home)), caps_of(config))
-        ground = GroundReader(store, filesystems)
-        describe = Describer(memory, ground, memory.now_ms())
-        yield Desk(store, memory, ground, project_of(folder, filesystems).id, describe)
+        yield memory_desk(store, config, str(asked_folder(args)))
 
 
 def run(args: Namespace) -> int:
@@ -74,19 +53,19 @@ def run(args: Namespace) -> int:
 # Reading
 
 
-def _list(args: Namespace, desk: Desk) -> None:
+def _list(args: Namespace, desk: MemoryDesk) -> None:
     entries = [e for e in _wanted(args, desk) if args.tag in (None, *e.document.tags)]
     more = []
     if not entries:
         with_tag = f" with the tag {args.tag}" if args.tag else ""
         more.append(f"Nothing is remembered here{with_tag}.")
-    if waiting := len(desk.memory.proposals()):
+    if waiting := len(desk.acts.proposals()):
         more.append(f"{counted(waiting, 'proposal')} for you to accept or refuse.")
     _print_entries(args, desk, entries, more)
 
 
-def _wanted(args: Namespace, desk: Desk) -> list[MemoryEntry]:
-    memory = desk.memory
+def _wanted(args: Namespace, desk: MemoryDesk) -> list[MemoryEntry]:
+    memory = desk.acts
     if args.all:
         return [*memory.all(), *memory.of_others()]
     if args.proposed:
@@ -97,29 +76,29 @@ def _wanted(args: Namespace, desk: Desk) -> list[MemoryEntry]:
     return [*memory.of_user(desk.project), *memory.proposals()]
 
 
-def _show(args: Namespace, desk: Desk) -> None:
-    entry = desk.memory.find(args.entry)
+def _show(args: Namespace, desk: MemoryDesk) -> None:
+    entry = desk.acts.find(args.entry)
     _print(args, desk, entry)
     if entry.document.state == "proposed" and not args.json:
         # The prompt that a proposal came from, and the kept entries like it.
-        for proposal in proposals_of(desk.memory):
+        for proposal in proposals_of(desk.acts):
             if proposal.entry.id == entry.id:
                 print("\n".join(proposal_lines(proposal)[1:]))
 
 
-def _print(args: Namespace, desk: Desk, entry: MemoryEntry) -> None:
-    answer(args, desk.describe.json(entry), desk.describe.details(entry))
+def _print(args: Namespace, desk: MemoryDesk, entry: MemoryEntry) -> None:
+    answer(args, desk.describe.json(entry), lambda: desk.describe.details(entry))
 
 
-def _audit(args: Namespace, desk: Desk) -> None:
-    steps = audit_steps(desk.memory, desk.memory.find(args.entry))
-    answer(args, {"steps": steps}, audit_text(steps))
+def _audit(args: Namespace, desk: MemoryDesk) -> None:
+    steps = audit_steps(desk.acts, desk.acts.find(args.entry))
+    answer(args, {"steps": steps}, lambda: audit_text(steps))
 
 
 # Changing
 
 
-def _add(args: Namespace, desk: Desk) -> None:
+def _add(args: Namespace, desk: MemoryDesk) -> None:
     session = find_session(desk.store, args.session) if args.session else None
     if session is not None and args.category == "finding":
         _check_data(args, desk.store, session)
@@ -131,7 +110,7 @@ def _add(args: Namespace, desk: Desk) -> None:
         project=None if args.everywhere else desk.project,
         grounds=tuple(desk.ground.take(args.ground)),
     )
-    _done(args, desk, desk.memory.add(new))
+    _done(args, desk, desk.acts.add(new))
 
 
 def _check_data(args: Namespace, store: Store, session: str) -> None:
@@ -144,39 +123,39 @@ def _check_data(args: Namespace, store: Store, session: str) -> None:
         )
 
 
-def _edit(args: Namespace, desk: Desk) -> None:
-    entry = desk.memory.find(args.entry)
+def _edit(args: Namespace, desk: MemoryDesk) -> None:
+    entry = desk.acts.find(args.entry)
     wording = Wording(args.text, args.native, args.category)
     scoped = args.everywhere or args.here
     if wording == Wording() and not scoped:
         raise CommandRefused("nothing to change: give TEXT, --native, --category or --everywhere")
     kept = None
     if wording != Wording():
-        kept = desk.memory.edit(entry.id, wording)
+        kept = desk.acts.edit(entry.id, wording)
     if scoped:
-        kept = desk.memory.set_scope(entry.id, desk.project if args.here else None)
+        kept = desk.acts.set_scope(entry.id, desk.project if args.here else None)
     assert kept is not None
     _done(args, desk, kept)
 
 
-def _accept(args: Namespace, desk: Desk) -> None:
-    found = [desk.memory.find(name) for name in args.entry]
+def _accept(args: Namespace, desk: MemoryDesk) -> None:
+    found = [desk.acts.find(name) for name in args.entry]
     wording = Wording(fact=args.text)
-    _print_entries(args, desk, [desk.memory.accept(entry.id, wording).entry for entry in found])
+    _print_entries(args, desk, [desk.acts.accept(entry.id, wording).entry for entry in found])
 
 
-def _refuse(args: Namespace, desk: Desk) -> None:
-    found = [desk.memory.find(name) for name in args.entry]
-    _print_entries(args, desk, [desk.memory.refuse(entry.id).entry for entry in found])
+def _refuse(args: Namespace, desk: MemoryDesk) -> None:
+    found = [desk.acts.find(name) for name in args.entry]
+    _print_entries(args, desk, [desk.acts.refuse(entry.id).entry for entry in found])
 
 
-def _pin(args: Namespace, desk: Desk) -> None:
-    entry = desk.memory.find(args.entry)
+def _pin(args: Namespace, desk: MemoryDesk) -> None:
+    entry = desk.acts.find(args.entry)
     if args.category is None:
         print(desk.describe.details(entry))
     category = args.category or _asked_category()
     project = None if args.everywhere else desk.project
-    _done(args, desk, desk.memory.pin(entry.id, category, project))
+    _done(args, desk, desk.acts.pin(entry.id, category, project))
 
 
 def _asked_category() -> Category:
@@ -190,22 +169,22 @@ def _asked_category() -> Category:
     raise CommandRefused("nothing was pinned")
 
 
-def _demote(args: Namespace, desk: Desk) -> None:
+def _demote(args: Namespace, desk: MemoryDesk) -> None:
     session = find_session(desk.store, args.session) if args.session else None
-    _done(args, desk, desk.memory.demote(desk.memory.find(args.entry).id, session))
+    _done(args, desk, desk.acts.demote(desk.acts.find(args.entry).id, session))
 
 
-def _confirm(args: Namespace, desk: Desk) -> None:
-    entry = desk.memory.find(args.entry)
+def _confirm(args: Namespace, desk: MemoryDesk) -> None:
+    entry = desk.acts.find(args.entry)
     grounds = desk.ground.again(entry.document.grounds)
-    _done(args, desk, desk.memory.confirm(entry.id, grounds))
+    _done(args, desk, desk.acts.confirm(entry.id, grounds))
 
 
-def _delete(args: Namespace, desk: Desk) -> None:
+def _delete(args: Namespace, desk: MemoryDesk) -> None:
     found: dict[str, MemoryEntry] = {}
     for name in args.entry:
-        entry = desk.memory.find(name)
-        made = desk.memory.descendants(entry.id)
+        entry = desk.acts.find(name)
+        made = desk.acts.descendants(entry.id)
         family = [entry, *(each for each in made if each.document.state != "deleted")]
         found |= {each.id: each for each in family}
     confirm(
@@ -215,18 +194,18 @@ def _delete(args: Namespace, desk: Desk) -> None:
         show=lambda: print("\n".join(map(desk.describe.line, found.values()))),
     )
     for id in found:
-        desk.memory.delete(id)
-    _print_entries(args, desk, [desk.memory.find(id) for id in found])
+        desk.acts.delete(id)
+    _print_entries(args, desk, [desk.acts.find(id) for id in found])
 
 
-def _done(args: Namespace, desk: Desk, kept: Kept) -> None:
+def _done(args: Namespace, desk: MemoryDesk, kept: Kept) -> None:
     _print(args, desk, kept.entry)
     for gone in kept.gone:
         print(f"foredeck: removed to make room: {desk.describe.line(gone)}", file=sys.stderr)
 
 
 def _print_entries(
-    args: Namespace, desk: Desk, entries: list[MemoryEntry], more: Sequence[str] = ()
+    args: Namespace, desk: MemoryDesk, entries: list[MemoryEntry], more: Sequence[str] = ()
 ) -> None:
     value = {"entries": [desk.describe.json(entry) for entry in entries]}
     answer(args, value, [*map(desk.describe.line, entries), *more])
@@ -234,7 +213,7 @@ def _print_entries(
 
 _READING = ("list", "show", "audit")
 
-_ACTIONS: dict[str, Callable[[Namespace, Desk], None]] = {
+_ACTIONS: dict[str, Callable[[Namespace, MemoryDesk], None]] = {
     "list": _list,
     "show": _show,
     "add": _add,

@@ -14,9 +14,9 @@ import shutil
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Self, TextIO, cast
+from typing import Any, Self, TextIO, TypeAlias, cast
 
 from foredeck.home import command_name
 from foredeck.model.canonical import encode_text
@@ -100,14 +100,22 @@ def print_json(value: Any, stream: TextIO | None = None) -> None:
     print(spelled(text) if target.isatty() else text, file=target)
 
 
-def answer(args: Namespace, value: Any, text: str | Iterable[str], code: int = 0) -> int:
-    """Print what a command has found: `value` as JSON with `--json`, else `text`, or its lines.
-    Gives the exit code."""
+Text: TypeAlias = str | Iterable[str]
+"""A text, or its lines."""
+
+
+def answer(args: Namespace, value: Any, text: Text | Callable[[], Text], code: int = 0) -> int:
+    """Print what a command has found: `value` as JSON with `--json`, else `text`. Gives the exit
+    code.
+
+    Text that takes long to lay out is handed over as a function, or as a generator of its lines.
+    """
     if args.json:
         print_json(value)
-    else:
-        for line in [text] if isinstance(text, str) else text:
-            print(line)
+        return code
+    shown = text() if callable(text) else text
+    for line in [shown] if isinstance(shown, str) else shown:
+        print(line)
     return code
 
 

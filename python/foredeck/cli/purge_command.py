@@ -17,10 +17,15 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable
-from foredeck.memory.entry import caps_of
 from foredeck.memory.sections import lines_in_prompts
-from foredeck.memory.trust import load_user
-from foredeck.memory.user_acts import SHORTEST_TEXT, UserActs, family_of, said_by_tool, vouch_again
+from foredeck.memory.user_acts import (
+    SHORTEST_TEXT,
+    UserActs,
+    acts_of_user,
+    family_of,
+    said_by_tool,
+    vouch_again,
+)
 from foredeck.model.canonical import hash_text
 from foredeck.model.figures import counted
 from foredeck.model.ids import ENTRY
@@ -117,7 +122,7 @@ def run(args: Namespace) -> int:
                 return 1 if to_do else 0
     with opened_store(args) as store, Progress("looking through the store, step") as progress:
         fetch_others(store, progress)
-        memory = UserActs(store, load_user(config.home), caps_of(config))
+        memory = acts_of_user(store, config)
         wanted = _wanted(args, store, memory)
         _look_for_matches(config, wanted, progress)
         own, *others = purged_stores(config)

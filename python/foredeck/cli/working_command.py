@@ -9,7 +9,7 @@ from foredeck.cli.arguments import resolve_config
 from foredeck.cli.files import NotEdited, edited, given_text
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above
-from foredeck.cli.stored import made_store
+from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import Conflict, NotFound
 from foredeck.model.documents import Provenance
 from foredeck.names import find_session
@@ -20,7 +20,8 @@ from foredeck.working import PageRefused, WorkingMemory, open_page
 
 def run(args: Namespace) -> int:
     """`foredeck working`."""
-    with made_store(args) as store:
+    writes = args.edit or args.text is not None
+    with (made_store if writes else opened_store)(args) as store:
         page = _page(args, store)
         if args.edit:
             _edit(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import cast, get_args
 
 from foredeck.engine.opened import OpenedSession
@@ -16,6 +17,7 @@ from foredeck.memory.trust import user_of
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.memory import Category
 from foredeck.model.quoting import one_line
+from foredeck.sources.projects import project_names
 
 VERBS = (
     "list, inbox, findings, show, add, accept, replace, edit, refuse, pin, demote, scope, confirm, "
@@ -48,6 +50,7 @@ class MemoryCommands:
         self._switches = opened.switches
         self._session_folder = opened.session_folder
         self._objects = opened.session.objects
+        self._project_names = partial(project_names, self._objects.store, opened.config)
         self._known = opened.facilities.memory
         self._memory = memory
 
@@ -147,7 +150,7 @@ class MemoryCommands:
 
     def _describer(self) -> Describer:
         ground = None if self._known is None else self._known.ground
-        return Describer(self._memory, ground, self._memory.now_ms())
+        return Describer(self._memory, ground, self._memory.now_ms(), self._project_names)
 
     def _show(self, rest: str) -> str:
         entry = self._memory.find(rest)

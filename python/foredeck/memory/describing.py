@@ -3,19 +3,23 @@ what waits for the user's word."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.memory.entry import MemoryEntry, MemoryReader, one_line
 from foredeck.memory.ground import GroundReader, names_of
 from foredeck.memory.sections import day
+from foredeck.memory.user_acts import UserActs, acts_of_user
 from foredeck.memory.words import KnownFact, compare
 from foredeck.model.figures import shortened
 from foredeck.model.memory import Ground, MemoryDocument
 from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import turn_id
+from foredeck.sources.filesystem import open_filesystems
+from foredeck.sources.projects import project_names, project_of
 from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Head, Store
 
@@ -42,9 +46,16 @@ _BY = {"human": "the user", "agent": "a model", "system": "foredeck", "tool": "a
 
 
 class Describer:
-    """Says what there is to say of entries, in one project."""
+    """Says what there is to say of entries. `projects`: finds what projects are called, by id."""
 
-    def __init__(self, memory: MemoryReader, ground: GroundReader | None, now_ms: int) -> None:
+    def __init__(
+        self,
+        memory: MemoryReader,
+        ground: GroundReader | None,
+        now_ms: int,
+        projects: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        self._projects = projects
         self._memory = memory
         self._ground = ground
         self._now_ms = now_ms
@@ -93,8 +104,7 @@ class Describer:
             f"  used      {day(document.used_ms)}",
         ]
         if document.place == "global":
-            here = f"in the project {(document.project or '')[:_PROJECT_CHARS]}"
-            rows.append(f"  holds     {here if document.scope == 'project' else 'everywhere'}")
+            rows.append(f"  holds     {self._scope(document)}")
         moved = self._moved(document)
         for ground in document.grounds:
             state = "has changed" if ground in moved else "as it was"
@@ -102,6 +112,12 @@ class Describer:
         if document.superseded_by:
             rows.append(f"  now       {self._memory.name(document.superseded_by)}")
         return "\n".join(rows)
+
+    def _scope(self, document: MemoryDocument) -> str:
+        if document.scope != "project":
+            return "everywhere"
+        id = document.project or ""
+        return f"in the project {self._projects().get(id, id[:_PROJECT_CHARS])}"
 
     def _marks(self, entry: MemoryEntry) -> Iterator[str]:
         document = entry.document
@@ -137,6 +153,28 @@ class Describer:
             return False
         idle_ms = self._now_ms - entry.document.used_ms
         return idle_ms > self._memory.caps.expire_days * DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDesk:
+    """What a command or a page about memory works with. `project`: the id of the one at hand."""
+
+    store: Store
+    acts: UserActs
+    ground: GroundReader
+    describe: Describer
+    project: str
+
+
+def memory_desk(store: Store, config: Config, folder: str) -> MemoryDesk:
+    """The memory of the user at this machine, seen from a folder."""
+    acts, filesystems = acts_of_user(store, config), open_filesystems(config, folder)
+    ground = GroundReader(store, filesystems)
+    here = project_of(folder, filesystems)
+    describe = Describer(
+        acts, ground, acts.now_ms(), lambda: {here.id: here.name, **project_names(store, config)}
+    )
+    return MemoryDesk(store, acts, ground, describe, here.id)
 
 
 def audit_steps(memory: MemoryReader, entry: MemoryEntry) -> list[dict[str, Any]]:

@@ -10,10 +10,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from foredeck.config import Config
 from foredeck.memory.entry import (
     MemoryEntry,
     MemoryReader,
     MemoryRefused,
+    caps_of,
     check_category,
     keeping_order,
     mint_id,
@@ -22,10 +24,10 @@ from foredeck.memory.entry import (
     said_text,
 )
 from foredeck.memory.keeping import BUSY, Edit, Kept, Memory, NewMemory, check_kept
-from foredeck.memory.trust import Trust, User
+from foredeck.memory.trust import Trust, User, load_user
 from foredeck.model.documents import Document, Generator
 from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place
-from foredeck.store.protocol import Batch, retry_on_conflict
+from foredeck.store.protocol import Batch, Store, retry_on_conflict
 
 if TYPE_CHECKING:  # an engine never purges
     from foredeck.store.purging import Amend
@@ -251,6 +253,14 @@ class UserActs(Memory):
         """What is moved needs a new word of the user's only where it had one."""
         if trust == "user-stated":
             document.vouched = self.user.vouch(document.statement())
+
+
+def acts_of_user(store: Store, config: Config) -> UserActs:
+    """The memory of the user at this machine; their key is made at the first time.
+
+    Raises `ForedeckError` or `OSError` where it cannot be read.
+    """
+    return UserActs(store, load_user(config.home), caps_of(config))
 
 
 def family_of(memory: MemoryReader, id: str) -> set[str]:

@@ -23,6 +23,7 @@ from foredeck.sources.filesystem import (
     nearest_status,
     open_filesystems,
 )
+from foredeck.store.protocol import Store
 
 _MOST = 64 * 1024
 _WORKTREE = re.compile(
@@ -65,6 +66,16 @@ def project_of(folder: str, filesystems: FilesystemMap) -> Project:
 def project_at(config: Config, folder: str) -> Project:
     """The project that a folder is in, by the configured file systems."""
     return project_of(folder, open_filesystems(config, folder))
+
+
+def project_names(store: Store, config: Config) -> dict[str, str]:
+    """What projects are called, by id: those that a stored session has worked in."""
+    folders = {str(head.fields.get("cwd") or "") for head in store.query("session")} - {""}
+    found: dict[str, str] = {}
+    for folder in sorted(folders):
+        project = project_at(config, folder)
+        found.setdefault(project.id, project.name)
+    return found
 
 
 def folders_of_project(

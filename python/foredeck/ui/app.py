@@ -28,13 +28,14 @@ from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
 from foredeck.lookup.reader import Reader
+from foredeck.memory.describing import MemoryDesk, memory_desk
 from foredeck.memory.entry import NoSuchEntry
 from foredeck.store.kind import nothing_stored, store_kind
 from foredeck.store.protocol import LocalStore
 from foredeck.ui.access import LOOPBACK, REPORTS, OnlyThisUser, listening_on
 from foredeck.ui.command import PORT
 from foredeck.ui.pages import STATIC, WebPage, link, respond
-from foredeck.ui.views.memory import change_memory, memory_desk, memory_entry_page, memory_page
+from foredeck.ui.views.memory import change_memory, memory_entry_page, memory_page
 from foredeck.ui.views.objects import (
     blame_page,
     graph_page,
@@ -119,15 +120,19 @@ def _notes(asked: Asked) -> WebPage:
         return notes_page(graph, asked.reader.config, asked.value("tag"), state.note)
 
 
+def _desk(store: LocalStore, reader: Reader) -> MemoryDesk:
+    return memory_desk(store, reader.config, str(Path.home()))
+
+
 def _memory(asked: Asked) -> WebPage:
-    desk, edits = memory_desk(asked.store, asked.reader.config), asked.reader.edits
+    desk, edits = _desk(asked.store, asked.reader), asked.reader.edits
     place, contains, tag = asked.value("place"), asked.text("contains"), asked.value("tag")
     page = memory_page(desk, place, contains, tag, edits=edits)
     return replace(page, data={**page.data, "said": asked.text("said")[:MOST_SAID]})
 
 
 def _memory_entry(asked: Asked) -> WebPage:
-    desk = memory_desk(asked.store, asked.reader.config)
+    desk = _desk(asked.store, asked.reader)
     return memory_entry_page(desk, asked.part("entry"), edits=asked.reader.edits)
 
 
@@ -315,7 +320,7 @@ def _change(request: Request, reader: Reader, act: str, ids: list[str]) -> Respo
         return respond(request, _refusal("Not allowed", said, 403))
     try:
         with reader.store() as store:
-            count, refused = change_memory(memory_desk(store, reader.config), act, ids)
+            count, refused = change_memory(_desk(store, reader), act, ids)
     except ForedeckError as error:
         return respond(request, _refusal("Not done", str(error), 400))
     if refused:

@@ -53,9 +53,10 @@ def _install(args: Namespace, config: Config) -> int:
         f"on Java {runtime.java.version} ({runtime.java.path}).\n"
         "`foredeck xtdb up` starts it; FOREDECK_STORE=xtdb starts it by itself."
     ]
-    if not runtime.class_archive.is_file():
-        lines.append(f"It takes a second longer to start than it might: {notes[-1]}")
-    return answer(args, {"folder": runtime.folder, "java": java}, lines)
+    slow = None if runtime.class_archive.is_file() else notes[-1]
+    if slow:
+        lines.append(f"It takes a second longer to start than it might: {slow}")
+    return answer(args, {"folder": runtime.folder, "java": java, "note": slow}, lines)
 
 
 def _up(args: Namespace, config: Config) -> int:

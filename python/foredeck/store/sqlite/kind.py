@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from foredeck.errors import StoreUnavailable
+from foredeck.regular_files import open_to_read
 from foredeck.store.kind import PENDING_PURGE, BackupReport, Report, StoreKind, StorePlace
 from foredeck.store.protocol import Notify, ScanMark
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _PATIENCE_MS = 60_000
 """How long copying waits for a busy file: only the user who watches it waits."""
+_SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,29 @@ class SqlitePlace:
         """See `StorePlace.open`."""
         if not create and not self.path.exists():
             raise StoreUnavailable(f"there is nothing to copy: {self.path} does not exist")
+        # A file that a user has named, unlike the configured one, is most often another program's,
+        # and not a damaged store: it is to be left where it is.
+        if self.path != self.config.sqlite_file and not may_be_sqlite(self.path):
+            raise StoreUnavailable(
+                f"{self.path} is not a foredeck store: name a file of its own, as in "
+                "sqlite:~/foredeck-copy.db"
+            )
         return open_sqlite(
             self.path, synchronous=self.config.sqlite.synchronous, busy_timeout_ms=_PATIENCE_MS
         )
 
     def after_copy(self) -> None:
         """See `StorePlace.after_copy`: engines read the file itself, so there is nothing to do."""
+
+
+def may_be_sqlite(path: Path) -> bool:
+    """Whether a file begins as those of SQLite do; also for one that is empty or not there, and one
+    that cannot be read, since opening it says why."""
+    try:
+        with open_to_read(path) as file:
+            return file.read(len(_SQLITE)) in (b"", _SQLITE)
+    except OSError:
+        return True
 
 
 @dataclass(frozen=True, slots=True)

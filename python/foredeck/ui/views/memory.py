@@ -3,36 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
-from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound
-from foredeck.memory.describing import Describer, audit_steps
-from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
-from foredeck.memory.ground import GroundReader
-from foredeck.memory.trust import load_user
-from foredeck.memory.user_acts import UserActs
-from foredeck.sources.filesystem import open_filesystems
-from foredeck.store.protocol import Store
+from foredeck.memory.describing import MemoryDesk, audit_steps
+from foredeck.memory.entry import MemoryEntry, MemoryRefused
 from foredeck.ui.pages import WebPage
 
 PLACES = ("global", "session", "findings")
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryDesk:
-    """The memory of the user at this machine."""
-
-    acts: UserActs
-    describe: Describer
-
-
-def memory_desk(store: Store, config: Config) -> MemoryDesk:
-    """What a page about memory works with."""
-    acts = UserActs(store, load_user(config.home), caps_of(config))
-    ground = GroundReader(store, open_filesystems(config, str(Path.home())))
-    return MemoryDesk(acts, Describer(acts, ground, acts.now_ms()))
 
 
 def memory_page(

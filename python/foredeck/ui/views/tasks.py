@@ -8,7 +8,7 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.errors import NotFound
 from foredeck.names import find_object
-from foredeck.sources.projects import project_at
+from foredeck.sources.projects import project_names
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import LocalStore
 from foredeck.tasks.board import Board, Task
@@ -21,7 +21,7 @@ CLOSED_SHOWN = 50
 def tasks_page(store: LocalStore, config: Config, project: str | None) -> WebPage:
     """The board of a project (default: the one with most tasks)."""
     counts = Counter(str(head.fields.get("project")) for head in store.query("task"))
-    names = _project_names(store, config) if counts else {}
+    names = project_names(store, config) if counts else {}
     projects = [
         {"project": id, "name": names.get(id, id[:12]), "count": count}
         for id, count in counts.most_common()
@@ -97,13 +97,3 @@ def _described(board: Board, task: Task) -> dict[str, Any]:
 
 def _short(board: Board, task: Task) -> dict[str, str]:
     return {"id": task.id, "name": board.names.name(task.id), "title": task.title}
-
-
-def _project_names(store: LocalStore, config: Config) -> dict[str, str]:
-    """Names of projects by id, from the folders that sessions worked in."""
-    folders = {str(head.fields.get("cwd") or "") for head in store.query("session")} - {""}
-    found: dict[str, str] = {}
-    for folder in sorted(folders):
-        project = project_at(config, folder)
-        found.setdefault(project.id, project.name)
-    return found
