@@ -34,7 +34,6 @@ from foredeck.context.rewriting.runs import _Called, last_words, run_heading
 from foredeck.context.tools import describing
 from foredeck.lookup.reader import Reader
 from foredeck.mcp_server.answers import Answers
-from foredeck.mcp_server.tasks import TaskAnswers
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
@@ -261,13 +260,13 @@ def of_mcp(host: Host) -> Iterator[str]:
     """What programs other than Pi are answered about the same project, without contents."""
     config = Config(home=host.home)
     Reader(config).warm()
-    answers, tasks = Answers(config, Path(host.cwd)), TaskAnswers(config, Path(host.cwd))
+    answers = Answers(config, Path(host.cwd))
     yield answers.notes(None)
     yield answers.search("FORGED", None, None, 20)
     for note in sorted(Path(host.cwd, "notes").iterdir())[:20]:
         yield answers.links(str(note))
         yield answers.history(str(note))
-    yield tasks.tasks("list")
+    yield answers.tasks("list")
 
 
 SECTIONS = (

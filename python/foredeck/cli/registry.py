@@ -49,10 +49,8 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "notes": Listed("use", "list notes, find broken links, or make a new note"),
         "memory": Listed("records", "show and change what is remembered across sessions"),
         "working": Listed("use", "show or change the page that a project keeps across sessions"),
-        "ui": Listed("foredeck.ui.command", "open the inspector in the browser"),
-        "mcp": Listed(
-            "foredeck.mcp_server.command", "serve search, objects, notes and tasks to MCP clients"
-        ),
+        "ui": Listed("use", "open the inspector in the browser"),
+        "mcp": Listed("use", "serve search, objects, notes and tasks to MCP clients"),
         "proxy": Listed(
             "foredeck.proxy.command", "run any coding agent with foredeck between it and its model"
         ),
@@ -143,15 +141,17 @@ NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 
 
 def later(module: str, function: str = "run") -> Callable[[Namespace], int]:
-    """A function of a module of `foredeck.cli`, which is imported once the command runs: help and
-    errors of usage do without what the work takes."""
+    """A function of a module, of `foredeck.cli` where the name has no dots, which is imported once
+    the command runs: help and errors of usage do without what the work takes."""
+
+    place = module if "." in module else f"foredeck.cli.{module}"
 
     def run(args: Namespace) -> int:
         enabled, is_ours = gc.isenabled(), NO_PLUGINS not in os.environ
         gc.disable()  # what imports leave behind stays: looking for garbage in it only costs time
         os.environ.setdefault(NO_PLUGINS, "1")
         try:
-            command = getattr(import_module(f"foredeck.cli.{module}"), function)
+            command = getattr(import_module(place), function)
         finally:
             if is_ours:  # an agent or editor that the command starts may have plugins
                 del os.environ[NO_PLUGINS]

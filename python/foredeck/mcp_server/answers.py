@@ -1,15 +1,17 @@
-"""What clients of `foredeck mcp` read: sessions and objects, notes, and what is remembered."""
+"""What clients of `foredeck mcp` read: sessions and objects, notes, memory and tasks."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from foredeck.config import Config
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit
 from foredeck.errors import ForedeckError, ToolError
+from foredeck.home import user_name
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import summaries
 from foredeck.lookup.versions import number_of, version_of, version_text
@@ -22,12 +24,17 @@ from foredeck.search import SEARCHED_TYPES, SearchedType
 from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
 from foredeck.sources.projects import project_at
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import LocalStore, Store
 from foredeck.store.sessions import is_hidden, is_private, private_sessions
+from foredeck.tasks.board import Actor
+from foredeck.tasks.tools import REASONS, TYPES, TaskMutate, TaskQuery
+from foredeck.tasks.work import TaskWork
 
 PART_CHARS = 20_000
 MOST_HITS = 20
 MOST_ROWS = 100
+
+Status = Literal["open", "in_progress", "closed"]
 
 Object = Annotated[
     str,
@@ -39,8 +46,8 @@ Object = Annotated[
 
 
 class Answers:
-    """The tools that only read: texts, within a budget, about the project in `folder` and the
-    store as it is now.
+    """The tools: texts, within a budget, about the project in `folder` and the store as it is now.
+    All but `change_tasks` only read.
 
     A docstring is what clients read of a tool. A private session keeps to itself what is said in
     it: nothing here finds or reads it.
@@ -163,6 +170,63 @@ class Answers:
         lines = [f"- {one_line(str(heads[id].fields.get('fact')))}" for id in ids if id in heads]
         return "\n".join(lines) or "Nothing is remembered that applies here."
 
+    def tasks(
+        self,
+        action: Annotated[
+            Literal["ready", "show", "list", "search"],
+            Field(description="ready: what can be begun; show: one, by id; list; search: by words"),
+        ] = "ready",
+        id: Annotated[str | None, Field(description="For show: the task, as in t-k3f9")] = None,
+        query: Annotated[str | None, Field(description="For search: words of the task")] = None,
+        status: Annotated[Status | None, Field(description="For list: only these tasks")] = None,
+        limit: Annotated[int | None, Field(ge=1, le=100, description="Tasks at most")] = None,
+    ) -> str:
+        """Tasks of the project: which are ready, one by id, all, or by their words."""
+        given = _given(locals())
+        with self._reader.store() as store:
+            return TaskQuery(self._work(store)).run(given)
+
+    def change_tasks(
+        self,
+        action: Annotated[
+            Literal["create", "claim", "close", "dep", "update"],
+            Field(description="create needs title; claim id; close id, summary; dep id, dependsOn"),
+        ],
+        id: Annotated[str | None, Field(description="The task, as in t-k3f9")] = None,
+        title: Annotated[str | None, Field(description="What is to be done, in one line")] = None,
+        description: Annotated[str | None, Field(description="More about it")] = None,
+        priority: Annotated[
+            int | None, Field(ge=0, le=4, description="0 is the most urgent; default 2")
+        ] = None,
+        type: Annotated[
+            str | None,
+            Field(
+                description=f"Of a task: {', '.join(TYPES)}; for dep: blocks, parent-child, "
+                "related, supersedes, duplicates"
+            ),
+        ] = None,
+        labels: Annotated[list[str] | None, Field(description="Its labels")] = None,
+        parent: Annotated[str | None, Field(description="The task that it is part of")] = None,
+        dependsOn: Annotated[  # noqa: N803  (as in Pi's tool, whose errors name it)
+            str | list[str] | None, Field(description="What must be closed before it")
+        ] = None,
+        add: Annotated[
+            bool | None, Field(description="For dep: false removes the dependency")
+        ] = None,
+        status: Annotated[Status | None, Field(description="For update: its status")] = None,
+        reason: Annotated[str | None, Field(description=f"For close: {', '.join(REASONS)}")] = None,
+        summary: Annotated[str | None, Field(description="For close: what was done")] = None,
+    ) -> str:
+        """Make, claim, close, connect and change tasks of the project."""
+        given = _given(locals())
+        with self._reader.store() as store:
+            return TaskMutate(self._work(store)).run(given)
+
+    def _work(self, store: LocalStore) -> TaskWork:
+        work = TaskWork(store, self._project, Actor(f"mcp:{user_name()}"))
+        work.board.refresh()
+        return work
+
     def _visible(self, store: Store, name: str) -> tuple[Found, AskedPart]:
         """The object of that name, and what of it is asked for. Raises `ForedeckError` for none,
         for a private session's, and for what of memory no model outside a session is shown."""
@@ -207,3 +271,8 @@ def _section(label: str, lines: list[str]) -> str:
     shown = lines[:MOST_ROWS]
     more = [f"and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
     return "\n".join([f"{label}:", *(shown or ["nothing"]), *more])
+
+
+def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client has given of a tool's arguments."""
+    return {n: value for n, value in arguments.items() if n != "self" and value is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -12,10 +13,10 @@ from mcp.server.mcpserver.exceptions import ToolError as Refusal
 from mcp.types import ToolAnnotations
 
 from foredeck import __version__
+from foredeck.cli.arguments import asked_folder, resolve_config
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.mcp_server.answers import Answers
-from foredeck.mcp_server.tasks import TaskAnswers
 from foredeck.tasks.tools import NO_TASKS
 
 INSTRUCTIONS = (
@@ -60,10 +61,17 @@ class _ToolServer(MCPServer[Any]):
         return await super().call_tool(name, arguments, context)
 
 
+def run(args: Namespace) -> int:
+    """`foredeck mcp`."""
+    config = resolve_config(args).config
+    make_server(config, asked_folder(args), writes=args.write).run("stdio")
+    return 0
+
+
 def make_server(config: Config, folder: Path, *, writes: bool) -> MCPServer[Any]:
     """A server about the project in `folder`. Without `writes` nothing that it does changes
     anything."""
-    answers, tasks = Answers(config, folder), TaskAnswers(config, folder)
+    answers = Answers(config, folder)
     server = _ToolServer("foredeck", version=__version__, instructions=INSTRUCTIONS)
     reading: list[Callable[..., str]] = [
         answers.search,
@@ -73,9 +81,9 @@ def make_server(config: Config, folder: Path, *, writes: bool) -> MCPServer[Any]
         answers.notes,
         answers.sessions,
         answers.memory,
-        tasks.tasks,
+        answers.tasks,
     ]
-    for work in [*reading, tasks.change_tasks] if writes else reading:
+    for work in [*reading, answers.change_tasks] if writes else reading:
         server.add_tool(
             _refusing(work),
             name=f"foredeck_{work.__name__}",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentTypeError, Namespace
 from urllib.parse import urlsplit
 
-from foredeck.cli.arguments import CONFIG, NUMBER, arguments, resolve_config
+from foredeck.cli.arguments import CONFIG, NUMBER, arguments, port_number, resolve_config
 from foredeck.cli.registry import Command
-from foredeck.ui.command import port_number
 
 
 def _run(args: Namespace) -> int:

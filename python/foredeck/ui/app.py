@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 import webbrowser
+from argparse import Namespace
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.arguments.use import UI_PORT
+from foredeck.cli.person import check_person
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
@@ -33,7 +37,6 @@ from foredeck.memory.entry import NoSuchEntry
 from foredeck.store.kind import nothing_stored, store_kind
 from foredeck.store.protocol import LocalStore
 from foredeck.ui.access import LOOPBACK, REPORTS, OnlyThisUser, listening_on
-from foredeck.ui.command import PORT
 from foredeck.ui.pages import STATIC, WebPage, link, respond
 from foredeck.ui.views.memory import change_memory, memory_entry_page, memory_page
 from foredeck.ui.views.objects import (
@@ -176,6 +179,14 @@ _VIEWS: dict[str, Callable[[Asked], WebPage]] = {
 }
 
 
+def run(args: Namespace) -> int:
+    """`foredeck ui`."""
+    config = resolve_config(args).config
+    if args.edit:
+        check_person(config.home, "Changing memory")
+    return serve(config, args.port, opens=not args.no_open, edits=args.edit, follows=args.follow)
+
+
 def serve(
     config: Config, port: int | None, *, opens: bool, edits: bool, follows: bool = False
 ) -> int:
@@ -191,15 +202,15 @@ def serve(
     collect_seldom()
     # Earlier versions of foredeck kept one token for all runs.
     (config.home / "ui-token").unlink(missing_ok=True)
-    with listening_on([PORT, 0] if port is None else [port]) as listener:
+    with listening_on([UI_PORT, 0] if port is None else [port]) as listener:
         number = listener.getsockname()[1]
         app = OnlyThisUser(make_app(reader), number)
         address = f"http://{LOOPBACK}:{number}/{'follow' if follows else ''}?token={app.token}"
         print(address, flush=True)
-        if port is None and number != PORT:
+        if port is None and number != UI_PORT:
             print(
-                f"foredeck: port {PORT} is taken by another program. Open no address of that port "
-                "while this one runs: the other program would be sent this one's cookie.",
+                f"foredeck: port {UI_PORT} is taken by another program. Open no address of that "
+                "port while this one runs: the other program would be sent this one's cookie.",
                 file=sys.stderr,
             )
         # The first page would wait for what the layers lack, on a large store for seconds.

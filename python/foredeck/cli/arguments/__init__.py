@@ -26,6 +26,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def port_number(text: str) -> int:
+    """An argument's type: a port."""
+    if not (text.isascii() and text.isdecimal() and int(text) < 65_536):
+        raise ArgumentTypeError(f"must be a port, 0 to 65535, not {text!r}")
+    return int(text)
+
+
 def arguments(text: str, **details: Mapping[str, Any]) -> Callable[[ArgumentParser], None]:
     """What gives a parser the arguments of a text.
 

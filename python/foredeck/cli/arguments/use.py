@@ -5,13 +5,16 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 
 from foredeck.cli.arguments import (
+    CONFIG,
     EXAMPLES,
     NUMBER,
     PATH,
+    PROJECT,
     SESSION_OR_FILE,
     USUAL,
     arguments,
     parse_moment,
+    port_number,
 )
 from foredeck.cli.registry import Command, later
 from foredeck.search import SEARCHED_TYPES
@@ -183,4 +186,51 @@ WORKING = Command(
         """
     ),
     run=later("working_command"),
+)
+
+
+UI_PORT = 8477
+
+UI = Command(
+    description="""
+    Open the inspector: pages on this machine that show what is stored. There is an overview of what
+    was spent; sessions as trees of what was said and done, and as timelines of prompts; any prompt
+    as the model saw it, and what changed in it; where a text was in view; objects with their
+    versions, and who wrote which line; notes and references, tasks, memory, and search.
+
+    The first line printed is the address with its token. Nothing can be read without the token,
+    which is valid until Ctrl-C. The pages load nothing from elsewhere and change nothing, unless
+    you start them with --edit. For programs, every address also works with .json at its end.
+    """,
+    example="foredeck ui",
+    configure=arguments(
+        f"""
+        --port N  the port on loopback (default: {UI_PORT}, or another where that is taken; 0: any)
+        --no-open  print the address, and open no browser
+        --edit  let memory be changed there: accept, refuse, pin, demote, delete
+        --follow  open the session that is at work; its page renews itself at each call
+        {CONFIG}
+        """,
+        port={"type": port_number},
+    ),
+    run=later("foredeck.ui.app"),
+)
+
+
+MCP = Command(
+    description="""
+    Serve search, objects, notes and tasks to any client of the Model Context Protocol, over stdin
+    and stdout: add `foredeck mcp` to the client's list of servers. It is read-only, unless --write
+    is given. Private sessions are not served. Tasks are those of the current folder's project, or
+    of --project.
+    """,
+    example="foredeck mcp --project ~/src/app",
+    configure=arguments(
+        f"""
+        --write  let clients make and change tasks of the project
+        {PROJECT}{CONFIG}
+        """,
+        project=PATH,
+    ),
+    run=later("foredeck.mcp_server.server"),
 )
