@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foredeck import notes
-from foredeck.cli import machine_checks
+from foredeck.cli import doctor_command
 from foredeck.config import Config
 from foredeck.context.tools import session_search
 from foredeck.lookup import reader
@@ -32,7 +32,7 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
         (session_search, "PATIENCE_S"),
         (notes, "CHAT_PATIENCE_S"),
         (reader, "PATIENCE_S"),
-        (machine_checks, "EVENT_SECONDS"),
+        (doctor_command, "EVENT_SECONDS"),
         (journaled, "PATIENCE"),
         (journaled, "DELIVERY_PATIENCE"),
     ):

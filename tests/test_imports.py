@@ -88,7 +88,7 @@ def test_imports_run_one_way(package: str, parts: tuple[str, ...]) -> None:
 
 def test_pages_and_answers_use_of_the_command_line_only_what_their_commands_are_made_of() -> None:
     used = {
-        (str(module.relative_to(ROOT)), dotted)
+        (str(module.relative_to(ROOT)), dotted.rpartition(".")[0])
         for part in ("ui", "mcp_server")
         for module in sorted((ROOT / part).rglob("*.py"))
         for dotted in imported(module)

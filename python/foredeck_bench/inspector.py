@@ -24,9 +24,8 @@ from foredeck.ui.app import collect_seldom
 from foredeck.ui.pages import WebPage, render
 from foredeck.ui.views.overview import overview_page
 from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
-from foredeck.ui.views.session import session_page
-from foredeck.ui.views.sessions import sessions_page
-from foredeck.ui.views.turns import TurnsListing, turns_page
+from foredeck.ui.views.sessions import session_page, sessions_page, turns_page
+from foredeck.ui.views.turns import TurnsListing
 from foredeck_bench.measure.growth import grow
 
 SESSION = "bench"

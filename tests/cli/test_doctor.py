@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from foredeck.cli import machine_checks as checked
-from foredeck.cli.doctor_command import check_state
-from foredeck.cli.machine_checks import check_programs
+from foredeck.cli import doctor_command as checked
+from foredeck.cli.doctor_command import check_programs, check_state
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.finding import Finding

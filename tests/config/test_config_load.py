@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foredeck.config import Config, Resolved, load_config
 from foredeck.config.keys import RESERVED, RETIRED, all_keys, environment_name, key_name, nearest
-from foredeck.config.prompt import BUILT_IN
+from foredeck.config.model import BUILT_IN
 from foredeck.errors import ConfigError
 from foredeck_bench.docs_pages import described
 

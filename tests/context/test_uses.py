@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foredeck.config.prompt import AdaptiveSection
+from foredeck.config.model import AdaptiveSection
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import REASONING, PieceRef, Rewrite
 from foredeck.context.plan.plan import Plan

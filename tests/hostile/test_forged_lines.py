@@ -39,6 +39,7 @@ from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.quoting import block, name, one_line, quoted, word
 from foredeck.store.protocol import Batch
+from foredeck.tasks.claiming import Actor
 from foredeck.timeline.guard import passed_text
 from foredeck.working import JsonForm, PageRefused
 from foredeck.worklog.done import FinishedWork, describe
@@ -260,7 +261,7 @@ def of_mcp(host: Host) -> Iterator[str]:
     """What programs other than Pi are answered about the same project, without contents."""
     config = Config(home=host.home)
     Reader(config).warm()
-    answers = Answers(config, Path(host.cwd))
+    answers = Answers(Reader(config), Path(host.cwd), Actor("mcp"))
     yield answers.notes(None)
     yield answers.search("FORGED", None, None, 20)
     for note in sorted(Path(host.cwd, "notes").iterdir())[:20]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.ui.views.session import session_page
+from foredeck.ui.views.sessions import session_page
 from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from observed import notified, session_of, stored

@@ -280,7 +280,7 @@ def print_report(named: NamedSession, args: Namespace) -> None:
 
 def _snapshot(store: Store, report: SessionReport, *, full: bool) -> str:
     # By name: the pages import this package.
-    page: str = import_module("foredeck.ui.views.session").snapshot(
+    page: str = import_module("foredeck.ui.views.sessions").snapshot(
         store,
         report,
         (lambda value: value) if full else _redacted_json,

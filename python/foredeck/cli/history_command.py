@@ -1,39 +1,54 @@
-"""`foredeck history` and `cat`: the versions of one object, and what changed between them."""
+"""`foredeck history`, `cat` and `name`: one object, its versions, and what represents it.
+
+A version goes by its number in the object's own history, a session's name for it (`v2`), a store
+token, the start of one of its hashes, or a time: the newest version that was there by then.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from argparse import Namespace
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from foredeck.cli.arguments import parse_moment
+from foredeck.cli.arguments import EXAMPLES, parse_moment
+from foredeck.cli.files import given_text
 from foredeck.cli.output import answer, coloured, print_content, print_json, table
 from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
 from foredeck.cli.stored import NoContent, opened_store
-from foredeck.cli.versions import (
-    find_asked,
-    find_asked_part,
-    find_version,
-    has_hash,
-    session_versions,
+from foredeck.context.state.descriptions import (
+    Description,
+    describe_object,
+    give_nickname,
+    nicknames,
+    view_of,
 )
-from foredeck.context.state.descriptions import nicknames
+from foredeck.context.state.index import verify, versions_seen
+from foredeck.errors import NotFound
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.chat import chat_fields
 from foredeck.lookup.sessions import count_calls
-from foredeck.lookup.versions import WHOLE, Stretch, Version, stretches, version_text
-from foredeck.model.documents import SessionDocument, session_of
+from foredeck.lookup.versions import (
+    WHOLE,
+    Stretch,
+    Version,
+    number_of,
+    numbered,
+    stretches,
+    version_text,
+)
+from foredeck.model.documents import SUMMARIES, SessionDocument, session_of, summary_hash_name
 from foredeck.model.figures import counted, when
 from foredeck.model.places import AskedPart
 from foredeck.model.quoting import name
 from foredeck.model.sources import path_of
-from foredeck.names import Found
+from foredeck.names import Found, find_object, find_part, find_session
 from foredeck.sources.snapshots import version_ms
-from foredeck.store.protocol import Head, Origin, Store, order_of
+from foredeck.store.protocol import Head, Origin, Store, Token, order_of
 
 
 def run(args: Namespace) -> int:
@@ -271,3 +286,177 @@ def _images(store: Store, version: Version, part: AskedPart) -> dict[str, Any]:
     addresses = (version.head.fields.get("images") or ()) if part == WHOLE else ()
     images = [b64encode(store.blob(address)).decode() for address in addresses]
     return {"images": images} if images else {}
+
+
+# Its nickname and summaries
+
+
+def run_name(args: Namespace) -> int:
+    """`foredeck name`."""
+    short, long = (text and given_text(text) for text in (args.short, args.long))
+    given = Description(short, long, None if args.view is None else args.view.split(","))
+    with opened_store(args) as store:
+        found = find_asked(store, args)
+        new = args.nickname is not None and give_nickname(store, found.head, args.nickname)
+        if given != Description():
+            new |= describe_object(store, store.head(found.id) or found.head, given)
+        head = store.head(found.id) or found.head
+        nickname = nicknames(store).get(found.id)
+    if args.nickname is not None and given == Description():
+        lines = [f"{found.name} is called {args.nickname}{'' if new else ' already'}."]
+    else:
+        lines = _name_lines(found, head, nickname)
+    return answer(args, _named(found, head, new=new) | {"nickname": nickname}, lines)
+
+
+def _named(found: Found, head: Head, *, new: bool) -> dict[str, Any]:
+    fields = head.fields
+    return {
+        "object": head.id,
+        "path": found.path,
+        "type": head.type,
+        "view": view_of(head.type, fields),
+        "of_type": fields.get("view") is None,
+        "metadata_view_hash": fields.get("metadata_view_hash"),
+        **{name: fields.get(name) for name in SUMMARIES},
+        **{summary_hash_name(n): fields.get(summary_hash_name(n)) for n in SUMMARIES},
+        "new": new,
+    }
+
+
+def _name_lines(found: Found, head: Head, nickname: str | None) -> list[str]:
+    fields = head.fields
+    whose = " (as every " + head.type + ")" if fields.get("view") is None else ""
+    called = [f"nickname: {nickname}"] if nickname else []
+    lines = [found.name, *called, f"view: {', '.join(view_of(head.type, fields))}{whose}"]
+    for field in SUMMARIES:
+        if fields.get(field):
+            lines.append(f"{field.replace('_', ' ')}: {fields[field]}")
+    return lines
+
+
+# From what a user types to an object, and to one version of it
+
+
+SHOWN = 6
+_HASHES = ("content_hash", "text_hash", "source_hash")
+_HASH = re.compile(r"[0-9a-f]{8,64}")
+
+
+def find_asked(store: Store, args: Namespace) -> Found:
+    """The object that the arguments name. Raises `NotFound`."""
+    session = None if args.session is None else find_session(store, args.session)
+    return find_object(store, args.object, session)
+
+
+def find_asked_part(store: Store, args: Namespace) -> tuple[Found, AskedPart]:
+    """The same, with what of the object is asked for behind its name. Raises `NotFound`."""
+    session = None if args.session is None else find_session(store, args.session)
+    return find_part(store, " ".join(args.object), session)
+
+
+def find_version(store: Store, found: Found, text: str | None) -> Version:
+    """The version that `text` names; None is the newest. Of several with one hash the newest.
+
+    Raises `NotFound` where the object has no such version, `Corrupt` where the one that a session
+    saw is not what is stored.
+    """
+    history = store.history(found.id)
+    if text is None:
+        return Version(len(history), history[-1])
+    # Eight digits may be a number, or the start of a hash without a letter.
+    if text.isascii() and text.isdecimal() and not _with_hash(history, text):
+        return Version(int(text), numbered(found, history, int(text)))
+    if re.fullmatch(r"v\d+", text):
+        return _session_version(store, found, history, int(text[1:]))
+    if store.transactions([Token(text)]):
+        return _as_of(store, found, history, Token(text))
+    same = _with_hash(history, text)
+    return same[-1] if same else _by_time(found, history, text)
+
+
+def has_hash(head: Head, text: str) -> bool:
+    """Whether one of a version's hashes begins with `text`: 8 hexadecimal digits or more."""
+    if not _HASH.fullmatch(text):
+        return False
+    return any(str(head.fields.get(name) or "").startswith(text) for name in _HASHES)
+
+
+def session_versions(store: Store, found: Found) -> dict[Token, int]:
+    """What the session calls the object's versions: number behind the `v`, by token."""
+    if found.session is None or found.ordinal is None:
+        return {}
+    named: dict[Token, int] = {}
+    for pin in versions_seen(store, found.session, found.ordinal):
+        head = store.head(found.id, Token(pin.token))
+        if head is not None:
+            named.setdefault(head.token, pin.version)
+    return named
+
+
+def _with_hash(history: Sequence[Head], text: str) -> list[Version]:
+    numbered = enumerate(history, start=1)
+    return [Version(number, head) for number, head in numbered if has_hash(head, text)]
+
+
+def _by_time(found: Found, history: Sequence[Head], text: str) -> Version:
+    time_ms = parse_moment(text)
+    if time_ms is None:
+        raise NotFound(_no_version(found, history, text))
+    number = sum(1 for head in history if version_ms(head) <= time_ms)
+    if number == 0:
+        raise NotFound(
+            f"{found.name} had no version yet at {when(time_ms)}. It has {_listed(history)}."
+        )
+    return Version(number, history[number - 1])
+
+
+def _no_version(found: Found, history: Sequence[Head], text: str) -> str:
+    if _HASH.fullmatch(text):
+        return (
+            f"no version of {found.name} has a hash that begins {text}: it has {_listed(history)}."
+        )
+    return (
+        f"{text!r} is no version: give a number from 1 to {len(history)}, a session's version such "
+        f"as v2, a token, the start of a hash, or a time ({EXAMPLES}). {found.name} has "
+        f"{_listed(history)}."
+    )
+
+
+def _listed(history: Sequence[Head]) -> str:
+    """The newest versions, each with its time and hash."""
+    numbered = list(enumerate(history, start=1))
+    shown = ", ".join(
+        f"{number} ({when(version_ms(head))}, {head.fields['content_hash'][:8]})"
+        for number, head in numbered[-SHOWN:]
+    )
+    more = len(numbered) - SHOWN
+    return f"version{'s' * (len(numbered) > 1)} {shown}" + (f" and {more} older" * (more > 0))
+
+
+def _session_version(store: Store, found: Found, history: Sequence[Head], wanted: int) -> Version:
+    if found.session is None or found.ordinal is None:
+        raise NotFound(
+            f"v{wanted} is a version as a session counts them: give --session, or "
+            f"a number from 1 to {len(history)} of the object's own history."
+        )
+    seen = []
+    for pin in versions_seen(store, found.session, found.ordinal):
+        seen.append(pin.version)
+        if pin.version == wanted:
+            version = _as_of(store, found, history, Token(pin.token))
+            fields = version.head.fields
+            verify(pin, fields["content_hash"], fields["text_hash"])
+            return version
+    raise NotFound(
+        f"@{found.ordinal} has no v{wanted}: session {found.session} has seen "
+        + ", ".join(f"v{number}" for number in sorted(seen))
+        + "."
+    )
+
+
+def _as_of(store: Store, found: Found, history: Sequence[Head], token: Token) -> Version:
+    head = store.head(found.id, token)
+    if head is None:
+        raise NotFound(f"{found.name} did not exist yet at {token}.")
+    return Version(number_of(history, head), head)

@@ -1,4 +1,5 @@
-"""`foredeck notes`: which notes there are, what is wrong with their links, and a new one."""
+"""`foredeck notes`, `graph` and `expand`: notes, what is wrong with their links, and what refers to
+what."""
 
 from __future__ import annotations
 
@@ -7,23 +8,33 @@ import os
 import re
 import shlex
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.graph_command import OpenGraph, opened_graph, shown
-from foredeck.cli.output import answer, table
+from foredeck.cli.output import Progress, answer, print_content, print_json, screen_width, table
+from foredeck.cli.stored import opened_store
 from foredeck.config import Config
+from foredeck.derived.follower import Follower
 from foredeck.errors import CommandRefused, ForedeckError
+from foredeck.lookup.chat import inherited_turns
 from foredeck.lookup.reader import note_rule
 from foredeck.lookup.versions import version_text
-from foredeck.model.figures import counted
-from foredeck.notes.graph import Node
+from foredeck.model.figures import counted, cut
+from foredeck.model.places import unlinked
+from foredeck.model.quoting import name, one_line
+from foredeck.names import find_object, find_session
+from foredeck.notes.expanding import as_markdown, expand
+from foredeck.notes.graph import Edge, Graph, Neighbourhood, Node, Selection
+from foredeck.notes.layer import LAYER, read_chats
 from foredeck.notes.parsed import Reference
 from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.projects import checkout_of, is_outside
+from foredeck.store.protocol import Head, LocalStore
 
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|#^\[\]]+')
 MAX_NAME = 120
@@ -205,3 +216,174 @@ def _reference_as_json(source: Node, reference: Reference) -> dict[str, Any]:
         "start": reference.start,
         "end": reference.end,
     }
+
+
+# What refers to what
+
+
+def run_graph(args: Namespace) -> int:
+    """`foredeck graph`."""
+    if args.tags:
+        return _tags(args)
+    if args.object is None:
+        raise CommandRefused(
+            "which object? Name one, or list all tags with `foredeck graph --tags`."
+        )
+    return _backlinks(args) if args.backlinks else _graph(args)
+
+
+def _graph(args: Namespace) -> int:
+    with opened_graph(args) as opened:
+        id = asked_id(opened, args.object, args.session)
+        found = opened.graph.neighbours(id, args.depth, selection_of(args, args.tag), args.limit)
+    nodes = [{**node.as_json(), "distance": distance} for node, distance in found.nodes]
+    edges = [edge.as_json() for edge in found.edges]
+    value = {"nodes": nodes, "edges": edges, "complete": found.complete}
+    return answer(args, value, lambda: _dot(found) if args.dot else _lines(found))
+
+
+def _lines(found: Neighbourhood) -> Iterator[str]:
+    more = "" if found.complete else "; there are more: raise --limit"
+    edges = counted(len(found.edges), "reference")
+    yield f"{counted(len(found.nodes), 'object')}, {edges} between them{more}.\n"
+    rows = [
+        (str(distance), node.type, name(node.path) if node.path else one_line(node.title))
+        for node, distance in found.nodes
+    ]
+    yield from _table([("away", "type", "object"), *rows])
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """The lines of a table, cut at the terminal's width."""
+    return [cut(line, screen_width()) for line in table(rows).split("\n")]
+
+
+def _dot(found: Neighbourhood) -> str:
+    lines = ["digraph notes {"]
+    lines += [f"  {_quoted(n.id)} [label={_quoted(n.title)}];" for n, _ in found.nodes]
+    for edge in found.edges:
+        label = _quoted(edge.reference.relation)
+        lines.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [label={label}];")
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'"{plain}"'
+
+
+def _backlinks(args: Namespace) -> int:
+    with opened_graph(args) as opened:
+        id = asked_id(opened, args.object, args.session)
+        chosen = selection_of(args)
+        edges = [
+            (edge, node)
+            for edge in opened.graph.backlinks(id)
+            if (node := opened.graph.node(edge.source)) is not None
+            and (not chosen.types or node.type in chosen.types)
+            and (not chosen.relations or edge.reference.relation in chosen.relations)
+        ]
+        target = opened.graph.node(id)
+    sources = {node.id: node.as_json() for _, node in edges}
+    value = {"nodes": list(sources.values()), "edges": [edge.as_json() for edge, _ in edges]}
+    lines = [f"{counted(len(edges), 'reference')} to {shown(target) if target else id}."]
+    if edges:
+        rows = [(*_place(edge), shown(node)) for edge, node in edges]
+        lines += ["", *_table([("relation", "where", "in"), *rows])]
+    return answer(args, value, lines)
+
+
+def _place(edge: Edge) -> tuple[str, str]:
+    """The kind of a reference, and its place in the text."""
+    reference = edge.reference
+    span = f" {reference.start}-{reference.end}" if reference.end else ""
+    kind = f"{reference.relation}{' (static)' if reference.static else ''}"
+    return kind, f"{reference.field}{span}"
+
+
+def _tags(args: Namespace) -> int:
+    with opened_graph(args) as opened:
+        found = opened.graph.tags()
+    value = {"tags": [{"tag": name, "files": count} for name, count in found]}
+    rows = [(f"#{name}", str(count)) for name, count in found]
+    head = [table(rows) + "\n"] if rows else []
+    return answer(args, value, [*head, f"{counted(len(found), 'tag')}."])
+
+
+def run_expand(args: Namespace) -> int:
+    """`foredeck expand`."""
+    with opened_graph(args) as opened:
+        ids = [asked_id(opened, text, args.session) for text in args.object]
+        found = expand(
+            opened.store,
+            opened.graph,
+            ids,
+            depth=args.depth,
+            budget=args.budget,
+            content=not args.metadata,
+            selection=selection_of(args),
+            field=args.field,
+            inherited=lambda session: inherited_turns(opened.store, session).turns,
+        )
+    if not args.json:
+        print_content(as_markdown(found))
+        return 0
+    objects = [
+        {
+            **item.node.as_json(),
+            "distance": item.distance,
+            "tags": item.tags,
+            "version": item.token,
+            "content": item.content,
+            "note": item.note or None,
+            **({"metadata": item.metadata} if args.metadata else {}),
+        }
+        for item in found
+    ]
+    print_json({"objects": objects})
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGraph:
+    """The store of a command and the graph of what is in it."""
+
+    config: Config
+    store: LocalStore
+    graph: Graph
+
+
+@contextmanager
+def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
+    """The graph of the configured store, up to date."""
+    config = resolve_config(args).config
+    with opened_store(args) as store, Follower(store, LAYER, config.home) as follower:
+        with Progress("reading notes, batch") as progress:
+            follower.catch_up(progress.advance)
+        with Progress("reading chats, batch") as progress:
+            read_chats(follower, store, progress.advance)
+        yield OpenGraph(config, store, Graph(follower.db))
+
+
+def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
+    """The id of the object that a user names: as other commands take it, or by a note's title.
+
+    Raises `NotFound`, with the candidates, where none or several fit.
+    """
+
+    def titled(name: str) -> list[Head]:
+        heads = opened.store.heads(node.id for node in opened.graph.named(name))
+        return list(heads.values())
+
+    known = None if session is None else find_session(opened.store, session)
+    return find_object(opened.store, unlinked(text), known, titled).id
+
+
+def selection_of(args: Namespace, tag: str | None = None) -> Selection:
+    """What `add_selection` has read."""
+    return Selection(frozenset(args.type), frozenset(args.relation), tag)
+
+
+def shown(node: Node) -> str:
+    """What a user would call an object."""
+    return name(node.path) if node.path else f"{node.type} {one_line(node.title)}"

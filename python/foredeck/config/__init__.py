@@ -5,17 +5,18 @@ resolved.config.seed_window.turns      # 3
 resolved.origins["seed_window.turns"]  # ValueOrigin(kind="default", place="")
 """
 
-from foredeck.config.folders import (
+from foredeck.config.load import (
+    Resolved,
+    ValueOrigin,
     ensure_home,
     foreign_owner,
+    load_config,
     looser_than_private,
     project_config_file,
     user_config_file,
     user_rules_file,
 )
-from foredeck.config.load import Resolved, ValueOrigin, load_config
-from foredeck.config.model import Config
-from foredeck.config.prompt import RebaseSection, SeedWindowSection
+from foredeck.config.model import Config, RebaseSection, SeedWindowSection
 from foredeck.config.sections import LimitsSection, MountSection, SourcesSection, SqliteSection
 from foredeck.home import default_home
 

@@ -7,23 +7,10 @@ the modules of the sections are also the text of docs/configuration.md.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from foredeck.config.prompt import (
-    AdaptiveSection,
-    CompactionSection,
-    DigestsSection,
-    HeadBudgetSection,
-    LastNSection,
-    PastesSection,
-    RebaseSection,
-    SeedWindowSection,
-    WorkingMemorySection,
-    WorklogSection,
-    check_policy,
-)
 from foredeck.config.sections import (
     OUTSIDE_FILES,
     USER_ONLY,
@@ -40,6 +27,211 @@ from foredeck.config.sections import (
     absolute_path,
 )
 from foredeck.home import default_home
+from foredeck.model.json_schema import check_schema
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+PoolKind = Literal["notes", "listed", "sessions", "neighbours"]
+
+
+class SeedWindowSection(Section):
+    """`[seed_window]`: the policy `seed-window`."""
+
+    per_turn: int = Field(5, ge=1, le=1000)
+    """Tool results of one user turn that stay active, newest first."""
+    turns: int = Field(3, ge=1, le=1000)
+    """User turns, counted back from the newest, that keep any."""
+
+
+class LastNSection(Section):
+    """`[last_n]`: the policy `last-n`."""
+
+    results: int = Field(10, ge=1, le=100_000)
+    """Tool results that stay active, newest first."""
+
+
+class AdaptiveSection(Section):
+    """`[adaptive]`: the policy `adaptive`. `lean` and `careful` take only the `fold_` keys.
+
+    Ages count model calls since the last use of a content of 1,000 tokens; larger content goes
+    earlier, smaller later.
+    """
+
+    patience: float = Field(12, ge=1, le=10_000)
+    """Model calls that an unused tool result stays."""
+    patience_edited: float = Field(24, ge=1, le=10_000)
+    """The same for results about files that the session edits."""
+    patience_edits: float = Field(100, ge=1, le=10_000)
+    """The same for arguments of calls that edit files: they are small, and the next edit often
+    names what they wrote."""
+    patience_arguments: float = Field(5, ge=1, le=10_000)
+    """The same for other large arguments of tool calls."""
+    idle_factor: float = Field(0.7, gt=0, le=1)
+    """Factor for what the newest user turn has not used."""
+    idle_output: float = Field(0.15, gt=0, le=1)
+    """The same for what commands and searches have printed: later edits are of files, and a digest
+    names what else is used."""
+    cold_factor: float = Field(0.6, gt=0, le=1)
+    """Factor while the provider's cache is cold, so that folding costs nothing, but for what is of
+    edited files; and for everything where a user turn begins in which sealed reasoning will keep
+    all that is before it as it is, by what the last one was like."""
+    longest_factor: float = Field(2.0, ge=1, le=1000)
+    """Most that a small size makes of patience, which goes by the root of 1,000 tokens over the
+    size."""
+    at_work: int = Field(8, ge=0, le=100)
+    """How many files at most are at work: of those that were edited in this or the two turns
+    before, or within 20 calls, the last ones."""
+    copy_chars: int = Field(12_000, ge=0, le=1_000_000)
+    """Where the whole prompt is written anew anyway, one current copy of each file at work, and of
+    each that the newest message of yours names, takes the place of reads and of the arguments of
+    edits, unless it is longer than so many characters; 0 for no such copies."""
+    fold_answers: bool = True
+    """Leave out the middle of the model's own answers, from 2,000 characters on, of earlier turns,
+    but for the names that nothing else holds."""
+    fold_runs_after: int = Field(8, ge=0, le=10_000)
+    """Calls in a row that are folded are shown as one line, except the newest, of which there are
+    this many; 0 keeps a line for each call."""
+    fold_turns_after: int = Field(100, ge=0, le=10_000)
+    """After how many more calls what the model said in a turn, but for its last words, goes with
+    the turn's folded calls, where `fold_answers` allows it; 0 for never."""
+    fold_prepared: bool = False
+    """Fold what a turn has read like any other result. Otherwise its reads stay while it goes on
+    reading, and then while it edits what it has read, until it has edited them or ends, or the
+    provider's cache is cold."""
+
+
+class PastesSection(Section):
+    """`[pastes]`: long messages of yours, such as a pasted log."""
+
+    objects: bool = True
+    """Make an object of a text of yours from 8,000 characters on. In later turns its middle folds
+    once nothing uses it, under every policy but `keep-all`."""
+
+
+class DigestsSection(Section):
+    """`[digests]`: what is left of a folded result beside its reference line."""
+
+    max_tokens: int = Field(500, ge=0, le=10_000)
+    """Most tokens of a digest, which never has more than a tenth of the result's; 0 for no
+    digests."""
+
+
+class RebaseSection(Section):
+    """`[rebase]`: when bytes that were already sent may be rewritten."""
+
+    high_water: float = Field(0.85, gt=0, le=1)
+    """Share of the model's window above which content must go, least recently used first, down to
+    about 70% of this. Lower by itself where the host would compact earlier."""
+    cache_ttl_s: int | None = Field(None, ge=0, le=7 * 86_400)
+    """Seconds after which the provider's prompt cache counts as expired. Unset: from the host's
+    model record, else 300."""
+    cache: Literal["auto", "prefix", "markers"] = "auto"
+    """How the provider's prompt cache finds what was sent before: any `prefix`, or only up to where
+    cache `markers` stood (Anthropic's rule). `auto`: by the model's wire."""
+    min_saving_tokens: int = Field(30, ge=0)
+    """Content that would save fewer tokens than this is left alone."""
+    rent_factor: float = Field(1.0, ge=0, le=1000)
+    """A rebase pays when reading what may go has cost this many times what rewriting the rest
+    would."""
+    ending_share: float = Field(0.5, gt=0, le=1)
+    """Where nothing is cached any more in the middle of a turn whose sealed reasoning keeps at
+    least this share of the chat, and 2,000 tokens, from folding, a word of foredeck's ends the
+    turn, and that reasoning leaves the prompt. 1: never."""
+    within_sealed_turns: bool = True
+    """Rewrite also within a turn that holds sealed reasoning, where no provider is known to refuse
+    that ([context.md](context.md)), and let such reasoning go with the calls of turns long past.
+    `false`: wait until the turn has ended, and let it stay."""
+    guard: float = Field(0.02, ge=0, le=10)
+    """By what share a session may become dearer, at any moment, than with nothing folded and
+    without our tools: a rebase that pays later waits until it would not."""
+
+
+class CompactionSection(Section):
+    """`[compaction]`: what takes the place of chat that does not fit any more."""
+
+    automatic: Literal["foredeck", "model"] = "foredeck"
+    """Who writes the summary at the host's threshold, once folding does not help: `foredeck`, from
+    what is stored and without a model call, or the host's `model`."""
+    manual: Literal["foredeck", "model"] = "model"
+    """The same for `/compact`. With instructions it is always the model."""
+
+
+class WorkingMemorySection(Section):
+    """`[working]`: the page that a project, or a session, keeps from session to session."""
+
+    head: bool = True
+    """Shows the page before the chat, where there is one."""
+    max_chars: int = Field(4000, ge=200, le=16_384)
+    """Longest page that is kept, in characters."""
+    template: str = ""
+    """The page in Markdown before anybody has written to it; its lines are shown once they are
+    filled in. Empty: sections on tech stack, project structure, user preferences and current
+    work."""
+    json_schema: dict[str, Any] = Field(default_factory=dict)
+    """Makes the page a JSON object of this schema ([worklog.md](worklog.md)) in place of
+    Markdown."""
+
+    @field_validator("json_schema")
+    @classmethod
+    def _checked(cls, value: dict[str, Any]) -> dict[str, Any]:
+        check_schema(value)
+        return value
+
+
+class WorklogSection(Section):
+    """`[worklog]`: what was done in a project, and which commands worked."""
+
+    lines: bool = True
+    """A command that fails as one before it did says in its own result in which form it worked
+    then."""
+    head: bool = True
+    """Lists commits, passing test runs and closed tasks of the project's earlier sessions before
+    the chat, in a few lines."""
+
+
+class HeadBudgetSection(Section):
+    """`[head]`: the block before the chat that says what there is beside it."""
+
+    tokens: int = Field(200, ge=0, le=10_000)
+    """Most tokens of it at first; 0 for no such block. Where there is nothing to say it is
+    absent."""
+    max_tokens: int = Field(1200, ge=0, le=10_000)
+    """Most tokens that it grows to, each time that the whole prompt is written again at no cost and
+    `rebase.guard` allows it. Never more than a fiftieth of the window."""
+    pause_minutes: int = Field(30, ge=0, le=10_000)
+    """After how many minutes without a message the next one of yours carries date, time and time
+    zone, in a line of its own; 0 for never."""
+    pool: tuple[PoolKind, ...] = ("notes",)
+    """What of the project it names, as far as the chat does not show it: `notes`, files that were
+    only `listed`, text files of the five newest other `sessions`, `neighbours` of active files by
+    references. An empty list for nothing."""
+
+
+BUILT_IN = ("adaptive", "lean", "careful", "seed-window", "last-n", "keep-all")
+
+ENTRY_POINTS = "foredeck.policies"
+"""The group under which packages name their policies in `pyproject.toml`."""
+
+
+def installed_policies() -> dict[str, EntryPoint]:
+    """The policies of other packages, by name. A built-in name cannot be taken."""
+    # Only for a policy that is not built in.
+    from importlib.metadata import entry_points
+
+    found = entry_points(group=ENTRY_POINTS)
+    return {entry.name: entry for entry in found if entry.name not in BUILT_IN}
+
+
+def check_policy(name: str) -> str:
+    """The name, if there is such a policy. Raises `ValueError` that lists all there are."""
+    if name in BUILT_IN:
+        return name
+    installed = installed_policies()
+    if name not in installed:
+        known = ", ".join([*BUILT_IN, *sorted(installed)])
+        raise ValueError(f"there is no policy {name!r}; the policies are {known}")
+    return name
 
 
 class Config(Section):

@@ -8,10 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from foredeck.config import Config
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit
 from foredeck.errors import ForedeckError, ToolError
-from foredeck.home import user_name
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import summaries
 from foredeck.lookup.versions import number_of, version_of, version_text
@@ -53,10 +51,12 @@ class Answers:
     it: nothing here finds or reads it.
     """
 
-    def __init__(self, config: Config, folder: Path) -> None:
-        self._reader = Reader(config)
-        self._config = config
+    def __init__(self, reader: Reader, folder: Path, actor: Actor) -> None:
+        """`actor`: who changes tasks."""
+        self._reader = reader
+        self._config = reader.config
         self._folder = str(folder)
+        self._actor = actor
 
     def search(
         self,
@@ -223,7 +223,7 @@ class Answers:
             return TaskMutate(self._work(store)).run(given)
 
     def _work(self, store: LocalStore) -> TaskWork:
-        work = TaskWork(store, self._project, Actor(f"mcp:{user_name()}"))
+        work = TaskWork(store, self._project, self._actor)
         work.board.refresh()
         return work
 

@@ -16,7 +16,10 @@ from foredeck import __version__
 from foredeck.cli.arguments import asked_folder, resolve_config
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
+from foredeck.home import user_name
+from foredeck.lookup.reader import Reader
 from foredeck.mcp_server.answers import Answers
+from foredeck.tasks.claiming import Actor
 from foredeck.tasks.tools import NO_TASKS
 
 INSTRUCTIONS = (
@@ -71,7 +74,7 @@ def run(args: Namespace) -> int:
 def make_server(config: Config, folder: Path, *, writes: bool) -> MCPServer[Any]:
     """A server about the project in `folder`. Without `writes` nothing that it does changes
     anything."""
-    answers = Answers(config, folder)
+    answers = Answers(Reader(config), folder, Actor(f"mcp:{user_name()}"))
     server = _ToolServer("foredeck", version=__version__, instructions=INSTRUCTIONS)
     reading: list[Callable[..., str]] = [
         answers.search,

@@ -38,7 +38,6 @@ from foredeck.store.kind import nothing_stored, store_kind
 from foredeck.store.protocol import LocalStore
 from foredeck.ui.access import LOOPBACK, REPORTS, OnlyThisUser, listening_on
 from foredeck.ui.pages import STATIC, WebPage, link, respond
-from foredeck.ui.views.memory import change_memory, memory_entry_page, memory_page
 from foredeck.ui.views.objects import (
     blame_page,
     graph_page,
@@ -49,11 +48,17 @@ from foredeck.ui.views.objects import (
 )
 from foredeck.ui.views.overview import follow_page, overview_page
 from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
+from foredeck.ui.views.records import (
+    change_memory,
+    memory_entry_page,
+    memory_page,
+    observations_page,
+    task_page,
+    tasks_page,
+)
 from foredeck.ui.views.search import search_page
-from foredeck.ui.views.session import observations_page, session_page, trace_page
-from foredeck.ui.views.sessions import sessions_page
-from foredeck.ui.views.tasks import task_page, tasks_page
-from foredeck.ui.views.turns import TurnsListing, turns_page
+from foredeck.ui.views.sessions import session_page, sessions_page, trace_page, turns_page
+from foredeck.ui.views.turns import TurnsListing
 
 MOST_REPORTS = 100
 MOST_FIELDS = 10_000

@@ -150,7 +150,7 @@ RESTORE = Command(
         path=PATH,
         to=PATH,
     ),
-    run=later("restore_command"),
+    run=later("backup_command", "run_restore"),
 )
 
 

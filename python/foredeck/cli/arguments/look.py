@@ -177,7 +177,7 @@ GRAPH = Command(
         depth=NUMBER | {"default": 1},
         limit=NUMBER | {"default": 1000},
     ),
-    run=later("graph_command"),
+    run=later("notes_command", "run_graph"),
 )
 
 
@@ -205,7 +205,7 @@ EXPAND = Command(
         depth={"type": lambda text: 0 if text == "0" else positive(text), "default": 0},
         budget=NUMBER | {"default": 40000},
     ),
-    run=later("graph_command", "run_expand"),
+    run=later("notes_command", "run_expand"),
 )
 
 
@@ -231,7 +231,7 @@ NAME = Command(
         {USUAL}
         """
     ),
-    run=later("name_command"),
+    run=later("history_command", "run_name"),
 )
 
 

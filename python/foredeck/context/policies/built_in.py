@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from foredeck.config.model import Config
-from foredeck.config.prompt import AdaptiveSection, check_policy, installed_policies
+from foredeck.config.model import AdaptiveSection, Config, check_policy, installed_policies
 from foredeck.context.policies.policy import (
     ActiveContent,
     FoldablePiece,

@@ -25,8 +25,6 @@ from foredeck.sources.snapshots import AT_MS, version_ms
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.blame import ModelCalls
 from foredeck.timeline.differences import hunks_of
-from foredeck.ui.pages import WebPage
-from foredeck.ui.views.sessions import described, found_session
 
 PER_PAGE = 100
 """Answers on a page."""
@@ -44,13 +42,6 @@ class TurnsListing:
     message: int | None = None
     words: str = ""
     """What was searched for: marked in the texts."""
-
-
-def turns_page(store: Store, name: str, asked: TurnsListing) -> WebPage:
-    """The turns of a session, `PER_PAGE` answers at a time. Raises `NotFound`."""
-    session, head = found_session(store, name)
-    data = {**described(store, session, head), **turns_of(store, session, asked)}
-    return WebPage("turns.html", str(data["title"]), data, "sessions")
 
 
 def turns_of(store: Store, session: str, asked: TurnsListing) -> dict[str, Any]:
