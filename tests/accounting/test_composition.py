@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from foredeck.accounting.composition import Kind, compositions
+from foredeck.accounting.stored import Kind, compositions
 from foredeck.config import Config
 from foredeck.store.kind import open_store
 from foredeck_bench.file_agent import FileAgent

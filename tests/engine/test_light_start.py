@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 LATER = (
-    "foredeck.accounting.composition",
+    "foredeck.accounting.stored",
     "foredeck.context.window.compacting",
     "foredeck.context.summary",
     "foredeck.engine.commands",

@@ -1,24 +1,45 @@
-"""The calls of a stored session as they went out, in order, with what was reported of them."""
+"""The calls of a stored session as they went out, in order, with what was reported of them; and
+what their prompts were made of."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
 from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.messages.items import PromptUsage, message_text, value_chars
 from foredeck.context.messages.shape import Message, to_usage
-from foredeck.context.plan.codec import unpack_op, unpack_says
-from foredeck.context.state.call_log import BranchState, CallLog, load_record
+from foredeck.context.plan.codec import StoredPlan, unpack_op, unpack_says
+from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.hosts.outgoing import rewritten, to_message
 from foredeck.lookup.prompts import system_at
 from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallRecord
-from foredeck.model.messages import MessageKey, load_message
+from foredeck.model.messages import MessageKey, load_message, load_messages
 from foredeck.store.protocol import Head, Store
+
+
+class Kind(StrEnum):
+    """What a bit of a prompt is. In the order in which charts stack them."""
+
+    SYSTEM = "system"
+    """The system prompt and the definitions of the tools."""
+    OURS = "ours"
+    """Messages that foredeck adds: the head, summaries."""
+    CHAT = "chat"
+    """What people and the model said, tool calls included."""
+    RESULTS = "results"
+    """Tool results with their content."""
+    FOLDED = "folded"
+    """What is left of results and messages whose content was folded."""
+
+
+_LINES = frozenset({"reference", "same", "note"})
+"""Forms in which a line replaces the content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +62,8 @@ class StoredCall:
     """What went out."""
     sent_at: Sequence[int]
     """By what went out, the index of the host's message; for one of ours, of that which follows."""
+    kinds: Sequence[Kind]
+    """By what went out, what it is."""
     around: Around
     mark: str
     """Id of the tool call whose result carries one more cache marker, empty for none."""
@@ -54,9 +77,20 @@ class StoredCall:
         """Its number in the session."""
         return self.record.ordinal
 
+    @property
+    def chars(self) -> dict[Kind, int]:
+        """Characters of the prompt by kind."""
+        found = dict.fromkeys(Kind, 0) | {Kind.SYSTEM: self.around.chars}
+        for shape, kind in zip(self.sent, self.kinds, strict=True):
+            found[kind] += shape.chars
+        return found
+
 
 class StoredCalls:
-    """The calls of a session that went out, over all branches, oldest first."""
+    """The calls of a session that went out, over all branches, oldest first.
+
+    Iterating raises `Missing` or `Corrupt` where something stored is gone or altered.
+    """
 
     # Each is read when it is asked for: together they would hold the length of every prompt.
 
@@ -85,9 +119,9 @@ class StoredCalls:
             tip = CallRecord(head.fields).tip
             usage = usages.get(answers.get(tip) or last.get(head.id, ""))
             # Also one that did not go out: the next call goes on from its list.
-            call = reader.read(head, usage)
+            reader.go_to(head.id)
             if self._is_sent(head):
-                yield call
+                yield reader.read(head, usage)
 
     def _is_sent(self, head: Head) -> bool:
         return head.id not in self._log.unsent
@@ -127,18 +161,28 @@ def _mark(record: CallRecord, messages: Sequence[Message]) -> str:
 
 @dataclass(slots=True)
 class _Listed:
-    """The messages of a prompt that are sent: their shapes, and their indexes."""
+    """The messages of a prompt that are sent: their shapes, indexes and kinds."""
 
     shapes: list[Shape] = field(default_factory=list)
     at: list[int] = field(default_factory=list)
+    kinds: list[Kind] = field(default_factory=list)
     _known: Shapes = field(default_factory=lambda: Shapes(keeps=True))
 
-    def replace_from(self, start: int, listed: Iterable[tuple[int, Message]]) -> None:
+    def replace_from(self, start: int, listed: Iterable[tuple[int, Message, Kind]]) -> None:
         """These messages take the place of those at index `start` and after it."""
         kept = bisect_left(self.at, start)
-        sent = [(index, message) for index, message in listed if is_sent(message)]
-        self.at[kept:] = [index for index, _ in sent]
-        self.shapes[kept:] = self._known.of([message for _, message in sent])
+        sent = [each for each in listed if is_sent(each[1])]
+        self.at[kept:] = [index for index, _, _ in sent]
+        self.kinds[kept:] = [kind for _, _, kind in sent]
+        self.shapes[kept:] = self._known.of([message for _, message, _ in sent])
+
+
+def _kind(message: Message, row: Sequence[Any] | None) -> Kind:
+    """What a message of the host's is, given the row that it went out by."""
+    if row is not None and PartRow.from_row(row).form in _LINES:
+        return Kind.FOLDED
+    is_result = message.get("role") in ("toolResult", "bashExecution")
+    return Kind.RESULTS if is_result else Kind.CHAT
 
 
 def _first_changed(record: CallRecord) -> int:
@@ -160,8 +204,10 @@ class _CallReader:
     def __init__(self, store: Store, log: CallLog) -> None:
         self._store = store
         self._log = log
-        self._state = BranchState()
+        self._state = StoredPlan()
         self._at: str | None = None
+        self._changed_from = 0
+        """The first message that may go out otherwise than at the newest call that was read."""
         self._loaded: dict[str, Message] = {}
         """By address, messages of the host's."""
         self._edited: dict[MessageKey, tuple[Sequence[Any], Message]] = {}
@@ -173,17 +219,26 @@ class _CallReader:
         self._sent = _Listed()
         self._around: dict[str, Around] = {}
 
-    def read(self, head: Head, usage: PromptUsage | None) -> StoredCall:
-        """The call behind a record, given what was reported of it."""
-        record = self._log.records[head.id]
-        start = 0
+    def go_to(self, id: str) -> None:
+        """Apply a call, which need not continue the one before."""
+        record = self._log.records[id]
         if record.parent == self._at:
-            start = min(_first_changed(record), len(self._messages))
+            self._changed_from = min(self._changed_from, _first_changed(record))
             self._state.apply(record)
         else:
-            self._state = self._log.replay(head.id, partial(load_record, self._store))
-        self._at = head.id
+            self._changed_from = 0
+            self._state = self._log.sent(id, partial(load_record, self._store))
+        self._at = id
+
+    def read(self, head: Head, usage: PromptUsage | None) -> StoredCall:
+        """The call that was gone to, given what was reported of it."""
+        record = self._log.records[head.id]
+        start = min(self._changed_from, len(self._messages))
         keys = list(self._state.keys)
+        self._changed_from = len(keys)
+        # At once: thousands of questions to the store would take longer than all else.
+        missing = [key.address for key in keys[start:] if key.address not in self._loaded]
+        self._loaded |= load_messages(missing, self._store.blobs)
         self._messages[start:] = [self._message(key.address) for key in keys[start:]]
         # Copies, here and below: the next call changes these lists.
         messages = list(self._messages)
@@ -194,6 +249,7 @@ class _CallReader:
             messages,
             list(self._sent.shapes),
             list(self._sent.at),
+            list(self._sent.kinds),
             self._what_is_around(head),
             _mark(record, messages),
             usage,
@@ -202,16 +258,15 @@ class _CallReader:
 
     def _listed(
         self, keys: Sequence[MessageKey], messages: Sequence[Message], start: int
-    ) -> Iterator[tuple[int, Message]]:
+    ) -> Iterator[tuple[int, Message, Kind]]:
         """What goes out from a message of the host's on."""
         inserts, drops, rows = self._state.inserts, self._state.drops, self._state.stored_rows
-        for index, message in enumerate(messages[start:], start):
+        for index in range(start, len(messages) + 1):
             if index in inserts:
-                yield from ((index, ours) for ours in self._ours(index, inserts[index]))
-            if index not in drops:
-                yield index, self._as_sent(keys[index], message, rows.get(index))
-        if (end := len(messages)) in inserts:
-            yield from ((end, ours) for ours in self._ours(end, inserts[end]))
+                yield from ((index, m, Kind.OURS) for m in self._ours(index, inserts[index]))
+            if index < len(messages) and index not in drops:
+                message, row = messages[index], rows.get(index)
+                yield index, self._as_sent(keys[index], message, row), _kind(message, row)
 
     def _ours(self, index: int, packed: list[Any]) -> list[Message]:
         """Messages of ours: the same objects at each call, as long as they are there."""
@@ -248,3 +303,35 @@ class _CallReader:
             chars = sum(len(message_text(message)) for message in system) + value_chars(tools)
             self._around[hash] = Around(hash, chars)
         return self._around[hash]
+
+
+# What prompts are made of
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """One prompt, in characters by kind."""
+
+    record: CallRecord
+    chars: Mapping[Kind, int]
+
+    @property
+    def total(self) -> int:
+        """All characters of it."""
+        return sum(self.chars.values())
+
+
+def compositions(
+    store: Store, heads: Sequence[Head], wanted: Collection[int]
+) -> Iterator[Composition]:
+    """The prompts of the calls `wanted` (by ordinal), in order, also of those that did not go out.
+    `heads`: the session's call documents, all of them.
+
+    Raises `Missing` or `Corrupt` where something stored is gone or altered.
+    """
+    reader = _CallReader(store, CallLog.load(heads))
+    for head in sorted(heads, key=lambda head: CallRecord(head.fields).ordinal):
+        reader.go_to(head.id)
+        if CallRecord(head.fields).ordinal in wanted:
+            call = reader.read(head, None)
+            yield Composition(call.record, call.chars)

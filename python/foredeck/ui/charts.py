@@ -11,7 +11,7 @@ from statistics import mean
 
 from markupsafe import Markup
 
-from foredeck.accounting.composition import Composition, Kind
+from foredeck.accounting.stored import Composition, Kind
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import counted, short_count

@@ -14,10 +14,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from foredeck.accounting.composition import Composition, Kind, compositions
 from foredeck.accounting.figure import session_figure
 from foredeck.accounting.report import SessionReport
 from foredeck.accounting.shapes import blocks_of
+from foredeck.accounting.stored import Composition, Kind, compositions
 from foredeck.accounting.trace import trace
 from foredeck.context.arguments import args_display
 from foredeck.errors import NotFound
