@@ -39,7 +39,7 @@ from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.quoting import block, name, one_line, quoted, word
 from foredeck.store.protocol import Batch
-from foredeck.tasks.claiming import Actor
+from foredeck.tasks.board import Actor
 from foredeck.timeline.guard import passed_text
 from foredeck.working import JsonForm, PageRefused
 from foredeck.worklog.done import FinishedWork, describe

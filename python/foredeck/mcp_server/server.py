@@ -19,7 +19,7 @@ from foredeck.errors import ForedeckError
 from foredeck.home import user_name
 from foredeck.lookup.reader import Reader
 from foredeck.mcp_server.answers import Answers
-from foredeck.tasks.claiming import Actor
+from foredeck.tasks.board import Actor
 from foredeck.tasks.tools import NO_TASKS
 
 INSTRUCTIONS = (
