@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import CompactionDocument
-from foredeck.model.records import FileChangeDocument, call_id
+from foredeck.model.messages import unpack
+from foredeck.model.records import FileChangeDocument, MemberDocument, call_id, member_id
 from foredeck.store.protocol import Head, Store
 from foredeck.store.references import stored_messages
 
 _SUMMARY = b'"compactionSummary"'
+_OF_FOREDECK = b'"customType":"foredeck"'
+_HANDLE_OF_CALL = re.compile(r"^--- toolcall @(\d+) ", re.MULTILINE)
 
 
 def chain_to(store: Store, call: str | None) -> list[CallRecord]:
@@ -47,7 +51,7 @@ def _summarised(store: Store, record: CallRecord) -> str | None:
 
 
 def on_branch(
-    store: Store, branch: Sequence[CallRecord], heads: Iterable[Head], *, with_last: bool
+    store: Store, branch: Sequence[CallRecord], heads: Sequence[Head], *, with_last: bool
 ) -> set[str]:
     """Ids of the changes that the branch's answers have made before its last call. `with_last`:
     those of the last call's own answer too."""
@@ -58,7 +62,9 @@ def on_branch(
     ids = {record.id for record in branch}
     # After a compaction that was taken back the chat has calls that its records do not follow.
     elsewhere = [head for call, made in by_call.items() if call not in ids for head in made]
-    found: set[str] = set()
+    found = _summed_up(store, branch, heads)
+    if elsewhere and branch:
+        found |= _named(store, branch[0], elsewhere)
     # A call's answer may have been given up: then the next call on the branch does not have it.
     for record, following in pairwise(branch):
         if made := by_call.get(record.id):
@@ -80,6 +86,42 @@ def _still_there(
     return _named(store, following, made)
 
 
+def _summed_up(store: Store, branch: Sequence[CallRecord], heads: Iterable[Head]) -> set[str]:
+    """The changes of the calls that summaries in the middle of the chat stand for, which the user
+    has asked for (`/foredeck compact --calls`)."""
+    by_text: dict[object, list[Head]] = {}
+    for session in dict.fromkeys(record.session for record in branch):
+        for head in store.query("compaction", {"session": session}):
+            by_text.setdefault(head.fields.get("text_hash"), []).append(head)
+    if not by_text:
+        return set()
+    covered: set[str] = set()
+    for record in branch:
+        for message in stored_messages(store, record.addresses).values():
+            if _OF_FOREDECK in message:
+                for head in by_text.get(_digest(message), ()):
+                    covered |= _calls_in(store, head)
+    return {head.id for head in heads if _outer_call(head) in covered}
+
+
+def _digest(message: bytes) -> str:
+    """The hash of the one text that a message of foredeck's has."""
+    (block,) = json.loads(message)["content"]
+    text = block["text"]
+    return str(text["$text"]) if isinstance(text, dict) else hash_text(text)
+
+
+def _calls_in(store: Store, compaction: Head) -> set[str]:
+    """The ids of the tool calls that are in the turns of a compaction."""
+    document = store.get(compaction.id, CompactionDocument, compaction.token)
+    turns = document.turns if document is not None else []
+    text = "\n".join(unpack(turn, store.blob) for _, turn in turns)
+    session = compaction.view(CompactionDocument).session
+    handles = [member_id(session, int(number)) for number in _HANDLE_OF_CALL.findall(text)]
+    members = [store.head(id) for id in handles]
+    return {member.view(MemberDocument).object for member in members if member is not None}
+
+
 def _named(store: Store, record: CallRecord, made: Sequence[Head]) -> set[str]:
     """The changes whose tool calls a call's new messages name."""
     messages = list(stored_messages(store, record.addresses).values())
@@ -87,8 +129,13 @@ def _named(store: Store, record: CallRecord, made: Sequence[Head]) -> set[str]:
 
 
 def _name(head: Head) -> bytes:
-    """The tool call as a message names it; of one inside a script, the script's."""
-    return json.dumps(head.view(FileChangeDocument).tool_call.partition("/")[0]).encode()
+    """The tool call as a message names it."""
+    return json.dumps(_outer_call(head)).encode()
+
+
+def _outer_call(head: Head) -> str:
+    """The tool call that has made a change; of one inside a script, the script's."""
+    return head.view(FileChangeDocument).tool_call.partition("/")[0]
 
 
 def records_of(store: Store, session: str) -> list[CallRecord]:
