@@ -24,14 +24,13 @@ from foredeck.engine.asking import SessionAsking
 from foredeck.engine.background import Job, SessionEvent
 from foredeck.hosts.host import CompleteParams
 from foredeck.memory.entry import caps_of
-from foredeck.memory.trust import user_of
+from foredeck.memory.trust import User, user_of
 from foredeck.model.records import ExtractionDocument
 from foredeck.regular_files import open_to_read
 
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry
     from foredeck.memory.extracting import ExtractionMemory, ExtractionResult
-    from foredeck.memory.judging import Accept, Saying
 
 PRIORITY = -10
 """Observations keep the prompt within its window; what is remembered can wait."""
@@ -52,16 +51,10 @@ class Extraction:
     """Reads out one session, turn by turn. A worker of the background."""
 
     def __init__(
-        self,
-        chat: Chat,
-        inbox: Inbox,
-        make_memory: Callable[[], ExtractionMemory],
-        accept: Accept,
-        project: str | None,
+        self, config: Config, chat: Chat, inbox: Inbox, user: User, project: str | None
     ) -> None:
-        self._chat, self._inbox = chat, inbox
-        self._make_memory = make_memory
-        self._accept: Accept = accept
+        self._config, self._chat, self._inbox = config, chat, inbox
+        self._user = user
         self._project = project
         self._last: int | None = None
         """Number of the last turn that was read out; None: not read yet."""
@@ -70,7 +63,11 @@ class Extraction:
 
     @cached_property
     def _memory(self) -> ExtractionMemory:
-        return self._make_memory()
+        # Loads with the first turn that is read out.
+        from foredeck.memory.extracting import ExtractionMemory
+
+        caps, by = caps_of(self._config), self._chat.info.id
+        return ExtractionMemory(self._chat.store, self._user, caps, by=by)
 
     def due(self, happened: SessionEvent) -> Iterable[Job]:
         """One question after each run that has ended with an answer."""
@@ -86,7 +83,14 @@ class Extraction:
     async def _extract(self, asking: SessionAsking) -> None:
         # Loads with the first turn that is read out.
         from foredeck.memory.extracting import AskedTurns, read_out, texts_of_turns
-        from foredeck.memory.judging import EXPECTED_TOKENS, is_worth_asking, within_bounds
+        from foredeck.memory.judging import (
+            EXPECTED_TOKENS,
+            MAX_ANSWER_TOKENS,
+            SYSTEM,
+            is_worth_asking,
+            question,
+            within_bounds,
+        )
 
         store, info, last = self._chat.store, self._chat.info, self._chat.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)
@@ -94,22 +98,17 @@ class Extraction:
         if not is_worth_asking(texts.sayings):
             return
         shown = within_bounds(texts.sayings)
-        answer = await asking.ask("extract", self._question(shown), output_tokens=EXPECTED_TOKENS)
+        guard = self._user.vouch(["guard", info.id])[:20]
+        message = {"role": "user", "content": question(shown, guard)}
+        asked = CompleteParams(messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM)
+        answer = await asking.ask("extract", asked, output_tokens=EXPECTED_TOKENS)
         live = (self._chat.turns if self._earlier is None else self._earlier) + 1
         typed = await asyncio.to_thread(_not_copied, info.cwd, tuple(self._inbox.typed))
         turns = AskedTurns(info.id, self._project, first, last, texts, shown, live, typed)
-        _judged, taken = read_out(self._memory, turns, answer.text, self._accept)
+        _judged, taken = read_out(self._memory, turns, answer.text, self._config.memory.accept)
         self._last = last
         for line in news_of(taken, self._memory.name) if taken is not None else ():
             self._inbox.notify(line)
-
-    def _question(self, shown: Sequence[Saying]) -> CompleteParams:
-        # Loads with the first turn that is read out.
-        from foredeck.memory.judging import MAX_ANSWER_TOKENS, SYSTEM, question
-
-        guard = self._memory.user.vouch(["guard", self._chat.info.id])[:20]
-        message = {"role": "user", "content": question(shown, guard)}
-        return CompleteParams(messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM)
 
     def _read_out(self) -> int:
         if self._last is None:
@@ -139,15 +138,7 @@ def extraction(
         return None
     if objects.is_an_agents():
         return None
-
-    def make_memory() -> ExtractionMemory:
-        # Loads with the first turn that is read out.
-        from foredeck.memory.extracting import ExtractionMemory
-
-        return ExtractionMemory(objects.store, user, caps_of(config), by=info.id)
-
-    project = session_folder.project.id
-    return Extraction(chat, inbox, make_memory, config.memory.accept, project)
+    return Extraction(config, chat, inbox, user, session_folder.project.id)
 
 
 def news_of(taken: ExtractionResult, name: Callable[[str], str]) -> list[str]:

@@ -47,11 +47,8 @@ class MemoryCommands:
     `MemoryRefused`."""
 
     def __init__(self, opened: OpenedSession, memory: UserActs) -> None:
-        self._switches = opened.switches
-        self._session_folder = opened.session_folder
+        self._opened = opened
         self._objects = opened.session.objects
-        self._project_names = partial(project_names, self._objects.store, opened.config)
-        self._known = opened.facilities.memory
         self._memory = memory
 
     def run(self, arguments: str) -> str:
@@ -136,10 +133,10 @@ class MemoryCommands:
         return "\n".join(lines) or f"This session has no findings{tagged}."
 
     def _choose_findings(self, *, wanted: bool) -> str:
-        if self._switches is None:
+        if (switches := self._opened.switches) is None:
             raise MemoryRefused("This session's project is not known here.")
         try:
-            self._switches.choose_findings(wanted)
+            switches.choose_findings(wanted)
         except OSError as error:
             raise MemoryRefused(f"That cannot be kept: {error.strerror or error}.") from error
         has = "has" if wanted else "does not have"
@@ -149,8 +146,10 @@ class MemoryCommands:
         return f"  {self._describer().line(entry)}"
 
     def _describer(self) -> Describer:
-        ground = None if self._known is None else self._known.ground
-        return Describer(self._memory, ground, self._memory.now_ms(), self._project_names)
+        known = self._opened.facilities.memory
+        ground = None if known is None else known.ground
+        names = partial(project_names, self._objects.store, self._opened.config)
+        return Describer(self._memory, ground, self._memory.now_ms(), names)
 
     def _show(self, rest: str) -> str:
         entry = self._memory.find(rest)
@@ -220,7 +219,7 @@ class MemoryCommands:
         return f"{self._memory.name(entry.id)} holds {place} now."
 
     def _confirm(self, rest: str) -> str:
-        entry, known = self._memory.find(rest), self._known
+        entry, known = self._memory.find(rest), self._opened.facilities.memory
         if known is None or not entry.document.grounds:
             raise MemoryRefused("That entry names no file and no commit that it rests on.")
         self._memory.confirm(entry.id, known.ground.again(entry.document.grounds))
@@ -237,7 +236,7 @@ class MemoryCommands:
         return self._memory.find(name), text.strip()
 
     def _project(self) -> str:
-        return self._session_folder.project.id
+        return self._opened.session_folder.project.id
 
 
 def memory_commands(opened: OpenedSession) -> MemoryCommands:

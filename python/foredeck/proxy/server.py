@@ -13,9 +13,9 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 import uvicorn
 
@@ -147,8 +147,7 @@ def _say(text: str) -> None:
     print(f"foredeck: {text}", file=sys.stderr, flush=True)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRun:
+class AgentRun(NamedTuple):
     """A command as it is started."""
 
     command: Sequence[str]

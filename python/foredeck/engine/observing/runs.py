@@ -9,12 +9,11 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from foredeck.context.state.chat import Chat
 from foredeck.engine.asking import AskingPrices, AskingTerms, SessionAsking
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import CompleteParams, NoModel, NotAsked
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
-from foredeck.observations.chunks import Chunk, ChunkRules, Position, SourceMessage, next_chunk
+from foredeck.observations.chunks import Chunk, Position, SourceMessage, next_chunk
 from foredeck.observations.lease import ObservingBusy
 from foredeck.observations.observers import (
     NOTE_SHARE,
@@ -56,6 +55,9 @@ class ObservingRun:
     before: ChatBefore | None = None
     requested: bool = field(init=False)
     """Whether the user has asked for it."""
+    against: str = ""
+    """Why nothing was picked, where a price was against it; `price` is that, in dollars."""
+    price: float = 0.0
 
     def __post_init__(self) -> None:
         self.requested = self.work in self.observing.requested
@@ -70,23 +72,20 @@ class ObservingRun:
         except ForedeckError as error:
             self._refuse(str(error))
             return
-        if questions is None:
-            await self._observe_without_model()
-            return
-        questions.insisted = self.requested and observing.at_any_price
-        observing.at_any_price = False
-        if self.before and self.before.call != observing.chat.log.newest:
-            questions.agent = questions.agent._replace(warm=None)
+        if questions is not None:
+            questions.insisted = self.requested and observing.at_any_price
+            observing.at_any_price = False
+            if self.before and self.before.call != observing.chat.log.newest:
+                questions.agent = questions.agent._replace(warm=None)
         may_wait = under_way and not self.requested
-        choice = self._choice(questions, may_wait=may_wait)
-        is_done = await self._observe_by(choice)
-        if not is_done and choice.reason == LATER and await questions.wait_until_warm():
-            choice = self._choice(questions, may_wait=False)
-            is_done = await self._observe_by(choice)
-        if not is_done and choice.reason not in ("", LATER):
-            self._refuse(choice.reason, choice.price)
+        is_done = await self._observe_with(questions, may_wait=may_wait)
+        may_come = not is_done and self.against == LATER
+        if may_come and questions is not None and await questions.wait_until_warm():
+            is_done = await self._observe_with(questions, may_wait=False)
+        if not is_done and self.against not in ("", LATER):
+            self._refuse(self.against, self.price)
         elif not is_done:
-            self._report(choice.reason or NOTHING)
+            self._report(self.against or NOTHING)
 
     async def reflect(self) -> None:
         """Condense the oldest of what was noted."""
@@ -102,34 +101,45 @@ class ObservingRun:
         if not await self._finish(written, questions):
             self._report(NOTHING)
 
-    async def _observe_without_model(self) -> None:
-        rules = self.observing.settings.rules.chunk
+    async def _observe_with(self, questions: ModelQuestions | None, *, may_wait: bool) -> bool:
+        """Observe the next chunk, without questions by foredeck itself. False where nothing was
+        picked; `against` says why where that was a price. `may_wait`: the agent's model is about to
+        answer, and there will be another opportunity."""
+        self.against, self.price = "", 0.0
+        rules, mode, least = self.observing.settings.rules.chunk, self._mode, self._least
+        asking = None if questions is None else self._asking_model(questions)
 
         def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
-            return next_chunk(messages, position, rules, least=self._least)
+            def is_affordable(chunk: Chunk) -> bool:
+                if questions is None or asking is None:
+                    return True
+                asked = asking.question(chunk, mode.mode)
+                if may_wait and questions.is_better_later(asked):
+                    self.against = LATER
+                    return False
+                return self._is_worth_it(questions, asked, chunk, position.messages)
 
-        observer, mode = self._without_model(), self._mode
+            return next_chunk(messages, position, rules, is_affordable, least=least)
+
+        observer = self._without_model() if asking is None else asking
         written = self.observing.keeper.observe(self._messages, pick, observer, mode)
-        if not await self._finish(written):
-            self._report(NOTHING)
+        return await self._finish(written, questions)
 
-    async def _observe_by(self, choice: ChunkChoice) -> bool:
-        keeper = self.observing.keeper
-        written = keeper.observe(self._messages, choice, choice.observer, choice.mode)
-        return await self._finish(written, choice.questions)
-
-    def _choice(self, questions: ModelQuestions, *, may_wait: bool) -> ChunkChoice:
-        settings = self.observing.settings
-        return ChunkChoice(
-            chat=self.observing.chat,
-            observer=self._asking_model(questions),
-            questions=questions,
-            mode=self._mode,
-            rules=settings.rules.chunk,
-            least=self._least,
-            always=settings.always or self._least is not None,
-            may_wait=may_wait,
-        )
+    def _is_worth_it(
+        self, questions: ModelQuestions, asked: AskedQuestion, chunk: Chunk, first: int
+    ) -> bool:
+        """Whether the question may be asked at its price. `first`: the place of the chunk's first
+        message."""
+        chat, self.price = self.observing.chat, questions.priced(asked)[0].price
+        # Where notes are always wanted, or this is asked for, it need not pay.
+        if not self.observing.settings.always and self._least is None:
+            sent = sum(chat.branch.plan.chars[first : first + len(chunk.messages)])
+            calls = 0 if chat.newest_record is None else chat.log.newest
+            sent_tokens, prices = int(sent / questions.alone.rate), questions.agent.prices
+            questions.worth = worth_of(chunk.tokens, sent_tokens, calls, prices)
+        why = self.asking.why_not(self.price, questions.worth, insisted=questions.insisted)
+        self.against = why or ""
+        return why is None
 
     @property
     def _messages(self) -> list[SourceMessage]:
@@ -247,59 +257,6 @@ def _ways(questions: ModelQuestions) -> str:
     (taken, price), *others = named
     beside = "".join(f", {other} ${dearer:.4f}" for other, dearer in others)
     return f" (asked with the {taken}, expected ${price:.4f}{beside})"
-
-
-@dataclass
-class ChunkChoice:
-    """Picks for an `ObservationKeeper`, on the current terms.
-
-    `least`: tokens, None for the configured ones. `always`: also where it does not pay.
-    `may_wait`: the agent's model is about to answer, and there will be another opportunity.
-    `reason`: why nothing was picked, where a price was against it; `price` is that.
-    """
-
-    chat: Chat
-    observer: ModelObserver
-    questions: ModelQuestions
-    mode: ModeChoice
-    rules: ChunkRules
-    least: int | None
-    always: bool
-    may_wait: bool
-    reason: str = ""
-    price: float = 0.0
-
-    def __call__(self, messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
-        """The next chunk, or None."""
-
-        def is_affordable(chunk: Chunk) -> bool:
-            return self._is_affordable(chunk, position)
-
-        return next_chunk(messages, position, self.rules, is_affordable, least=self.least)
-
-    def _is_affordable(self, chunk: Chunk, position: Position) -> bool:
-        asked, questions = self.observer.question(chunk, self.mode.mode), self.questions
-        if self.may_wait and questions.is_better_later(asked):
-            self.reason = LATER
-            return False
-        way = questions.priced(asked)[0]
-        if not self.always:
-            questions.worth = self._worth(chunk, position)
-        self.price = way.price
-        why = questions.asking.why_not(way.price, questions.worth, insisted=questions.insisted)
-        self.reason = why or ""
-        return why is None
-
-    def _worth(self, chunk: Chunk, position: Position) -> float:
-        """Dollars that noting it saves."""
-        chars = self.chat.branch.plan.chars
-        first = position.messages
-        sent = sum(chars[first : first + len(chunk.messages)])
-        record, questions = self.chat.newest_record, self.questions
-        calls = 0 if record is None else self.chat.log.newest
-        return worth_of(
-            chunk.tokens, int(sent / questions.alone.rate), calls, questions.agent.prices
-        )
 
 
 class AskingWay(NamedTuple):
