@@ -208,6 +208,7 @@ class SessionAsking:
             self._end(_OUTCOMES.get(type(error), "useless"), reason=error)
             raise
         except asyncio.CancelledError:
+            # Where the session was left, `close` has recorded it already, and the store is closed.
             self.close()
             raise
         self._end("answered", answer.usage)

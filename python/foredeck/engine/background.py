@@ -93,6 +93,8 @@ class Background:
         if self._asking is not None:
             self._asking.close()
         if self._running is not None:
+            # It ends at its next step, when the session is closed: what has to be stored of it is
+            # stored here, by those that are closed.
             self._running.cancel()
         for worker in self._workers:
             try:
@@ -121,6 +123,7 @@ class Background:
 
     async def _run(self) -> None:
         asking = self._asking
+        # Another session may have been opened while a job ran: its jobs have a task of their own.
         while self._waiting and asking is not None and asking is self._asking:
             name = max(self._waiting, key=lambda name: self._waiting[name].priority)
             await _run_job(self._waiting.pop(name), asking)

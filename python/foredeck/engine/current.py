@@ -118,6 +118,7 @@ class CurrentSession:
         self._calls_at_opening = opened.session.info.calls_at_opening
         self.opened = opened
         self._background.attach(opened.session, opened.facilities.workers)
+        # From here on a failure takes down what was started: jobs, guard and watch.
         with self.use(params.session):
             opened.reconcile()
             take_in_notes(opened)

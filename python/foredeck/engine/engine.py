@@ -178,6 +178,8 @@ class Engine:
         # The first request of a long session makes objects of all its messages.
         is_first = self.opened is None or self.opened.session.chat.branch.ahead
         goes_on = params.keep > 0 and not is_first
+        # A call that goes on makes little that lasts, and its garbage would be left out of later
+        # collections, too.
         with nullcontext() if goes_on else without_garbage_collection():
             # Catching up needs an open session. Where it fails the session is forgotten, and
             # opened again for the call.

@@ -430,6 +430,7 @@ async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_left(request))
     await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+    # From here on the streamed response watches for that itself.
     gone.cancel()
     if not task.done():
         # Else the model would go on, and be paid for, with no reader.

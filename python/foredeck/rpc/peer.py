@@ -246,12 +246,16 @@ class Peer:
             self._calls.block(request)
         task = asyncio.create_task(self._run_in_turn(request), name=request.name[:40])
         request.task = task
+        # The loop itself holds a task only weakly.
         self._tasks.add(task)
         if request.id is not None:
             self._open[request.id] = request
+        # A task that is cancelled before its first step runs no code: only a callback sees its end.
         task.add_done_callback(lambda done: self._finished(request, done))
 
     async def _run_in_turn(self, request: OpenRequest) -> None:
+        # Tasks begin in the order in which they were made, so they come to the lock in order of
+        # arrival.
         ordered = request.method is not None and request.method.ordered
         async with self._order if ordered else nullcontext():
             # It neither parses nor validates: that is done, since the id and `$/cancel` are needed.
@@ -291,6 +295,7 @@ class Peer:
         for task in (unfinished := set(self._tasks)):
             log.warning("%s was still running and is cancelled", task.get_name())
             task.cancel()
+        # What is cancelled may still have something to put away; it is not waited for without end.
         if unfinished:
             await asyncio.wait(unfinished, timeout=DRAIN_SECONDS)
 
@@ -431,6 +436,7 @@ class ReverseCalls:
         self._send({"jsonrpc": "2.0", "id": call_id, "method": method, "params": params})
         try:
             return await answer
+        # After a timeout, too: that cancels this wait.
         except asyncio.CancelledError:
             self._send({"jsonrpc": "2.0", "method": "$/cancel", "params": {"id": call_id}})
             raise
@@ -442,6 +448,7 @@ class ReverseCalls:
         answer = (
             self._waiting.get(call_id) if isinstance(call_id := response.get("id"), str) else None
         )
+        # Done: its caller has given up, and has not had its turn yet to take it off the list.
         if answer is None or answer.done():
             return False
         # JSON-RPC allows one of the two; where both come, the error counts.
@@ -457,6 +464,7 @@ class ReverseCalls:
     def close(self) -> None:
         """End every waiting call with PeerClosedError, and refuse new ones."""
         self._closed = True
+        # Whoever waits for it looks at `_closed` next.
         self._free.set()
         for answer in self._waiting.values():
             if not answer.done():

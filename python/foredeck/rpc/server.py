@@ -124,6 +124,8 @@ class _Server:
         loop = asyncio.get_running_loop()
 
         def on_signal(number: int, _frame: FrameType | None) -> None:
+            # A handler runs within whatever the main thread does, and a loop that sleeps in its
+            # selector would not see what it has left there.
             loop.call_soon_threadsafe(self._end, signal.Signals(number).name)
 
         for name in ("SIGTERM", "SIGHUP", "SIGBREAK"):

@@ -255,6 +255,7 @@ class StdioTransport:
 
     async def close(self) -> None:
         """Wait until the writer is done, at most FLUSH_SECONDS."""
+        # Behind everything that was sent: the writer ends when it comes to it.
         self._outgoing.put(None)
         await asyncio.to_thread(self._writer.join, FLUSH_SECONDS)
         if self._writer.is_alive():
@@ -278,6 +279,7 @@ class StdioTransport:
             return b""
 
     def _deliver(self, line: bytes | TooLong) -> None:
+        # Before the line is served: the next one may be read meanwhile.
         self._ahead.release()
         if isinstance(line, TooLong):
             self._peer.line_too_long(line)
