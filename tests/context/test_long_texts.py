@@ -77,6 +77,15 @@ def test_each_can_be_switched_off(new_host: NewHost, messages: bool, answers: bo
     assert (sent.text(0) == LOG, sent.text(1) == PLAN) == (not messages, not answers)
 
 
+@pytest.mark.parametrize("policy", ["adaptive", "lean", "last-n"])
+def test_what_nothing_could_bring_back_stays_whole(new_host: NewHost, policy: str) -> None:
+    host = new_host(**{**EAGER, "policy": policy}, tools={"context": False})
+    talk(host)
+    sent = ask(host, "And now?")
+    assert (sent.text(0), sent.text(1)) == (LOG, PLAN)
+    assert "activate" not in str(sent.prompt)
+
+
 @pytest.mark.parametrize(
     ("policy", "whole"), [("adaptive", False), ("lean", False), ("careful", True)]
 )

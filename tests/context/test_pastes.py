@@ -86,7 +86,10 @@ def test_a_text_of_one_line_keeps_both_ends(new_host: NewHost, snapshot: Any) ->
     assert ask(host, "And now?").text(0) == snapshot
 
 
-@pytest.mark.parametrize("given", [{"policy": "keep-all"}, {"pastes": {"objects": False}}])
+@pytest.mark.parametrize(
+    "given",
+    [{"policy": "keep-all"}, {"pastes": {"objects": False}}, {"tools": {"context": False}}],
+)
 def test_it_stays_whole_where_nothing_is_to_fold(new_host: NewHost, given: Any) -> None:
     host = new_host(**EAGER, **given)
     assert talk(host).text(0) == LOG

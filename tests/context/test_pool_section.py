@@ -71,6 +71,15 @@ def test_a_project_without_notes_has_no_head(new_work: NewWork) -> None:
     assert sent.prompt == sent.messages
 
 
+def test_without_activate_the_list_does_not_name_it(new_work: NewWork) -> None:
+    with_notes(new_work)
+    work = new_work("later", tools={"context": False}, head={"tokens": 40})
+    first = message_text(ask(work.host).prompt[0])
+    assert "[foredeck] this project has:\n" in first
+    assert " more in " in first
+    assert "activate" not in first
+
+
 def test_what_the_opening_has_used_up_is_not_missing_at_the_end(new_work: NewWork) -> None:
     work = new_work("earlier")
     ask(work.host)

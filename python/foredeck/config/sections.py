@@ -187,8 +187,8 @@ class ToolsSection(Section):
     """
 
     context: bool = True
-    """`activate`, `deactivate`, `pin`, `unpin`. Without them content still folds, and the model
-    reads again what it needs."""
+    """`activate`, `deactivate`, `pin`, `unpin`. Without them results still fold, and the model
+    reads again what it needs; what you have written and its own answers stay whole."""
     search: bool = True
     """`memory-search`: what was said, done and read in any session."""
     tasks: Literal["auto", "on", "off"] = "auto"

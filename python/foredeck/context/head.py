@@ -192,8 +192,10 @@ def pool_line(name: str, about: str) -> str:
     return f" {name}: {about}" if about else f" {name}"
 
 
-def pool_rest(count: int, folders: Sequence[str], *, more: bool) -> str:
-    """Ends a list of such files that is cut short; `more`: they lie in more folders than these."""
+def pool_rest(count: int, folders: Sequence[str], *, more: bool, listed: bool = True) -> str:
+    """Ends a list of such files that is cut short; `more`: they lie in more folders than these.
+    `listed`: the model has `activate`, which lists them."""
     where = ", ".join(f"{named(folder)}/" for folder in folders)
     others = " and elsewhere" if more else ""
-    return f'and {count:,} more in {where}{others}: activate PATH, show "metadata"'
+    how = ': activate PATH, show "metadata"' if listed else ""
+    return f"and {count:,} more in {where}{others}{how}"

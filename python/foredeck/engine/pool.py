@@ -64,12 +64,13 @@ class PoolObject(NamedTuple):
 class PoolSection:
     """See `context/head.py`."""
 
-    name = "this project has (activate PATH to read one)"
-
     def __init__(
         self, config: Config, objects: Objects, chat: Chat, session_folder: SessionFolder
     ) -> None:
         self._config = config
+        self._has_activate = config.tools.context
+        how = " (activate PATH to read one)" if self._has_activate else ""
+        self.name = f"this project has{how}"
         self._objects = objects
         self._chat = chat
         self._session_folder = session_folder
@@ -85,13 +86,13 @@ class PoolSection:
         lines: list[str] = []
         for number, each in enumerate(found):
             line = pool_line(each.name, each.about)
-            rest = _rest(found[number + 1 :])
+            rest = self._rest(found[number + 1 :])
             if len("\n".join([*lines, line, rest])) > limit:
                 break
             lines.append(line)
         if not lines:
             return ""
-        return "\n".join([*lines, _rest(found[len(lines) :])]).removesuffix("\n")
+        return "\n".join([*lines, self._rest(found[len(lines) :])]).removesuffix("\n")
 
     def follow(self, wait: TimeBudget) -> None:
         """Bring the graph of notes nearer to the store."""
@@ -103,6 +104,15 @@ class PoolSection:
                 pass
         except StoreUnavailable as error:
             log.info("the graph of notes is not up to date: %s", error)
+
+    def _rest(self, left: Sequence[PoolObject]) -> str:
+        """What ends the list: how many have no line, and in which folders; empty for none."""
+        if not left:
+            return ""
+        counts = Counter(each.name.rpartition("/")[0] or "." for each in left)
+        folders = sorted(counts, key=lambda folder: (-counts[folder], folder))
+        more = len(folders) > FOLDERS
+        return pool_rest(len(left), folders[:FOLDERS], more=more, listed=self._has_activate)
 
     def _found(self) -> list[PoolObject]:
         """What the chat does not show, newest first; each object once."""
@@ -245,12 +255,3 @@ def _place(node: Node, places: Sequence[str]) -> tuple[int, str] | None:
         if node.path is not None and PurePath(node.path).is_relative_to(place or "/"):
             return number, str(PurePath(node.path).relative_to(place or "/"))
     return None
-
-
-def _rest(left: Sequence[PoolObject]) -> str:
-    """What ends the list: how many have no line, and in which folders; empty for none."""
-    if not left:
-        return ""
-    counts = Counter(each.name.rpartition("/")[0] or "." for each in left)
-    folders = sorted(counts, key=lambda folder: (-counts[folder], folder))
-    return pool_rest(len(left), folders[:FOLDERS], more=len(folders) > FOLDERS)

@@ -201,6 +201,11 @@ def make_policy(name: str, config: Config | None = None) -> Policy:
     cannot be made.
     """
     config = config or Config()
+    if not config.tools.context:
+        # Nothing else brings back what was said, as a tool does what it has shown.
+        adaptive = config.adaptive.model_copy(update={"fold_answers": False})
+        pastes = config.pastes.model_copy(update={"objects": False})
+        config = config.model_copy(update={"adaptive": adaptive, "pastes": pastes})
     if name in POLICIES:
         policy = POLICIES[name](config)
     else:
