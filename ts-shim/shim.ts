@@ -128,9 +128,7 @@ export class Shim implements PeerHost {
 
   /** Reports something early that the next request will show anyway. Never throws. */
   event(kind: string, fields: Fields): void {
-    this.safely(kind, () => {
-      this.engine.notify("session/event", { kind, ...fields });
-    });
+    this.engine.notify("session/event", { kind, ...fields });
   }
 
   /** Runs a handler whose failure must not reach Pi. */

@@ -6,7 +6,7 @@
  * not show, `activate` and `pin` may not show either. Once it has run, its result is reported.
  */
 
-import { type Stats, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -52,12 +52,9 @@ export function registerToolCalls(
     const { block, notice } = await askEngine(event, pi, shim, runners);
     if (isText(block)) return { block: true, reason: block };
     if (isText(notice)) notices.set(toolCallId, notice);
+    const { path } = input as Fields;
     // Last: a call that is blocked never runs, so its start is not reported.
-    shim.safely("tool_call", () => {
-      const { path } = input as { path?: unknown };
-      if (typeof path !== "string") return;
-      shim.engine.notify("tool/started", { id: toolCallId, tool: toolName, path });
-    });
+    if (isText(path)) shim.engine.notify("tool/started", { id: toolCallId, tool: toolName, path });
     return undefined;
   });
   pi.on("tool_result", (event) => {
@@ -66,10 +63,9 @@ export function registerToolCalls(
     // so the result is stored before the next model call is assembled. If this is lost, that call's
     // list still has the result.
     shim.safely("tool_result", () => {
-      const { toolCallId } = event;
-      const notice = notices.get(toolCallId);
-      notices.delete(toolCallId);
-      if (notice !== undefined) content = [...event.content, { type: "text", text: notice }];
+      const notice = notices.get(event.toolCallId);
+      notices.delete(event.toolCallId);
+      if (notice) content = [...event.content, { type: "text", text: notice }];
       report({ ...event, content: content ?? event.content }, shim);
     });
     return content && { content };
@@ -89,10 +85,9 @@ function isText(value: unknown): value is string {
 
 function report(event: ToolResultEvent, shim: Shim): void {
   if (charsOf(event) > MOST_RESULT_CHARS) return;
-  const { parentToolCallId } = event as { parentToolCallId?: string };
   shim.engine.notify("tool/observed", {
     id: event.toolCallId,
-    parent: parentToolCallId ?? null,
+    parent: (event as { parentToolCallId?: string }).parentToolCallId ?? null,
     tool: event.toolName,
     input: event.input,
     content: event.content,
@@ -117,11 +112,9 @@ const FOLD_MARKER =
 /** Why this tool call must not run, written for the model; undefined when it may. Never throws. */
 export function refusal(tool: string, input: Fields, cwd: () => string): string | undefined {
   try {
-    const path = tool === "read" ? input.path : undefined;
-    return (
-      (typeof path === "string" ? specialFile(path, cwd()) : undefined) ??
-      (TOOL_NAMES.has(tool) ? undefined : foldMarker(input))
-    );
+    const { path } = input;
+    const special = tool === "read" && isText(path) ? specialFile(path, cwd()) : undefined;
+    return special ?? (TOOL_NAMES.has(tool) ? undefined : foldMarker(input));
   } catch {
     return undefined;
   }
@@ -130,17 +123,9 @@ export function refusal(tool: string, input: Fields, cwd: () => string): string 
 function specialFile(path: string, cwd: string): string | undefined {
   // Pi's own read waits for ever on a FIFO without a writer.
   const stats = statSync(resolveLikePi(path, cwd), { throwIfNoEntry: false });
-  const kind = stats && kindOf(stats);
-  return kind
-    ? `${path} is ${kind}, not a file: reading it could wait for ever. Use bash with a timeout if you need what it gives.`
-    : undefined;
-}
-
-function kindOf(stats: Stats): string | undefined {
-  if (stats.isFIFO()) return "a named pipe (FIFO)";
-  if (stats.isSocket()) return "a socket";
-  if (stats.isCharacterDevice() || stats.isBlockDevice()) return "a device";
-  return undefined;
+  if (!stats || stats.isFile() || stats.isDirectory()) return undefined;
+  const kind = stats.isFIFO() ? "a named pipe (FIFO)" : stats.isSocket() ? "a socket" : "a device";
+  return `${path} is ${kind}, not a file: reading it could wait for ever. Use bash with a timeout if you need what it gives.`;
 }
 
 const UNICODE_SPACES = /[\u00A0\u2000-\u200A\u202F\u205F\u3000]/g;

@@ -163,7 +163,7 @@ export class ContextHook {
     const { list } = lists;
     // Whatever goes out now, it is not what the last answer was for.
     this.marker = null;
-    this.lastRequest.expect(null);
+    this.lastRequest.expect({ call: null });
     if (this.shim.isOff()) {
       this.recordNotApplied("off", list.length, "off");
       return undefined;
@@ -278,7 +278,7 @@ export class ContextHook {
     this.marker = answer.marker;
     if (answer.status !== null) host.status(answer.status);
     for (const notice of answer.notices) host.notice(notice);
-    this.lastRequest.expect(answer.call, extendsLast, ctx.signal);
+    this.lastRequest.expect({ call: answer.call, extendsLast, signal: ctx.signal });
     // Pi sends nothing after an abort: the engine must not take its prompt for one that was sent.
     if (ctx.signal?.aborted) {
       this.recordNotApplied("aborted", list.length, "user", { call: answer.call });

@@ -101,20 +101,25 @@ const HEAD_FIELDS: Record<string, string> = {
   tools: "tools",
 };
 
+/** A request that is about to go out. */
+interface Expected {
+  /** The call record whose edits are in it, null where it has none. */
+  call: number | null;
+  /** It is the last one with messages added, and nothing else was changed. */
+  extendsLast?: boolean;
+  signal?: AbortSignal | undefined;
+}
+
 export class LastRequest {
   /** Of the last request, whatever it was made by. */
   private payload: Fields | null = null;
   private sent: SentPrompt | null = null;
-  private expected: Parameters<LastRequest["expect"]> | null = null;
+  private expected: Expected | null = null;
   /** Another extension changes requests: what is kept here need not be what went out. */
   rewritten = false;
 
-  /**
-   * Announces a request; the one before is the last no more.
-   * @param call the call record whose edits are in it, null where it has none
-   * @param extendsLast it is the last one with messages added, and nothing else was changed
-   */
-  expect(...expected: [call: number | null, extendsLast?: boolean, signal?: AbortSignal]): void {
+  /** Announces a request; the one before is the last no more. */
+  expect(expected: Expected): void {
     this.sent = null;
     this.expected = expected;
   }
@@ -127,8 +132,8 @@ export class LastRequest {
   take(payload: unknown, model: ModelRecord | undefined): (() => string | null) | null {
     const { expected, payload: last } = this;
     this.expected = null;
-    const [call, extendsLast, signal] = expected ?? [];
-    if (call === undefined || signal?.aborted || !isRecord(payload)) return null;
+    if (!expected || expected.signal?.aborted || !isRecord(payload)) return null;
+    const { call, extendsLast } = expected;
     this.payload = payload;
     if (call !== null && model) {
       this.sent = { call, payload, model, sentMs: Date.now(), answered: false };

@@ -29,7 +29,7 @@ const payload = {
 
 function sent(of: object = payload, by: typeof model = model): LastRequest {
   const prompt = new LastRequest();
-  prompt.expect(8);
+  prompt.expect({ call: 8 });
   prompt.take(of, by);
   prompt.answered(200);
   return prompt;
@@ -73,13 +73,13 @@ test("where the cache would not be read it is said why", () => {
   const why = (prompt: LastRequest, by: object = model) => String(prompt.find(by as typeof model));
   assert.match(why(new LastRequest()), /no call of this session/);
   const waiting = new LastRequest();
-  waiting.expect(8);
+  waiting.expect({ call: 8 });
   waiting.take(payload, model);
   assert.match(why(waiting), /not begun to answer/);
   waiting.answered(529);
   assert.match(why(waiting), /not begun to answer/);
   const next = sent();
-  next.expect(null);
+  next.expect({ call: null });
   next.take({ model: "m", messages: [] }, model);
   assert.match(why(next), /no call of this session/, "a call without the engine is none of ours");
   const rewritten = sent();

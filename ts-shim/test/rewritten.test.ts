@@ -17,7 +17,7 @@ function look(...requests: unknown[]): string | null {
   const sent = new LastRequest();
   let found: string | null = null;
   for (const request of requests) {
-    sent.expect(1, true);
+    sent.expect({ call: 1, extendsLast: true });
     found = sent.take(request, undefined)?.() ?? null;
   }
   return found;
@@ -57,17 +57,17 @@ test("requests to other APIs are compared as well", () => {
 test("requests that cannot be compared are ignored", () => {
   const sent = new LastRequest();
   assert.equal(sent.take(second, undefined), null, "not announced");
-  sent.expect(1, true);
+  sent.expect({ call: 1, extendsLast: true });
   assert.equal(sent.take("text", undefined), null);
-  sent.expect(1, true);
+  sent.expect({ call: 1, extendsLast: true });
   sent.take(second, undefined);
-  sent.expect(1);
+  sent.expect({ call: 1 });
   assert.equal(sent.take(first, undefined), null, "changed by the engine");
-  sent.expect(1, true);
+  sent.expect({ call: 1, extendsLast: true });
   assert.equal(sent.take({ ...second, model: "another" }, undefined), null);
-  sent.expect(1, true, AbortSignal.abort());
+  sent.expect({ call: 1, extendsLast: true, signal: AbortSignal.abort() });
   assert.equal(sent.take(first, undefined), null);
   const fresh = new LastRequest();
-  fresh.expect(1, true);
+  fresh.expect({ call: 1, extendsLast: true });
   assert.equal(fresh.take(first, undefined), null, "nothing went out before it");
 });
