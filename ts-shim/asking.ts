@@ -1,16 +1,16 @@
 /** Asks a model of the user's for the engine, beside the agent's own work. */
 
-import type { ExtensionContext, SessionManager } from "@earendil-works/pi-coding-agent";
+import type { Api, AssistantMessage, Model } from "@earendil-works/pi-ai";
+import type {
+  ExtensionContext,
+  ModelRegistry,
+  SessionManager,
+} from "@earendil-works/pi-coding-agent";
 import { blocksIn, type Fields, isRecord, recordOf } from "./context/messages.ts";
 import type { SentPrompt } from "./context/provider.ts";
 import { branchOf, describe, warmedAt } from "./context/request.ts";
 import { ErrorCode, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
-
-type Model = NonNullable<ExtensionContext["model"]>;
-type Registry = ExtensionContext["modelRegistry"];
-type StreamSimple = Registry["streamSimple"];
-type Answer = Awaited<ReturnType<ReturnType<StreamSimple>["result"]>>;
 
 /** The parameters of `host/complete`, as docs/protocol.md describes them; the engine checks them. */
 export interface Question {
@@ -65,11 +65,14 @@ export async function askModel(
   return { ...resultOf(answer, prompt !== null), single_slot: isSingleSlot(model) };
 }
 
-function usable(shim: Shim, named: Question["model"]): { ctx: ExtensionContext; model: Model } {
+function usable(
+  shim: Shim,
+  named: Question["model"],
+): { ctx: ExtensionContext; model: Model<Api> } {
   if (shim.isOff()) throw refused("foredeck is off: /foredeck on switches it on");
   const { ctx } = shim.host;
   if (!ctx) throw noModel("no session is open");
-  const registry = ctx.modelRegistry as Partial<Registry>;
+  const registry = ctx.modelRegistry as Partial<ModelRegistry>;
   if (!registry.streamSimple) throw noModel("this Pi lends no models: update it to 0.87 or later");
   const model = named ? registry.find?.(named.provider, named.id) : ctx.model;
   if (!model) {
@@ -84,7 +87,7 @@ function usable(shim: Shim, named: Question["model"]): { ctx: ExtensionContext; 
 }
 
 /** What went out in this call, to be asked again. */
-function promptOf(shim: Shim, model: Model, call: number): SentPrompt {
+function promptOf(shim: Shim, model: Model<Api>, call: number): SentPrompt {
   const found = shim.context.lastRequest.find(model);
   if (typeof found === "string") throw refused(`the cache would not be read: ${found}`);
   if (found.call !== call) throw refused(`call ${call} is not the last that went out`);
@@ -92,11 +95,11 @@ function promptOf(shim: Shim, model: Model, call: number): SentPrompt {
 }
 
 function request(
-  model: Model,
+  model: Model<Api>,
   question: Question,
   prompt: SentPrompt | null,
   signal: AbortSignal,
-): Parameters<StreamSimple> {
+): Parameters<ModelRegistry["streamSimple"]> {
   const { system, tools, reasoning, retention, max_tokens: maxTokens } = question;
   const now = Date.now();
   const context = defined({
@@ -113,7 +116,7 @@ function request(
     onPayload: prompt ? (built: unknown) => askedAgain(prompt, built) : undefined,
   });
   // Messages and tools are Pi's own shapes, which the engine has from Pi: nothing more to check.
-  return [model, context, options] as unknown as Parameters<StreamSimple>;
+  return [model, context, options] as unknown as Parameters<ModelRegistry["streamSimple"]>;
 }
 
 /** What is not undefined: Pi lets such an option take the place of its default. */
@@ -121,7 +124,7 @@ function defined(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-function resultOf(answer: Answer, warm: boolean): Fields {
+function resultOf(answer: AssistantMessage, warm: boolean): Fields {
   const { content, stopReason, usage, provider, model } = answer;
   const calls = content.flatMap((block) =>
     block.type === "toolCall" ? [{ name: block.name, arguments: block.arguments }] : [],
@@ -149,7 +152,7 @@ function resultOf(answer: Answer, warm: boolean): Fields {
 }
 
 /** Adds the call to Pi's own totals, where this version of Pi can. */
-function countUsage(ctx: ExtensionContext, { provider, model, usage }: Answer): void {
+function countUsage(ctx: ExtensionContext, { provider, model, usage }: AssistantMessage): void {
   try {
     const session = ctx.sessionManager as Partial<SessionManager>;
     session.appendUsage?.("foredeck", provider, model, usage);

@@ -1,12 +1,11 @@
 /** The user's commands: /foredeck itself, /context, and what all of foredeck's commands share. */
 
-import { type ChildProcess, spawn } from "node:child_process";
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import definitions from "./commands.json" with { type: "json" };
 import { type Stretch, uncompact } from "./compaction.ts";
 import type { Fields } from "./context/messages.ts";
-import { type EngineCommand, unref } from "./engine/process.ts";
-import { GoneError, lineSplitter, textOf, within } from "./engine/wire.ts";
+import { type EngineCommand, run } from "./engine/process.ts";
+import { GoneError, textOf, within } from "./engine/wire.ts";
 import { visible } from "./host.ts";
 import type { Shim } from "./shim.ts";
 
@@ -57,7 +56,7 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
       try {
         shim.host.ctx = ctx;
         const ask: AskEngine = (name, rest) => forward(name, rest, shim, ctx);
-        const done = await run(command, args.trim(), shim, ask, ctx);
+        const done = await perform(command, args.trim(), shim, ask, ctx);
         const answer: Answer = typeof done === "string" ? { text: done, asked: ["", ""] } : done;
         // Pi's screen library is not there in every host.
         const screen = ctx.mode === "tui" ? await import("./view.ts").catch(() => null) : null;
@@ -96,7 +95,7 @@ async function completions(
 }
 
 /** Has a command done here, or by the engine. */
-async function run(
+async function perform(
   command: string,
   args: string,
   shim: Shim,
@@ -109,7 +108,7 @@ async function run(
   if (verb !== "" && Object.keys(verbs).length > 0 && !(verb in verbs))
     throw new Error(`There is no /${command} ${verb}. /${command} help lists what there is.`);
   if (command !== "foredeck") return ask(command, args);
-  if (SHORTS.includes(verb)) return run(verb, rest, shim, ask, ctx);
+  if (SHORTS.includes(verb)) return perform(verb, rest, shim, ask, ctx);
   switch (verb) {
     case "off":
       shim.switchOff();
@@ -182,29 +181,21 @@ async function forward(
   }
 }
 
-/** The process that serves the inspector's pages, which ends with Pi. */
-let pages: { child: ChildProcess; address: string } | null = null;
+/** The address of the inspector's pages, which a process of their own serves until Pi ends. */
+let pages: Promise<string> | null = null;
 
 /** Opens the inspector in the browser, once. Gives its address. */
 export async function openInspector(engine: EngineCommand | undefined): Promise<string> {
   if (!engine) throw new Error("foredeck's engine is not running: type /foredeck setup.");
-  if (pages && pages.child.exitCode === null) return pages.address;
-  const child = spawn(engine.file, [...engine.args.slice(0, -1), "ui"], {
-    env: { ...process.env, ...engine.env },
-    stdio: ["ignore", "pipe", "pipe"],
-    windowsHide: true,
+  pages ??= new Promise<string>((resolve, reject) => {
+    const ending = new AbortController();
+    process.once("exit", () => ending.abort());
+    const args = [...engine.args.slice(0, -1), "ui"];
+    // The first line is the address, before there can be another one.
+    void run(engine.file, args, { signal: ending.signal, onLine: resolve }).then(({ output }) => {
+      pages = null;
+      reject(new Error(output.trim() || "`foredeck ui` ended at once"));
+    });
   });
-  process.once("exit", () => child.kill());
-  let said = "";
-  child.stderr?.on("data", (chunk: Buffer) => {
-    said = (said + chunk.toString("utf8")).slice(-2000);
-  });
-  const address = await new Promise<string>((resolve, reject) => {
-    child.stdout?.on("data", lineSplitter(resolve, 10_000));
-    child.once("error", reject);
-    child.once("close", () => reject(new Error(said.trim() || "`foredeck ui` ended at once")));
-  });
-  unref(child);
-  pages = { child, address };
-  return address;
+  return pages;
 }

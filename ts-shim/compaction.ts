@@ -8,6 +8,7 @@
 
 import type {
   CompactionEntry,
+  CompactionResult,
   CustomEntry,
   ExtensionAPI,
   ExtensionCommandContext,
@@ -171,13 +172,10 @@ function stretchOf(entry: SessionEntry): Stretch | null {
   return isCustom(entry, STRETCH) && isRecord(entry.data) ? (entry.data as Stretch) : null;
 }
 
-/** A compaction that Pi is to make. */
-type MadeCompaction = NonNullable<SessionBeforeCompactResult["compaction"]>;
-
 /** The user's compactions on the branch at hand. */
 export class Compactions {
   /** While Pi makes a compaction that takes another one back: that one. */
-  takingBack: MadeCompaction | null = null;
+  takingBack: CompactionResult | null = null;
   private readonly pi: Pick<ExtensionAPI, "appendEntry">;
   private readonly project: PiModule["buildSessionProjection"];
 
@@ -329,7 +327,7 @@ function isPlace(entry: SessionEntry | undefined): boolean {
 }
 
 /** A compaction that keeps what was kept before another one was made. */
-function earlier(branch: SessionEntry[], newest: CompactionEntry): MadeCompaction {
+function earlier(branch: SessionEntry[], newest: CompactionEntry): CompactionResult {
   const previous = branch
     .slice(0, branch.indexOf(newest))
     .findLast((entry) => entry.type === "compaction");

@@ -120,13 +120,13 @@ const HIDDEN = /(?!\t|\n|\ufe0f)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignora
 
 /** The text with all of these as escapes, as the engine's `printable` writes them. */
 export function visible(text: string): string {
-  return text.replace(HIDDEN, (sign) => {
-    const code = sign.codePointAt(0) ?? 0;
-    if (code < 256) return `\\x${code.toString(16).padStart(2, "0")}`;
-    return Array.from({ length: sign.length }, (_, at) => {
-      return `\\u${sign.charCodeAt(at).toString(16).padStart(4, "0")}`;
-    }).join("");
-  });
+  // Without the flag `u`, each half of a surrogate pair by itself.
+  return text.replace(HIDDEN, (sign) => sign.replace(/./gs, escaped));
+}
+
+function escaped(unit: string): string {
+  const code = unit.charCodeAt(0).toString(16);
+  return code.length <= 2 ? `\\x${code.padStart(2, "0")}` : `\\u${code.padStart(4, "0")}`;
 }
 
 /** The first Pi that fires `context_with_system`. */

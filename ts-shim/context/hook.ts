@@ -191,14 +191,14 @@ export class ContextHook {
     try {
       return await this.assemble(call, this.inForce.connection === generation ? call.prefix : 0);
     } catch (error) {
-      if (error instanceof GoneError) {
-        // The engine died over the request. The one that replaces it finds the call's record or
-        // makes the same one, so the prompt is the same.
+      const code = error instanceof RpcError ? error.code : null;
+      // The engine died over the request. The one that replaces it finds the call's record or
+      // makes the same one, so the prompt is the same.
+      if (error instanceof GoneError)
         await within(engine.whenReplaced(generation), remaining(call));
-      } else if (!(error instanceof RpcError)) throw error;
       // The engine reads its requests in order: the session is open when it is asked again.
-      else if (error.code === ErrorCode.unknownSession) this.shim.open();
-      else if (error.code !== ErrorCode.outOfSync) throw error;
+      else if (code === ErrorCode.unknownSession) this.shim.open();
+      else if (code !== ErrorCode.outOfSync) throw error;
       // Whoever answers now may hold none of the list.
       return this.assemble(call, 0);
     }

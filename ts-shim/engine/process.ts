@@ -16,8 +16,6 @@ import { GoneError, lineSplitter, Peer, within } from "./wire.ts";
 export interface EngineCommand {
   file: string;
   args: string[];
-  /** Variables beyond those of Pi itself. */
-  env?: Record<string, string>;
 }
 
 /** Bytes that may wait for an engine that does not read, before it counts as gone. */
@@ -30,7 +28,7 @@ const SIGNAL_MS = 500;
 export class EngineProcess {
   readonly peer: Peer;
   readonly command: EngineCommand;
-  private readonly child: ChildProcess;
+  readonly child: ChildProcess;
   private readonly exited: Promise<void>;
   private exitReason: string | null = null;
 
@@ -60,11 +58,6 @@ export class EngineProcess {
     // A broken pipe says only that the process is gone, which "exit" reports.
     for (const stream of [this.child.stdin, this.child.stdout]) stream?.on("error", () => {});
     unref(this.child);
-  }
-
-  /** The operating system's id of the process, if it was started. */
-  get pid(): number | undefined {
-    return this.child.pid;
   }
 
   /** Asks the engine to end, and makes it. Resolves when it is gone; never rejects. */
@@ -109,7 +102,6 @@ function start(command: EngineCommand, { cwd, state }: Shim): ChildProcess {
   try {
     return spawn(command.file, command.args, {
       cwd,
-      env: { ...process.env, ...command.env },
       stdio: ["pipe", "pipe", log ?? "ignore"],
       windowsHide: true,
     });
@@ -119,7 +111,8 @@ function start(command: EngineCommand, { cwd, state }: Shim): ChildProcess {
 }
 
 export interface RunOptions {
-  timeoutMs: number;
+  /** Without it the command may run for as long as it likes. */
+  timeoutMs?: number;
   signal?: AbortSignal | undefined;
   /** Working folder; that of Pi by default. */
   cwd?: string;
@@ -154,7 +147,7 @@ export function run(
       detached: process.platform !== "win32",
     });
     const end = () => killTree(child);
-    const timer = setTimeout(end, options.timeoutMs);
+    const timer = options.timeoutMs ? setTimeout(end, options.timeoutMs).unref() : undefined;
     if (options.signal?.aborted) end();
     options.signal?.addEventListener("abort", end, { once: true });
     child.stdout.on("data", lineSplitter(options.onLine ?? (() => {}), OUTPUT_LIMIT));
@@ -165,7 +158,6 @@ export function run(
       stream.on("error", () => {});
     }
     unref(child);
-    timer.unref();
     child.once("error", (error) => {
       output += error.message;
       done(null);
@@ -175,7 +167,7 @@ export function run(
 }
 
 /** Lets Pi end while a process runs: neither that nor its pipes keep it alive. */
-export function unref(child: ChildProcess): void {
+function unref(child: ChildProcess): void {
   child.unref();
   for (const stream of child.stdio) (stream as { unref?: () => void } | null)?.unref?.();
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { openInspector } from "../command.ts";
 import { Host } from "../host.ts";
 
@@ -16,6 +16,10 @@ test("commands in notices are as they can be typed", () => {
     "Run `~/bin/foredeck doctor`; foredeck is off. `~/bin/foredeck cost 0199` says (/foredeck cost).",
   );
 });
+
+// The process of the pages keeps none alive.
+const hold = setInterval(() => {}, 1000);
+after(() => clearInterval(hold));
 
 test("the pages are opened once", { skip: process.platform === "win32" }, async () => {
   await assert.rejects(openInspector(undefined), /not running/);

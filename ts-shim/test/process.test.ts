@@ -22,7 +22,7 @@ function start(mode: string, env?: Record<string, string>): Harness {
 test("ending a session closes it and ends the engine", async () => {
   start("good");
   await harness.shim.engine.whenReady();
-  const pid = harness.shim.engine.process?.pid as number;
+  const pid = harness.shim.engine.process?.child.pid as number;
   assert.ok(isAlive(pid));
   await harness.shim.end("quit");
   assert.ok(!isAlive(pid));
@@ -33,7 +33,7 @@ test("ending a session closes it and ends the engine", async () => {
 test("an engine that refuses to end is killed", async () => {
   start("stubborn");
   await harness.shim.engine.whenReady();
-  const pid = harness.shim.engine.process?.pid as number;
+  const pid = harness.shim.engine.process?.child.pid as number;
   stopClock();
   const ended = harness.shim.end("quit");
   await until(() => harness.requests("shutdown").length === 1, "asked to end");
@@ -47,7 +47,7 @@ test("an engine that refuses to end is killed", async () => {
 test("ending while the engine is still starting leaves nothing behind", async () => {
   start("hang-at-start");
   await until(() => harness.requests("initialize").length === 1, "asked");
-  const pid = harness.shim.engine.process?.pid as number;
+  const pid = harness.shim.engine.process?.child.pid as number;
   await harness.shim.end("quit");
   assert.ok(!isAlive(pid));
   assert.equal(harness.shim.engine.state, "idle");
@@ -81,10 +81,10 @@ test("another protocol version is reported and not tried again", async () => {
 test("a hung engine is replaced after a few missed deadlines", async () => {
   start("hang", { FOREDECK_DEADLINE_MS: "60" });
   await harness.shim.engine.whenReady();
-  const pid = harness.shim.engine.process?.pid;
+  const pid = harness.shim.engine.process?.child.pid;
   for (let i = 0; i < 3; i++) await harness.call([user("x")]);
   await until(
-    () => harness.shim.engine.state === "ready" && harness.shim.engine.process?.pid !== pid,
+    () => harness.shim.engine.state === "ready" && harness.shim.engine.process?.child.pid !== pid,
     "new",
   );
 });
