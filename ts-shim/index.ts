@@ -28,7 +28,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const facilities = await declaredFacilities(stateDir(), process.cwd());
   registerNames(pi, shim, facilities, isOhMyPi(pi));
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
-  registerToolCalls(pi, shim, shim.pi.ExtensionRunner);
+  registerToolCalls(pi, shim);
   register(pi, shim, "foredeck");
 }
 

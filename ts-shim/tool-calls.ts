@@ -17,7 +17,6 @@ import type {
   ToolResultEvent,
 } from "@earendil-works/pi-coding-agent";
 import { charsOf, type Fields } from "./context/messages.ts";
-import type { PiModule } from "./host.ts";
 import type { Shim } from "./shim.ts";
 import { AWAY, TOOL_NAMES } from "./tools.ts";
 
@@ -31,17 +30,11 @@ const MOST_ARGUMENT_CHARS = 4 * 1024 * 1024;
 /** Larger results are not reported: the engine meets them in the message list anyway. */
 const MOST_RESULT_CHARS = 16 * 1024 * 1024;
 
-/**
- * Registers what happens before and after a tool call, and a notice about replaced tools.
- * @param runnerClass Pi's own, since Pi has no other way to ask the other extensions; undefined
- *   where Pi does not export it: then nothing is shown that no read has shown
- */
-export function registerToolCalls(
-  pi: ExtensionAPI,
-  shim: Shim,
-  runnerClass: PiModule["ExtensionRunner"],
-): void {
-  const runners = runnerClass && remembered(runnerClass);
+/** Registers what happens before and after a tool call, and a notice about replaced tools. */
+export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
+  // Pi has no other way to ask the other extensions. Where it does not export this, nothing is shown
+  // that no read has shown.
+  const runners = shim.pi.ExtensionRunner && remembered(shim.pi.ExtensionRunner);
   /** What the engine has to say about a call that runs, by the call's id. */
   const notices = new Map<string, string>();
   pi.on("tool_call", async (event, ctx) => {

@@ -19,32 +19,19 @@ import type { Answer, AskEngine } from "./command.ts";
 import { isRecord } from "./context/messages.ts";
 import { textOf } from "./engine/wire.ts";
 
-interface Row {
-  name: string;
-  cells: string[];
-  fill?: string;
-  about?: string[];
-}
-
-interface ViewKey {
-  key: KeyId;
-  label: string;
-  run: string;
-  asks?: string;
-  opens?: boolean;
-}
-
 /** What the engine has to be shown (docs/protocol.md, `command`), or nothing but a text to read. */
 interface View {
   title: string;
   notes: string[];
   bar: [kind: string, size: number, legend: string][];
   heads: string[];
-  rows: Row[];
-  keys: ViewKey[];
+  rows: { name: string; cells: string[]; fill?: string; about?: string[] }[];
+  keys: { key: KeyId; label: string; run: string; asks?: string; opens?: boolean }[];
   empty: string;
   text?: string;
 }
+type Row = View["rows"][number];
+type ViewKey = View["keys"][number];
 
 /** Longer texts are read in a view. */
 const NOTICE_LINES = 3;
@@ -66,8 +53,8 @@ const COLOURS: Record<string, ThemeColor> = {
 interface Typing {
   label: string;
   line: Input;
-  /** Called at each letter; a search shows what it finds at once. */
-  changed?(text: string): void;
+  /** Called at each letter: a search shows what it finds at once. */
+  changed(text: string): void;
 }
 
 /** A text in place of the rows. */
@@ -147,20 +134,24 @@ export class ViewScreen implements Component {
   invalidate(): void {}
 
   render(width: number): string[] {
-    const { title, text } = this.page ?? { title: this.view.title, text: null };
-    const head = [this.around.theme.bold(this.around.theme.fg("accent", title))];
-    const notes = this.view.notes.map((note) => this.around.theme.fg("muted", note));
-    if (text === null) head.push(...this.bar(width), ...notes, "", this.heads());
+    const { theme } = this.around;
+    const head = [theme.bold(theme.fg("accent", (this.page ?? this.view).title))];
+    const notes = this.view.notes.map((note) => theme.fg("muted", note));
+    if (!this.page) head.push(...this.bar(width), ...notes, "", this.heads());
     const foot = ["", ...this.footer(width)];
     this.room = Math.max(1, this.around.tui.terminal.rows - head.length - foot.length);
-    const body = text === null ? this.rows(width) : this.textOf(text, width);
+    const body = this.page ? this.read(this.page, width) : this.rows(width);
     while (body.length < this.room) body.push("");
     return [...head, ...body, ...foot].map((line) => filled(line, width));
   }
 
   handleInput(data: string): void {
-    if (this.typing) this.type(this.typing, data);
-    else if (this.page) this.read(this.page, data);
+    if (this.typing) {
+      const { line, changed } = this.typing;
+      line.handleInput(data);
+      // Enter and Esc have ended it.
+      if (this.typing) changed(line.getValue());
+    } else if (this.page) this.scroll(this.page, data);
     else this.press(data);
     this.around.tui.requestRender();
   }
@@ -222,21 +213,15 @@ export class ViewScreen implements Component {
     return padded.join("  ");
   }
 
-  private textOf(text: string, width: number): string[] {
-    const lines = text
-      .replaceAll("\t", "    ")
-      .split("\n")
-      .flatMap((line) => wrapTextWithAnsi(line, width));
-    const page = this.page as Page;
+  private read(page: Page, width: number): string[] {
+    const source = page.text.replaceAll("\t", "    ").split("\n");
+    const lines = source.flatMap((line) => wrapTextWithAnsi(line, width));
     page.top = Math.max(0, Math.min(page.top, lines.length - this.room));
     return lines.slice(page.top, page.top + this.room);
   }
 
   private footer(width: number): string[] {
-    if (this.typing) {
-      this.typing.line.focused = true;
-      return [this.typing.label, ...this.typing.line.render(width)];
-    }
+    if (this.typing) return [this.typing.label, ...this.typing.line.render(width)];
     const keys = this.page
       ? ["↑↓ PgUp PgDn scroll", this.view.text === undefined ? "q back" : "q quit"]
       : [...this.view.keys.map(({ key, label }) => `${key} ${label}`), "/ search", "q quit"];
@@ -278,11 +263,10 @@ export class ViewScreen implements Component {
     }
   }
 
-  private read(page: Page, data: string): void {
-    if (this.leaves(data)) {
-      if (this.view.text === undefined) this.page = null;
-      else this.around.done();
-    } else page.top += this.moved(data);
+  private scroll(page: Page, data: string): void {
+    if (!this.leaves(data)) page.top += this.moved(data);
+    else if (this.view.text === undefined) this.page = null;
+    else this.around.done();
   }
 
   /** By how many lines a key moves. */
@@ -301,11 +285,10 @@ export class ViewScreen implements Component {
   }
 
   private search(): void {
-    const changed = (text: string) => {
+    this.readLine("Search; Enter keeps it, Esc shows all:", this.query).changed = (text) => {
       this.query = text;
       this.at = 0;
     };
-    this.readLine("Search; Enter keeps it, Esc shows all:", this.query, () => {}, changed);
   }
 
   private start(key: ViewKey): void {
@@ -316,13 +299,10 @@ export class ViewScreen implements Component {
     else this.readLine(key.asks, row?.fill ?? "", (text) => void this.run(key, row, text));
   }
 
-  private readLine(
-    label: string,
-    text: string,
-    submit: (text: string) => void,
-    changed?: (text: string) => void,
-  ): void {
+  /** Has a line typed, which begins with `text`. */
+  private readLine(label: string, text: string, submit = (_text: string): void => {}): Typing {
     const line = new Input();
+    line.focused = true;
     line.setValue(text);
     line.onSubmit = (value) => {
       this.typing = null;
@@ -330,14 +310,11 @@ export class ViewScreen implements Component {
     };
     line.onEscape = () => {
       this.typing = null;
-      changed?.("");
+      typing.changed("");
     };
-    this.typing = changed ? { label, line, changed } : { label, line };
-  }
-
-  private type(typing: Typing, data: string): void {
-    typing.line.handleInput(data);
-    if (this.typing) typing.changed?.(typing.line.getValue());
+    const typing: Typing = { label, line, changed: () => {} };
+    this.typing = typing;
+    return typing;
   }
 
   private async run(key: ViewKey, row: Row | undefined, text: string): Promise<void> {

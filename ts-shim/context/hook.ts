@@ -320,7 +320,9 @@ export class ContextHook {
     // In these states the user has read already that there is no engine, and why.
     if (engine.state === "setup" || engine.state === "away") return reason;
     if (engine.state !== "idle") {
-      host.notifyOnce("fallback", "warning", noticeOf(reason, words ?? textOf(error)));
+      const why = (words ?? textOf(error)).replace(/^./, (first) => first.toUpperCase());
+      const notice = `${why}. Pi goes on with what foredeck last sent.`;
+      host.notifyOnce("fallback", "warning", reason === TOO_LARGE ? TOO_LARGE_NOTICE : notice);
     }
     // The status line must not keep showing the figures of a prompt that was not sent.
     host.status(`foredeck away: ${words ?? "it failed, see its log"}`);
@@ -339,6 +341,7 @@ function remaining({ until, ctx }: Call): { deadlineMs: number; signal: AbortSig
 }
 
 const TOO_LARGE = "too large";
+const TOO_LARGE_NOTICE = `This chat is larger than the ${MAX_LINE_BYTES / 1024 / 1024} MiB that foredeck takes in at once, so Pi goes on without it. /compact makes it smaller.`;
 
 /**
  * Why a call goes out without the engine: for the call record (docs/protocol.md), and for the user,
@@ -352,13 +355,4 @@ function reasonOf(error: unknown, state: EngineState): [reason: string, words?: 
   if (error instanceof RpcError) return [`error ${error.code}`];
   if (!(error instanceof GoneError)) return ["internal"];
   return state === "setup" ? ["setup"] : ["away", "the engine is not running"];
-}
-
-/** What the user reads of it once. */
-function noticeOf(reason: string, why: string): string {
-  if (reason === TOO_LARGE) {
-    const most = MAX_LINE_BYTES / 1024 / 1024;
-    return `This chat is larger than the ${most} MiB that foredeck takes in at once, so Pi goes on without it. /compact makes it smaller.`;
-  }
-  return `${why.charAt(0).toUpperCase()}${why.slice(1)}. Pi goes on with what foredeck last sent.`;
 }

@@ -90,10 +90,8 @@ export class EngineProcess {
 
   /** Keeps Pi alive while it waits: the process itself does not. */
   private endsWithin(deadlineMs: number): Promise<boolean> {
-    return within(this.exited, { deadlineMs }).then(
-      () => true,
-      () => false,
-    );
+    const ended = this.exited.then(() => true);
+    return within(ended, { deadlineMs }).catch(() => false);
   }
 }
 

@@ -70,11 +70,6 @@ export interface PeerHost {
   log(text: string): void;
 }
 
-interface Waiting {
-  resolve(result: unknown): void;
-  reject(error: Error): void;
-}
-
 /**
  * The promise's own result, if it comes in time.
  * @param lacking what the error of a missed deadline says
@@ -107,7 +102,7 @@ export class Peer {
   /** Takes bytes from the other side. */
   readonly receive: (chunk: Buffer) => void;
   private readonly maxLineBytes: number;
-  private readonly waiting = new Map<number, Waiting>();
+  private readonly waiting = new Map<number, PromiseWithResolvers<unknown>>();
   private readonly serving = new Map<unknown, AbortController>();
   private nextId = 1;
   private complaints = 0;
@@ -132,13 +127,12 @@ export class Peer {
   async request(method: string, params: unknown, options: RequestOptions): Promise<unknown> {
     if (options.signal?.aborted) throw new AbortedError(`${method} was aborted`);
     const id = this.nextId++;
-    const answer = new Promise<unknown>((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
-      const failure = this.send({ id, method, params });
-      if (failure) reject(failure);
-    });
+    const answer = Promise.withResolvers<unknown>();
+    this.waiting.set(id, answer);
+    const failure = this.send({ id, method, params });
+    if (failure) answer.reject(failure);
     try {
-      return await within(answer, options, `no answer to ${method}`);
+      return await within(answer.promise, options, `no answer to ${method}`);
     } catch (error) {
       const isGivenUp = error instanceof DeadlineError || error instanceof AbortedError;
       if (isGivenUp) this.send({ method: "$/cancel", params: { id } });

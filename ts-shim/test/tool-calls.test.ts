@@ -124,7 +124,7 @@ async function withEngine(mode = "good") {
   const { harness } = registered(mode);
   await harness.shim.engine.whenReady();
   const { pi, fire } = recorder();
-  registerToolCalls(pi, harness.shim, undefined);
+  registerToolCalls(pi, harness.shim);
   const call = (toolName: string, input: object) =>
     fire("tool_call", { toolCallId: "c1", toolName, input });
   return { call, fire, asked: () => harness.requests("tool/prepare").length, harness };
@@ -195,11 +195,8 @@ async function withRunner({ lent = true, source = "builtin" } = {}) {
     }
   }
   const runnerClass = ExtensionRunner as unknown as NonNullable<PiModule["ExtensionRunner"]>;
-  registerToolCalls(
-    Object.assign(pi as object, tools) as never,
-    harness.shim,
-    lent ? runnerClass : undefined,
-  );
+  if (lent) harness.shim.pi.ExtensionRunner = runnerClass;
+  registerToolCalls(Object.assign(pi as object, tools) as never, harness.shim);
   const call = (toolName: string, verdict: object, more: object = {}) =>
     new ExtensionRunner().emitToolCall({
       toolName,
@@ -253,7 +250,7 @@ test("where nobody can be asked, only what a read has shown is shown", async () 
 test("Pi's class is changed once, whatever number of sessions it serves", async () => {
   const { runnerClass, harness } = await withRunner();
   const { emitToolCall } = runnerClass.prototype;
-  registerToolCalls(recorder().pi, harness.shim, runnerClass);
+  registerToolCalls(recorder().pi, harness.shim);
   assert.equal(runnerClass.prototype.emitToolCall, emitToolCall);
 });
 

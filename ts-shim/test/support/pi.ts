@@ -72,8 +72,7 @@ export function registered(mode: string, others: { tools?: string[]; commands?: 
   registerNames(recorded.pi, harness.shim, DEFAULT_FACILITIES);
   const begun = recorded.fire("session_start");
   recorded.events.session_start = [];
-  registerToolCalls(recorded.pi, harness.shim, undefined);
-  for (const register of [registerSessions, registerCompaction])
+  for (const register of [registerSessions, registerCompaction, registerToolCalls])
     register(recorded.pi, harness.shim);
   registerCommand(recorded.pi, harness.shim, "foredeck");
   /** Types `/foredeck ARGS`, or another command, and returns what was shown. */
