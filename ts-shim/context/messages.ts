@@ -51,11 +51,9 @@ export function charsOf(value: unknown): number {
 
 /** Ids of the tool calls in an assistant message, in order. */
 export function callIds(blocks: readonly Block[]): string[] {
-  const ids: string[] = [];
-  for (const block of blocks) {
-    if (block.type === "toolCall" && typeof block.id === "string") ids.push(block.id);
-  }
-  return ids;
+  return blocks.flatMap(({ type, id }) =>
+    type === "toolCall" && typeof id === "string" ? [id] : [],
+  );
 }
 
 /**

@@ -13,7 +13,7 @@ import { ErrorCode, GoneError, type RequestOptions, RpcError, within } from "./w
 const PROTOCOL_VERSION = 2;
 /** A hanging `initialize` is given up after this long. Cold disks and first imports are slow. */
 const INITIALIZE_MS = 30_000;
-/** Notifications kept while the engine is starting; later ones are lost, like those to no engine. */
+/** What may wait while the engine is starting; later notifications are lost, like those to none. */
 const MAX_HELD = 200;
 /** How long ending waits for an installer's temporary files to go. */
 const CLEANUP_MS = 1000;
@@ -63,7 +63,6 @@ export class Engine {
   private wakeUps: (() => void)[] = [];
   /** The engine that runs, or is being started; null where none is. */
   process: EngineProcess | null = null;
-  private heldNotifications: [method: string, params: Fields][] = [];
   /** Ends what comes before an engine is started: a pause, or setting it up. */
   private locating = new AbortController();
   private connecting: Promise<void> = Promise.resolve();
@@ -111,7 +110,6 @@ export class Engine {
     const { process } = this;
     this.process = null;
     this.locating.abort();
-    this.heldNotifications = [];
     this.enter("idle", "the engine was ended");
     await process?.stop();
     // An installer that was just ended cleans up after itself.
@@ -175,12 +173,13 @@ export class Engine {
     }
   }
 
-  /** One notification; kept for later while the engine is starting, dropped while it is away. */
+  /** One notification; sent later while the engine is starting, dropped while it is away. */
   notify(method: string, params: Fields): void {
     const all = { session: this.host.sessionId(), ...params };
-    if (this.state === "ready") this.process?.peer.notify(method, all);
-    else if (this.state === "starting" && this.heldNotifications.length < MAX_HELD) {
-      this.heldNotifications.push([method, all]);
+    const send = () => this.process?.peer.notify(method, all);
+    if (this.state === "ready") send();
+    else if (this.state === "starting" && this.wakeUps.length < MAX_HELD) {
+      this.whenReady(true).then(send, () => {});
     }
   }
 
@@ -268,11 +267,10 @@ export class Engine {
     this.failedBefore = false;
     this.isSlowToStart = false;
     this.generation += 1;
-    const held = this.heldNotifications.splice(0);
     this.enter("ready", "");
-    // It opens the session, which the engine must know before it hears of anything in it.
+    // It opens the session, which the engine must know before it hears of anything in it: who waits
+    // for the engine goes on only after this.
     this.host.onConnected(info);
-    for (const [method, params] of held) this.notify(method, params);
   }
 
   private onExit(process: EngineProcess, reason: string, started: boolean): void {
@@ -292,7 +290,6 @@ export class Engine {
   }
 
   private giveUp(error: Error): void {
-    this.heldNotifications = [];
     this.enter("away", error.message);
     this.host.log(error.message);
     this.host.onTrouble(error);

@@ -30,8 +30,8 @@ export async function locateInstalled(
     return { file, args };
   }
   if (python) {
-    const { ok, output } = await hasForedeck(python, { timeoutMs: 20_000, signal });
-    if (ok) return engineWith(python);
+    const { code, output } = await importForedeck(python, { timeoutMs: 20_000, signal });
+    if (code === 0) return engineWith(python);
     const lastLine = output.trim().split("\n").at(-1);
     throw new Error(`FOREDECK_PYTHON (${python}) cannot run foredeck: ${lastLine}`);
   }
@@ -48,13 +48,9 @@ function engineWith(python: string): EngineCommand {
   return { file: python, args: ["-P", "-c", code, "engine"] };
 }
 
-/** Whether an interpreter can import foredeck. */
-export async function hasForedeck(
-  python: string,
-  options: RunOptions,
-): Promise<{ ok: boolean; output: string }> {
-  const { code, output } = await run(python, ["-P", "-c", "import foredeck.cli.main"], options);
-  return { ok: code === 0, output };
+/** Has an interpreter import foredeck: its exit code is 0 where it can. */
+export function importForedeck(python: string, options: RunOptions): ReturnType<typeof run> {
+  return run(python, ["-P", "-c", "import foredeck.cli.main"], options);
 }
 
 interface ProvisionOptions extends LocateOptions {

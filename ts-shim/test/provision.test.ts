@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
 import {
   engineKey,
-  hasForedeck,
+  importForedeck,
   locateInstalled,
   PACKAGE_ROOT,
   ProvisionError,
@@ -116,8 +116,8 @@ test("a module in the working folder cannot take foredeck's place", needsPython,
   const bare = join(folder, "bare");
   execFileSync(python as string, ["-m", "venv", "--without-pip", bare]);
   const inside = join(bare, process.platform === "win32" ? "Scripts/python.exe" : "bin/python");
-  const { ok } = await hasForedeck(inside, { timeoutMs: 100_000, cwd: folder });
-  assert.equal(ok, false);
+  const { code } = await importForedeck(inside, { timeoutMs: 100_000, cwd: folder });
+  assert.equal(code, 1);
 });
 
 test("without Python the user gets a command to type; the failure is remembered unless they insist", async () => {
