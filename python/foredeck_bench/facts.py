@@ -31,8 +31,8 @@ from foredeck.histories.recordings import find_recordings
 from foredeck.histories.records import Compaction, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.figures import short_count
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import ReplayedSession, plain_prompts
+from foredeck.replay.options import ReplayOptions, plain_prompts
+from foredeck.replay.replayed_session import ReplayedSession
 from foredeck_bench.judging.compacting import SUMMARY_TOKENS, compactions_at
 from foredeck_bench.judging.judge import Judge, SessionFacts
 from foredeck_bench.judging.replaying import Way, rule_of

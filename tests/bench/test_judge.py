@@ -9,8 +9,7 @@ import pytest
 
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.records import Transcript
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import Calibration, calibrate, plain_prompts
+from foredeck.replay.options import Calibration, ReplayOptions, calibrate, plain_prompts
 from foredeck_bench.judging.compacting import compactions_at
 from foredeck_bench.judging.comparison import PLAIN, WITHOUT, Comparison
 from foredeck_bench.judging.evidence import has_code_shape, needs_of

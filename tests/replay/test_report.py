@@ -9,8 +9,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.histories.pi import load_transcript
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import replay_into
+from foredeck.replay.replayed_session import replayed as replayed_session
 from replay.recordings import SOURCE, Recording, call, text
 
 PAUSE_MS = 3_600_000
@@ -36,7 +35,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recording.assistant(text("The same."))
     folder = tmp_path_factory.mktemp("report")
     path = recording.write(folder / "session.jsonl")
-    replay_into(folder / "home", load_transcript(path), ReplayOptions(), lambda *_: None)
+    with replayed_session(load_transcript(path), home=folder / "home"):
+        pass
     return folder / "home"
 
 

@@ -17,7 +17,7 @@ from foredeck.histories.pi import load_transcript
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.records import call_id
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import replay_into
+from foredeck.replay.replayed_session import replayed as replayed_session
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 from replay.recordings import SOURCE, Recording, text
@@ -49,7 +49,8 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trace")
     recording = recorded()
     path = recording.write(folder / "session.jsonl")
-    replay_into(folder / "home", load_transcript(path), ReplayOptions(), lambda *_: None)
+    with replayed_session(load_transcript(path), home=folder / "home"):
+        pass
     return folder
 
 

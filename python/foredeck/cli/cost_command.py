@@ -6,20 +6,23 @@ import sys
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.account import Account, AccountingMethod, AccountLine, RebaseBalance
-from foredeck.accounting.bookkeeping import stored_account
+from foredeck.accounting.bookkeeping import account_of, stored_account
 from foredeck.accounting.figure import AskedAccount, asked_account, asked_lines, stored_questions
 from foredeck.accounting.report import ChangedFile, SessionReport, report_of
+from foredeck.accounting.stored import StoredCalls
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.cost_overview import Overview, add_histories, add_stored, overview_text
 from foredeck.cli.files import STANDARD, written_file
 from foredeck.cli.output import Progress, answer, print_json, screen_width, table
-from foredeck.cli.prompts import NamedSession, named_session, replay_options, with_prompts
+from foredeck.cli.prompts import NamedSession, named_session, replayed_for, with_prompts
 from foredeck.cli.stored import opened_store
+from foredeck.context.messages.shape import to_usage
 from foredeck.errors import NotFound
 from foredeck.histories.recordings import history_files, usual_folders
 from foredeck.model.figures import counted, money, short_count, when
@@ -64,14 +67,17 @@ def _overview(args: Namespace) -> int:
 
 def _account(named: NamedSession, args: Namespace) -> tuple[Account, AskedAccount | None]:
     """The account of a session; with what foredeck asked, of one that it saw."""
-    if named.recording is not None:
-        # Loads the engine, which a stored session has no use for.
-        from foredeck.replay.replayed_session import recorded_account
-
-        calls = len(named.recording.calls)
-        with Progress("replaying call", calls) as progress:
-            options = replay_options(args)
-            return recorded_account(named.recording, options, progress.advance), None
+    if (recording := named.recording) is not None:
+        with replayed_for(args, recording) as (done, options):
+            calls = zip(StoredCalls(done.store, recording.id), recording.calls, strict=True)
+            # The provider's figures are those of the recording.
+            reported = [
+                replace(made, usage=to_usage(recording.messages[call.seen].message.get("usage")))
+                for made, call in calls
+            ]
+            rate = done.rate.chars_per_token
+            method = AccountingMethod(options.cache, options.ttl_s, rate, "plain")
+            return account_of(reported, method, done.figure()), None
     store = named.store
     assert store is not None  # only what is stored has no recording
     method = AccountingMethod(args.cache, args.ttl)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # loads the engine, which a stored session has no use for
 
     # Loads what replays, which a stored session has no use for.
     from foredeck.replay.options import ReplayOptions
+    from foredeck.replay.replayed_session import Replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +77,28 @@ def with_prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, 
         assert named.store is not None  # only what is stored has no recording
         yield named.store, None
         return
-    # Loads the engine, which a stored session has no use for.
-    from foredeck.replay.replayed_session import replayed
-
-    with ExitStack() as stack:
-        with Progress("replaying call", len(named.recording.calls)) as progress:
-            options = replay_options(args)
-            done = stack.enter_context(replayed(named.recording, options, progress.advance))
+    with replayed_for(args, named.recording) as (done, _):
         yield done.store, done.figure()
 
 
-def replay_options(args: Namespace) -> ReplayOptions:
-    """How this command line replays: with the layout, policy and settings that sessions get."""
+@contextmanager
+def replayed_for(
+    args: Namespace, recording: Transcript
+) -> Iterator[tuple[Replayed, ReplayOptions]]:
+    """Replay a recorded session, with progress, and how this command line asks for it."""
+    # Loads the engine, which a stored session has no use for.
+    from foredeck.replay.replayed_session import replayed
+
+    options = _replay_options(args)
+    with ExitStack() as stack:
+        with Progress("replaying call", len(recording.calls)) as progress:
+            made = replayed(recording, options, lambda *_: progress.advance())
+            done = stack.enter_context(made)
+        yield done, options
+
+
+def _replay_options(args: Namespace) -> ReplayOptions:
+    """With the layout, policy and settings that sessions get."""
     # Loads what replays, which a stored session has no use for.
     from foredeck.replay.options import ReplayOptions
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from foredeck.accounting.account import Account, AccountingMethod
-from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.figure import CostFigure, figure_of
-from foredeck.accounting.shapes import Shapes
-from foredeck.accounting.stored import StoredCalls
-from foredeck.context.messages.shape import Message, to_usage
+from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, configured_facilities
 from foredeck.histories.recordings import load_recording
-from foredeck.histories.records import Compaction, RecordedCall, Transcript
+from foredeck.histories.records import RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
@@ -27,11 +23,18 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.own_tools import definition_chars
 from foredeck.model.records import call_id
 from foredeck.replay.observing import ReplayObserver
-from foredeck.replay.options import ReplayOptions, list_price, load_cost, load_prices
+from foredeck.replay.options import (
+    Calibration,
+    ReplayOptions,
+    calibrate,
+    list_price,
+    load_cost,
+    load_prices,
+)
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.recorded import RecordedSource
 from foredeck.sources.snapshots import FileSource
-from foredeck.store.kind import open_store, store_kind
+from foredeck.store.kind import store_kind
 from foredeck.store.protocol import Store
 
 REPLAY_FILESYSTEM = "replay"
@@ -159,44 +162,57 @@ class Replayed:
     def figure(self) -> CostFigure:
         """What the session would have cost with foredeck, beside plain Pi."""
         head = self.store.head(call_id(self.transcript.id, len(self.transcript.calls)))
-        return replay_figure(
-            None if head is None else CallRecord(head.fields), self.rate, self.asked
-        )
+        rows = () if head is None else CallRecord(head.fields).spent or ()
+        # Tokens were counted by the default rate.
+        scale = CHARS_PER_TOKEN / self.rate.chars_per_token
+        scaled = [
+            row._replace(
+                price=list_price(row.model), plain=row.plain * scale, ours=row.ours * scale
+            )
+            for row in rows
+        ]
+        figure = figure_of(scaled, is_estimate=True)
+        # What asking would have cost is charged to the last model.
+        own = self.asked * scale
+        own *= scaled[-1].price / 1_000_000 if figure.in_money and scaled else 1.0
+        return replace(figure, ours=figure.ours + own, questions=own)
+
+
+AfterCall = Callable[[int, RecordedCall, list[Message]], object]
+"""Called after each call, with its number, from 1, and the prompt that would have gone out."""
 
 
 @contextmanager
 def replayed(
     transcript: Transcript,
     options: ReplayOptions | None = None,
-    advance: Callable[[], None] = lambda: None,
+    after: AfterCall = lambda *_: None,
+    home: Path | None = None,
 ) -> Iterator[Replayed]:
-    """Replay a recorded session on a store that is gone afterwards; `advance` is called after every
-    call. Raises `PriceError` or `ConfigError`."""
+    """Replay a recorded session on the store in `home`; without one on a store that is gone
+    afterwards. Raises `PriceError` or `ConfigError`."""
+    if home is None:
+        prefix = "foredeck-replay-"
+        with (
+            tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name,
+            replayed(transcript, options, after, Path(name)) as done,
+        ):
+            yield done
+        return
     options = options or ReplayOptions()
-    rate = calibrate(transcript)
-    with tempfile.TemporaryDirectory(prefix="foredeck-replay-", ignore_cleanup_errors=True) as name:
-        home = Path(name)
-        head = rate.head_tokens
-        asked = replay_into(home, transcript, options, lambda *_: advance(), head_tokens=head)
-        with closing(open_store(options.config(home))) as store:
-            yield Replayed(store, transcript, rate, asked)
-
-
-def recorded_account(
-    transcript: Transcript, options: ReplayOptions, advance: Callable[[], None]
-) -> Account:
-    """The account of a recorded session, as `replayed` has it. The provider's figures are those of
-    the recording."""
-    with replayed(transcript, options, advance) as done:
-        calls = [
-            replace(stored, usage=to_usage(transcript.messages[call.seen].message.get("usage")))
-            for stored, call in zip(
-                StoredCalls(done.store, transcript.id), transcript.calls, strict=True
-            )
-        ]
-        rate = done.rate.chars_per_token
-        method = AccountingMethod(options.cache, options.ttl_s, rate, "plain")
-        return account_of(calls, method, done.figure())
+    rate, every = calibrate(transcript), options.restart_every
+    with closing(
+        ReplayedSession(home, transcript, options, head_tokens=rate.head_tokens)
+    ) as session:
+        for number, call in enumerate(transcript.calls, start=1):
+            if every is not None and number > 1 and (number - 1) % every == 0:
+                session.restart()
+            prompt, _ = session.call(call)
+            after(number, call, prompt)
+    asked = 0.0 if session.observer is None else session.observer.bill.cost
+    config = options.config(home)
+    with closing(store_kind(config.store).open_whole(config)) as store:
+        yield Replayed(store, transcript, rate, asked)
 
 
 def recorded_figure(path: Path) -> RecordedFigure:
@@ -210,129 +226,3 @@ def recorded_figure(path: Path) -> RecordedFigure:
         return found(CostFigure())
     with replayed(transcript) as done:
         return found(done.figure())
-
-
-def replay_figure(record: CallRecord | None, rate: Calibration, asked: float) -> CostFigure:
-    """The figure of a replay, whose tokens were counted by the default rate. `asked`: what asking
-    for observations would have cost, by the same rate; it is charged to the last model."""
-    scale = CHARS_PER_TOKEN / rate.chars_per_token
-    rows = () if record is None else record.spent or ()
-    scaled = [
-        row._replace(price=list_price(row.model), plain=row.plain * scale, ours=row.ours * scale)
-        for row in rows
-    ]
-    figure = figure_of(scaled, is_estimate=True)
-    own = asked * scale * (scaled[-1].price / 1_000_000 if figure.in_money and scaled else 1.0)
-    return replace(figure, ours=figure.ours + own, questions=own)
-
-
-AfterCall = Callable[[int, RecordedCall, list[Message]], object]
-"""Called after each call, with its number, from 1, and the prompt that would have gone out."""
-
-
-def replay_into(
-    home: Path,
-    transcript: Transcript,
-    options: ReplayOptions,
-    after: AfterCall,
-    *,
-    head_tokens: float = 0.0,
-) -> float:
-    """Replay a recorded session on the store in `home`.
-
-    `head_tokens`: of what came before its messages. Returns what asking a model for observations
-    would have cost, in tokens of uncached input.
-    """
-    every = options.restart_every
-    with closing(ReplayedSession(home, transcript, options, head_tokens=head_tokens)) as session:
-        for number, call in enumerate(transcript.calls, start=1):
-            if every is not None and number > 1 and (number - 1) % every == 0:
-                session.restart()
-            prompt, _ = session.call(call)
-            after(number, call, prompt)
-        return 0.0 if session.observer is None else session.observer.bill.cost
-
-
-# Plain Pi's side: what the host alone would have sent, and the tokens that its provider counted
-
-
-MIN_POINTS = 5
-"""Fewer calls with usage say nothing of a rate."""
-
-PLAUSIBLE = (1.0, 8.0)
-"""Characters per token that a tokenizer can come to; other usage was not of these prompts."""
-
-_INPUT = ("input", "cacheRead", "cacheWrite")
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """`head_tokens`: of what comes before the messages (system prompt, tools)."""
-
-    chars_per_token: float = CHARS_PER_TOKEN
-    head_tokens: float = 0.0
-
-
-def calibrate(transcript: Transcript) -> Calibration:
-    """Fit reported input tokens against the characters of the prompts as the host sent them.
-
-    A least-squares line; where that has no sensible slope or a negative head, the plain ratio.
-    The default where the recording reports too little.
-    """
-    shapes = Shapes()
-    points = [
-        (float(sum(shape.chars for shape in shapes.of(prompt))), tokens)
-        for call, prompt in zip(
-            transcript.calls, plain_prompts(transcript, transcript.compactions), strict=True
-        )
-        if (tokens := _reported(transcript.messages[call.seen].message)) > 0
-    ]
-    if len(points) < MIN_POINTS:
-        return Calibration()
-    return _fit(points)
-
-
-def _fit(points: list[tuple[float, float]]) -> Calibration:
-    mean_x = _mean(x for x, _ in points)
-    mean_y = _mean(y for _, y in points)
-    spread = sum((x - mean_x) ** 2 for x, _ in points)
-    if not mean_x or not spread:
-        return Calibration()
-    # The least-squares line.
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
-    head = mean_y - slope * mean_x
-    if slope <= 0 or head < 0:
-        # Prompts that hardly grow give no line: all of the tokens are taken to be messages'.
-        slope, head = mean_y / mean_x, 0.0
-    if not PLAUSIBLE[0] <= 1 / slope <= PLAUSIBLE[1]:
-        return Calibration()
-    return Calibration(1 / slope, head)
-
-
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed)
-
-
-def _reported(message: Message) -> float:
-    usage = message.get("usage")
-    if not isinstance(usage, dict):
-        return 0.0
-    return float(sum(v for name in _INPUT if isinstance(v := usage.get(name), int | float)))
-
-
-def plain_prompts(transcript: Transcript, compactions: list[Compaction]) -> Iterator[list[Message]]:
-    """What Pi alone would have sent at each call, given the compactions in their order."""
-    messages = [recorded.message for recorded in transcript.messages]
-    summaries = [_summary(compaction) for compaction in compactions]
-    for call in transcript.calls:
-        number = sum(1 for compaction in compactions if compaction.seen <= call.seen)
-        if not number:
-            yield messages[: call.seen]
-            continue
-        kept = compactions[number - 1].kept_from
-        yield [summaries[number - 1], *messages[kept : call.seen]]
-
-
-def _summary(compaction: Compaction) -> Message:
-    return {"role": "compactionSummary", "summary": compaction.summary}

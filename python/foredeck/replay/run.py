@@ -11,14 +11,13 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure
 from foredeck.accounting.shapes import chars_of
-from foredeck.config import Config
 from foredeck.context.messages.shape import Message, find_faults
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import load_recording, stem_of
@@ -27,7 +26,7 @@ from foredeck.model.call_values import Decision
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.regular_files import open_regular
 from foredeck.replay.options import ReplayOptions, load_cost
-from foredeck.replay.replayed_session import calibrate, replay_figure, replay_into
+from foredeck.replay.replayed_session import replayed
 from foredeck.store.kind import store_kind
 
 _PREFIX = "foredeck-replay-"
@@ -59,7 +58,6 @@ def replay_file(
         result.tool_calls, result.skipped_lines = transcript.tool_calls, transcript.skipped
         if options.prompts is not None:
             clear_prompts(options.prompts / stem_of(path))
-        rate = calibrate(transcript)
 
         def count(number: int, call: RecordedCall, prompt: list[Message]) -> None:
             result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
@@ -67,20 +65,14 @@ def replay_file(
                 write_prompt(options.prompts / stem_of(path), number, call, prompt)
             advance(path.name, number, len(transcript.calls))
 
-        asked = replay_into(home, transcript, options, count, head_tokens=rate.head_tokens)
-        records = _records(transcript.id, options.config(home))
-        result.add_records(records)
-        figure = replay_figure(records[-1] if records else None, rate, asked)
+        with replayed(transcript, options, count, home) as done:
+            heads = done.store.query("call", {"session": transcript.id})
+            result.add_records(list(in_order(head.fields for head in heads)))
+            figure = done.figure()
         result.cost_plain, result.cost_foredeck = figure.plain, figure.ours
     except Exception as error:  # one bad file must not end the replay of the others
         result.error = f"{type(error).__name__}: {error}"
     return result, figure
-
-
-def _records(session: str, config: Config) -> list[CallRecord]:
-    with closing(store_kind(config.store).open_whole(config)) as store:
-        heads = store.query("call", {"session": session})
-        return list(in_order(head.fields for head in heads))
 
 
 def replay(

@@ -9,7 +9,7 @@ from typing import Any
 from foredeck.context.messages.shape import Message
 from foredeck.histories.records import Transcript
 from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
-from foredeck.replay.replayed_session import plain_prompts
+from foredeck.replay.options import plain_prompts
 from foredeck_bench.judging.compacting import compactions_at
 from foredeck_bench.judging.judge import Judge, Judgement, Rule, SessionFacts
 

@@ -12,7 +12,7 @@ from foredeck.accounting.shapes import Shape, Shapes, chars_of
 from foredeck.context.messages.shape import Message
 from foredeck.context.rebase import DEFAULT_TTL_S, Prices
 from foredeck.histories.records import RecordedCall, Transcript
-from foredeck.replay.replayed_session import Calibration, calibrate
+from foredeck.replay.options import Calibration, calibrate
 from foredeck_bench.judging.evidence import Needs, View, has_code_shape, needs_of
 
 RETURN_TOKENS = 300
