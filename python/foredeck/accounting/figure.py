@@ -10,8 +10,8 @@ Every screen prints this figure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from foredeck.context.state.spending import spent_by
@@ -157,11 +157,10 @@ def figure_lines(store: Store, session: str, newest: CallRecord | None) -> list[
     questions = stored_questions(store, session)
     figure = session_figure(store, session, newest, questions)
     lines = [f"{figure.sentence}."] if figure.calls else [figure.sentence]
-    asked = asked_account(questions)
-    if asked.calls:
+    if asked := asked_sums(questions):
         lines.append(
             f"foredeck's own questions are {figure.amount(figure.questions)} of it: "
-            + ", ".join(f"{name} {each.calls:,}" for name, each in sorted(asked.purposes.items()))
+            + ", ".join(f"{name} {each.calls:,}" for name, each in asked.items())
             + "."
         )
     if figure.is_estimate and figure.calls:
@@ -206,29 +205,9 @@ class AskedSum:
         self.output += asked.output
         self.cost += cost_of(asked)
 
-
-@dataclass(slots=True)
-class AskedAccount:
-    """All questions of a session, by purpose."""
-
-    purposes: dict[str, AskedSum] = field(default_factory=dict)
-
-    @property
-    def calls(self) -> int:
-        """How many were sent."""
-        return sum(each.calls for each in self.purposes.values())
-
-    @property
-    def cost(self) -> float:
-        """What all of them cost, in dollars."""
-        return sum(each.cost for each in self.purposes.values())
-
     def to_json(self) -> dict[str, Any]:
-        """For `--json`: by purpose, its counts."""
-        return {
-            name: {**asdict(each), "cost": round(each.cost, 6)}
-            for name, each in sorted(self.purposes.items())
-        }
+        """For programs."""
+        return {**asdict(self), "cost": round(self.cost, 6)}
 
 
 def cost_of(asked: AskedDocument) -> float:
@@ -246,18 +225,18 @@ def stored_questions(store: Store, session: str) -> list[AskedDocument]:
     return sorted(found, key=lambda asked: (asked.time_ms, asked.id))
 
 
-def asked_account(questions: Iterable[AskedDocument]) -> AskedAccount:
-    """The sums of these questions."""
-    account = AskedAccount()
+def asked_sums(questions: Iterable[AskedDocument]) -> dict[str, AskedSum]:
+    """The sums of the questions that were sent, by purpose."""
+    sums: dict[str, AskedSum] = {}
     for asked in questions:
         if asked.outcome != "refused":
-            account.purposes.setdefault(asked.purpose, AskedSum()).add(asked)
-    return account
+            sums.setdefault(asked.purpose, AskedSum()).add(asked)
+    return dict(sorted(sums.items()))
 
 
-def asked_lines(account: AskedAccount) -> list[str]:
+def asked_lines(sums: Mapping[str, AskedSum]) -> list[str]:
     """For the user: one line for each purpose; none where nothing was asked."""
-    return [_line(name, each) for name, each in sorted(account.purposes.items())]
+    return [_line(purpose, each) for purpose, each in sums.items()]
 
 
 def _line(purpose: str, each: AskedSum) -> str:

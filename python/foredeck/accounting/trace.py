@@ -24,10 +24,6 @@ from foredeck.store.protocol import Store
 from foredeck.timeline.branches import chain_to
 
 
-def _idle() -> None:
-    """Used where no progress is shown."""
-
-
 class Visibility(IntEnum):
     """How much of a text a prompt shows; of several places the highest counts."""
 
@@ -116,7 +112,11 @@ class Trace:
 
 
 def trace(
-    store: Store, session: str, text: str, last: str | None, advance: Callable[[], None] = _idle
+    store: Store,
+    session: str,
+    text: str,
+    last: str | None,
+    advance: Callable[[], None] = lambda: None,
 ) -> Trace:
     """Where `text` stood in the prompts of a session's branch, up to the call record `last`.
 

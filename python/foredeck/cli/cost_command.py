@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -13,21 +13,19 @@ from typing import Any
 
 from foredeck.accounting.account import Account, AccountingMethod, AccountLine, RebaseBalance
 from foredeck.accounting.bookkeeping import account_of, stored_account
-from foredeck.accounting.figure import AskedAccount, asked_account, asked_lines, stored_questions
+from foredeck.accounting.figure import AskedSum, asked_lines, asked_sums, stored_questions
 from foredeck.accounting.report import ChangedFile, SessionReport, report_of
 from foredeck.accounting.stored import StoredCalls
-from foredeck.cli.arguments import resolve_config
 from foredeck.cli.cost_overview import Overview, add_histories, add_stored, overview_text
 from foredeck.cli.files import STANDARD, written_file
 from foredeck.cli.output import Progress, answer, print_json, screen_width, table
 from foredeck.cli.prompts import NamedSession, named_session, replayed_for, with_prompts
-from foredeck.cli.stored import opened_store
+from foredeck.cli.stored import store_if_any
 from foredeck.context.messages.shape import to_usage
 from foredeck.errors import NotFound
 from foredeck.histories.recordings import history_files, usual_folders
 from foredeck.model.figures import counted, money, short_count, when
 from foredeck.search.secrets import mask_secrets
-from foredeck.store.kind import store_kind
 from foredeck.store.protocol import Store
 
 
@@ -42,7 +40,7 @@ def run(args: Namespace) -> int:
             print_report(named, args)
             return 0
         account, asked = _account(named, args)
-    own = {} if asked is None else {"asked": asked.to_json()}
+    own = {} if asked is None else {"asked": {name: s.to_json() for name, s in asked.items()}}
     figure = account.figure.to_json()
     value = {"session": named.name, "figure": figure, **account.to_json(), **own}
     return answer(args, value, lambda: cost_text(named.name, account, asked, every_call=args.calls))
@@ -50,9 +48,8 @@ def run(args: Namespace) -> int:
 
 def _overview(args: Namespace) -> int:
     overview = Overview()
-    config = resolve_config(args).config
-    if store_kind(config.store).exists(config):
-        with opened_store(args) as store:
+    with store_if_any(args) as store:
+        if store is not None:
             add_stored(overview, store)
     histories = args.histories is not None
     if histories:
@@ -65,7 +62,7 @@ def _overview(args: Namespace) -> int:
     return answer(args, overview.to_json(), lambda: overview_text(overview, histories=histories))
 
 
-def _account(named: NamedSession, args: Namespace) -> tuple[Account, AskedAccount | None]:
+def _account(named: NamedSession, args: Namespace) -> tuple[Account, Mapping[str, AskedSum] | None]:
     """The account of a session; with what foredeck asked, of one that it saw."""
     if (recording := named.recording) is not None:
         with replayed_for(args, recording) as (done, options):
@@ -82,7 +79,7 @@ def _account(named: NamedSession, args: Namespace) -> tuple[Account, AskedAccoun
     assert store is not None  # only what is stored has no recording
     method = AccountingMethod(args.cache, args.ttl)
     with Progress("reading calls") as progress:
-        asked = asked_account(stored_questions(store, named.session))
+        asked = asked_sums(stored_questions(store, named.session))
         return stored_account(store, named.session, method, progress.advance), asked
 
 
@@ -107,7 +104,11 @@ _IDEAL = ", every prefix that was sent before is found"
 
 
 def cost_text(
-    name: str, account: Account, asked: AskedAccount | None = None, *, every_call: bool = False
+    name: str,
+    account: Account,
+    asked: Mapping[str, AskedSum] | None = None,
+    *,
+    every_call: bool = False,
 ) -> str:
     """Tables and totals, as printed. `asked`: what foredeck itself has asked of a model."""
     if not account.lines:
@@ -225,11 +226,12 @@ def _lost(account: Account) -> str:
     return text
 
 
-def _asked(asked: AskedAccount | None) -> str:
+def _asked(asked: Mapping[str, AskedSum] | None) -> str:
     """The questions of foredeck's own, which the figure includes."""
-    if asked is None or not asked.calls:
+    if not asked:
         return ""
-    head = f"Of this, foredeck's own questions to a model: {money(asked.cost)}"
+    cost = sum(each.cost for each in asked.values())
+    head = f"Of this, foredeck's own questions to a model: {money(cost)}"
     return "\n".join([head, *(f"  {line}" for line in asked_lines(asked))])
 
 

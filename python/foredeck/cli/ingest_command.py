@@ -5,18 +5,14 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
-from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, answer, typed
-from foredeck.cli.stored import made_store, opened_store
+from foredeck.cli.stored import made_store, store_if_any
 from foredeck.errors import NotFound
 from foredeck.histories.ingesting import Report, ingest_files
 from foredeck.histories.recordings import UsualFolder, history_files, usual_folders
 from foredeck.model.figures import counted, short_count
-from foredeck.store.kind import store_kind
-from foredeck.store.protocol import Store
 
 MAX_LISTED = 20
 """Skipped files that are listed; of more, the number is given."""
@@ -30,7 +26,8 @@ def run(args: Namespace) -> int:
         if not _agreed(folders, args):
             return 0
         files = [file for folder in folders for file in folder.files]
-    with _store(args) as store, Progress("reading file", total=len(files)) as progress:
+    opened = store_if_any if args.dry_run else made_store
+    with opened(args) as store, Progress("reading file", total=len(files)) as progress:
         report = ingest_files(
             store,
             _each(files, progress),
@@ -84,21 +81,6 @@ def _agreed(folders: list[UsualFolder], args: Namespace) -> bool:
         return False
     print("Read them into the store? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-@contextmanager
-def _store(args: Namespace) -> Iterator[Store | None]:
-    """The store; it is made if there is none, but not for a dry run."""
-    if not args.dry_run:
-        with made_store(args) as store:
-            yield store
-        return
-    config = resolve_config(args).config
-    if not store_kind(config.store).exists(config):
-        yield None
-        return
-    with opened_store(args) as store:
-        yield store
 
 
 def _lines(report: Report, *, dry: bool) -> Iterator[str]:

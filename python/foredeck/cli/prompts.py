@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress
-from foredeck.cli.stored import opened_store
+from foredeck.cli.stored import opened_store, store_if_any
 from foredeck.errors import NotFound
 from foredeck.histories.progress import progress_in
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.records import Transcript
 from foredeck.model.documents import session_object_id
 from foredeck.names import find_session
-from foredeck.store.kind import store_kind
 from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:  # loads the engine, which a stored session has no use for
@@ -52,18 +51,17 @@ class NamedSession:
 def named_session(args: Namespace) -> Iterator[NamedSession]:
     """The session that `args.session` names. Raises `NotFound` where it has made no call."""
     path = Path(args.session)
-    config = resolve_config(args).config
     # Without a store a file will do: nothing is created for it.
-    if path.is_file() and not store_kind(config.store).exists(config):
-        yield _of_file(path)
-        return
-    with opened_store(args) as store:
+    with (store_if_any if path.is_file() else opened_store)(args) as store:
         try:
-            session = find_session(store, args.session)
+            session = None if store is None else find_session(store, args.session)
         except NotFound:
             if not path.is_file():
                 raise
-            yield _of_file(path)
+            session = None
+        if store is None or session is None:
+            transcript = _loaded(path)
+            yield NamedSession(transcript.id, None, transcript)
             return
         has_calls = bool(store.query("call", {"session": session}, limit=1))
         yield NamedSession(session, store, None if has_calls else _recording(store, session))
@@ -112,11 +110,6 @@ def _replay_options(args: Namespace) -> ReplayOptions:
         cache=getattr(args, "cache", None) or default.cache,
         prices=getattr(args, "prices", default.prices),
     )
-
-
-def _of_file(path: Path) -> NamedSession:
-    transcript = _loaded(path)
-    return NamedSession(transcript.id, None, transcript)
 
 
 def _recording(store: Store, session: str) -> Transcript:

@@ -15,20 +15,9 @@ from foredeck.lookup.sessions import count_calls
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields
 from foredeck.model.figures import counted, when
-from foredeck.model.records import VersionRef, call_id
+from foredeck.model.records import call_id
 from foredeck.names import name_of
 from foredeck.store.protocol import Head, Store, Token
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedObject:
-    """An object in the index, with the newest version that the session had seen by then."""
-
-    ordinal: int
-    type: str
-    name: str
-    newest: VersionRef
-    is_deleted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +29,8 @@ class SetsAtCall:
     calls: int
     """How many calls the session has made by now."""
     time_ms: int | None
-    index: list[IndexedObject]
+    index: list[dict[str, Any]]
+    """Each object, with the newest version that the session had seen by then."""
     sets: Sets
 
     def to_json(self) -> dict[str, Any]:
@@ -50,21 +40,9 @@ class SetsAtCall:
         return {
             "session": self.session,
             "call": self.call or None,
-            "index": [self._described(entry) for entry in self.index],
+            "index": self.index,
             **{name: _handles(members) for name, members in named.items()},
             "waiting": _handles(sets.waiting),
-        }
-
-    def _described(self, entry: IndexedObject) -> dict[str, Any]:
-        return {
-            "handle": f"@{entry.ordinal}",
-            "object": entry.newest.object,
-            "type": entry.type,
-            "name": entry.name,
-            "version": f"v{entry.newest.version}",
-            "token": entry.newest.token,
-            "state": self.sets.innermost(entry.ordinal),
-            "deleted": entry.is_deleted,
         }
 
     def to_text(self) -> str:
@@ -75,19 +53,17 @@ class SetsAtCall:
             f"{counted(len(self.index), 'object')} in the index, {len(sets.pool)} in the pool, "
             f"{len(sets.active)} active, {len(sets.pinned)} pinned{waiting}"
         )
-        rows = [("handle", "state", "version", "object"), *map(self._row, self.index)]
-        return f"session {self.session}, {self._when()}\n{totals}\n\n{table(rows)}\n"
+        rows = [
+            (o["handle"], o["state"], o["version"], o["name"] + ", deleted" * o["deleted"])
+            for o in self.index
+        ]
+        shown = table([("handle", "state", "version", "object"), *rows])
+        return f"session {self.session}, {self._when()}\n{totals}\n\n{shown}\n"
 
     def _when(self) -> str:
         if self.time_ms is None:
             return "before its first call"
         return f"call {self.call} of {self.calls}, {when(self.time_ms)}"
-
-    def _row(self, entry: IndexedObject) -> tuple[str, ...]:
-        deleted = ", deleted" if entry.is_deleted else ""
-        name = entry.name
-        state = self.sets.innermost(entry.ordinal)
-        return f"@{entry.ordinal}", state, f"v{entry.newest.version}", name + deleted
 
 
 def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
@@ -95,11 +71,11 @@ def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
     calls = count_calls(store, session)
     record = store.head(call_id(session, call)) if call else None
     if record is None:
-        return SetsAtCall(session, 0, calls, None, _index(store, session, None), Sets())
-    state = CallLog().replay(record.id, partial(load_record, store))
-    index = _index(store, session, record.token)
-    time_ms = CallRecord(record.fields).time_ms
-    return SetsAtCall(session, call, calls, time_ms, index, state.sets)
+        index = _index(store, session, None, Sets())
+        return SetsAtCall(session, 0, calls, None, index, Sets())
+    sets = CallLog().replay(record.id, partial(load_record, store)).sets
+    index = _index(store, session, record.token, sets)
+    return SetsAtCall(session, call, calls, CallRecord(record.fields).time_ms, index, sets)
 
 
 def call_by_then(store: Store, session: str, time_ms: int) -> int:
@@ -111,20 +87,27 @@ def call_by_then(store: Store, session: str, time_ms: int) -> int:
     return records[place - 1].ordinal if place else 0
 
 
-def _index(store: Store, session: str, at: Token | None) -> list[IndexedObject]:
+def _index(store: Store, session: str, at: Token | None, sets: Sets) -> list[dict[str, Any]]:
     heads = store.query("member", {"session": session})
     known = (head if at is None else store.head(head.id, at) for head in heads)
-    found = [_indexed(store, member) for member in known if member is not None]
-    return sorted(found, key=lambda entry: entry.ordinal)
+    members = [member for member in known if member is not None]
+    members.sort(key=lambda member: int(member.fields["ordinal"]))
+    return [_indexed(store, member, sets) for member in members]
 
 
-def _indexed(store: Store, member: Head) -> IndexedObject:
+def _indexed(store: Store, member: Head, sets: Sets) -> dict[str, Any]:
     newest, fields = Member.of(member).ref, member.fields
     seen = store.head(newest.object, Token(newest.token))
-    is_deleted = seen is not None and seen.fields.get("state") == "deleted"
-    return IndexedObject(
-        fields["ordinal"], fields["object_type"], _name(fields, seen), newest, is_deleted
-    )
+    return {
+        "handle": f"@{fields['ordinal']}",
+        "object": newest.object,
+        "type": fields["object_type"],
+        "name": _name(fields, seen),
+        "version": f"v{newest.version}",
+        "token": newest.token,
+        "state": sets.innermost(fields["ordinal"]),
+        "deleted": seen is not None and seen.fields.get("state") == "deleted",
+    }
 
 
 def _name(member: Fields, seen: Head | None) -> str:

@@ -34,6 +34,17 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
 
 
 @contextmanager
+def store_if_any(args: Namespace) -> Iterator[LocalStore | None]:
+    """As `opened_store`, but None where nothing is stored yet."""
+    config = resolve_config(args).config
+    if not store_kind(config.store).exists(config):
+        yield None
+        return
+    with _opened(config) as store:
+        yield store
+
+
+@contextmanager
 def made_store(args: Namespace) -> Iterator[LocalStore]:
     """As `opened_store`, but creates the state folder and the store where they are missing."""
     config = resolve_config(args).config

@@ -12,7 +12,7 @@ from statistics import mean
 from markupsafe import Markup
 
 from foredeck.accounting.stored import Composition, Kind
-from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, Decision
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import counted, short_count
 from foredeck.model.quoting import printable
@@ -24,19 +24,6 @@ _TICKS = 4
 _FAR = 4
 """How many times as high as the highest prompt the window may be and still have its line."""
 _SHOWN_HANDLES = 12
-
-_REASONS = {
-    "cold": "the provider's cache had expired, so folding was free",
-    "model": "another model was chosen, so folding was free",
-    "history": "Pi replaced its history",
-    "layout": "the layout was changed",
-    "withdrawn": "something had to leave the prompt at once",
-    "no-cache": "the model has no cache, so folding is free",
-    "look-back": "the provider would not have found its cache anyway",
-    "pays": "folding costs less than carrying on",
-    "high-water": "the window was filling up",
-    "window": "it would not have fitted into the window",
-}
 
 Address = Callable[[int], str]
 """The address of a call, by its number."""
@@ -51,7 +38,7 @@ def why(decision: Decision) -> str:
     """Why a prompt was rewritten, in words; empty where it was not."""
     if not decision.is_rebase:
         return ""
-    return _REASONS.get(str(decision.reason), str(decision.reason))
+    return REASONS.get(decision.reason or "", str(decision.reason))
 
 
 def folded_handles(record: CallRecord) -> list[str]:
