@@ -24,7 +24,7 @@ from foredeck.store.protocol import Head, Store
 
 
 class Kind(StrEnum):
-    """What a bit of a prompt is. In the order in which charts stack them."""
+    """What a part of a prompt is. In the order in which charts stack them."""
 
     SYSTEM = "system"
     """The system prompt and the definitions of the tools."""
@@ -231,7 +231,7 @@ class _CallReader:
         self._at = id
 
     def read(self, head: Head, usage: PromptUsage | None) -> StoredCall:
-        """The call that was gone to, given what was reported of it."""
+        """The call that `go_to` has applied last, given what was reported of it."""
         record = self._log.records[head.id]
         start = min(self._changed_from, len(self._messages))
         keys = list(self._state.keys)

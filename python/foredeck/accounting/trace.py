@@ -17,7 +17,7 @@ from foredeck.lookup.prompts import system_at
 from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
-from foredeck.model.figures import counted
+from foredeck.model.figures import counted, some_of
 from foredeck.model.messages import load_message
 from foredeck.model.records import ARCHIVED
 from foredeck.store.protocol import Store
@@ -354,9 +354,7 @@ def text_of(found: Trace) -> str:
 
 def _where(span: Span) -> str:
     best = [place for place in span.places if place.visibility == span.visibility]
-    more = len(best) - SHOWN
-    named = "; ".join(map(_place, best[:SHOWN]))
-    return f"{named}; and {more} more" if more > 0 else named
+    return some_of([_place(place) for place in best], SHOWN, "; ")
 
 
 def _place(place: Occurrence) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, session_figure
-from foredeck.cli.output import Progress, screen_width, table, typed
+from foredeck.cli.output import Progress, fitted_table, typed
 from foredeck.lookup.sessions import newest_calls, project_folder
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, shortened
@@ -170,7 +170,7 @@ def _table(name: str, sums: list[tuple[tuple[bool, str], CostFigure]], most: int
         plain, ours = figure.amount(figure.plain), figure.amount(figure.ours)
         saved = figure.amount(figure.saved)
         rows.append((label, f"{figure.calls:,}", plain, ours, saved, figure.share))
-    text = "\n".join(line[: screen_width()].rstrip() for line in table(rows).split("\n"))
+    text = fitted_table(rows)
     more = len(sums) - most
     return f"{text}\n(and {more:,} more: --json)" if more > 0 else text
 

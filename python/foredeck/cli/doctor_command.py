@@ -35,7 +35,7 @@ from foredeck.memory.trust import KEY_FILE, load_user
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Document
-from foredeck.model.figures import counted, short_count
+from foredeck.model.figures import counted, short_count, some_of
 from foredeck.model.records import SealsDocument, seals_id
 from foredeck.store.kind import open_store, store_kind
 from foredeck.store.location import is_network_filesystem
@@ -288,10 +288,9 @@ def _cut_sessions(store: Store) -> Iterator[Finding]:
         {session for session, parent in parents.values() if parent and parent not in parents}
     )
     if cut:
-        names = ", ".join(cut[:_NAMED]) + (f" and {len(cut) - _NAMED} more" if cut[_NAMED:] else "")
         yield note(
             "sessions",
-            f"earlier calls are missing of {names}: Pi begins them anew",
+            f"earlier calls are missing of {some_of(cut, _NAMED)}: Pi begins them anew",
             "`foredeck forget SESSION` deletes what is left of one.",
         )
 

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.output import Progress, answer, print_content, print_json, screen_width, table
+from foredeck.cli.output import Progress, answer, fitted_table, print_content, print_json, table
 from foredeck.cli.stored import opened_store
 from foredeck.config import Config
 from foredeck.derived.follower import Follower
@@ -24,7 +24,7 @@ from foredeck.errors import CommandRefused, ForedeckError
 from foredeck.lookup.chat import inherited_turns
 from foredeck.lookup.reader import note_rule
 from foredeck.lookup.versions import version_text
-from foredeck.model.figures import counted, cut
+from foredeck.model.figures import counted
 from foredeck.model.places import unlinked
 from foredeck.model.quoting import name, one_line
 from foredeck.names import find_object, find_session
@@ -250,12 +250,7 @@ def _lines(found: Neighbourhood) -> Iterator[str]:
         (str(distance), node.type, name(node.path) if node.path else one_line(node.title))
         for node, distance in found.nodes
     ]
-    yield from _table([("away", "type", "object"), *rows])
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """The lines of a table, cut at the terminal's width."""
-    return [cut(line, screen_width()) for line in table(rows).split("\n")]
+    yield fitted_table([("away", "type", "object"), *rows])
 
 
 def _dot(found: Neighbourhood) -> str:
@@ -289,7 +284,7 @@ def _backlinks(args: Namespace) -> int:
     lines = [f"{counted(len(edges), 'reference')} to {shown(target) if target else id}."]
     if edges:
         rows = [(*_place(edge), shown(node)) for edge, node in edges]
-        lines += ["", *_table([("relation", "where", "in"), *rows])]
+        lines += ["", fitted_table([("relation", "where", "in"), *rows])]
     return answer(args, value, lines)
 
 

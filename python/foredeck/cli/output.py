@@ -20,6 +20,7 @@ from typing import Any, Self, TextIO, TypeAlias, cast
 
 from foredeck.home import command_name
 from foredeck.model.canonical import encode_text
+from foredeck.model.figures import cut
 from foredeck.model.quoting import one_line, printable, spelled
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
@@ -129,6 +130,11 @@ def table(rows: Sequence[Sequence[str]]) -> str:
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
         for row in lines
     )
+
+
+def fitted_table(rows: Sequence[Sequence[str]]) -> str:
+    """As `table`, each line cut at the width of the screen."""
+    return "\n".join(cut(line.rstrip(), screen_width()) for line in table(rows).split("\n"))
 
 
 def screen_width() -> int:

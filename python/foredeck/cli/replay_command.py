@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck.cli.output import Progress, answer, coloured, screen_width, table
+from foredeck.cli.output import Progress, answer, coloured, fitted_table
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars
@@ -54,7 +54,7 @@ def _lines(result: dict[str, Any], tools: tuple[Facility, ...]) -> Iterator[str]
     rows = [head, *map(_session_row, sessions)]
     if len(sessions) > 1:
         rows.append(_row("total", total))
-    yield from (line[: screen_width()].rstrip() for line in table(rows).split("\n"))
+    yield fitted_table(rows)
     for session in sessions:
         for trouble in _troubles(session):
             yield coloured(f"{session['file']}: {trouble}", "red")

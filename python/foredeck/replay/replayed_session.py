@@ -211,6 +211,7 @@ def replayed(
             after(number, call, prompt)
     asked = 0.0 if session.observer is None else session.observer.bill.cost
     config = options.config(home)
+    # Once the engine is closed: only then has all of it arrived in a database.
     with closing(store_kind(config.store).open_whole(config)) as store:
         yield Replayed(store, transcript, rate, asked)
 

@@ -70,7 +70,8 @@ def listening_on(ports: Sequence[int]) -> socket.socket:
 
 
 class OnlyThisUser:
-    """Middleware: lets requests of this machine's user through, and bars what pages could do.
+    """Middleware: lets requests of this machine's user through, and refuses those that a page
+    of another site has made.
 
     `token` lets a browser in. It is made for this server and ends with it: it is in no file, and
     what another server has handed out, or somebody else has received in its place, is no use here.

@@ -223,9 +223,9 @@ def serve(
         server = uvicorn.Server(
             uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
         )
-        with _door(config.home, address) if opens else nullcontext() as door:
-            if door is not None:
-                webbrowser.open(door.as_uri())
+        with _redirecting_page(config.home, address) if opens else nullcontext() as page:
+            if page is not None:
+                webbrowser.open(page.as_uri())
             server.run(sockets=[listener])
     return 0
 
@@ -239,7 +239,7 @@ def collect_seldom() -> None:
 
 
 @contextmanager
-def _door(home: Path, address: str) -> Iterator[Path]:
+def _redirecting_page(home: Path, address: str) -> Iterator[Path]:
     """A page that leads to the address, for this user alone. It goes with the server."""
     # Everybody on this machine can read the arguments that a browser is started with. A killed
     # server leaves the file, with a token that is not valid any more.

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from foredeck.accounting.stored import Composition, Kind
 from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, Decision
 from foredeck.model.calls import CallRecord
-from foredeck.model.figures import counted, short_count
+from foredeck.model.figures import counted, short_count, some_of
 from foredeck.model.quoting import printable
 from foredeck.ui.pages import link
 
@@ -168,9 +168,7 @@ def _said(one: Composition) -> str:
     if record.decision.is_host:
         said.append("went out without foredeck")
     if handles := folded_handles(record):
-        more = len(handles) - _SHOWN_HANDLES
-        shown = " ".join(handles[:_SHOWN_HANDLES]) + (f" and {more} more" if more > 0 else "")
-        said.append(f"folded now: {shown}")
+        said.append(f"folded now: {some_of(handles, _SHOWN_HANDLES, ' ')}")
     if reason := why(record.decision):
         said.append(f"rewritten: {reason}")
     return "\n".join(said)
