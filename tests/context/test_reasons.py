@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -11,6 +12,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, lines, user
 from context.scenes import ask, bash, context_tool, finish, old_output
+from context.working import Work
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
 
@@ -98,7 +100,39 @@ def test_why_names_the_rule_that_holds_for_an_object(
     finish(host)
     ask(host)
     assert command_text(host, "why", "@3") == snapshot
-    assert "never in this branch's prompt" in command_text(host, "why", "@1")
+
+
+@pytest.mark.parametrize(("name", "what"), [("@1", "system_prompt"), ("@2", "chat")])
+def test_the_system_prompt_and_the_chat_are_always_in_view(
+    host: Host, name: str, what: str
+) -> None:
+    ask(host)
+    said = f"{name} is always in view: it is the {what} of this session."
+    assert command_text(host, "why", name) == said
+    for verb in ("pin", "fold"):
+        with pytest.raises(ToolError, match=f"{name} is locked: the {what} is always in view."):
+            command_text(host, verb, name)
+
+
+def test_a_file_that_was_only_listed_can_be_brought_in(new_host: NewHost, tmp_path: Path) -> None:
+    work = Work(new_host(cwd=str(tmp_path.resolve()), disk=True))
+    work.file("a.py", lines(30))
+    ask(work.host)
+    work.run("ls", "a.py", path=".")
+    said = command_text(work.host, "why", "a.py")
+    assert said.endswith("It was never in this branch's prompt. activate @3 brings it in.")
+
+
+def test_what_was_never_in_the_prompt_and_what_cannot_be(host: Host) -> None:
+    ask(host)
+    context_tool(host, "t", "activate", "https://example.org/page")
+    (pointer,) = [e for e in host.state.objects.index.entries.values() if e.type == "pointer"]
+    said = command_text(host, "why", f"@{pointer.ordinal}")
+    assert "activate" not in said
+    assert said.endswith(
+        "It was never in this branch's prompt, and has no content to show: it is only pointed to, "
+        "and nothing is fetched; read it with a tool of yours."
+    )
 
 
 def test_why_tells_when_an_adaptive_policy_saw_it_used(new_host: NewHost) -> None:

@@ -16,7 +16,9 @@ from foredeck.model.documents import (
     Document,
     SessionDocument,
     UserDocument,
+    chat_id,
     session_object_id,
+    system_prompt_id,
     user_object_id,
 )
 from foredeck.model.messages import put_blob, texts_in
@@ -51,6 +53,11 @@ class SessionInfo:
     def family(self) -> frozenset[str]:
         """Ids of this session and of those that it was forked from."""
         return self.ancestors | {self.id}
+
+    def is_always_in_view(self, object: str) -> bool:
+        """Whether this is the chat or the system prompt of the session, or of one that it was
+        forked from."""
+        return any(object in (chat_id(id), system_prompt_id(id)) for id in self.family)
 
 
 PENDING = Token("")

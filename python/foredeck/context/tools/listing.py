@@ -196,6 +196,8 @@ def change_state(objects: Objects, branch: Branch, verb: str, arguments: str) ->
         raise ToolError(f"Say which object: /foredeck {verb} @12.")
     entry = resolve_name(objects, arguments).entry
     name, state, sets = handle(entry.ordinal), state_of(branch, entry.ordinal), branch.sets
+    if objects.info.is_always_in_view(entry.object):
+        raise ToolError(f"{name} is locked: the {entry.type} is always in view.")
     if entry.ordinal not in branch.plan.carried:
         raise ToolError(f"{name} is not in this chat.")
     if verb == "unpin":

@@ -8,15 +8,17 @@ from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.chat import Branch, Chat, by_summary
-from foredeck.context.state.handles import resolve_name
+from foredeck.context.state.handles import Wanted, resolve_name
 from foredeck.context.state.objects import Objects
 from foredeck.context.tools.listing import NOT_KNOWN, state_of
+from foredeck.context.tools.versions import wanted_content
 from foredeck.context.wording import handle
 from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields
 from foredeck.model.figures import counted, short_tokens
 from foredeck.model.records import call_id
+from foredeck.sources.snapshots import is_unread
 
 WEIGHED: dict[str, str] = {
     "rent": "sending what was no longer used has cost {} input tokens",
@@ -35,7 +37,11 @@ def why(objects: Objects, chat: Chat, arguments: str, policy: Policy, uses: Uses
     what was weighed where `--verbose` asks for it."""
     object, verbose = arguments.removesuffix(VERBOSE).strip(), arguments.endswith(VERBOSE)
     if object:
-        ordinal = resolve_name(objects, object).entry.ordinal
+        entry = resolve_name(objects, object).entry
+        ordinal = entry.ordinal
+        is_shown = chat.branch.plan.newest_holder(ordinal) is not None
+        if objects.info.is_always_in_view(entry.object) and not is_shown:
+            return f"{handle(ordinal)} is always in view: it is the {entry.type} of this session."
         return "\n".join(
             [_where(chat.branch, ordinal), _rule(objects, chat, ordinal, policy, uses)]
         )
@@ -103,7 +109,14 @@ def _gone(objects: Objects, chat: Chat, ordinal: int) -> str:
                 f"It left with the chat that the summary {name} replaces. "
                 f"activate @{ordinal} brings it back."
             )
-    return f"It was never in this branch's prompt. activate @{ordinal} brings it in."
+    never = "It was never in this branch's prompt"
+    entry = objects.index.entries[ordinal]
+    head = objects.workspace.head(entry.object)
+    content = wanted_content(objects, chat, Wanted(entry=entry))
+    # A file that is known by its name alone is read when it is activated.
+    if content.why and not (head is not None and is_unread(head.fields)):
+        return f"{never}, and has no content to show: {content.why}."
+    return f"{never}. activate @{ordinal} brings it in."
 
 
 def _compactions_in_view(chat: Chat) -> Iterator[Fields]:

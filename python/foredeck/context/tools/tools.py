@@ -28,7 +28,6 @@ from foredeck.context.tools.records import read_record
 from foredeck.context.tools.versions import Content, wanted_content
 from foredeck.errors import ToolError
 from foredeck.memory.session import SessionMemory
-from foredeck.model.documents import chat_id, system_prompt_id
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import checkout_of
 from foredeck.sources.snapshots import is_unread
@@ -264,9 +263,8 @@ class ContextTools:
 
     def _is_elsewhere(self, entry: Entry) -> bool:
         """Whether this is another session's chat or system prompt, which is not in view."""
-        here = (self._objects.info.id, *self._objects.info.ancestors)
-        ours = {make_id(id) for id in here for make_id in (chat_id, system_prompt_id)}
-        return entry.type in ("chat", "system_prompt") and entry.object not in ours
+        ours = self._objects.info.is_always_in_view(entry.object)
+        return entry.type in ("chat", "system_prompt") and not ours
 
 
 def _id(tool: str, arguments: dict[str, Any]) -> str:
