@@ -47,7 +47,7 @@ def test_where_all_words_are_common_the_newest_texts_are_searched(stored: Search
     assert plan.extent.first > 45
     found = stored.find("apple pear")
     assert found.is_part
-    assert found.hits[0].words == ("pear", "apple")
+    assert found.hits[0].rank.words == ("pear", "apple")
     assert found.hits[0].entry.message == "turn:one:58"
 
 
@@ -85,7 +85,7 @@ def test_a_name_alone_is_looked_for_whole_and_then_by_its_parts(tmp_path: Path) 
         talk.say(user="max_retries")
         talk.say(user="retries, retries: how many at the max?")
         talk.say(user="retries again")
-        assert [len(hit.words) for hit in stored.find("max_retries", limit=1).hits] == [1]
+        assert [len(hit.rank.words) for hit in stored.find("max_retries", limit=1).hits] == [1]
         assert stored.find("max_retries", limit=1).total == 1
         messages = [hit.entry.turn for hit in stored.find("max_retries").hits]
         assert messages[0] == 1

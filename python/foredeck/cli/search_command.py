@@ -116,7 +116,7 @@ def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
     if explain:
         rank = hit.rank
         described["why"] = {
-            "words": list(hit.words),
+            "words": list(hit.rank.words),
             "near": list(rank.near),
             "own": round(rank.own, 4),
             "lent": round(rank.lent, 4),

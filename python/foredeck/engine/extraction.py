@@ -25,6 +25,7 @@ from foredeck.engine.background import Job, SessionEvent
 from foredeck.hosts.host import CompleteParams
 from foredeck.memory.entry import caps_of
 from foredeck.memory.trust import User, user_of
+from foredeck.model.figures import cut
 from foredeck.model.records import ExtractionDocument
 from foredeck.regular_files import open_to_read
 
@@ -156,8 +157,7 @@ def news_of(taken: ExtractionResult, name: Callable[[str], str]) -> list[str]:
 
 
 def _short(entry: MemoryEntry) -> str:
-    fact = entry.document.fact
-    return fact if len(fact) <= _SHOWN else f"{fact[: _SHOWN - 1]}…"
+    return cut(entry.document.fact, _SHOWN)
 
 
 def found_in_files(folder: Path, texts: Collection[str]) -> set[str]:

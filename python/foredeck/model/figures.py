@@ -56,9 +56,9 @@ def lasted(duration_ms: int) -> str:
     return f"{seconds // 60}m" if seconds >= 60 else f"{seconds}s"
 
 
-def cut(text: str, chars: int) -> str:
-    """At most this many characters of a text."""
-    return text if len(text) <= chars else text[: chars - 1] + "…"
+def cut(text: str, chars: int, end: str = "…") -> str:
+    """At most this many characters of a text, with `end` where it was cut."""
+    return text if len(text) <= chars else text[: chars - len(end)] + end
 
 
 def shortened(text: str, chars: int) -> str:

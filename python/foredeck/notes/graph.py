@@ -20,11 +20,12 @@ from foredeck.notes.resolving import (
     resolve_word,
 )
 from foredeck.store.protocol import portions
+from foredeck.store.sqlite.reading import select_in
 
 STEP = 500
 """Objects at a time, where all of them are read."""
 
-_NODES = "SELECT number, id, type, title, path, gone FROM object "
+_NODES = "SELECT number, id, type, title, path, gone FROM object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Graph:
 
     def node(self, id: str) -> Node | None:
         """One object; None for one that is not stored."""
-        row = self._db.execute(_NODES + "WHERE id = ?", (stored(id),)).fetchone()
+        row = self._db.execute(_NODES + " WHERE id = ?", (stored(id),)).fetchone()
         return None if row is None or row[2] is None else _node(row)
 
     def backlinks(self, id: str) -> list[Edge]:
@@ -254,13 +255,10 @@ class Graph:
 
     def _anchors(self, numbers: Iterable[int]) -> dict[int, set[str]]:
         """What can be named in each of these objects that is a Markdown file, by key."""
-        aims = json.dumps(sorted(numbers))
-        markdown = "SELECT number FROM object WHERE markdown AND number IN (SELECT value FROM "
-        found = {
-            row[0]: set[str]() for row in self._db.execute(markdown + "json_each(?))", (aims,))
-        }
-        keys = "SELECT owner, key FROM anchor WHERE owner IN (SELECT value FROM json_each(?))"
-        for owner, key in self._db.execute(keys, (aims,)):
+        named = list(numbers)
+        rows = select_in(self._db, "SELECT number, markdown FROM object", "number", named)
+        found = {number: set[str]() for number, markdown in rows if markdown}
+        for owner, key in select_in(self._db, "SELECT owner, key FROM anchor", "owner", named):
             found.setdefault(owner, set()).add(loaded(key))
         return found
 
@@ -308,8 +306,7 @@ class Graph:
         return None if row is None else int(row[0])
 
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
-        where = "WHERE number IN (SELECT value FROM json_each(?))"
-        rows = self._db.execute(_NODES + where, (json.dumps(sorted(numbers)),))
+        rows = select_in(self._db, _NODES, "number", list(numbers))
         return {row[0]: _node(row) for row in rows}
 
     def _edges(self, found: Sequence[Resolution]) -> list[Edge]:

@@ -12,27 +12,13 @@ from typing import Any
 from foredeck.model.documents import chat_id
 from foredeck.notes.layer import loaded, stored
 from foredeck.notes.parsed import Name, Rank, Reference, fits, keys_of
+from foredeck.store.sqlite.reading import select_in
 
 _REFERENCES = """
 SELECT number, owner, position, target, relation, embed, heading, label, version, field, start,
     "end", style, part, pin
-FROM reference """
-_KEYS = "SELECT reference, key FROM lookup WHERE reference IN (SELECT value FROM json_each(?))"
-_NAMES = """
-SELECT key, rank, text, owner, target FROM name
-WHERE key IN (SELECT value FROM json_each(?))"""
-_MOVED = """
-SELECT number, gone, moved_to FROM object
-WHERE number IN (SELECT value FROM json_each(?)) AND (gone OR type IS NULL)"""
-_SESSIONS = """
-SELECT target, text FROM name
-WHERE rank = ? AND target IN (SELECT value FROM json_each(?))"""
-_CHATS = """
-SELECT number, id FROM object
-WHERE type = 'chat' AND number IN (SELECT value FROM json_each(?))"""
-_AIMED = """
-SELECT DISTINCT l.reference FROM name n JOIN lookup l ON l.key = n.key
-WHERE n.target IN (SELECT value FROM json_each(?))"""
+FROM reference"""
+_AIMED = "SELECT l.reference FROM name n JOIN lookup l ON l.key = n.key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +50,23 @@ class Resolution:
         return self.targets[0] if len(self.targets) == 1 else None
 
 
-def references_of(db: sqlite3.Connection, owners: Collection[int]) -> list[ReferenceRow]:
+def references_of(db: sqlite3.Connection, owners: Iterable[int]) -> list[ReferenceRow]:
     """The references in some objects, in the order of their text."""
-    where = "WHERE owner IN (SELECT value FROM json_each(?)) ORDER BY owner, position"
-    return [_row(row) for row in db.execute(_REFERENCES + where, (json.dumps(list(owners)),))]
+    return _read(db, "owner", owners)
 
 
-def references_at(db: sqlite3.Connection, targets: Collection[int]) -> list[ReferenceRow]:
+def references_at(db: sqlite3.Connection, targets: Iterable[int]) -> list[ReferenceRow]:
     """The references that may mean some objects, by one of their names."""
-    aims = json.dumps(sorted(came_from(db, targets)))
-    numbers = [row[0] for row in db.execute(_AIMED, (aims,))]
-    where = "WHERE number IN (SELECT value FROM json_each(?)) ORDER BY owner, position"
-    return [_row(row) for row in db.execute(_REFERENCES + where, (json.dumps(numbers),))]
+    aimed = select_in(db, _AIMED, "n.target", list(came_from(db, targets)))
+    return _read(db, "number", {number for (number,) in aimed})
 
 
 def came_from(db: sqlite3.Connection, objects: Iterable[int]) -> set[int]:
     """Objects, and all that became one of them by being moved."""
     found, new = set(objects), set(objects)
     while new:
-        rows = db.execute(
-            "SELECT number FROM object WHERE moved_to IN (SELECT value FROM json_each(?))",
-            (json.dumps(sorted(new)),),
-        )
-        new = {row[0] for row in rows} - found
+        rows = select_in(db, "SELECT number FROM object", "moved_to", list(new))
+        new = {number for (number,) in rows} - found
         found |= new
     return found
 
@@ -94,7 +74,8 @@ def came_from(db: sqlite3.Connection, objects: Iterable[int]) -> set[int]:
 def resolve(db: sqlite3.Connection, rows: Collection[ReferenceRow]) -> list[Resolution]:
     """What each reference means, in the same order."""
     keys: dict[int, list[str | bytes]] = defaultdict(list)
-    for number, key in db.execute(_KEYS, (json.dumps([row.number for row in rows]),)):
+    numbers = [row.number for row in rows]
+    for number, key in select_in(db, "SELECT reference, key FROM lookup", "reference", numbers):
         keys[number].append(key)
     names = _names(db, {key for asked in keys.values() for key in asked})
     ends = _Ends(db, {entry.target for entries in names.values() for entry in entries})
@@ -134,16 +115,9 @@ class _Named:
 
 def _names(db: sqlite3.Connection, keys: Iterable[str | bytes]) -> dict[str | bytes, list[_Named]]:
     """What is entered under each of some keys."""
-    given = list(keys)
     found: dict[str | bytes, list[_Named]] = defaultdict(list)
-    plain = [key for key in given if isinstance(key, str)]
-    rows = db.execute(_NAMES, (json.dumps(plain),)).fetchall()
-    for key in given:
-        if isinstance(key, bytes):  # no text, so JSON cannot carry it
-            rows += db.execute(
-                "SELECT key, rank, text, owner, target FROM name WHERE key = ?", (key,)
-            )
-    for key, rank, text, owner, target in rows:
+    select = "SELECT key, rank, text, owner, target FROM name"
+    for key, rank, text, owner, target in select_in(db, select, "key", list(keys)):
         found[key].append(_Named(Name(loaded(key), Rank(rank), loaded(text)), owner, target))
     return found
 
@@ -193,9 +167,11 @@ class _Ends:
         self._gone: dict[int, int | None] = {}
         new = set(objects)
         while new:
-            rows = db.execute(_MOVED, (json.dumps(sorted(new)),)).fetchall()
-            self._gone.update((number, moved_to) for number, _, moved_to in rows)
-            new = {to for _, _, to in rows if to is not None} - self._gone.keys()
+            select = "SELECT number, gone OR type IS NULL, moved_to FROM object"
+            rows = [*select_in(db, select, "number", list(new))]
+            moved = {number: moved_to for number, is_gone, moved_to in rows if is_gone}
+            self._gone |= moved
+            new = {to for to in moved.values() if to is not None} - self._gone.keys()
 
     def end(self, object: int) -> int | None:
         """The object that is there now; None for one that was deleted, or is not stored."""
@@ -216,13 +192,22 @@ def _sessions(db: sqlite3.Connection, rows: Iterable[ReferenceRow]) -> dict[int,
     found: dict[int, frozenset[str]] = {}
     if owners:
         names = {name: owner for owner in owners for name in came_from(db, [owner])}
-        met = db.execute(_SESSIONS, (Rank.HANDLE, json.dumps(sorted(names))))
-        for target, session in met:
-            owner = names[target]
-            found[owner] = found.get(owner, frozenset()) | {loaded(session)}
-        for chat, id in db.execute(_CHATS, (json.dumps(owners),)):
-            found[chat] = frozenset({str(loaded(id)).removeprefix(chat_id(""))})
+        select = "SELECT target, text, rank FROM name"
+        for target, session, rank in select_in(db, select, "target", list(names)):
+            if rank == Rank.HANDLE:
+                owner = names[target]
+                found[owner] = found.get(owner, frozenset()) | {loaded(session)}
+        for number, id, type in select_in(
+            db, "SELECT number, id, type FROM object", "number", owners
+        ):
+            if type == "chat":
+                found[number] = frozenset({str(loaded(id)).removeprefix(chat_id(""))})
     return found
+
+
+def _read(db: sqlite3.Connection, column: str, values: Iterable[int]) -> list[ReferenceRow]:
+    rows = [_row(row) for row in select_in(db, _REFERENCES, column, list(values))]
+    return sorted(rows, key=lambda row: (row.owner, row.position))
 
 
 def _row(row: tuple[Any, ...]) -> ReferenceRow:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from difflib import SequenceMatcher
 
+from foredeck.model.figures import cut
 from foredeck.model.names import names_in
 from foredeck.model.quoting import block, one_line, word
 from foredeck.observations.chunks import (
@@ -211,7 +212,7 @@ def opening(message: SourceMessage) -> str:
             [message.tool, message.shown, *(f"{c.tool} {c.shown}" for c in message.calls)]
         )
     words = " ".join(one_line(said).split())
-    shown = words if len(words) <= _FIRST_WORDS else words[: _FIRST_WORDS - 3] + "..."
+    shown = cut(words, _FIRST_WORDS, "...")
     who = "the user's" if message.kind == "user" else f"the {_speaker(message)}'s"
     return f'{who}, "{_TAGS.sub("< ", shown)}"'
 
@@ -275,5 +276,4 @@ def _quoted(text: str) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(_TAGS.sub("< ", one_line(text)).split())
-    return line if len(line) <= _CALL_CHARS else line[: _CALL_CHARS - 3] + "..."
+    return cut(" ".join(_TAGS.sub("< ", one_line(text)).split()), _CALL_CHARS, "...")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from foredeck.errors import ForedeckError
+from foredeck.model.figures import cut
 from foredeck.model.names import files_in, lines_in, names_in
 from foredeck.model.observations import Mode, ObservedBy, Priority, Remark, Work
 from foredeck.observations.chunks import Chunk, ChunkRules
@@ -294,8 +295,8 @@ def _parts(text: str, *, is_cut: bool) -> list[tuple[str, str]]:
 
 def _lines(text: str, chars: int) -> str:
     """Its lines without blank ones, cut to a number of characters."""
-    kept = "\n".join(" ".join(line.split()) for line in text.split("\n") if line.strip())
-    return kept if len(kept) <= chars else kept[: chars - 3] + "..."
+    kept = (" ".join(line.split()) for line in text.split("\n") if line.strip())
+    return cut("\n".join(kept), chars, "...")
 
 
 # Without a model: the same machinery, fed by a summary of the messages.

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta, timezone
 
 from foredeck.errors import ForedeckError
+from foredeck.model.figures import cut
 from foredeck.model.names import files_in, lines_in
 from foredeck.model.observations import Priority, Remark
 from foredeck.observations.excerpt import WallTime
@@ -227,7 +228,8 @@ class NotesReader:
         goes_on = self._is_open and not bare[0].isupper()
         if self._found and not only_whole and (is_detail or goes_on):
             return self._add(bare)
-        return f'"{_short(bare)}" is neither a date nor a note such as "- 09:15 low change: ..."'
+        shown = cut(bare, _SHOWN_CHARS, "...")
+        return f'"{shown}" is neither a date nor a note such as "- 09:15 low change: ..."'
 
     def _take_head(self, head: _Head) -> str | None:
         if not head.text:
@@ -351,7 +353,3 @@ def _field_of(line: str, fields: Collection[str]) -> tuple[str, str] | None:
     named = _FIELD.fullmatch(line)
     name = named[1].lower() if named else ""
     return (name, named[2]) if named and name in fields else None
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."

@@ -6,11 +6,12 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from foredeck.search.query import Term
 from foredeck.search.ranking import COLUMN_WEIGHTS, Candidate, FoundWord, rarity, rarity_within
 from foredeck.search.texts import VERSIONED
+from foredeck.store.sqlite.reading import select_in
 
 _SAMPLED = 4000
 """Up to which number entries with a term are counted."""
@@ -107,22 +108,6 @@ class Extent:
         return Extent(self.last - length + 1, self.last, int(self.count * share))
 
 
-@dataclass(slots=True)
-class _Where:
-    """A condition in SQL on rows of `entry e`, put together."""
-
-    clauses: list[str] = field(default_factory=list)
-    values: list[object] = field(default_factory=list)
-
-    def add(self, clause: str, *values: object) -> None:
-        self.clauses.append(f" AND {clause}")
-        self.values.extend(values)
-
-    @property
-    def sql(self) -> str:
-        return "".join(self.clauses)
-
-
 class SearchIndex:
     """Questions to the tables; one connection, which its caller closes."""
 
@@ -132,11 +117,11 @@ class SearchIndex:
 
     def find(self, term: Term, extent: Extent, filters: Filters) -> FoundWord:
         """How strongly each entry that a filter lets pass is about a term."""
-        where = _where(filters)
-        join = "JOIN entry e ON e.id = content.rowid" if where.clauses else ""
+        where, filtered_by = _where(filters)
+        join = "JOIN entry e ON e.id = content.rowid" if where else ""
         statement = (
             f"SELECT content.rowid, {_SCORE}, {_HIGHEST_SCORE} FROM content {join}"
-            f" WHERE content MATCH ? AND content.rowid BETWEEN ? AND ?{where.sql}"
+            f" WHERE content MATCH ? AND content.rowid BETWEEN ? AND ?{where}"
         )
         # The scores are BM25 with a rarity among all entries; that is divided out, since only what
         # is searched counts. Where a word counts without end (`_HIGHEST_SCORE`), the score is the
@@ -145,7 +130,7 @@ class SearchIndex:
         part = max(1, extent.last - extent.first + 1) / max(1, self.size())
         strengths: dict[int, float] = {}
         for match in term.matches:
-            values = (match, extent.first, extent.last, *where.values)
+            values = (match, extent.first, extent.last, *filtered_by)
             rows = self._db.execute(statement, values).fetchall()
             fts5_rarity = rows[0][2] / _HIGHEST if rows else 0.0
             found = {id: score / fts5_rarity for id, score, _ in rows}
@@ -155,7 +140,10 @@ class SearchIndex:
             if fts5_rarity > 2 * _LEAST_RARITY:
                 everywhere += _holders(fts5_rarity, size)
             else:  # none was found, or more than half hold it: those of the extent tell
-                everywhere += self._count(match, extent) / part
+                held = (
+                    "SELECT count(*) FROM content WHERE content MATCH ? AND rowid BETWEEN ? AND ?"
+                )
+                everywhere += self._number(held, match, extent.first, extent.last) / part
         # Memory belongs to no session, so that no filter leaves it out: whoever asks has said which
         # versions may be shown.
         for id in self._hidden(filters.memories):
@@ -165,12 +153,6 @@ class SearchIndex:
         share = min(1.0, everywhere / max(1, size))
         within = max(extent.count, len(strengths))
         return FoundWord(term.text, strengths, rarity_within(len(strengths), within, share))
-
-    def _count(self, match: str, extent: Extent) -> int:
-        return self._number(
-            "SELECT count(*) FROM content WHERE content MATCH ? AND rowid BETWEEN ? AND ?",
-            *(match, extent.first, extent.last),
-        )
 
     def _hidden(self, memories: tuple[tuple[str, str], ...]) -> list[int]:
         """The entries of memory that are none of these versions."""
@@ -184,11 +166,11 @@ class SearchIndex:
 
     def candidates(self, ids: Iterable[int], filters: Filters) -> dict[int, Candidate]:
         """What ranking asks of entries: of those that a filter lets pass."""
-        where = _where(filters)
+        where, filtered_by = _where(filters)
         rows = self._db.execute(
             "SELECT e.id, e.type, e.role, e.newest, e.session, e.time_ms FROM entry e"
-            f" WHERE e.id IN (SELECT value FROM json_each(?)) AND e.newest >= 0{where.sql}",
-            (json.dumps(list(ids)), *where.values),
+            f" WHERE e.id IN (SELECT value FROM json_each(?)) AND e.newest >= 0{where}",
+            (json.dumps(list(ids)), *filtered_by),
         )
         return {
             id: Candidate(id, self._kind(type, role, newest), session, time_ms)
@@ -256,10 +238,7 @@ class SearchIndex:
 
     def entries(self, ids: Iterable[int]) -> dict[int, IndexedText]:
         """Entries by id."""
-        wanted = json.dumps(list(ids))
-        rows = self._db.execute(
-            f"{_ENTRIES} WHERE e.id IN (SELECT value FROM json_each(?))", (wanted,)
-        )
+        rows = select_in(self._db, _ENTRIES, "e.id", list(ids))
         return {row[0]: IndexedText(*row) for row in rows}
 
     def neighbours(self, entry: IndexedText, each_way: int) -> list[IndexedText]:
@@ -328,34 +307,36 @@ def _holders(fts5_rarity: float, size: int) -> float:
     return (size + 0.5 - 0.5 * odds) / (1 + odds)
 
 
-def _where(filters: Filters) -> _Where:
-    where = _Where()
+def _where(filters: Filters) -> tuple[str, list[object]]:
+    """A condition on rows of `entry e`, to follow others, with its values; empty for none."""
+    found: list[tuple[str, tuple[object, ...]]] = []
     if filters.sessions is not None:
         named = json.dumps(filters.sessions)
-        where.add(
+        clause = (
             f"(e.session IN {_OF_SESSIONS} OR e.session IS NULL AND ({_OF_MEMORY} OR e.document IN"
             f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS}"
-            " UNION ALL SELECT value FROM json_each(?))))",
-            *(named, named, json.dumps(filters.tasks)),
+            " UNION ALL SELECT value FROM json_each(?))))"
         )
+        found.append((clause, (named, named, json.dumps(filters.tasks))))
     if filters.without:
-        hidden = json.dumps(filters.without)
-        where.add(f"(e.session IS NULL OR e.session NOT IN {_OF_SESSIONS})", hidden)
+        hidden = f"(e.session IS NULL OR e.session NOT IN {_OF_SESSIONS})"
+        found.append((hidden, (json.dumps(filters.without),)))
     if filters.type is not None:
-        where.add("e.type = (SELECT id FROM name WHERE text = ?)", filters.type)
+        found.append(("e.type = (SELECT id FROM name WHERE text = ?)", (filters.type,)))
     if filters.tool is not None:
-        where.add("e.type = (SELECT id FROM name WHERE text = 'toolcall')")
-        where.add("e.role IN (SELECT id FROM name WHERE lower(text) = ?)", filters.tool.lower())
+        found.append(("e.type = (SELECT id FROM name WHERE text = 'toolcall')", ()))
+        of_tool = "e.role IN (SELECT id FROM name WHERE lower(text) = ?)"
+        found.append((of_tool, (filters.tool.lower(),)))
     if filters.path is not None:
-        where.add("e.path IN (SELECT id FROM name WHERE instr(text, ?))", filters.path)
+        found.append(("e.path IN (SELECT id FROM name WHERE instr(text, ?))", (filters.path,)))
     if filters.since_ms is not None:
-        where.add("e.time_ms >= ?", filters.since_ms)
+        found.append(("e.time_ms >= ?", (filters.since_ms,)))
     if filters.task is not None:
         task = "(SELECT id FROM name WHERE text = ?)"
         # A call is stored before the turn that tells its task.
-        where.add(
-            f"(e.task = {task} OR e.message IN (SELECT message FROM entry WHERE task = {task}))",
-            filters.task,
-            filters.task,
+        worked_on = (
+            f"(e.task = {task} OR e.message IN (SELECT message FROM entry WHERE task = {task}))"
         )
-    return where
+        found.append((worked_on, (filters.task, filters.task)))
+    values = [value for _, given in found for value in given]
+    return "".join(f" AND {clause}" for clause, _ in found), values

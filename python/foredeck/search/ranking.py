@@ -106,10 +106,6 @@ class Ranking:
     best: list[Ranked]
     beyond: float
 
-    def is_certain(self, enough: int) -> bool:
-        """Whether no other text comes before so many of the best."""
-        return self.beyond == 0 or self.beyond <= self.best[:enough][-1].score
-
 
 def rarity(holders: float, texts: float) -> float:
     """What a word is worth that so many of the texts hold."""

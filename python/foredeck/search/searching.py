@@ -62,11 +62,6 @@ class SearchHit:
     also: int = 0
     around: tuple[tuple[IndexedText, str], ...] = ()
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The terms that it holds."""
-        return self.rank.words
-
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
@@ -165,7 +160,8 @@ def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int
 
         for most in (max(RANKED, enough), max(MORE_RANKED, enough), MOST_RANKED):
             found = rank(words, scores, periods, describe, bounds, most)
-            if found.is_certain(enough):
+            # Whether no other text can come before so many of the best.
+            if found.beyond == 0 or found.beyond <= found.best[:enough][-1].score:
                 break
         for one in found.best:
             best.setdefault(one.id, one)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.commands import ShellStep, steps
+from foredeck.model.figures import cut
 from foredeck.search.secrets import mask_secrets
 from foredeck.store.clock import MINUTE_MS
 
@@ -208,8 +209,7 @@ def complains(run: Run) -> bool:
 
 def as_typed(lesson: Lesson) -> str:
     """The form that worked, on one line, cut short, without what only shortens its output."""
-    line = mask_secrets(" ".join(_OUTPUT_ONLY.sub("", lesson.text).split()))
-    return line if len(line) <= TYPED_CHARS else f"{line[: TYPED_CHARS - 1]}…"
+    return cut(mask_secrets(" ".join(_OUTPUT_ONLY.sub("", lesson.text).split())), TYPED_CHARS)
 
 
 def acts(command: str) -> list[Act]:

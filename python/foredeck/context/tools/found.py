@@ -72,7 +72,7 @@ def _for_model(hit: SearchHit, name: str, *, in_full: bool) -> Iterator[str]:
     turn = [] if entry.turn is None else [f"turn {entry.turn}"]
     head = (
         ", ".join([name, *turn, _time(entry.time_ms), *_about(hit)])
-        + f" [{one_line(_why(hit.words))}]"
+        + f" [{one_line(_why(hit.rank.words))}]"
     )
     text = hit.passage.marked()
     before = [_neighbour("before", *one) for one in near if one[0].id < entry.id]
@@ -128,7 +128,7 @@ def describe_to_people(
     for session, hits in found.groups():
         lines += ["", style.bold(cut(heading_of_hits(found, session, hits), most))]
         for hit in hits:
-            words = f"[{one_line(', '.join(hit.words))}]"
+            words = f"[{one_line(', '.join(hit.rank.words))}]"
             about = [when(hit.entry.time_ms), *_about(hit), words, *explain(hit)]
             called = cut(name_of(hit), most - 2)
             left = cut("  ".join(["", *about]), max(0, most - 2 - len(called)))

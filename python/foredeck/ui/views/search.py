@@ -105,7 +105,7 @@ def _hit(hit: SearchHit) -> dict[str, Any]:
         "also": hit.also,
         "snippet": hit.passage.text,
         "pieces": list(hit.passage.pieces()),
-        "words": list(hit.words),
+        "words": list(hit.rank.words),
         "address": _address(hit),
     }
 
