@@ -95,17 +95,17 @@ class Extraction:
 
         store, info, last = self._chat.store, self._chat.info, self._chat.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)
-        texts = texts_of_turns(store, info.id, first, last)
-        if not is_worth_asking(texts.sayings):
+        sayings, tools = texts_of_turns(store, info.id, first, last)
+        if not is_worth_asking(sayings):
             return
-        shown = within_bounds(texts.sayings)
+        shown = within_bounds(sayings)
         guard = self._user.vouch(["guard", info.id])[:20]
         message = {"role": "user", "content": question(shown, guard)}
         asked = CompleteParams(messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM)
         answer = await asking.ask("extract", asked, output_tokens=EXPECTED_TOKENS)
         live = (self._chat.turns if self._earlier is None else self._earlier) + 1
         typed = await asyncio.to_thread(_not_copied, info.cwd, tuple(self._inbox.typed))
-        turns = AskedTurns(info.id, self._project, first, last, texts, shown, live, typed)
+        turns = AskedTurns(info.id, self._project, first, last, tools, shown, live, typed)
         _judged, taken = read_out(self._memory, turns, answer.text, self._config.memory.accept)
         self._last = last
         for line in news_of(taken, self._memory.name) if taken is not None else ():

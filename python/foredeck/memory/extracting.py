@@ -34,20 +34,15 @@ _RESULT_CHARS = 100_000
 """Compared of one result, from its beginning."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnTexts:
-    """Sayings in their order, and all that tools brought in these turns and those before."""
-
-    sayings: tuple[Saying, ...]
-    tools: ToolTexts
-
-
-def texts_of_turns(store: Store, session: str, first: int, last: int) -> TurnTexts:
-    """Those of the turns `first` to `last` of a session, by number."""
+def texts_of_turns(
+    store: Store, session: str, first: int, last: int
+) -> tuple[list[Saying], ToolTexts]:
+    """What was said in the turns `first` to `last` of a session, by number, in its order; and all
+    that tools brought in these turns and those before."""
     # A turn or result that cannot be read is left out: it is gone, and nothing follows from it.
     wanted = _turns(store, session, range(first, last + 1))
     back = _turns(store, session, range(max(1, last - LOOKED_BACK), last + 1))
-    return TurnTexts(tuple(_sayings(store, wanted)), ToolTexts.of(_results(store, back)))
+    return _sayings(store, wanted), ToolTexts.of(_results(store, back))
 
 
 def _turns(store: Store, session: str, numbers: Iterable[int]) -> list[Head]:
@@ -96,8 +91,8 @@ def _results(store: Store, turns: Sequence[Head]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class AskedTurns:
-    """The turns `first` to `last` of a session, about which a model was asked: what was said and
-    brought in them, and which of that it was shown.
+    """The turns `first` to `last` of a session, about which a model was asked: what tools brought
+    in them, and what it was shown of what was said.
 
     live   number of the first turn that came about at this user's side
     typed  what the user typed since then
@@ -107,7 +102,7 @@ class AskedTurns:
     project: str | None
     first: int
     last: int
-    texts: TurnTexts
+    tools: ToolTexts
     shown: Sequence[Saying]
     live: int = 1
     typed: Sequence[str] = ()
@@ -127,7 +122,7 @@ def read_out(
         typed=turns.typed if memory.trust.said_by_user(turns.session) == "user-stated" else (),
     )
     known = known_facts(memory, turns.session, turns.project)
-    judged = judge(answer, turns.shown, turns.texts.tools, known, around)
+    judged = judge(answer, turns.shown, turns.tools, known, around)
     refused = Counter(each.reason for each in judged if each.reason is not None)
     record = ExtractionDocument(
         id=extraction_id(turns.session, turns.last),

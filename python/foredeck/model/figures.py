@@ -7,6 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
+"""In English, whatever the machine's language: they stand in prompts and in what models write."""
+
 
 def short_count(count: int) -> str:
     """A number with three significant digits: 950, 12.3k, 4.56M."""

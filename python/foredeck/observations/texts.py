@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta, timezone
 
 from foredeck.errors import ForedeckError
-from foredeck.model.figures import cut
+from foredeck.model.figures import MONTHS, cut
 from foredeck.model.names import files_in, lines_in
 from foredeck.model.observations import Priority, Remark
 from foredeck.observations.excerpt import WallTime
@@ -60,12 +60,7 @@ _CATEGORY = re.compile(
 _FIELD = re.compile(r"[*_`]*([A-Za-z][a-z_]*)[*_`]*: (\S.*)")
 _STEP = re.compile(r"(?:->|=>|\u2192)\s*")
 
-_MONTHS = {
-    name: number
-    for number, name in enumerate(
-        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
-    )
-}
+_MONTHS = {name[:3].lower(): number for number, name in enumerate(MONTHS, 1)}
 _WEEKDAY = re.compile(
     r"\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b\.?", re.I
 )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from foredeck.model.figures import MONTHS
 from foredeck.model.names import WORD, humps
 
 MOST_TERMS = 48
@@ -49,10 +50,7 @@ tell told/think thought/throw threw thrown/understand understood/wake woke woken
 win won/write wrote written/child children/foot feet/man men/mouse mice/person people/tooth teeth
 woman women/life lives/wife wives/good better best/bad worse worst
 """
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
+_MONTHS = tuple(name.lower() for name in MONTHS)
 _MONTH = re.compile(rf"(?i:\b(?:{'|'.join(m for m in _MONTHS if m != 'may')})\b)|(?<!^)\bMay\b")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 

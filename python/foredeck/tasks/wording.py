@@ -20,6 +20,12 @@ _SAID_OF = (
 )
 """A relation as it is said of the task that has it, and of the one that it names."""
 
+_AS_STORED = (
+    *("labels", "assignee", "session", "claimed_ms", "lease_ms", "created_ms", "updated_ms"),
+    *("closed_ms", "close_reason", "summary"),
+)
+"""Fields that a task has in JSON by their own names."""
+
 _HEADINGS = (("in_progress", "In progress"), ("open", "Open"), ("closed", "Closed"))
 
 
@@ -133,25 +139,13 @@ def counts_line(board: Board, now_ms: int) -> str:
 
 def as_json(board: Board, task: Task, now_ms: int) -> dict[str, Any]:
     """A task's fields, and what follows from others; without its description."""
-    level = task.level(now_ms)
     return {
         "id": task.id,
         "name": board.names.name(task.id),
-        "title": task.title,
-        "status": task.status,
-        "priority": task.priority,
+        **{name: getattr(task, name) for name in ("title", "status", "priority")},
         "type": task.task_type,
-        "labels": task.labels,
-        "assignee": task.assignee,
-        "session": task.session,
-        "claimed_ms": task.claimed_ms,
-        "lease_ms": task.lease_ms,
-        "created_ms": task.created_ms,
-        "updated_ms": task.updated_ms,
-        "closed_ms": task.closed_ms,
-        "close_reason": task.close_reason,
-        "summary": task.summary,
-        "compaction_level": level,
+        **{name: getattr(task, name) for name in _AS_STORED},
+        "compaction_level": task.level(now_ms),
         "dependencies": [d.model_dump() for d in task.dependencies],
         "links": [link.model_dump() for link in task.links],
         "metadata": task.metadata,

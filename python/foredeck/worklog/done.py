@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from foredeck.commands import ToolOutput, command_of, test_facts
-from foredeck.model.figures import shortened
+from foredeck.model.figures import MONTHS, shortened
 from foredeck.model.quoting import name, one_line, quoted
 from foredeck.search.secrets import mask_secrets
 from foredeck.sources.tool_calls import path_argument
@@ -47,10 +47,6 @@ _NOT_PASSED = re.compile(
 MOST_LINES = 4
 MOST_TESTS = 2
 MOST_FILES = 2
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
-    *("October", "November", "December"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +193,7 @@ def _chosen(done: Sequence[FinishedWork]) -> list[FinishedWork]:
 def day(time_ms: int, seen_ms: int) -> str:
     """`3 May`, by universal time; `3 May 2025` where it is seen in another year."""
     then, seen = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (time_ms, seen_ms))
-    name = f"{then.day} {_MONTHS[then.month - 1]}"
+    name = f"{then.day} {MONTHS[then.month - 1]}"
     return name if then.year == seen.year else f"{name} {then.year}"
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from foredeck.commands import ShellStep, steps
+from foredeck.commands import steps
 from foredeck.model.figures import cut
 from foredeck.search.secrets import mask_secrets
 from foredeck.store.clock import MINUTE_MS
@@ -220,13 +220,9 @@ def acts(command: str) -> list[Act]:
         if step.program == "cd":
             folder = " ".join(step.words[1:])
         elif step.program not in _SILENT:
-            found.append(_act(step, folder))
+            text = step.text if folder is None else f"cd {folder} && {step.text}"
+            found.append(Act(step.program, text, step.words, folder))
     return found
-
-
-def _act(step: ShellStep, folder: str | None) -> Act:
-    text = step.text if folder is None else f"cd {folder} && {step.text}"
-    return Act(step.program, text, step.words, folder)
 
 
 def _plain(word: str, *, keep_quotes: bool = False) -> str:

@@ -118,17 +118,17 @@ def _read_session(
     deciding = UserActs(store, _USER, _ALL, by=session)
     first = 1
     for last in _ends(store, session, tally):
-        texts = texts_of_turns(store, session, first, last)
-        if not is_worth_asking(texts.sayings):
+        sayings, tools = texts_of_turns(store, session, first, last)
+        if not is_worth_asking(sayings):
             tally.unasked += 1
             continue
-        shown = within_bounds(texts.sayings)
+        shown = within_bounds(sayings)
         answer = extractor.answer(shown)
         tally.questions += 1
         tally.asked_chars += len(SYSTEM) + len(question(shown, "0" * 20))
         tally.answered_chars += len(answer)
-        typed = [saying.text for saying in texts.sayings if saying.role == "user"]
-        turns = AskedTurns(session, None, first, last, texts, shown, typed=typed)
+        typed = [saying.text for saying in sayings if saying.role == "user"]
+        turns = AskedTurns(session, None, first, last, tools, shown, typed=typed)
         judged, _taken = read_out(memory, turns, answer, "user-stated")
         first = last + 1
         for line in judged:

@@ -79,10 +79,10 @@ def begin(store: Store, session: str) -> None:
 def extract(store: Store, session: str) -> None:
     """Read the turn out; does nothing where that was done."""
     memory = ExtractionMemory(store, user_of_session(session), by=session)
-    texts = texts_of_turns(store, session, 1, 1)
-    shown = within_bounds(texts.sayings)
-    typed = [saying.text for saying in texts.sayings if saying.role == "user"]
-    turns = AskedTurns(session, None, 1, 1, texts, shown, typed=typed)
+    sayings, tools = texts_of_turns(store, session, 1, 1)
+    shown = within_bounds(sayings)
+    typed = [saying.text for saying in sayings if saying.role == "user"]
+    turns = AskedTurns(session, None, 1, 1, tools, shown, typed=typed)
     read_out(memory, turns, ANSWER, "user-stated")
 
 
