@@ -85,11 +85,13 @@ Reflection = Noted[ReflectionDocument]
 @dataclass(frozen=True, slots=True)
 class Placed:
     """An observation, and where on the branch the messages are that it covers: from `start` to
-    before `end`. The span is empty for a piece of a long message, which is at `start`."""
+    before `end`. The span is empty for a piece of a long message, which is at `start`, and begins
+    at its character `first`."""
 
     observation: Observation
     start: int
     end: int
+    first: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,14 +312,12 @@ def _on_branch(observations: Sequence[Observation], addresses: Sequence[str]) ->
     for index, address in enumerate(addresses):
         starts.setdefault(address, []).append(index)
     found = [placed for o in observations if (placed := _place(o, addresses, starts))]
-    rank = {id(placed.observation): n for n, placed in enumerate(found)}
-    found.sort(key=lambda p: (p.start, _first_char(p), rank[id(p.observation)]))
+    found.sort(key=lambda p: (p.start, p.first))  # of equals the first stays first
     chosen: list[Placed] = []
     reached = Position()
     for placed in found:
-        first = _first_char(placed)
-        is_next = placed.start == reached.messages and first == reached.chars
-        if is_next or (placed.start > reached.messages and not first):
+        is_next = placed.start == reached.messages and placed.first == reached.chars
+        if is_next or (placed.start > reached.messages and not placed.first):
             chosen.append(placed)
             reached = _observed_up_to(placed)
     return chosen
@@ -329,11 +329,6 @@ def _observed_up_to(placed: Placed) -> Position:
     return Position(placed.end, part.end if part is not None and is_unfinished else 0)
 
 
-def _first_char(placed: Placed) -> int:
-    part = placed.observation.document.part
-    return 0 if part is None else part.start
-
-
 def _place(
     observation: Observation, addresses: Sequence[str], starts: Mapping[str, Sequence[int]]
 ) -> Placed | None:
@@ -341,7 +336,8 @@ def _place(
     first = covers[0] if covers else part.address if part is not None else ""
     for start in starts.get(first, ()):
         if list(addresses[start : start + len(covers)]) == covers:
-            return Placed(observation, start, start + len(covers))
+            char = 0 if part is None else part.start
+            return Placed(observation, start, start + len(covers), char)
     return None
 
 

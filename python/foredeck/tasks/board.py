@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from pydantic import PrivateAttr
-
 from foredeck.errors import ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.figures import some_of
@@ -28,12 +26,8 @@ shown by a line alone."""
 class Task(TaskDocument):
     """A task as it was read from the store, but for its description, which is not loaded."""
 
-    _token: Token = PrivateAttr()
-
-    @property
-    def token(self) -> Token:
-        """Of the version that was read."""
-        return self._token
+    token: Token
+    """Of the version that was read."""
 
     @property
     def is_closed(self) -> bool:
@@ -68,9 +62,7 @@ class Task(TaskDocument):
 
 def task_of(head: Head) -> Task:
     """The task in a stored version."""
-    task = Task.model_validate(dict(head.fields))
-    task._token = head.token
-    return task
+    return Task.model_validate({**head.fields, "token": head.token})
 
 
 _CHANGES_AT_ONCE = 1_000

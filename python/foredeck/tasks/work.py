@@ -189,7 +189,7 @@ class TaskWork:
         return Claimed(task, again=again)
 
     def _claim_provisionally(self, id: str) -> Claimed:
-        task, session = self._known(id), self.actor.session
+        task, session = self._reread(id), self.actor.session
         if not self.store.is_shared or session is None:
             raise ToolError(
                 "The database is away and has to decide who gets a task: try again when it is back."
@@ -215,7 +215,7 @@ class TaskWork:
         except ToolError as error:
             outcome, said = "lost", f"is lost. {error}"
         note_claim(self.store, session, id, outcome, self.now_ms())
-        name = self.name(self._known(id))
+        name = self.name(self._reread(id))
         self.news.append(f"The database is back: your provisional claim of {name} {said}")
 
     def close(self, id: str, reason: CloseReason, summary: str) -> Task:
@@ -296,11 +296,6 @@ class TaskWork:
         if held and self.actor.generator == "agent":
             raise held
 
-    def _known(self, id: str) -> Task:
-        task = self.board.get(id)
-        assert task is not None
-        return task
-
     def _check_circle(self, id: str, on: str, relation: Relation) -> None:
         if relation not in ("blocks", "parent-child"):
             return
@@ -310,7 +305,7 @@ class TaskWork:
             raise ToolError(f"That would make a circle, in which nothing could begin: {named}.")
 
     def _check_open_epic(self, parent: str) -> None:
-        epic = self._known(parent)
+        epic = self._reread(parent)
         if epic.is_closed:
             name = self.name(epic)
             raise ToolError(
