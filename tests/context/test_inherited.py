@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,14 +12,15 @@ from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent
 from foredeck.config import Config
 from foredeck.context.state.handles import asked_graph
+from foredeck.context.state.stored_chat import chat_fields, inherited_turns, render_chat
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionCompactParams
-from foredeck.lookup.chat import chat_fields, render_chat
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id, user_object_id
 from foredeck.notes.expanding import expand
 from foredeck.store.erasing import erase
 from foredeck.store.forgetting import erasure_of, plan_forgetting
+from foredeck.store.protocol import Head
 from foredeck.store.sqlite.adapter import open_sqlite
 
 
@@ -67,9 +69,11 @@ def test_a_field_of_a_chat_is_expanded_with_what_a_fork_inherited(parent: Host) 
     turn(fork, "four")
     ask(fork)
 
+    def inherited(session: str) -> Sequence[Head]:
+        return inherited_turns(parent.store, session).turns
+
     def found(host: Host, field: str) -> list[str]:
         with asked_graph(host.state.objects) as graph:
-            inherited = host.state.chat.stored.inherited_turns
             ids = [chat_id(host.session)]
             expanded = expand(host.store, graph, ids, budget=0, field=field, inherited=inherited)
         return [item.node.id for item in expanded]

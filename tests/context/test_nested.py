@@ -14,7 +14,7 @@ from context.messages import assistant, calls, lines, result
 from context.scenes import ask, context_tool
 from context.sent import Sent
 from context.working import Work
-from foredeck.lookup.chat import render_chat
+from foredeck.context.state.stored_chat import render_chat
 from foredeck.model.documents import FileDocument
 from foredeck.store.portable.export import export_session
 from foredeck.store.protocol import Head

@@ -14,9 +14,9 @@ from context.messages import PIXEL, assistant, calls, image, lines, result, text
 from context.scenes import ask, bash, finish, use
 from context.working import Work
 from foredeck.context.state.index import version_seen
+from foredeck.context.state.stored_chat import chat_fields
 from foredeck.errors import OutOfSync
 from foredeck.hosts.protocol import SessionEventParams
-from foredeck.lookup.chat import chat_fields
 from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import (

@@ -30,8 +30,8 @@ from written_histories import (
     write_lines,
 )
 
+from foredeck.context.state.stored_chat import chat_fields, render_chat
 from foredeck.histories.ingesting import Report, ingest_files
-from foredeck.lookup.chat import chat_fields, render_chat
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 

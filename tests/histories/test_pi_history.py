@@ -12,9 +12,9 @@ import pytest
 from written_histories import START_MS, write_lines
 
 from foredeck.cli.main import main
+from foredeck.context.state.stored_chat import chat_fields, render_chat
 from foredeck.histories.ingesting import ingest_files
 from foredeck.histories.pi import load_transcript
-from foredeck.lookup.chat import chat_fields, render_chat
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.replay.run import replay

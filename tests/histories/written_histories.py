@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from foredeck.lookup.chat import render_chat
+from foredeck.context.state.stored_chat import render_chat
 from foredeck.store.protocol import Store
 
 SESSION = "5e551011-0000-4000-8000-000000000001"

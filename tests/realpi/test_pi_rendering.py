@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from foredeck.lookup.chat import chat_fields
+from foredeck.context.state.stored_chat import chat_fields
 from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import ModelRequest, Reply, Text, Thinking, ToolCall, call
 from foredeck_bench.scripted.request import Api

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from foredeck.lookup.chat import chat_fields
+from foredeck.context.state.stored_chat import chat_fields
 from foredeck.model.call_values import Decision
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store

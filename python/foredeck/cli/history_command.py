@@ -29,8 +29,8 @@ from foredeck.context.state.descriptions import (
 )
 from foredeck.context.state.index import verify, versions_seen
 from foredeck.errors import NotFound
+from foredeck.context.state.stored_chat import chat_fields
 from foredeck.lookup.branches import Branches, branches_of
-from foredeck.lookup.chat import chat_fields
 from foredeck.lookup.sessions import count_calls
 from foredeck.lookup.versions import (
     WHOLE,

@@ -21,7 +21,7 @@ from foredeck.cli.stored import opened_store
 from foredeck.config import Config
 from foredeck.derived.follower import Follower
 from foredeck.errors import CommandRefused, ForedeckError
-from foredeck.lookup.chat import inherited_turns
+from foredeck.context.state.stored_chat import inherited_turns
 from foredeck.lookup.reader import note_rule
 from foredeck.lookup.versions import version_text
 from foredeck.model.figures import counted

@@ -17,9 +17,9 @@ from foredeck.context.messages.items import Item
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
+from foredeck.context.state.stored_chat import addresses_back
 from foredeck.errors import Corrupt, ForedeckError, Missing
 from foredeck.hosts.protocol import MemoryQuestion, SessionOpenParams
-from foredeck.lookup.chat import addresses_back
 from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory, inherited_memory

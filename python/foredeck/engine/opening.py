@@ -9,7 +9,6 @@ from foredeck.config import Config
 from foredeck.context.intake.alignment import damage_report
 from foredeck.context.state.opening import (
     Beginning,
-    OpeningHooks,
     Session,
     SessionFolder,
     open_session,
@@ -24,7 +23,6 @@ from foredeck.engine.watching import NoWatch, Reconcile, SessionWatch
 from foredeck.hosts.host import Host
 from foredeck.hosts.pi import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
-from foredeck.lookup.chat import stored_chats
 from foredeck.notes import live_graph
 from foredeck.sources.disk import open_source
 from foredeck.sources.snapshots import FileSnapshot, FileSource, Pending, ToolEvent
@@ -115,11 +113,8 @@ class SessionOpener:
             recall=None if self._recorded is None else recorded_files,
             kept=recall_session(self._config.home, params.session),
             calls_at_opening=calls_at_opening,
-            hooks=OpeningHooks(
-                stored_chats(store),
-                partial(live_graph, store, self._config.home),
-                partial(self._host.notify, "info"),
-            ),
+            open_graph=partial(live_graph, store, self._config.home),
+            notify=partial(self._host.notify, "info"),
         )
 
     def _guard(self, session: Session, session_folder: SessionFolder) -> ToolGuard | None:

@@ -1,1 +1,1 @@
-"""Reading what is stored, for people and programs: sessions, chats, prompts, versions, layers."""
+"""Reading what is stored, for people and programs: sessions, prompts, versions, layers."""

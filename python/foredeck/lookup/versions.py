@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from foredeck.context.state.stored_chat import render_chat
 from foredeck.context.wording import WHY_NO_CONTENT
 from foredeck.errors import NotFound
-from foredeck.lookup.chat import render_chat
 from foredeck.model.documents import ChatDocument, Document, session_of
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.places import AskedPart

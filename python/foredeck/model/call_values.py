@@ -9,9 +9,13 @@ They are named tuples, since a session that is opened makes thousands of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import SupportsRichComparison
+
+T = TypeVar("T", bound="SupportsRichComparison")
 Stored = Mapping[str, Any]
 
 DecisionKind = Literal["append", "rebase", "host"]
@@ -431,11 +435,9 @@ class Delta(NamedTuple, Generic[T]):
     removed: Sequence[T] = ()
 
     @classmethod
-    def of(cls, changes: Mapping[T, bool]) -> Delta[T]:
-        """Of the members that have come (True) or gone (False), each side sorted."""
-        ordered = sorted(changes.items())
-        added = tuple(each for each, new in ordered if new)
-        return cls(added, tuple(each for each, new in ordered if not new))
+    def between(cls, before: AbstractSet[T], now: AbstractSet[T]) -> Delta[T]:
+        """What has come and what has gone, each side sorted."""
+        return cls(tuple(sorted(now - before)), tuple(sorted(before - now)))
 
     @classmethod
     def from_record(cls, stored: Mapping[str, Sequence[T]]) -> Delta[T]:

@@ -234,7 +234,7 @@ class CallRecord:
         return (self.fields.get("state") or {}).get("seals") == "free"
 
     @property
-    def due(self) -> Delta[Sequence[int]]:
+    def due(self) -> Delta[list[int]]:
         """What may be folded now and could not before, and the reverse: message index and piece."""
         return Delta.from_record(self.fields.get("due") or {})
 

@@ -215,17 +215,7 @@ def time_of(message: Message) -> int:
     return int(value) if isinstance(value, int | float) else 0
 
 
-SENT_ROLES = frozenset(
-    {
-        "user",
-        "assistant",
-        "toolResult",
-        "bashExecution",
-        "custom",
-        "branchSummary",
-        "compactionSummary",
-    }
-)
+SENT_ROLES = frozenset(_FIELDS)
 """Roles that the host turns into messages of a provider. It silently leaves out all others."""
 
 
@@ -262,17 +252,10 @@ def find_faults(messages: Sequence[Message]) -> list[str]:
 
 
 def _call_ids(message: Message) -> list[str]:
-    return [
-        block.get("id") or ""
-        for block in message.get("content") or ()
-        if isinstance(block, dict) and block.get("type") == "toolCall"
-    ]
+    calls = (b for b in _blocks(message.get("content")) if b.get("type") == "toolCall")
+    return [call.get("id") or "" for call in calls]
 
 
 def _unapplied(message: Message, index: int) -> list[str]:
-    content: Any = message.get("content")
-    if isinstance(content, list) and any(
-        isinstance(block, dict) and "keep" in block for block in content
-    ):
-        return [f"message {index}: an edit was not applied"]
-    return []
+    is_edit = any("keep" in block for block in _blocks(message.get("content")))
+    return [f"message {index}: an edit was not applied"] if is_edit else []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.context.messages.items import Item, tips_of
 from foredeck.context.plan.codec import unpack_says
@@ -23,10 +23,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Fields
 from foredeck.model.messages import marked
 from foredeck.model.records import call_id
-from foredeck.store.protocol import Head, Store
-
-if TYPE_CHECKING:  # of a session that asks for a part of a chat
-    from foredeck.model.places import Slice
+from foredeck.store.protocol import Store
 
 
 @dataclass(slots=True)
@@ -63,8 +60,8 @@ class Branch:
     """Messages whose content is kept in view, with the object's handle."""
     candidates: dict[PieceRef, int] = field(default_factory=dict, init=False)
     """What the next rebase may change, and at which call of the branch that was first so."""
-    _changes: dict[PieceRef, bool] = field(default_factory=dict, init=False)
-    """What has become a candidate (True) since the last call record, or is none any longer."""
+    _recorded_candidates: set[PieceRef] = field(default_factory=set, init=False)
+    """The candidates as the call records have them."""
     _recorded_released: set[int] = field(default_factory=set, init=False)
     """Messages of which the call records say already that their content is no longer kept."""
     _touched: set[int] = field(default_factory=set, init=False)
@@ -101,6 +98,7 @@ class Branch:
             applied=set(applied),
         )
         branch.candidates = dict(state.candidates)
+        branch._recorded_candidates = set(state.candidates)
         branch._recorded_released = set(state.expired)
         # `pop_released` counts on this: records name only what is not kept.
         for index, op in enumerate(branch.plan.ops):
@@ -165,25 +163,18 @@ class Branch:
         touched = self._touched.union(plan.written[written:], plan.attributed[attributed:])
         self._touched, self._marks = set(), (len(plan.written), len(plan.attributed))
         carrying = {index for index in touched if plan.ops[index].carries}
-        gone = carrying - self.kept.keys() - self._recorded_released
-        back = carrying & self.kept.keys() & self._recorded_released
-        self._recorded_released |= gone
-        self._recorded_released -= back
-        return Delta(tuple(sorted(gone)), tuple(sorted(back)))
+        before = self._recorded_released
+        self._recorded_released = (before | carrying) - (carrying & self.kept.keys())
+        return Delta.between(before, self._recorded_released)
 
     def set_candidates(self, refs: AbstractSet[PieceRef]) -> None:
         """At the call that is being decided these are the candidates, and no others."""
-        for ref in self.candidates.keys() - refs:
-            del self.candidates[ref]
-            self._changes[ref] = False
-        for ref in refs - self.candidates.keys():
-            self.candidates[ref] = self.depth + 1
-            self._changes[ref] = True
+        self.candidates = {ref: self.candidates.get(ref, self.depth + 1) for ref in refs}
 
     def pop_candidates(self) -> Delta[PieceRef]:
         """Changes of the candidates since the last call."""
-        changes, self._changes = self._changes, {}
-        return Delta.of(changes)
+        before, self._recorded_candidates = self._recorded_candidates, set(self.candidates)
+        return Delta.between(before, self._recorded_candidates)
 
     def without_rendering(self) -> Branch:
         """The branch before any of its messages was rendered, for another layout to do so."""
@@ -199,18 +190,6 @@ class Branch:
 
 Compactions = dict[str, Fields]
 """What was compacted, by id, oldest first; without its turns."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredChats:
-    """Chats of stored sessions, as the host's adapter reads them."""
-
-    text: Callable[[str, int, Slice | None, Mapping[str, int]], str] = lambda *_: ""
-    """`text(session, turns, asked, handles)`: the first `turns` turns of a session's chat; `asked`:
-    only these user turns, or messages; `handles`: those to write for objects, all others go by
-    their ids."""
-    inherited_turns: Callable[[str], Sequence[Head]] = lambda _session: ()
-    """The turns that the chat of a session begins with, where it is a fork, oldest first."""
 
 
 @dataclass(slots=True)
@@ -229,7 +208,6 @@ class Chat:
     """How many turns are stored, those of all branches together."""
     private: bool = False
     """Whether nothing that is said in it is kept or found outside it."""
-    stored: StoredChats = field(default_factory=StoredChats)
     _branch: Branch = field(default_factory=Branch)
 
     @property

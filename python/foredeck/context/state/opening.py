@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from foredeck.config import Config
 from foredeck.context.state.call_log import CallLog, LogCheckpoint
-from foredeck.context.state.chat import Chat, StoredChats
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox, KnownTexts, PendingNotices
 from foredeck.context.state.index import KeptMembers, SessionIndex, read_members
 from foredeck.context.state.objects import Objects, OpenGraph, Recall, SessionInfo, Workspace
@@ -91,16 +91,6 @@ class KeptSession:
     members: KeptMembers | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OpeningHooks:
-    """What a session asks of what is outside the store and its files."""
-
-    chats: StoredChats = field(default_factory=StoredChats)
-    open_graph: OpenGraph | None = None
-    notify: Callable[[str], None] = lambda _text: None
-    """Says something to the user at once."""
-
-
 def names_only(source: FileSource) -> Recall:
     """Looks up the files of old tool calls by name only: the disk no longer has what they held.
 
@@ -136,12 +126,14 @@ def open_session(
     origin: str = "",
     calls_at_opening: int | None = None,
     kept: KeptSession = KeptSession(),
-    hooks: OpeningHooks = OpeningHooks(),
+    open_graph: OpenGraph | None = None,
+    notify: Callable[[str], None] = lambda _text: None,
 ) -> Session:
     """Load a session, or begin it: its wrapper and chat objects are made then.
 
     `origin`: harness and file, of an old history. `calls_at_opening`: where the host opened it
-    before. Without what is `kept` every call record and every member is read.
+    before. Without what is `kept` every call record and every member is read. `open_graph` gives
+    the references; `notify` says something to the user at once.
     """
     session, checkpoint, members = begins.session, kept.checkpoint, kept.members
     wrapper = store.head(session_object_id(session))
@@ -173,12 +165,12 @@ def open_session(
         index,
         source,
         recall or names_only(source),
-        hooks.open_graph,
+        open_graph,
     )
     inbox = Inbox(
         notices=PendingNotices(known.get("untold")),
         known_texts=KnownTexts(known.get("behind")),
-        notify=hooks.notify,
+        notify=notify,
     )
     if is_cut:
         inbox.user_messages.append(CUT)
@@ -194,7 +186,6 @@ def open_session(
         _compactions(store, [session, *sorted(ancestors)]),
         turns=0 if stored is None else stored.fields.get("turn_count") or 0,
         private=private,
-        stored=hooks.chats,
     )
     return Session(info, objects, chat, inbox, PromptFrame(version=_system_version(objects)))
 

@@ -13,9 +13,6 @@ from typing import Any
 
 from foredeck.model.call_values import Delta, SetChanges
 
-RECORDED = ("pool", "active", "pins")
-"""The sets that change, in the order of `SetChanges`."""
-
 
 @dataclass(slots=True)
 class Sets:
@@ -27,8 +24,16 @@ class Sets:
     # has left the list, the object waits, and is pinned again as soon as it is active.
     pins: set[int] = field(default_factory=set)
     """Objects that the user or the model has pinned, in view or not."""
-    _changes: dict[str, dict[int, bool]] = field(default_factory=dict)
-    """By set and member since the last call: True where it was added, False where removed."""
+    _recorded: tuple[set[int], ...] = field(init=False)
+    """The members as the call records have them."""
+
+    def __post_init__(self) -> None:
+        self._recorded = tuple(map(set, self._members))
+
+    @property
+    def _members(self) -> tuple[set[int], set[int], set[int]]:
+        """In the order of `SetChanges`."""
+        return self.pool, self.active, self.pins
 
     @property
     def pinned(self) -> AbstractSet[int]:
@@ -51,34 +56,31 @@ class Sets:
 
     def show(self, ordinal: int) -> None:
         """Put an object into the metadata pool."""
-        self._add("pool", ordinal)
+        self.pool.add(ordinal)
 
     def activate(self, ordinal: int) -> None:
-        """Make an object active; it joins the pool first."""
-        self._add("pool", ordinal)
-        self._add("active", ordinal)
+        """Make an object active; it joins the pool, too."""
+        self.pool.add(ordinal)
+        self.active.add(ordinal)
 
     def deactivate(self, ordinal: int) -> None:
         """Make an object inactive, or take an inactive one out of the pool. Unpins it."""
-        self._remove("pins", ordinal)
-        if ordinal in self.active:
-            self._remove("active", ordinal)
-        else:
-            self._remove("pool", ordinal)
+        self.pins.discard(ordinal)
+        (self.active if ordinal in self.active else self.pool).discard(ordinal)
 
     def expire(self, ordinal: int) -> None:
         """Make an object inactive though neither user nor model has asked for it. Unlike after
         `deactivate` it stays in the pool, and a pinned one waits."""
-        self._remove("active", ordinal)
+        self.active.discard(ordinal)
 
     def pin(self, ordinal: int) -> None:
         """Activate an object, and keep it from expiring for as long as it fits."""
         self.activate(ordinal)
-        self._add("pins", ordinal)
+        self.pins.add(ordinal)
 
     def unpin(self, ordinal: int) -> None:
         """Let an object expire like any other; an active one stays active for now."""
-        self._remove("pins", ordinal)
+        self.pins.discard(ordinal)
 
     def apply(self, decision: Mapping[str, Any]) -> None:
         """Change the sets as a context tool has decided."""
@@ -97,52 +99,26 @@ class Sets:
 
     def move(self, old: int, new: int) -> None:
         """Let another object take the place of this one in all sets that it is in."""
-        for name in RECORDED:
-            if old in self._members(name):
-                self._remove(name, old)
-                self._add(name, new)
+        for members in self._members:
+            if old in members:
+                members.remove(old)
+                members.add(new)
 
     def become(self, other: Sets) -> None:
-        """Take over the members of another branch's sets, recording that as changes of this one."""
-        for name in RECORDED:
-            mine, theirs = self._members(name), other._members(name)
-            for ordinal in sorted(mine - theirs):
-                self._remove(name, ordinal)
-            for ordinal in sorted(theirs - mine):
-                self._add(name, ordinal)
+        """Take over the members of another branch's sets, as changes of this one."""
+        self.pool, self.active, self.pins = map(set, other._members)
 
     def pop_changes(self) -> SetChanges:
         """Net changes since the last call; from here on there are none."""
-        changes, self._changes = self._changes, {}
-        return SetChanges(*(Delta.of(changes.get(name, {})) for name in RECORDED))
+        # What was done and undone in between is no change.
+        deltas = map(Delta.between, self._recorded, self._members)
+        self._recorded = tuple(map(set, self._members))
+        return SetChanges(*deltas)
 
     def replay(self, changes: SetChanges) -> None:
         """Apply recorded changes, without recording them again."""
         deltas = (changes.pool, changes.active, changes.pinned)
-        for members, delta in zip((self.pool, self.active, self.pins), deltas, strict=True):
-            members.update(delta.added)
-            members.difference_update(delta.removed)
-
-    def _members(self, name: str) -> set[int]:
-        members: set[int] = getattr(self, name)
-        return members
-
-    def _add(self, name: str, ordinal: int) -> None:
-        members = self._members(name)
-        if ordinal not in members:
-            members.add(ordinal)
-            self._note(name, ordinal, added=True)
-
-    def _remove(self, name: str, ordinal: int) -> None:
-        members = self._members(name)
-        if ordinal in members:
-            members.discard(ordinal)
-            self._note(name, ordinal, added=False)
-
-    def _note(self, name: str, ordinal: int, *, added: bool) -> None:
-        # What is done and undone between two calls is no change.
-        changes = self._changes.setdefault(name, {})
-        if changes.get(ordinal) is (not added):
-            del changes[ordinal]
-        else:
-            changes[ordinal] = added
+        for members, recorded, delta in zip(self._members, self._recorded, deltas, strict=True):
+            for each in (members, recorded):
+                each.update(delta.added)
+                each.difference_update(delta.removed)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from foredeck.context import wording
 from foredeck.context.rendering.context import described as fields_of_line
-from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import Wanted, asked_graph, name_of_node
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.stored_chat import inherited_turns
 from foredeck.model.documents import Document
 from foredeck.model.quoting import name, one_line, quoted
 from foredeck.notes.entries import is_reference_field
@@ -43,7 +43,7 @@ def refers(objects: Objects, wanted: Wanted) -> bool:
         return bool(links_in_field(graph, wanted.entry.object, field))
 
 
-def described(objects: Objects, chat: Chat, wanted: Wanted, show: str, limit: int) -> str:
+def described(objects: Objects, wanted: Wanted, show: str, limit: int) -> str:
     """The answer to `activate` with `show`, and to one for a field that holds references.
 
     `limit`: characters of content. Raises `ToolError`.
@@ -60,7 +60,7 @@ def described(objects: Objects, chat: Chat, wanted: Wanted, show: str, limit: in
                 budget=limit,
                 content=show == "content",
                 field=wanted.field,
-                inherited=chat.stored.inherited_turns,
+                inherited=lambda session: inherited_turns(objects.store, session).turns,
             )
         return as_markdown(found).rstrip("\n") or (
             f"{_name(wanted)} refers to nothing that is stored."

@@ -83,7 +83,7 @@ class ContextTools:
         if show == "content" and not refers(self._objects, wanted):
             answer = self._tools[tool](wanted)
         else:
-            text = described(self._objects, self._chat, wanted, show, MAX_CHARS)
+            text = described(self._objects, wanted, show, MAX_CHARS)
             answer = ToolAnswer(text, _decision("list", wanted.entry))
         if not self._objects.workspace.empty:
             # The handle in the decision must outlive a crash.

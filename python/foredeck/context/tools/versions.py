@@ -19,6 +19,7 @@ from foredeck.context.state.index import (
     versions_seen,
 )
 from foredeck.context.state.objects import Objects, SessionInfo
+from foredeck.context.state.stored_chat import render_chat
 from foredeck.context.wording import WHY_NO_CONTENT
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text
@@ -61,7 +62,7 @@ def wanted_content(objects: Objects, chat: Chat, wanted: Wanted) -> Content:
             return Content(text, None, version)
         if (moved := _moved(objects, wanted)) is not None:
             return Content(None, None, version, f"it moved, activate @{moved.ordinal} instead")
-        content = _content(objects, chat, document, version)
+        content = _content(objects, document, version)
         if content.why == WHY_NO_CONTENT["deleted"]:
             content = replace(content, why=_why_deleted(objects, wanted.entry, version))
         if wanted.section is None or content.text is None:
@@ -78,12 +79,12 @@ def _part(objects: Objects, chat: Chat, wanted: Wanted, part: Slice) -> Content:
     is_compacted = entry.type == "compaction"
     gone = objects.store.get(entry.object, CompactionDocument) if is_compacted else None
     if part.unit == "message" and entry.type == "chat":
-        return _turns_stored(objects, chat, entry, part)
+        return _turns_stored(objects, entry, part)
     if part.unit != "char":
         if entry.object in map(chat_id, (objects.info.id, *objects.info.ancestors)):
             return Content(turns_of_branch(objects, chat, part.first, part.last), None, 1)
         if entry.type == "chat":
-            return _turns_stored(objects, chat, entry, part)
+            return _turns_stored(objects, entry, part)
         if entry.type in ("observation", "reflection"):
             return Content(_turns_behind(objects, chat, entry, part), None, entry.newest.version)
         if gone is None:
@@ -121,28 +122,23 @@ def _turns_behind(objects: Objects, chat: Chat, entry: Entry, part: Slice) -> st
     return turns_of_branch(objects, chat, max(part.first, turns[0]), min(part.last, turns[1]))
 
 
-def _turns_stored(objects: Objects, chat: Chat, entry: Entry, part: Slice) -> Content:
+def _turns_stored(objects: Objects, entry: Entry, part: Slice) -> Content:
     """Turns of a stored session's chat, or messages of it, on whichever of its branches."""
     head = objects.workspace.head(entry.object)
     count = 0 if head is None else head.view(ChatDocument).turn_count
-    text = _chat_text(objects, chat, entry.object, count, part)
+    text = _chat_text(objects, entry.object, count, part)
     if not text:
         asked = f"{part.unit}s {part.first}-{part.last}"
         raise ToolError(f"There are no {asked} in @{entry.ordinal}.")
     return Content(text, None, entry.newest.version)
 
 
-def _chat_text(
-    objects: Objects, chat: Chat, id: str, count: int, asked: Slice | None = None
-) -> str:
+def _chat_text(objects: Objects, id: str, count: int, asked: Slice | None = None) -> str:
     """The chat with this id, with its calls under this session's handles; those that it has none
     for by their ids. Empty where there are no such turns."""
     owner = id.removeprefix(chat_id(""))
-    return _with_owner(
-        objects.info,
-        owner,
-        chat.stored.text(owner, count, asked, objects.index.by_object),
-    )
+    text = render_chat(objects.store, owner, count, asked, objects.index.by_object)
+    return _with_owner(objects.info, owner, text)
 
 
 def _with_owner(info: SessionInfo, owner: str, text: str) -> str:
@@ -194,12 +190,12 @@ def _why_deleted(objects: Objects, entry: Entry, version: int) -> str:
     return wording.deleted(max(with_text, default=None))
 
 
-def _content(objects: Objects, chat: Chat, document: Document | None, version: int) -> Content:
+def _content(objects: Objects, document: Document | None, version: int) -> Content:
     if document is None:
         return Content(None, None, version, "it is not stored")
     text, fields = document.content, document.model_extra or {}
     if document.type == "chat":
-        text = _chat_text(objects, chat, document.id, fields["turn_count"])
+        text = _chat_text(objects, document.id, fields["turn_count"])
     if document.type == "compaction" and text is not None:
         text = _with_owner(objects.info, fields["session"], text)
     images = tuple(fields.get("images") or ())

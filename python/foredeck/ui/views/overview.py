@@ -12,7 +12,7 @@ from typing import Any
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.config import Config
 from foredeck.context.rebase import Prices
-from foredeck.lookup.chat import turns_of_session
+from foredeck.context.state.stored_chat import turns_of_session
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.memory.trust import KEY_FILE
 from foredeck.model.documents import SessionDocument, ToolcallDocument, chat_id, session_of

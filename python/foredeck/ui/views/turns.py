@@ -14,9 +14,9 @@ from typing import Any
 from foredeck.accounting import shapes
 from foredeck.context.intake.toolcalls import TOOL_ORIGIN
 from foredeck.context.messages.shape import UNSENT_STOPS, Message, time_of
+from foredeck.context.state.stored_chat import inherited_turns, turns_of_session
 from foredeck.histories.recordings import NO_MODEL
 from foredeck.histories.tools import in_pis_tools
-from foredeck.lookup.chat import inherited_turns, turns_of_session
 from foredeck.lookup.versions import version_text
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import load_message, marked, unpack

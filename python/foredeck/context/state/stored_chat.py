@@ -15,7 +15,6 @@ from typing import Any
 
 from foredeck.context.messages.shape import UNSENT_STOPS, Message
 from foredeck.context.state.call_log import CallLog, load_record, ordinal_of
-from foredeck.context.state.chat import StoredChats
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import chat_id, session_object_id
@@ -25,11 +24,6 @@ from foredeck.model.records import TurnDocument, call_id, forgotten_id, turn_id
 from foredeck.names import handles_in
 from foredeck.store.protocol import Head, Store
 from foredeck.store.sessions import ancestry
-
-
-def stored_chats(store: Store) -> StoredChats:
-    """The chats of a store's sessions, for one that is open."""
-    return StoredChats(partial(render_chat, store), lambda id: inherited_turns(store, id).turns)
 
 
 def render_chat(
