@@ -12,6 +12,7 @@ import json
 import queue
 import sys
 import threading
+import time
 from pathlib import Path
 
 from foredeck.model.documents import FileDocument
@@ -49,8 +50,8 @@ def main(store_path: str, folder: str) -> None:
     for snapshot in snapshots:
         ids[snapshot.path] = snapshot.object_id
         tracker.track(snapshot.object_id, snapshot.path)
-    while any(tracker.state(id) != "attached" for id in ids.values()):
-        reconcile(sorted(work.get() or ids))
+    while tracker.differing(ids.values()):
+        time.sleep(0.01)
     threading.Thread(target=lambda: [work.put(None) for _ in sys.stdin], daemon=True).start()
     while True:
         told = work.get()

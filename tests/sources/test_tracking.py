@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -92,13 +93,19 @@ def attach(tracker: FileTracker, listener: Listener, *paths: str) -> None:
     listener.forget()
 
 
+def settle(tracker: FileTracker, ids: list[str]) -> None:
+    """Wait until what these files hold has been reported."""
+    end = time.monotonic() + PATIENCE_S
+    while tracker.differing(ids):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_tracking_begins_with_a_look(tracker: FileTracker, listener: Listener, work: Work) -> None:
     path = work.write("a")
-    assert tracker.state("id") is None
     tracker.track("id", path)
     listener.wait(lambda: listener.heard(path))
-    assert tracker.state("id") == "attached"
-    assert tracker.tracked() == ["id"]
+    settle(tracker, ["id"])
 
 
 def test_a_change_is_reported(tracker: FileTracker, listener: Listener, work: Work) -> None:
@@ -127,27 +134,21 @@ def test_an_editor_that_saves_by_rename(
     attach(tracker, listener, path)
     Path(work.write(".a.tmp", "saved")).replace(path)
     listener.wait(lambda: listener.heard(path))
-    assert tracker.state(path) == "attached"
+    settle(tracker, [path])
 
 
-def test_deletion_orphans_and_return_resumes(
+def test_deletion_and_return_are_reported(
     tracker: FileTracker, listener: Listener, work: Work
 ) -> None:
     path = work.write("a")
     attach(tracker, listener, path)
     Path(path).unlink()
-    listener.wait(lambda: tracker.state(path) == "orphaned")
+    listener.wait(lambda: listener.heard(path))
+    assert tracker.differing([path]) == [path]
     listener.forget()
     work.write("a", "again")
-    listener.wait(lambda: tracker.state(path) == "resumed")
-
-
-def test_an_object_of_an_earlier_session_is_resumed(
-    tracker: FileTracker, listener: Listener, work: Work
-) -> None:
-    path = work.write("a")
-    tracker.track("id", path, resumed=True)
-    listener.wait(lambda: tracker.state("id") == "resumed")
+    listener.wait(lambda: listener.heard(path))
+    settle(tracker, [path])
 
 
 def test_a_rename_tells_both_ends(tracker: FileTracker, listener: Listener, work: Work) -> None:
@@ -173,10 +174,10 @@ def test_a_folder_that_goes_and_comes_back(
     attach(tracker, listener, path)
     for round in range(3):
         shutil.rmtree(work.folder / "d")
-        listener.wait(lambda: tracker.state(path) == "orphaned")
+        listener.wait(lambda: listener.heard(path))
         listener.forget()
         work.write("d/a", f"round {round}")
-        listener.wait(lambda: tracker.state(path) == "resumed")
+        settle(tracker, [path])
         listener.wait(lambda: listener.heard(path))
         listener.forget()
         work.write("d/a", f"changed in round {round}")
@@ -199,10 +200,10 @@ def test_a_folder_that_is_replaced_at_once(
 def test_a_file_that_is_not_there_yet(tracker: FileTracker, listener: Listener, work: Work) -> None:
     path = str(work.folder / "later" / "a")
     attach(tracker, listener, path)
-    assert tracker.state(path) == "orphaned"
+    assert tracker.differing([path]) == [path]
     work.write("later/a")
     listener.wait(lambda: listener.heard(path))
-    assert tracker.state(path) == "resumed"
+    settle(tracker, [path])
 
 
 def test_one_file_of_two_objects(tracker: FileTracker, listener: Listener, work: Work) -> None:
@@ -213,7 +214,7 @@ def test_one_file_of_two_objects(tracker: FileTracker, listener: Listener, work:
     listener.forget()
     work.write("a", "changed")
     listener.wait(lambda: listener.heard(path))
-    assert (tracker.state("one"), tracker.state("two")) == ("attached", "attached")
+    settle(tracker, ["one", "two"])
 
 
 def test_what_the_listener_wants_to_hear_again(
@@ -256,9 +257,8 @@ def test_stop_ends_all_threads(listener: Listener, work: Work) -> None:
     tracker.stop()
     left = [t for t in set(threading.enumerate()) - before if "InotifyFD" not in type(t).__name__]
     assert left == []
-    assert {tracker.state(id) for id in tracker.tracked()} == {"orphaned"}
     tracker.track("late", work.write("late"))
-    assert tracker.state("late") is None
+    assert tracker.differing(["late"]) == []
 
 
 def test_folders_over_the_bound_are_compared(
@@ -276,7 +276,7 @@ def test_folders_over_the_bound_are_compared(
     for path in paths:
         Path(path).unlink()
     listener.wait(lambda: listener.heard(*paths))
-    assert {tracker.state(path) for path in paths} == {"orphaned"}
+    assert tracker.differing(paths) == paths
     assert len(listener.notices) == 1
 
 

@@ -93,7 +93,7 @@ class SessionWatch:
         for ordinal in (*read, *range(self._looked_at + 1, len(entries) + 1)):
             self._listed.pop(ordinal, None)
             if entries[ordinal].type == "file":
-                self._follow(entries[ordinal], resumed=self._objects.info.calls_at_opening > 0)
+                self._follow(entries[ordinal])
         self._looked_at = len(entries)
 
     def differing(self) -> list[str]:
@@ -166,7 +166,7 @@ class SessionWatch:
         self._all_reported = False
         self._reconcile(None)
 
-    def _follow(self, entry: Entry, *, resumed: bool) -> None:
+    def _follow(self, entry: Entry) -> None:
         head = self._objects.store.head(entry.object)
         if head is None:
             return
@@ -177,4 +177,4 @@ class SessionWatch:
         source = filesystem_source(head.fields)
         local = None if source is None else self._filesystems.local_path(source)
         if local is not None:
-            self._tracker.track(entry.object, local, resumed=resumed)
+            self._tracker.track(entry.object, local)

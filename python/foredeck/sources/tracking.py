@@ -127,8 +127,6 @@ def _wanted_events() -> list[Any]:
 
 logger = logging.getLogger(__name__)
 
-TrackerState = Literal["attached", "orphaned", "resumed"]
-
 
 @dataclass(frozen=True, slots=True)
 class TrackerOptions:
@@ -154,9 +152,7 @@ class _File:
     """A tracked path. `stamp` is how it was when it was last checked, None for absent."""
 
     path: str
-    state: TrackerState = "orphaned"
     stamp: Fingerprint | None = None
-    was_orphaned: bool = False
 
 
 @dataclass(slots=True)
@@ -210,36 +206,19 @@ class FileTracker:
         self._watcher = FolderWatcher(self._overflow)
         self._thread: threading.Thread | None = None
 
-    def track(self, object_id: str, path: str, *, resumed: bool = False) -> None:
-        """Track an object's file at this path of this machine, to the end. Cheap to repeat.
-
-        `resumed` says that the object was tracked before, by a session that has ended.
-        """
+    def track(self, object_id: str, path: str) -> None:
+        """Track an object's file at this path of this machine, to the end. Cheap to repeat."""
         with self._changed:
             if self._stopped or object_id in self._paths:
                 return
             folder_path, name = os.path.split(path)
             folder = self._folders.setdefault(folder_path, _Folder(folder_path))
-            folder.files.setdefault(name, _File(path, was_orphaned=resumed))
+            folder.files.setdefault(name, _File(path))
             self._paths[object_id] = path
             self._unattached.add(folder_path)
             self._dirty.add(path)
             self._start()
             self._changed.notify()
-
-    def state(self, object_id: str) -> TrackerState | None:
-        """How an object is tracked, None if it is not.
-
-        `orphaned` until its folder is watched, while its file is gone, and after `stop`.
-        """
-        with self._changed:
-            file = self._file(self._paths.get(object_id, ""))
-            return file.state if file else None
-
-    def tracked(self) -> list[str]:
-        """Ids of all tracked objects, in the order in which they were added."""
-        with self._changed:
-            return list(self._paths)
 
     def differing(self, object_ids: Iterable[str]) -> list[str]:
         """Paths of those of these objects whose file may not be as it was when last reported.
@@ -271,9 +250,6 @@ class FileTracker:
         if thread is not None and thread is not threading.current_thread():
             thread.join()
         self._watcher.stop()
-        with self._changed:
-            for file in self._files():
-                file.state = "orphaned"
 
     # What watchdog's thread calls: short, and nothing that blocks.
 
@@ -432,10 +408,6 @@ class FileTracker:
         stamp = fingerprint_at(file.path)
         with self._changed:
             file.stamp = stamp
-            if stamp is None:
-                file.state, file.was_orphaned = "orphaned", True
-            elif file.state == "orphaned":
-                file.state = "resumed" if file.was_orphaned else "attached"
         return stamp is not None
 
     def _notice(self, text: str) -> None:
