@@ -10,8 +10,8 @@ from pathlib import Path
 from foredeck.cli.arguments import add_json_flag
 from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
-from foredeck.context.messages.observable import observable
 from foredeck.context.messages.shape import to_item
+from foredeck.context.messages.transcript import observable
 from foredeck.context.plan.plan import Plan
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording

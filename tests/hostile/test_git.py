@@ -16,9 +16,8 @@ import foredeck
 from foredeck.cli.main import main
 from foredeck.sources import git_process
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.git import repository
+from foredeck.sources.git import pointed, repository
 from foredeck.sources.git_process import GitUnusable, opened_git
-from foredeck.sources.pointers import pointed
 from foredeck.sources.projects import project_of
 from foredeck.timeline.repositories import changed_since, look_at
 from hostile.ground import SECRET, Ground, plain_git

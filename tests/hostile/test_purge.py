@@ -21,7 +21,7 @@ from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.model.messages import put_blob
 from foredeck.model.records import MISSING, NicknameDocument, PathChange
-from foredeck.sources.pointers import pointer
+from foredeck.sources.git import pointer
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Store
 from foredeck.store.purging import holders_in_files, holders_in_store

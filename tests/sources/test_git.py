@@ -15,8 +15,7 @@ from foredeck.model.documents import FileDocument, identity_hash
 from foredeck.model.sources import pointer_label
 from foredeck.sources import git
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.git import shared_name
-from foredeck.sources.pointers import pointed
+from foredeck.sources.git import pointed, shared_name
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

@@ -15,7 +15,7 @@ from work_folder import Work
 
 from foredeck.model.documents import FileDocument
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.recorded import RecordedSource
+from foredeck.sources.recorded import FileSource
 from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import parse_read_range, touched_paths
 from foredeck.store.protocol import Batch
@@ -155,7 +155,7 @@ EDITS: dict[str, tuple[str, list[dict[str, str]]]] = {
 @pytest.mark.parametrize("name", EDITS)
 def test_a_replayed_edit_gives_what_the_tool_wrote(host: Host, work: Work, name: str) -> None:
     text, edits = EDITS[name]
-    source = RecordedSource(work.store, FilesystemMap("box", cwd=str(work.folder)))
+    source = FileSource(work.store, FilesystemMap("box", cwd=str(work.folder)))
     for event in (
         host.run("write", path="a.txt", content=text),
         host.run("edit", path="a.txt", edits=edits),

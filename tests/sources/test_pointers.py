@@ -7,7 +7,7 @@ import pytest
 from foredeck.errors import ToolError
 from foredeck.model.documents import Document, PointerDocument, identity_hash
 from foredeck.model.sources import is_address, is_pointer
-from foredeck.sources.pointers import pointer
+from foredeck.sources.git import pointer
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, FileDocument
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.recorded import RecordedSource
+from foredeck.sources.recorded import FileSource
 from foredeck.sources.snapshots import FileSnapshot, ToolEvent
 from foredeck.store.protocol import Batch, Store
 
@@ -21,7 +21,7 @@ class Replay:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.source = RecordedSource(store, FilesystemMap("box", cwd="/no/such/repo"))
+        self.source = FileSource(store, FilesystemMap("box", cwd="/no/such/repo"))
 
     def __call__(self, tool: str, text: str = "", *, error: bool = False, **arguments: Any) -> Any:
         event = ToolEvent(tool, arguments, text, is_error=error, cwd="/no/such/repo")

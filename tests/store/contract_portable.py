@@ -28,7 +28,7 @@ from foredeck.model.working import (
     WorkingDocument,
     working_id,
 )
-from foredeck.sources.pointers import pointer
+from foredeck.sources.git import pointer
 from foredeck.store.portable.export import ExportSummary, export_session
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch, Origin, Store, Token

@@ -45,7 +45,7 @@ from foredeck.model.working import (
     WorkingDocument,
     working_id,
 )
-from foredeck.sources.pointers import pointer
+from foredeck.sources.git import pointer
 from foredeck.store.protocol import Batch, Store
 
 from .documents import PROVENANCE

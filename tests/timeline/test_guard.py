@@ -168,7 +168,7 @@ def test_a_lock_that_is_held_too_long_counts_as_free(
 ) -> None:
     one, two = make_agent("one"), make_agent("two")
     one.prepare("write", path="a.txt", content="1\n")
-    monkeypatch.setattr("foredeck.timeline.locks.HOLD_S", -1.0)
+    monkeypatch.setattr("foredeck.timeline.guard.HOLD_S", -1.0)
     assert two.run("write", path="a.txt", content="2\n") == {}
 
 

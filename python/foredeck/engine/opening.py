@@ -25,11 +25,11 @@ from foredeck.hosts.pi import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.notes import live_graph
 from foredeck.sources.disk import open_source
-from foredeck.sources.snapshots import FileSnapshot, FileSource, Pending, ToolEvent
+from foredeck.sources.recorded import FileSource
+from foredeck.sources.snapshots import FileSnapshot, Pending, ToolEvent
 from foredeck.store.protocol import Store
-from foredeck.timeline.guard import ToolGuard
+from foredeck.timeline.guard import PathLocks, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
-from foredeck.timeline.locks import PathLocks
 
 MakeSource = Callable[[Store, str], FileSource]
 """Makes the source of files of a session that works in a folder."""

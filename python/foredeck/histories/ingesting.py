@@ -30,7 +30,7 @@ from foredeck.histories.recordings import Format, format_of
 from foredeck.histories.records import Exchange, HistorySession, exchanges
 from foredeck.model.documents import Provenance, chat_id, session_object_id, system_prompt_id
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.recorded import RecordedSource
+from foredeck.sources.recorded import FileSource
 from foredeck.store.protocol import Store
 
 DIFFERENT = (
@@ -287,7 +287,7 @@ class SessionWriter:
         self._start = start
         self._session = open_session(
             store,
-            RecordedSource(store, FilesystemMap("history", [], cwd=start.cwd)),
+            FileSource(store, FilesystemMap("history", [], cwd=start.cwd)),
             Beginning(start.id, start.cwd, str(file), start.parent, start.started_by),
             recall=lambda _event, _pending: [],
             origin=f"{start.harness} {file}",

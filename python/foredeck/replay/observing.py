@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from foredeck.context.compactions import SummaryRequest, summary_of
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.observable import observable
-from foredeck.context.messages.transcript import split_turns
+from foredeck.context.messages.transcript import observable, split_turns
 from foredeck.context.rebase import Ledger, Prices, RebaseThresholds
 from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.features import StandIn, StandInKind

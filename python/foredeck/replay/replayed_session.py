@@ -32,8 +32,7 @@ from foredeck.replay.options import (
     load_prices,
 )
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.recorded import RecordedSource
-from foredeck.sources.snapshots import FileSource
+from foredeck.sources.recorded import FileSource
 from foredeck.store.kind import store_kind
 from foredeck.store.protocol import Store
 
@@ -134,7 +133,7 @@ def _without_usage(request: AssembleParams) -> AssembleParams:
 
 def recorded_source(store: Store, cwd: str) -> FileSource:
     """Files as the recorded results show them; nothing of this machine's is read."""
-    return RecordedSource(store, FilesystemMap(REPLAY_FILESYSTEM, [], cwd=cwd))
+    return FileSource(store, FilesystemMap(REPLAY_FILESYSTEM, [], cwd=cwd))
 
 
 # On a private store

@@ -9,15 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from foredeck.config import Config
+from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Generator
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.filesystem import FilesystemMap, Location
+from foredeck.sources.git import git_name, repository
 from foredeck.sources.looking import Look, SettlingFiles, fingerprint_at, look
-from foredeck.sources.pointers import pointed
-from foredeck.sources.projects import ProjectFolders, is_outside
+from foredeck.sources.projects import ProjectFolders, is_outside, project_of
 from foredeck.sources.recorded import (
-    RecordedSource,
+    FileSource,
     as_reported,
     is_object_id,
     location_of,
@@ -62,8 +63,8 @@ _Origin = tuple[str, Generator]
 _FOUND: _Origin = ("disk", "system")
 
 
-class DiskSource:
-    """A `FileSource` that looks at the disk, or where it cannot, goes by what the tools reported.
+class DiskSource(FileSource):
+    """Looks at the disk, or where it cannot, goes by what the tools reported.
 
     An unchanged file costs one `stat` if this object has read it before, else one read.
     """
@@ -76,10 +77,7 @@ class DiskSource:
         project: ProjectFolders | None = None,
     ) -> None:
         """`project`: what may be read unasked; None for the folder of `filesystems` alone."""
-        self._store = store
-        self._filesystems = filesystems
-        self._limits = limits or Limits()
-        self._recorded = RecordedSource(store, filesystems, self._limits)
+        super().__init__(store, filesystems, limits)
         self._last: dict[str, Look] = {}
         """The last look at each path, without its text."""
         self._settling = SettlingFiles()
@@ -90,10 +88,6 @@ class DiskSource:
         self._filesystems.forget()
         location = self._locate(path, "read", cwd)
         return location.object_id, location.source
-
-    def agent_path(self, source: FilesystemSource) -> str:
-        """What the agent calls a known file."""
-        return self._filesystems.agent_path(source.filesystemId, source.path)
 
     def sight(
         self,
@@ -121,7 +115,7 @@ class DiskSource:
         located = [(t, self._locate(t.path, t.role, event.cwd or None)) for t in touches]
         # The file lies in a container, or on a volume that this machine does not have.
         if located and located[0][0].certain and located[0][1].local is None:
-            return self._recorded.after_tool(event, pending=pending)
+            return super().after_tool(event, pending=pending)
         for path in event.changed:
             touch = Touch(path, "mentioned", certain=False)
             located.append((touch, self._filesystems.locate_local(path)))
@@ -180,8 +174,17 @@ class DiskSource:
         return [m.snapshot for m in met.values()]
 
     def point(self, name: str, cwd: str | None = None) -> Document:
-        """The object of what a pointer names."""
-        return pointed(name, self._filesystems, cwd, self._limits.max_file_bytes)
+        """The object of what a pointer names: of git's, a file as of a commit of the repository
+        that `cwd` is in."""
+        asked = git_name(name)
+        if asked is None:
+            return super().point(name)
+        folder = cwd or self._filesystems.cwd
+        local = self._filesystems.locate(folder).local
+        if local is None:
+            raise ToolError(f"{folder} cannot be reached from here: read the file with git show.")
+        with repository(local, project_of(folder, self._filesystems).id) as opened:
+            return opened.document(asked, self._limits.max_file_bytes)
 
     def _locate(self, path: str, role: Role, cwd: str | None) -> Location:
         location = self._filesystems.locate(path, cwd)

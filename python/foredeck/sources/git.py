@@ -1,6 +1,7 @@
-"""Files as of a commit, read through the git command. Nothing is written, and nothing fetched.
+"""What names lead to that are not files on a disk: `git:REV:PATH`, URLs, `s3://`, `row:`.
 
-Only what git has stored is asked for, never the working tree.
+Of the others nothing is read. Files as of a commit are read through the git command: only what it
+has stored, never the working tree; nothing is written, and nothing fetched.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from foredeck.errors import ToolError
-from foredeck.model.documents import FileDocument, Provenance, identity_hash
+from foredeck.model.documents import FileDocument, PointerDocument, Provenance, identity_hash
 from foredeck.model.figures import some_of
 from foredeck.model.quoting import name as quote
-from foredeck.model.sources import GitSource
+from foredeck.model.sources import GitSource, PointerSource, RowSource, S3Source, UrlSource
 from foredeck.sources.git_process import Git, GitAnswer, GitTimeout, GitUnusable, opened_git
 from foredeck.sources.looking import decode
 from foredeck.sources.snapshots import file_type_of
@@ -33,6 +34,8 @@ MAX_LISTED_BYTES = 4 * 1024 * 1024
 
 MAX_BYTES = 512 * 1024 * 1024
 """Of anything else; more than a blob may have that is read."""
+
+MAX_NAME_CHARS = 4096
 
 _SCP = re.compile(r"(?:[^@/]+@)?([\w.-]{2,}):(?!//)(.+)")
 _BLOB = re.compile(r"[0-9a-f]{7,64}")
@@ -62,6 +65,52 @@ def git_name(name: str) -> GitName | None:
         f"{name!r} lacks a part: write git:REV:PATH, such as git:HEAD~3:src/a.py, or git:BLOB with "
         "at least 7 digits of the blob's id."
     )
+
+
+def pointer(name: str) -> PointerDocument:
+    """The sealed object of a URL, an object in S3 or a row; nothing is fetched.
+
+    Raises `ToolError` where the name is none.
+    """
+    name = name.strip()
+    if len(name) > MAX_NAME_CHARS:
+        raise ToolError(f"A pointer has {MAX_NAME_CHARS:,} characters at most.")
+    source, locator = _row(name) if name[:4].lower() == "row:" else _web(name)
+    return PointerDocument.of(source, locator, _file_type(source))
+
+
+def _web(name: str) -> tuple[PointerSource, str]:
+    try:
+        parts = urlsplit(name)
+        host = parts.netloc.rpartition("@")[2].lower()  # a password is nobody's business
+        _ = parts.port
+    except ValueError as error:
+        raise ToolError(f"{name!r} is no URL: {error}.") from error
+    key = parts.path.lstrip("/")
+    if parts.scheme == "s3":
+        bucket = parts.netloc
+        if not bucket or not key:
+            raise ToolError(f"{name!r} lacks a part: write s3://BUCKET/KEY.")
+        rest = name.partition("://")[2].partition("/")[2]
+        return S3Source(bucket=bucket, key=rest), f"s3://{bucket}/{rest}"
+    if not host:
+        raise ToolError(f"{name!r} names no host: write https://HOST/PATH.")
+    url = urlunsplit((parts.scheme, host, parts.path or "/", parts.query, parts.fragment))
+    return UrlSource(url=url), url
+
+
+def _row(name: str) -> tuple[PointerSource, str]:
+    database, *rest = name[4:].rsplit("/", 2)
+    if not database or len(rest) < 2 or not all(rest):
+        raise ToolError(f"{name!r} lacks a part: write row:DATABASE/TABLE/KEY.")
+    table, key = rest
+    return RowSource(database=database, table=table, key=key), f"row:{database}/{table}/{key}"
+
+
+def _file_type(source: PointerSource) -> str:
+    if isinstance(source, UrlSource):
+        return file_type_of(urlsplit(source.url).path)
+    return file_type_of(source.key) if isinstance(source, S3Source) else ""
 
 
 @contextmanager

@@ -15,8 +15,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, FileDocument, Generator
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.filesystem import FilesystemMap, Location
-from foredeck.sources.git import git_name
-from foredeck.sources.pointers import pointer
+from foredeck.sources.git import git_name, pointer
 from foredeck.sources.snapshots import (
     NOTHING_PENDING,
     FileSnapshot,
@@ -48,8 +47,12 @@ class _Reported(NamedTuple):
     text: str | None = None
 
 
-class RecordedSource:
-    """A `FileSource` for replay, and for files that lie where this process cannot look."""
+class FileSource:
+    """What is known of files by what tools have reported. For a replay this is all; `DiskSource`
+    looks at the disk, too, where it can.
+
+    Not thread-safe. `cwd` falls back to the one of the filesystem map.
+    """
 
     def __init__(
         self, store: Store, filesystems: FilesystemMap, limits: Limits | None = None
@@ -59,12 +62,12 @@ class RecordedSource:
         self._limits = limits or Limits()
 
     def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
-        """Object id and source binding; links are not followed."""
+        """Object id and source binding of the file that `path` names."""
         location = self._filesystems.locate(path, cwd, follow=False)
         return location.object_id, location.source
 
     def agent_path(self, source: FilesystemSource) -> str:
-        """What the agent calls a known file."""
+        """What the agent calls a known file; the path of the source where that is not known."""
         return self._filesystems.agent_path(source.filesystemId, source.path)
 
     def sight(
@@ -76,7 +79,11 @@ class RecordedSource:
         pending: Pending = NOTHING_PENDING,
         unasked: bool = False,
     ) -> FileSnapshot:
-        """What is known of one file; only a listing makes a new object."""
+        """Look at one file. `read` and `written` take in its content, `listed` never does.
+
+        `unasked`: no tool and no user has named the file to be read. Then one outside the project
+        that was never read before stays unread, links resolved: its state is `OUTSIDE`.
+        """
         del unasked  # nothing is read
         location = self._filesystems.locate(path, cwd, follow=False)
         known = lookup(self._store, [location.object_id], pending)[location.object_id]
@@ -86,7 +93,11 @@ class RecordedSource:
     def after_tool(
         self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
     ) -> list[FileSnapshot]:
-        """The files of a recorded tool call; a guessed path counts only if the file is known."""
+        """The files that a tool call touched, at most one snapshot each, the main one first.
+
+        Paths that name no file are left out. For an event that failed, only files that are known
+        already are read.
+        """
         touches = touched_paths(event, self._limits.discovered_paths)
         located = [
             (touch, self._filesystems.locate(touch.path, event.cwd or None, follow=False))
@@ -96,6 +107,7 @@ class RecordedSource:
         found: dict[str, FileSnapshot] = {}
         for touch, place in located:
             id, before = place.object_id, known[place.object_id]
+            # A guessed path counts only if the file is known.
             if id in found or (touch.role == "mentioned" and not before.exists):
                 continue
             reported = self._reported(event, touch.role, id, pending)
@@ -110,14 +122,27 @@ class RecordedSource:
     def after_unobserved(
         self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
     ) -> list[FileSnapshot]:
-        """As `after_tool`: the disk is not read while a recording is replayed."""
+        """As `after_tool`, for a tool that ran a while ago, unseen.
+
+        Where the tool's result gives the whole text of its file, the main snapshot has that text,
+        whatever the file holds by now.
+        """
         return self.after_tool(event, pending=pending)
 
     def reconcile(
         self, targets: Iterable[str], *, cautious: bool = False, pending: Pending = NOTHING_PENDING
     ) -> list[FileSnapshot]:
-        """What is known of these files: a recording has nothing to compare them with."""
-        del cautious
+        """Compare known files with what is out there now.
+
+        `targets`: object ids, or paths of this machine as a tracker reports them. Snapshots come
+        in that order, each object once; only changed ones carry documents. Unknown ids and
+        paths are left out, except for a path that a known file was renamed to.
+
+        `cautious`: a change is passed over, with the state `changing`, until the file has settled
+        (`sources/looking.py`), since it may be half written. While a file that was just removed is
+        passed over, so are all others of the call: it may have been renamed to one of them.
+        """
+        del cautious  # there is nothing to compare them with
         ids = [target if is_object_id(target) else self.identify(target)[0] for target in targets]
         known = lookup(self._store, ids, pending)
         return [
@@ -127,7 +152,10 @@ class RecordedSource:
         ]
 
     def point(self, name: str, cwd: str | None = None) -> Document:
-        """The object of what a pointer names; nothing of git's is read for a recording."""
+        """The sealed object of a name such as `git:REV:PATH` or a URL; it is not stored.
+
+        Raises `ToolError` with what to do, for the model.
+        """
         del cwd
         if git_name(name) is not None:
             raise ToolError(f"{name!r} cannot be read: the session is a recording.")

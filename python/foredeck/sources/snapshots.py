@@ -1,5 +1,4 @@
-"""How the engine asks about files, and the answers it gets: snapshots, with new versions of file
-objects.
+"""What a source of files answers: snapshots, with new versions of file objects.
 
 A source never writes. It compares what is out there with what the store holds and hands back
 sealed documents; the caller commits them with the rest of its transaction. Documents that are
@@ -12,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import (
@@ -24,7 +23,7 @@ from foredeck.model.documents import (
     Provenance,
     view_of,
 )
-from foredeck.model.sources import FilesystemSource, path_of
+from foredeck.model.sources import path_of
 from foredeck.store.protocol import Head, Store
 
 if TYPE_CHECKING:
@@ -97,72 +96,6 @@ class FileSnapshot:
     candidates: tuple[str, ...] = ()
     """Of a file that is gone: where the same bytes are now, if it is not clear which of these
     places it was renamed to."""
-
-
-class FileSource(Protocol):
-    """Where files are seen: on the disk, or in what a recorded session says of them.
-
-    Not thread-safe. `cwd` falls back to the one of the filesystem map.
-    """
-
-    def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
-        """Object id and source binding of the file that `path` names."""
-
-    def agent_path(self, source: FilesystemSource) -> str:
-        """What the agent calls a known file; the path of the source where that is not known."""
-
-    def point(self, name: str, cwd: str | None = None) -> Document:
-        """The sealed object of what a pointer names (`pointers.py`); it is not stored.
-
-        Raises `ToolError` with what to do, for the model.
-        """
-
-    def sight(
-        self,
-        path: str,
-        role: Role,
-        *,
-        cwd: str | None = None,
-        pending: Pending = NOTHING_PENDING,
-        unasked: bool = False,
-    ) -> FileSnapshot:
-        """Look at one file. `read` and `written` take in its content, `listed` never does.
-
-        `unasked`: no tool and no user has named the file to be read. Then one outside the project
-        that was never read before stays unread, links resolved: its state is `OUTSIDE`.
-        """
-
-    def after_tool(
-        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
-    ) -> list[FileSnapshot]:
-        """The files that a tool call touched, at most one snapshot each, the main one first.
-
-        Paths that name no file are left out. For an event that failed, only files that are known
-        already are read.
-        """
-
-    def after_unobserved(
-        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
-    ) -> list[FileSnapshot]:
-        """As `after_tool`, for a tool that ran a while ago, unseen.
-
-        Where the tool's result gives the whole text of its file, the main snapshot has that text,
-        whatever the file holds by now.
-        """
-
-    def reconcile(
-        self, targets: Iterable[str], *, cautious: bool = False, pending: Pending = NOTHING_PENDING
-    ) -> list[FileSnapshot]:
-        """Compare known files with what is out there now.
-
-        `targets`: object ids, or paths of this machine as a tracker reports them. Snapshots come
-        in that order, each object once; only changed ones carry documents. Unknown ids and
-        paths are left out, except for a path that a known file was renamed to.
-
-        `cautious`: a change is passed over, with the state `changing`, until the file has settled
-        (`sources/looking.py`), since it may be half written. While a file that was just removed is
-        passed over, so are all others of the call: it may have been renamed to one of them.
-        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,22 @@
-"""Messages as turns: what was said in each, word for word, results by their handles."""
+"""Messages as turns: what was said in each, word for word, results by their handles. And messages
+as an observer is shown them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
 
 from foredeck.context import wording
 from foredeck.context.arguments import args_display
-from foredeck.context.messages.items import Item
+from foredeck.context.messages.items import Item, ToolUse
+from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.model.quoting import block
 from foredeck.store.clock import MINUTE_MS
+
+if TYPE_CHECKING:  # only a session that is observed loads what observations are made of
+    from foredeck.observations.chunks import SourceCall, SourceMessage
 
 PAUSE_MS = 30 * MINUTE_MS
 """Work that stood still for longer gets a mark with date and time."""
@@ -103,3 +109,45 @@ def _call_line(id: str, result: Item | None, item: Item, names: TranscriptNames)
     status = "none" if result is None else "fail" if result.failed else "ok"
     args = args_display(call.arguments, names.cwd)
     return wording.call_line(names.call(id), call.tool, args, status)
+
+
+def observable(
+    items: Sequence[Item],
+    tokens: Callable[[float], int],
+    *,
+    cwd: str = "",
+    first_turn: int = 1,
+    is_ours: Callable[[Item], bool] = lambda _item: False,
+) -> list[SourceMessage]:
+    """The messages as an observer is shown them, one for each item.
+
+    `tokens`: of this many characters (`Gauge.tokens`). `first_turn`: what to call the first user
+    turn of the list. `is_ours`: whether a message holds what foredeck has written, as a summary
+    of its own does; results of its tools are found here.
+    """
+    from foredeck.observations.chunks import SourceMessage
+
+    return [
+        SourceMessage(
+            address=item.key.address,
+            kind=item.kind,
+            text=item.text if item.kind == "result" else item.said,
+            tokens=tokens(item.chars),
+            time_ms=item.time_ms,
+            turn=max(0, first_turn - 1 + item.turn),
+            calls=tuple(_call(call, cwd) for call in item.calls),
+            call_id=item.call_id,
+            tool=item.tool,
+            shown=args_display(item.arguments, cwd),
+            failed=item.failed,
+            unsent=item.unsent,
+            is_ours=item.tool in OWN_TOOLS or is_ours(item),
+        )
+        for item in items
+    ]
+
+
+def _call(call: ToolUse, cwd: str) -> SourceCall:
+    from foredeck.observations.chunks import SourceCall
+
+    return SourceCall(call.id, call.tool, args_display(call.arguments, cwd), call.arguments)

@@ -24,11 +24,12 @@ from foredeck.model.documents import (
 from foredeck.model.messages import put_blob, texts_in
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.model.sources import filesystem_source
-from foredeck.sources.snapshots import FileSnapshot, FileSource, Pending, ToolEvent, is_captured
+from foredeck.sources.snapshots import FileSnapshot, Pending, ToolEvent, is_captured
 from foredeck.store.protocol import Batch, Head, Store, Token
 
-if TYPE_CHECKING:  # imported with the first question to it
+if TYPE_CHECKING:  # imported with the first question to it, and by sessions that are open
     from foredeck.notes.graph import Graph
+    from foredeck.sources.recorded import FileSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ from foredeck.model.documents import (
 from foredeck.model.records import VersionRef
 from foredeck.sources.filesystem import FilesystemMap, open_filesystems
 from foredeck.sources.projects import Project, project_of
-from foredeck.sources.snapshots import FileSnapshot, FileSource, Pending, ToolEvent
+from foredeck.sources.recorded import FileSource
+from foredeck.sources.snapshots import FileSnapshot, Pending, ToolEvent
 from foredeck.sources.tool_calls import touched_paths
 from foredeck.store.protocol import Store
 

@@ -1,7 +1,9 @@
-"""What there is of an object besides its content: its metadata, and what it is linked with."""
+"""What there is of an object besides its content: its metadata, and what it is linked with. And
+what tasks and entries of memory say, which have no handle and go by their names."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from foredeck.context import wording
@@ -10,14 +12,22 @@ from foredeck.context.state.handles import Wanted, asked_graph, name_of_node
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.stored_chat import inherited_turns
+from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.sections import lines_of
+from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import Document
+from foredeck.model.ids import ENTRY, TASK, ShortNames
 from foredeck.model.quoting import name, one_line, quoted
+from foredeck.model.tasks import TaskDocument
 from foredeck.notes.entries import is_reference_field
 from foredeck.notes.expanding import as_markdown, expand, links_in_field
 from foredeck.notes.graph import Edge, Graph, Node, Unresolved
 from foredeck.notes.named_parts import field_text, section_place
 from foredeck.notes.parsed import CONTENT
+from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Store
+from foredeck.tasks.board import Board
+from foredeck.tasks.wording import details
 
 SHOWS = ("content", "metadata", "links")
 LISTED = 20
@@ -202,3 +212,39 @@ def unresolved(target: str, candidates: Sequence[str]) -> str:
     if not candidates:
         return f"Link {quoted(target)} leads nowhere yet."
     return f"Link {quoted(target)} could be {', '.join(candidates)}."
+
+
+_NAME = re.compile(r"(?:[tm]-[0-9a-z]{4,}|memory:\S+|[0-9a-f]{8}-[0-9a-f-]{27})", re.IGNORECASE)
+
+
+def read_record(store: Store, memory: SessionMemory | None, name: str) -> str | None:
+    """What a task or an entry of memory says, for the model; None where `name` is neither, or of
+    memory that may not be shown in this session."""
+    # A session's index does not hold them: they are found by their names.
+    if _NAME.fullmatch(name) is None:
+        return None
+    if not name.lower().startswith("m"):
+        return _task(store, name)
+    shown = {} if memory is None else {entry.id: entry for entry in memory.entries()}
+    found = ShortNames(ENTRY, shown).find(name)
+    return "\n".join(_described(shown[id]) for id in found) or None
+
+
+def _described(entry: MemoryEntry) -> str:
+    turn = (entry.document.turn or "").rpartition(":")
+    where = f"\n  said in chat:{turn[0].partition(':')[2]} message {turn[2]}" if turn[0] else ""
+    return lines_of(entry)[-1].removeprefix("- ") + where
+
+
+def _task(store: Store, name: str) -> str | None:
+    heads = {head.id: head for head in store.query("task")}
+    found, local = ShortNames(TASK, heads).find(name), store.local
+    if len(found) != 1 or local is None:
+        return None
+    id = found[0]
+    board = Board(local, heads[id].view(TaskDocument).project)
+    board.refresh()
+    task, document = board.get(id), store.get(id, TaskDocument)
+    if task is None or document is None:
+        return None
+    return details(board, task, document.content, now_ms(), full=True)

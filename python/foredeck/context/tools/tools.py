@@ -23,8 +23,7 @@ from foredeck.context.state.handles import Wanted, resolve_name
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
-from foredeck.context.tools.describing import SHOWS, described, refers
-from foredeck.context.tools.records import read_record
+from foredeck.context.tools.describing import SHOWS, described, read_record, refers
 from foredeck.context.tools.versions import Content, wanted_content
 from foredeck.errors import ToolError
 from foredeck.memory.session import SessionMemory

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from foredeck.config import Config
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.observable import observable
+from foredeck.context.messages.transcript import observable
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.features import StandIn
