@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,11 @@ from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument, identity_hash
 from foredeck.model.sources import pointer_label
 from foredeck.sources import git
+from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.git import pointed, shared_name
+from foredeck.sources.git import shared_name
+from foredeck.sources.snapshots import Limits
+from foredeck.store.sqlite.adapter import open_sqlite
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -45,7 +49,9 @@ def repo(tmp_path: Path) -> Path:
 
 
 def read(folder: Path, name: str, max_bytes: int = 2_000_000) -> FileDocument:
-    document = pointed(name, FilesystemMap("fs"), str(folder), max_bytes)
+    with closing(open_sqlite(":memory:")) as store:
+        disk = DiskSource(store, FilesystemMap("fs"), Limits(max_bytes))
+        document = disk.point(name, str(folder))
     assert isinstance(document, FileDocument)
     return document
 
@@ -184,5 +190,8 @@ def test_the_repository_of_the_folder_is_meant(
 
 def test_what_cannot_be_reached_is_not_looked_for() -> None:
     inside = FilesystemMap("fs", sandboxed=True)
-    with pytest.raises(ToolError, match="cannot be reached from here"):
-        pointed("git:HEAD:a.py", inside, "/work", 1000)
+    with (
+        closing(open_sqlite(":memory:")) as store,
+        pytest.raises(ToolError, match="cannot be reached"),
+    ):
+        DiskSource(store, inside).point("git:HEAD:a.py", "/work")

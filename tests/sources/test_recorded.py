@@ -150,10 +150,10 @@ def test_pending_documents_are_taken_into_account(replay: Replay) -> None:
     assert first.document is not None
     pending = {first.object_id: first.document}
     edit = ToolEvent("edit", {"path": "a", "oldText": "two", "newText": "2"}, "ok")
-    (second,) = replay.source.after_tool(edit, pending=pending)
+    (second,) = replay.source.recall(edit, pending)
     assert second.document is not None
     assert second.document.content == "one 2"
-    assert replay.source.after_tool(write, pending=pending)[0].document is None
+    assert replay.source.recall(write, pending)[0].document is None
 
 
 def test_sight_and_reconcile_tell_what_is_known(replay: Replay) -> None:

@@ -26,7 +26,6 @@ from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.notes import live_graph
 from foredeck.sources.disk import open_source
 from foredeck.sources.recorded import FileSource
-from foredeck.sources.snapshots import FileSnapshot, Pending, ToolEvent
 from foredeck.store.protocol import Store
 from foredeck.timeline.guard import PathLocks, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
@@ -94,10 +93,6 @@ class SessionOpener:
             else self._recorded(store, params.cwd)
         )
 
-        def recorded_files(event: ToolEvent, pending: Pending) -> list[FileSnapshot]:
-            """In a replay a tool's output is the only source of what it did to files."""
-            return source.after_tool(event, pending=pending)
-
         return open_session(
             store,
             source,
@@ -110,7 +105,6 @@ class SessionOpener:
                 None if self._recorded is not None else begun_by(self._config, params),
                 params.private,
             ),
-            recall=None if self._recorded is None else recorded_files,
             kept=recall_session(self._config.home, params.session),
             calls_at_opening=calls_at_opening,
             open_graph=partial(live_graph, store, self._config.home),

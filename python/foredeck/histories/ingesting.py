@@ -31,6 +31,7 @@ from foredeck.histories.records import Exchange, HistorySession, exchanges
 from foredeck.model.documents import Provenance, chat_id, session_object_id, system_prompt_id
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.recorded import FileSource
+from foredeck.sources.snapshots import FileSnapshot, Pending, ToolEvent
 from foredeck.store.protocol import Store
 
 DIFFERENT = (
@@ -272,6 +273,15 @@ MAX_PENDING = 400
 MAX_PENDING_BYTES = 8 * 1024 * 1024
 
 
+class _NoFiles(FileSource):
+    """What lies at a path now says nothing of a history."""
+
+    def recall(self, event: ToolEvent, pending: Pending) -> list[FileSnapshot]:
+        """None: `HistoryFiles` stores them."""
+        del event, pending
+        return []
+
+
 class SessionWriter:
     """Stores what is new of one session's exchanges, which come in the order of the file."""
 
@@ -287,9 +297,8 @@ class SessionWriter:
         self._start = start
         self._session = open_session(
             store,
-            FileSource(store, FilesystemMap("history", [], cwd=start.cwd)),
+            _NoFiles(store, FilesystemMap("history", [], cwd=start.cwd)),
             Beginning(start.id, start.cwd, str(file), start.parent, start.started_by),
-            recall=lambda _event, _pending: [],
             origin=f"{start.harness} {file}",
         )
         self._objects = ObjectWriter(self._session.objects, self._session.chat, self._session.inbox)

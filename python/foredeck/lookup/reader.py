@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.config import Config
@@ -27,18 +26,7 @@ PATIENCE_S = 1.0
 """How long a page waits for a layer; it says so where something is not taken in by then."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpToDate:
-    """Whether a layer holds all that is stored. `note` says it where it does not, else empty."""
-
-    is_complete: bool
-
-    @property
-    def note(self) -> str:
-        """For the reader of the page."""
-        if self.is_complete:
-            return ""
-        return "The index is still being made: what is missing here is found in a moment."
+BEHIND = "The index is still being made: what is missing here is found in a moment."
 
 
 class Reader:
@@ -58,22 +46,23 @@ class Reader:
             yield store
 
     @contextmanager
-    def search(self, store: LocalStore) -> Iterator[tuple[SearchIndex, UpToDate]]:
-        """The index for `search`, as far as it got within `PATIENCE_S`."""
+    def search(self, store: LocalStore) -> Iterator[tuple[SearchIndex, str]]:
+        """The index for `search`, as far as it got within `PATIENCE_S`, and a line where that was not
+        all of it."""
         with Follower(store, load_layer("search"), self.config.home, batch=500) as follower:
             complete = _in_time(follower.catch_up)
             with reported(follower.path):
-                yield SearchIndex(follower.db), UpToDate(complete)
+                yield SearchIndex(follower.db), "" if complete else BEHIND
 
     @contextmanager
-    def graph(self, store: LocalStore) -> Iterator[tuple[Graph, UpToDate]]:
-        """The graph of references, as far as it got within `PATIENCE_S`."""
+    def graph(self, store: LocalStore) -> Iterator[tuple[Graph, str]]:
+        """The graph of references, and such a line."""
         with Follower(store, load_layer("notes"), self.config.home, batch=500) as follower:
             complete = _in_time(follower.catch_up) and _in_time(
                 lambda advance: read_chats(follower, store, advance)
             )
             with reported(follower.path):
-                yield Graph(follower.db), UpToDate(complete)
+                yield Graph(follower.db), "" if complete else BEHIND
 
     def warm(self) -> None:
         """Bring the layers up to date, however long that takes. Errors show on the pages."""

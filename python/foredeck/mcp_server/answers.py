@@ -71,14 +71,14 @@ class Answers:
         limit: Annotated[int, Field(ge=1, le=MOST_HITS, description="Hits at most")] = 5,
     ) -> str:
         """Find what was said, done, read or planned in any session, by its words."""
-        with self._reader.store() as store, self._reader.search(store) as (index, state):
+        with self._reader.store() as store, self._reader.search(store) as (index, note):
             only = None if session is None else (find_session(store, session),)
             shown = () if only else stated_memories(store, self._config, self._project)
             filters = Filters(only, type, without=private_sessions(store), memories=shown)
             found = search(store, index, query, filters, limit=limit)
             newest = " among the newest texts" if found.is_part else ""
             total = counted(len(found.hits) + max(0, found.more), "hit")
-            lines = [f"{total}{newest}. {state.note}".rstrip()]
+            lines = [f"{total}{newest}. {note}".rstrip()]
             for session, hits in found.groups():
                 lines.append(heading_of_hits(found, session, hits))
                 lines += [_hit(hit) for hit in hits]
@@ -125,14 +125,14 @@ class Answers:
 
     def links(self, object: Object) -> str:
         """What an object refers to, and what refers to it."""
-        with self._reader.store() as store, self._reader.graph(store) as (graph, state):
+        with self._reader.store() as store, self._reader.graph(store) as (graph, note):
             found, _ = self._visible(store, object)
             out = [_edge(store, graph, edge, edge.target) for edge in graph.links(found.id)]
             back = [_edge(store, graph, edge, edge.source) for edge in graph.backlinks(found.id)]
         parts = [
             _section("refers to", [line for line in out if line]),
             _section("is referred to by", [line for line in back if line]),
-            state.note,
+            note,
         ]
         return f"Links of {name(found.name)}:\n" + "\n".join(filter(None, parts))
 
@@ -140,12 +140,12 @@ class Answers:
         self, tag: Annotated[str | None, Field(description="Only notes with this tag")] = None
     ) -> str:
         """Notes and other Markdown files, all or those with a tag."""
-        with self._reader.store() as store, self._reader.graph(store) as (graph, state):
+        with self._reader.store() as store, self._reader.graph(store) as (graph, note):
             nodes = [node for node, _ in graph.markdown(tag)]
             lines = [f"- {_titled(node.title, node.path or node.id)}" for node in nodes[:MOST_ROWS]]
         more = len(nodes) - len(lines)
         ending = [f"and {more} more"] if more > 0 else []
-        return "\n".join([*lines, *ending, *filter(None, [state.note])]) or "No notes."
+        return "\n".join([*lines, *ending, *filter(None, [note])]) or "No notes."
 
     def sessions(
         self, limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="Sessions at most")] = 20

@@ -11,7 +11,7 @@ from dataclasses import replace
 from foredeck.config import Config
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import Document, Generator
+from foredeck.model.documents import Document, FileDocument, Generator
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.filesystem import FilesystemMap, Location
 from foredeck.sources.git import git_name, repository
@@ -69,6 +69,8 @@ class DiskSource(FileSource):
     An unchanged file costs one `stat` if this object has read it before, else one read.
     """
 
+    is_live = True
+
     def __init__(
         self,
         store: Store,
@@ -81,6 +83,8 @@ class DiskSource(FileSource):
         self._last: dict[str, Look] = {}
         """The last look at each path, without its text."""
         self._settling = SettlingFiles()
+        self._named: dict[tuple[str, str], FileDocument] = {}
+        """By folder and path, what `recall` has found by name alone."""
         self._project = project or ProjectFolders(filesystems)
 
     def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
@@ -106,20 +110,18 @@ class DiskSource(FileSource):
             return unchanged(location, role, known, OUTSIDE)
         return self._sight(location, role, known, _FOUND)
 
-    def after_tool(
-        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
-    ) -> list[FileSnapshot]:
+    def after_tool(self, event: ToolEvent) -> list[FileSnapshot]:
         """The files that a tool call touched, as they are on the disk now."""
         self._filesystems.forget()
         touches = touched_paths(event, self._limits.discovered_paths)
         located = [(t, self._locate(t.path, t.role, event.cwd or None)) for t in touches]
         # The file lies in a container, or on a volume that this machine does not have.
         if located and located[0][0].certain and located[0][1].local is None:
-            return super().after_tool(event, pending=pending)
+            return super().after_tool(event)
         for path in event.changed:
             touch = Touch(path, "mentioned", certain=False)
             located.append((touch, self._filesystems.locate_local(path)))
-        known = lookup(self._store, (place.object_id for _, place in located), pending)
+        known = lookup(self._store, (place.object_id for _, place in located))
         by = _author(event)
         met: dict[str, Inspected] = {}
         for touch, place in located:
@@ -127,14 +129,32 @@ class DiskSource(FileSource):
             if place.object_id not in met and self._is_worth_a_look(event, touch, place, before):
                 snapshot = self._sight(place, touch.role, before, by)
                 met[place.object_id] = Inspected(place, before, snapshot)
-        self._follow_moves(met, [], by, pending)
+        self._follow_moves(met, [], by)
         return [m.snapshot for m in met.values() if m.known.exists or m.snapshot.document]
 
-    def after_unobserved(
-        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
-    ) -> list[FileSnapshot]:
+    def recall(self, event: ToolEvent, pending: Pending) -> list[FileSnapshot]:
+        """The files of an old tool call, by name only: the disk no longer has what they held."""
+        found = []
+        # What a listing or a command merely names is not looked for: of a long history that
+        # would be a fifth of the work.
+        for touch in touched_paths(event, 0):
+            name = (event.cwd, touch.path)
+            # Nor are files looked at again and again, as a history names them: one that nothing has
+            # named before is found once in a transaction.
+            is_found = (
+                name in self._named and pending.get(self._named[name].id) is self._named[name]
+            )
+            if touch.role not in ("read", "written") or is_found:
+                continue
+            snapshot = self.sight(touch.path, "listed", cwd=event.cwd or None, pending=pending)
+            if snapshot.document is not None and snapshot.head is None:
+                self._named[name] = snapshot.document
+            found.append(replace(snapshot, role=touch.role))
+        return found
+
+    def after_unobserved(self, event: ToolEvent) -> list[FileSnapshot]:
         """The files that a tool call touched; the main one as the tool itself reported it."""
-        found = self.after_tool(event, pending=pending)
+        found = self.after_tool(event)
         text, touch = whole_text(event), next(iter(touched_paths(event, 1)), None)
         if text is None or touch is None:
             return found
@@ -142,19 +162,17 @@ class DiskSource(FileSource):
         main = next((s for s in found if s.object_id == place.object_id), None)
         if main is not None and _source_hash(main) == hash_text(text):
             return found
-        known = lookup(self._store, [place.object_id], pending)[place.object_id]
+        known = lookup(self._store, [place.object_id])[place.object_id]
         # The file has changed since: what the tool reported is what the agent knows.
         others = [s for s in found if s.object_id != place.object_id]
         return [as_reported(place, touch.role, known, text, event.tool), *others]
 
-    def reconcile(
-        self, targets: Iterable[str], *, cautious: bool = False, pending: Pending = NOTHING_PENDING
-    ) -> list[FileSnapshot]:
+    def reconcile(self, targets: Iterable[str], *, cautious: bool = False) -> list[FileSnapshot]:
         """Compare known files with the disk."""
         self._filesystems.forget()
         met: dict[str, Inspected] = {}
         untracked: dict[str, Location] = {}
-        for place, known in self._targets(list(targets), pending):
+        for place, known in self._targets(list(targets)):
             if not known.exists:
                 untracked.setdefault(place.object_id, place)
             elif place.object_id not in met:
@@ -170,7 +188,7 @@ class DiskSource(FileSource):
             # It may have been renamed to another of these, so they are taken in together.
             return [deferred(m) for m in met.values()]
         others = [s for s in untracked.values() if s.object_id not in met]
-        self._follow_moves(met, others, _FOUND, pending)
+        self._follow_moves(met, others, _FOUND)
         return [m.snapshot for m in met.values()]
 
     def point(self, name: str, cwd: str | None = None) -> Document:
@@ -196,9 +214,7 @@ class DiskSource(FileSource):
                 return found
         return location
 
-    def _targets(
-        self, targets: Sequence[str], pending: Pending
-    ) -> Iterable[tuple[Location, Known]]:
+    def _targets(self, targets: Sequence[str]) -> Iterable[tuple[Location, Known]]:
         """Each target's place and what is known of it; a path may name two objects.
 
         A tracked path that has become a link still names its old object, and now a new one.
@@ -213,7 +229,7 @@ class DiskSource(FileSource):
         }
         ids = [t for t in targets if is_object_id(t)]
         ids += [place.object_id for pair in places.values() for place in pair]
-        known = lookup(self._store, ids, pending)
+        known = lookup(self._store, ids)
         for target in targets:
             if target in places:
                 named, real = places[target]
@@ -345,7 +361,6 @@ class DiskSource(FileSource):
         met: dict[str, Inspected],
         untracked: Sequence[Location],
         by: _Origin,
-        pending: Pending,
     ) -> None:
         """Link files that are gone to files that appeared with the same bytes."""
         # Empty files have equal bytes without being the same file.
@@ -362,11 +377,9 @@ class DiskSource(FileSource):
         hashes = {str(m.known.file.source_hash) for m in gone}
         arrived = self._arrivals(met, untracked, hashes, by)
         for old in tie_renames(met, gone, arrived):
-            tie_renames(met, [old], self._search(old, met, pending, by))
+            tie_renames(met, [old], self._search(old, met, by))
 
-    def _search(
-        self, old: Inspected, met: Mapping[str, Inspected], pending: Pending, by: _Origin
-    ) -> list[Inspected]:
+    def _search(self, old: Inspected, met: Mapping[str, Inspected], by: _Origin) -> list[Inspected]:
         """The file that no event or tool call has named, but that has the inode of this one. Where
         that is not known, files with its bytes: those that the store does not know, and those that
         it got to know since."""
@@ -375,10 +388,10 @@ class DiskSource(FileSource):
         last = self._last.get(local)
         if last is not None and last.fingerprint is not None:
             found_at = search_renamed(last.fingerprint[:2], near, within)
-            return self._arrived_at([found_at] if found_at else [], met, pending, by)
+            return self._arrived_at([found_at] if found_at else [], met, by)
         size, hash = old.known.fields.get("size"), str(old.known.file.source_hash)
         paths = search_sizes(size, near, within)[: self._limits.discovered_paths] if size else []
-        found = [m for m in self._arrived_at(paths, met, pending, by) if new_hash(m) == hash]
+        found = [m for m in self._arrived_at(paths, met, by) if new_hash(m) == hash]
         for head in self._store.query("file", {"source_hash": hash}):
             known = Known(head, head.fields)
             if head.id in met or not came_later(self._store, head, old.known.head):
@@ -391,11 +404,11 @@ class DiskSource(FileSource):
         return found
 
     def _arrived_at(
-        self, paths: Iterable[str], met: Mapping[str, Inspected], pending: Pending, by: _Origin
+        self, paths: Iterable[str], met: Mapping[str, Inspected], by: _Origin
     ) -> list[Inspected]:
         """The files at some paths that are new, or have changed."""
         places = [self._filesystems.locate_local(path) for path in paths]
-        known = lookup(self._store, (place.object_id for place in places), pending)
+        known = lookup(self._store, (place.object_id for place in places))
         new = (place for place in places if place.object_id not in met)
         return self._arrived(((place, "mentioned", known[place.object_id]) for place in new), by)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
@@ -54,6 +54,9 @@ class FileSource:
     Not thread-safe. `cwd` falls back to the one of the filesystem map.
     """
 
+    is_live: ClassVar[bool] = False
+    """Whether tools run now and here, so that the disk shows what they did."""
+
     def __init__(
         self, store: Store, filesystems: FilesystemMap, limits: Limits | None = None
     ) -> None:
@@ -90,14 +93,21 @@ class FileSource:
         sighted = _name_only if role == "listed" else unchanged
         return sighted(location, role, known)
 
-    def after_tool(
-        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
-    ) -> list[FileSnapshot]:
+    def after_tool(self, event: ToolEvent) -> list[FileSnapshot]:
         """The files that a tool call touched, at most one snapshot each, the main one first.
 
         Paths that name no file are left out. For an event that failed, only files that are known
         already are read.
         """
+        return self._told_by(event, NOTHING_PENDING)
+
+    def recall(self, event: ToolEvent, pending: Pending) -> list[FileSnapshot]:
+        """As `after_tool`, for a tool that ran before the session could look, as far as the files
+        are still as it left them."""
+        return self._told_by(event, pending)
+
+    def _told_by(self, event: ToolEvent, pending: Pending) -> list[FileSnapshot]:
+        """What a call's arguments and its result say of files."""
         touches = touched_paths(event, self._limits.discovered_paths)
         located = [
             (touch, self._filesystems.locate(touch.path, event.cwd or None, follow=False))
@@ -119,19 +129,15 @@ class FileSource:
                 found[id] = _name_only(place, touch.role, before)
         return list(found.values())
 
-    def after_unobserved(
-        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
-    ) -> list[FileSnapshot]:
+    def after_unobserved(self, event: ToolEvent) -> list[FileSnapshot]:
         """As `after_tool`, for a tool that ran a while ago, unseen.
 
         Where the tool's result gives the whole text of its file, the main snapshot has that text,
         whatever the file holds by now.
         """
-        return self.after_tool(event, pending=pending)
+        return self.after_tool(event)
 
-    def reconcile(
-        self, targets: Iterable[str], *, cautious: bool = False, pending: Pending = NOTHING_PENDING
-    ) -> list[FileSnapshot]:
+    def reconcile(self, targets: Iterable[str], *, cautious: bool = False) -> list[FileSnapshot]:
         """Compare known files with what is out there now.
 
         `targets`: object ids, or paths of this machine as a tracker reports them. Snapshots come
@@ -144,7 +150,7 @@ class FileSource:
         """
         del cautious  # there is nothing to compare them with
         ids = [target if is_object_id(target) else self.identify(target)[0] for target in targets]
-        known = lookup(self._store, ids, pending)
+        known = lookup(self._store, ids)
         return [
             unchanged(location_of(id, found), "mentioned", found)
             for id, found in known.items()

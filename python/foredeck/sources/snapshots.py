@@ -136,7 +136,9 @@ class Known:
         return self.exists and self.state not in ("listed", "deleted")
 
 
-def lookup(store: Store, ids: Iterable[str], pending: Pending) -> dict[str, Known]:
+def lookup(
+    store: Store, ids: Iterable[str], pending: Pending = NOTHING_PENDING
+) -> dict[str, Known]:
     """What is known of these objects, with one question to the store."""
     wanted = list(dict.fromkeys(ids))
     heads = store.heads(wanted) if wanted else {}

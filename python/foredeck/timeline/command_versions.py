@@ -24,7 +24,6 @@ from foredeck.sources.filesystem import FilesystemMap, Location, is_within
 from foredeck.sources.looking import decode
 from foredeck.sources.projects import checkout_of
 from foredeck.sources.snapshots import (
-    NOTHING_PENDING,
     Known,
     file_version,
     is_captured,
@@ -177,7 +176,7 @@ class CommandVersions:
 
     def _known(self, places: Mapping[str, Location]) -> dict[str, Known]:
         ids = [place.object_id for place in places.values()]
-        known = lookup(self._chat.store, ids, NOTHING_PENDING)
+        known = lookup(self._chat.store, ids)
         return {path: known[place.object_id] for path, place in places.items()}
 
     def _commit(self, made: Sequence[FileDocument], known: Mapping[str, Known]) -> None:

@@ -119,13 +119,13 @@ def _object(asked: Asked) -> WebPage:
 
 def _graph(asked: Asked) -> WebPage:
     depth = min(4, asked.number("depth") or 1)
-    with asked.reader.graph(asked.store) as (graph, state):
-        return graph_page(asked.store, graph, asked.part("object"), depth, state.note)
+    with asked.reader.graph(asked.store) as (graph, note):
+        return graph_page(asked.store, graph, asked.part("object"), depth, note)
 
 
 def _notes(asked: Asked) -> WebPage:
-    with asked.reader.graph(asked.store) as (graph, state):
-        return notes_page(graph, asked.reader.config, asked.value("tag"), state.note)
+    with asked.reader.graph(asked.store) as (graph, note):
+        return notes_page(graph, asked.reader.config, asked.value("tag"), note)
 
 
 def _desk(store: LocalStore, reader: Reader) -> MemoryDesk:
@@ -147,8 +147,8 @@ def _memory_entry(asked: Asked) -> WebPage:
 def _search(asked: Asked) -> WebPage:
     query, type, session = asked.text("q").strip(), asked.value("type"), asked.value("session")
     config = asked.reader.config
-    with asked.reader.search(asked.store) as (index, state):
-        return search_page(asked.store, index, config, query, type, session, state.note)
+    with asked.reader.search(asked.store) as (index, note):
+        return search_page(asked.store, index, config, query, type, session, note)
 
 
 _SESSION, _OBJECT = "/sessions/{session}", "/objects/{object}"

@@ -24,7 +24,7 @@ from foredeck.model.documents import (
 from foredeck.model.messages import put_blob, texts_in
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.model.sources import filesystem_source
-from foredeck.sources.snapshots import FileSnapshot, Pending, ToolEvent, is_captured
+from foredeck.sources.snapshots import FileSnapshot, is_captured
 from foredeck.store.protocol import Batch, Head, Store, Token
 
 if TYPE_CHECKING:  # imported with the first question to it, and by sessions that are open
@@ -152,8 +152,6 @@ class Workspace:
         self.blobs.clear()
 
 
-Recall = Callable[[ToolEvent, Pending], list[FileSnapshot]]
-
 OpenGraph = Callable[[], AbstractContextManager["Graph"]]
 
 
@@ -169,8 +167,6 @@ class Objects:
     workspace: Workspace
     index: SessionIndex
     source: FileSource
-    recall: Recall
-    """The files of a tool call that ran before the session could look."""
     open_graph: OpenGraph | None = None
     """The graph of the store, up to date, for one question; None where there is none."""
 

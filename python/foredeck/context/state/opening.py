@@ -11,13 +11,12 @@ from foredeck.context.state.call_log import CallLog, LogCheckpoint
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox, KnownTexts, PendingNotices
 from foredeck.context.state.index import KeptMembers, SessionIndex, read_members
-from foredeck.context.state.objects import Objects, OpenGraph, Recall, SessionInfo, Workspace
+from foredeck.context.state.objects import Objects, OpenGraph, SessionInfo, Workspace
 from foredeck.context.state.request import PromptFrame
 from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
     ChatDocument,
     Fields,
-    FileDocument,
     Provenance,
     SessionDocument,
     chat_id,
@@ -28,8 +27,6 @@ from foredeck.model.records import VersionRef
 from foredeck.sources.filesystem import FilesystemMap, open_filesystems
 from foredeck.sources.projects import Project, project_of
 from foredeck.sources.recorded import FileSource
-from foredeck.sources.snapshots import FileSnapshot, Pending, ToolEvent
-from foredeck.sources.tool_calls import touched_paths
 from foredeck.store.protocol import Store
 
 CUT = (
@@ -92,38 +89,11 @@ class KeptSession:
     members: KeptMembers | None = None
 
 
-def names_only(source: FileSource) -> Recall:
-    """Looks up the files of old tool calls by name only: the disk no longer has what they held.
-
-    A file that nothing has named before is found once in a transaction.
-    """
-    new: dict[tuple[str, str], FileDocument] = {}
-
-    def recall(event: ToolEvent, pending: Pending) -> list[FileSnapshot]:
-        found = []
-        # What a listing or a command merely names is not looked for: of a long history that
-        # would be a fifth of the work.
-        for touch in touched_paths(event, 0):
-            name = (event.cwd, touch.path)
-            # Nor are files looked at again and again, as a history names them.
-            is_found = name in new and pending.get(new[name].id) is new[name]
-            if touch.role not in ("read", "written") or is_found:
-                continue
-            snapshot = source.sight(touch.path, "listed", cwd=event.cwd or None, pending=pending)
-            if snapshot.document is not None and snapshot.head is None:
-                new[name] = snapshot.document
-            found.append(replace(snapshot, role=touch.role))
-        return found
-
-    return recall
-
-
 def open_session(
     store: Store,
     source: FileSource,
     begins: Beginning,
     *,
-    recall: Recall | None = None,
     origin: str = "",
     calls_at_opening: int | None = None,
     kept: KeptSession = KeptSession(),
@@ -153,7 +123,7 @@ def open_session(
         session,
         begins.cwd,
         ancestors,
-        is_live=recall is None,
+        is_live=source.is_live,
         calls_at_opening=log.newest if calls_at_opening is None else calls_at_opening,
         was_read_in=bool(known.get("ingested")),
         origin=origin,
@@ -165,7 +135,6 @@ def open_session(
         Workspace(store),
         index,
         source,
-        recall or names_only(source),
         open_graph,
     )
     inbox = Inbox(
