@@ -47,8 +47,8 @@ class Reader:
 
     @contextmanager
     def search(self, store: LocalStore) -> Iterator[tuple[SearchIndex, str]]:
-        """The index for `search`, as far as it got within `PATIENCE_S`, and a line where that was not
-        all of it."""
+        """The index for `search`, as far as it got within `PATIENCE_S`, and a line for the reader
+        where that was not all."""
         with Follower(store, load_layer("search"), self.config.home, batch=500) as follower:
             complete = _in_time(follower.catch_up)
             with reported(follower.path):

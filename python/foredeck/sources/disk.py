@@ -141,9 +141,8 @@ class DiskSource(FileSource):
             name = (event.cwd, touch.path)
             # Nor are files looked at again and again, as a history names them: one that nothing has
             # named before is found once in a transaction.
-            is_found = (
-                name in self._named and pending.get(self._named[name].id) is self._named[name]
-            )
+            known = self._named.get(name)
+            is_found = known is not None and pending.get(known.id) is known
             if touch.role not in ("read", "written") or is_found:
                 continue
             snapshot = self.sight(touch.path, "listed", cwd=event.cwd or None, pending=pending)

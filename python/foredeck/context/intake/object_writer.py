@@ -255,9 +255,8 @@ class ObjectWriter:
         event = ToolEvent(
             item.tool, call.arguments, item.text, item.details, item.failed, self._objects.info.cwd
         )
-        snapshots = objects_among(
-            self._objects.source.recall(event, self._objects.workspace.pending)
-        )
+        source, pending = self._objects.source, self._objects.workspace.pending
+        snapshots = objects_among(source.recall(event, pending))
         # What the agent wrote was taken for another's change until now.
         self._withdraw_notices(s.object_id for s in snapshots if s.role == "written")
         return EarlyResult(snapshots)
