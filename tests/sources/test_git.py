@@ -192,6 +192,6 @@ def test_what_cannot_be_reached_is_not_looked_for() -> None:
     inside = FilesystemMap("fs", sandboxed=True)
     with (
         closing(open_sqlite(":memory:")) as store,
-        pytest.raises(ToolError, match="cannot be reached"),
+        pytest.raises(ToolError, match="cannot be reached from here"),
     ):
         DiskSource(store, inside).point("git:HEAD:a.py", "/work")

@@ -2,15 +2,14 @@
 
 `Wire` is an allow-list: of a wire that is not named here arguments and thinking stay as they are.
 
-`SEALINGS` says which signed or encrypted reasoning is bound to the bytes before it. All of it has
-to come back as it was issued. A provider may demand more: that what precedes it in its turn comes
-back unchanged, too. A wire that the table does not name binds.
+`binds_by_table` says which signed or encrypted reasoning is bound to the bytes before it. All of it
+has to come back as it was issued. A provider may demand more: that what precedes it in its turn
+comes back unchanged, too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from foredeck.context.messages.items import Item
 
@@ -56,83 +55,35 @@ def wire_of(api: str, provider: str = "") -> Wire:
     return wire
 
 
-@dataclass(frozen=True, slots=True)
-class Sealing:
-    """What is known of the reasoning that one kind of model seals on one wire."""
-
-    apis: tuple[str, ...]
-    """Wires, as model records name them; empty for all."""
-    models: tuple[str, ...]
-    """What the id of the model holds, any of these; empty for all."""
-    binds: bool
-    """Whether bytes before it have to stay. Where not, a refusal teaches otherwise."""
-    source: str
-    """How that is known."""
-
-    def covers(self, api: str, model: str) -> bool:
-        """Whether the row is about this wire and model."""
-        if self.apis and api not in self.apis:
-            return False
-        return not self.models or any(part in model.lower() for part in self.models)
-
-
 RESPONSES_APIS = ("openai-responses", "openai-codex-responses", "azure-openai-responses")
 
-SEALINGS = (
-    Sealing(
-        ("anthropic-messages",),
-        (),
-        binds=True,
-        source="Anthropic's documentation of thinking: in a tool loop the blocks come back in "
-        "their place in a turn that stands as it was, and newer models compare what precedes each "
-        "block. Others that serve this wire are taken to do the same.",
-    ),
-    Sealing(
-        (),
-        ("claude",),
-        binds=True,
-        source="Bedrock, Vertex and routers that carry Claude hand on Anthropic's signatures, "
-        "which Anthropic's models check.",
-    ),
-    Sealing(
-        ("bedrock-converse-stream",),
-        (),
-        binds=True,
-        source="Amazon's documentation of reasoning blocks calls the signature a hash of all "
-        "messages of the conversation, and tampering with earlier ones an error.",
-    ),
-    Sealing(
-        RESPONSES_APIS,
-        (),
-        binds=False,
-        source="OpenAI's documentation of reasoning items: those since the last user message come "
-        "back with the calls that they belong to. Reported refusals name the key or organization "
-        "of an item, content that cannot be decrypted, or an item without the one that follows.",
-    ),
-    Sealing(
-        ("google-generative-ai", "google-gemini-cli", "google-vertex"),
-        (),
-        binds=False,
-        source="Google's documentation of thought signatures: each comes back in the part in which "
-        "it was received, and a call of the current turn without one is refused. Reported refusals "
-        "name a missing signature, or one that another route or key has made.",
-    ),
-    Sealing(
-        ("openai-completions",),
-        (),
-        binds=False,
-        source="OpenRouter's documentation of reasoning details: the sequence of them comes back "
-        "as it was received. Nothing is said of the messages before it.",
-    ),
+# Anthropic documents that in a tool loop thinking comes back in its place, in a turn that stands as
+# it was; newer models compare what precedes each block. Bedrock, Vertex and routers that carry
+# Claude hand on these signatures. Amazon calls the signature of a reasoning block a hash of all
+# messages of the conversation. Of other wires than these here nothing is known: they bind.
+_BIND_NOTHING = frozenset(
+    {
+        # OpenAI: reasoning items since the last user message come back with the calls that they
+        # belong to. Reported refusals name the key or organization of an item, content that cannot
+        # be decrypted, or an item without the one that follows.
+        *RESPONSES_APIS,
+        # Google: each thought signature comes back in the part in which it was received, and a call
+        # of the current turn without one is refused. Reported refusals name a missing signature, or
+        # one that another route or key has made.
+        *("google-generative-ai", "google-gemini-cli", "google-vertex"),
+        # OpenRouter: the sequence of reasoning details comes back as it was received; nothing is
+        # said of the messages before it.
+        "openai-completions",
+    }
 )
-"""The first row that covers a model decides."""
+"""Wires where what precedes sealed reasoning may change, unless the model is Anthropic's. Where a
+provider refuses that, the refusal teaches otherwise (`context/calls/feedback.py`)."""
 
 
-@lru_cache(maxsize=256)
 def binds_by_table(api: str, model: str) -> bool:
     """Whether reasoning sealed by a model (`provider/id`, or the id) on a wire is taken to be bound
     to what precedes it, before any refusal."""
-    return next((row.binds for row in SEALINGS if row.covers(api, model)), True)
+    return "claude" in model.lower() or api not in _BIND_NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.errors import StoreUnavailable, ToolError
+from foredeck.model.figures import some_of
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import OF_A_SESSION, AskedPart, split_name, unlinked
 from foredeck.model.quoting import name as quote
@@ -35,17 +36,15 @@ from foredeck.store.sessions import is_hidden, is_private
 if TYPE_CHECKING:  # imported with the first question, by `notes.live`
     from foredeck.notes.graph import Graph, Node
 
-SHOWN = 5
-
 _HANDLE = re.compile(r"^@?(\d+)$")
 
 _AS_GIT_SHOWS = re.compile(r"[\w./~^@{}-]+:[^:\s]+")
-
 
 # Looking for the start of an id reads the heads of all objects: a mere word is not looked for.
 _LIKE_AN_ID = re.compile(r"(?=.*\d)[\w:|/-]{8,}")
 
 CANDIDATES = 5
+"""How many are named where several fit."""
 
 MIN_PREFIX = 6
 
@@ -137,9 +136,8 @@ def titled(objects: Objects, name: str, known: Container[str] | None = None) -> 
     if len(nodes) > 1:
         nodes = [n for n in nodes if _is_below(n, objects.info.cwd)] or nodes
     if len(nodes) > 1:
-        shown = ", ".join(quote(name_of_node(objects, node)) for node in nodes[:SHOWN])
-        more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
-        raise ToolError(f"{name!r} is the name of several: {shown}{more}. Use a path.")
+        shown = some_of([quote(name_of_node(objects, node)) for node in nodes], CANDIDATES)
+        raise ToolError(f"{name!r} is the name of several: {shown}. Use a path.")
     return objects.store.head(nodes[0].id) if nodes else None
 
 
@@ -217,9 +215,8 @@ def _stored_with_prefix(objects: Objects, name: str) -> Head | None:
 
 def _one_id(name: str, ids: list[str]) -> str | None:
     if len(ids) > 1:
-        shown = ", ".join(map(quote, ids[:CANDIDATES]))
-        more = f" and {len(ids) - CANDIDATES} more" if len(ids) > CANDIDATES else ""
-        raise ToolError(f"{name!r} begins several ids: {shown}{more}. Give more of the id.")
+        shown = some_of([*map(quote, ids)], CANDIDATES)
+        raise ToolError(f"{name!r} begins several ids: {shown}. Give more of the id.")
     return ids[0] if ids else None
 
 
@@ -285,9 +282,8 @@ def _nearest(named: list[tuple[Entry, str]], name: str) -> list[Entry]:
 
 
 def _list(objects: Objects, entries: list[Entry]) -> str:
-    shown = [f"@{e.ordinal} {quote(objects.name_of(e) or e.object)}" for e in entries[:CANDIDATES]]
-    more = len(entries) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    named = [f"@{e.ordinal} {quote(objects.name_of(e) or e.object)}" for e in entries]
+    return some_of(named, CANDIDATES)
 
 
 def _is_markdown(node: Node) -> bool:
