@@ -51,7 +51,7 @@ class Knowledge:
         self._known[object_id] = state if keeps else KnownState(state.source_hash)
         ordinal = self._objects.index.by_object.get(object_id)
         if ordinal is not None:
-            self._inbox.known_texts.catch_up(ordinal)
+            self._inbox.known_texts.pop(ordinal, None)
 
     def of(self, object_id: str) -> KnownState | None:
         """What the agent knows of a file; None for one that it has never seen."""

@@ -114,7 +114,7 @@ def _store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
     if not objects.workspace.empty:
         objects.workspace.commit()
     # An attempt that is given up has changed them already.
-    before = inbox.notices.copy()
+    before, stored = dict(inbox.notices.changes), inbox.stored
     # Looked at again where another engine has stored a version of one of them in between: the same
     # bytes would become two versions.
     for _ in range(MAX_ATTEMPTS - 1):
@@ -122,7 +122,7 @@ def _store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
             return _try_to_store(objects, inbox, run)
         except Conflict:
             objects.workspace.discard()
-            inbox.notices = before.copy()
+            inbox.notices.changes, inbox.stored = dict(before), stored
     return _try_to_store(objects, inbox, run)
 
 

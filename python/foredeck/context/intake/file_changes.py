@@ -158,15 +158,13 @@ def parts_in_view(objects: Objects, branch: Branch) -> dict[str, int | None]:
 def store_notices(objects: Objects, inbox: Inbox) -> bool:
     """Put the pending notices, and what the agent knows of changed files, into the transaction.
     Returns whether there was anything to put."""
-    notices, behind = inbox.notices.to_store(), inbox.known_texts.to_store()
-    if notices is None and behind is None:
+    wanted = inbox.to_store()
+    if wanted == inbox.stored:
         return False
-    document = objects.document()
+    inbox.stored, document = wanted, objects.document()
     if document is not None:
-        if notices is not None:
-            document.untold = notices or None
-        if behind is not None:
-            document.behind = behind or None
+        document.untold = dict(wanted.untold) or None
+        document.behind = dict(wanted.behind) or None
         objects.workspace.put(document.seal())
     return True
 
@@ -322,7 +320,7 @@ def _take_in(
         if snapshot.candidates:
             inbox.notify(unclear_rename(snapshot.path, snapshot.candidates))
         if snapshot.document is not None:
-            inbox.known_texts.keep(ordinal, objects.index.entries[ordinal].newest.text_hash)
+            inbox.keep_known(ordinal, objects.index.entries[ordinal].newest.text_hash)
             entry = objects.see(SeenVersion.of(snapshot.document, snapshot.path, token))
             notices.add(ordinal, change_of(snapshot))
             renamed(objects, entry)  # so that it is followed under its new name from now on
@@ -340,6 +338,6 @@ def _is_news(objects: Objects, inbox: Inbox, ordinal: int, head: Head | None) ->
         return False
     if any(head.token == observed.token for observed in inbox.early_results.values()):
         return False
-    inbox.known_texts.keep(ordinal, entry.newest.text_hash)
+    inbox.keep_known(ordinal, entry.newest.text_hash)
     objects.see_head(head, entry.label)
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from foredeck.context.state.request import CompactionRequest
 from foredeck.sources.snapshots import FileSnapshot
@@ -28,99 +28,52 @@ class EarlyResult:
     stored: bool = False
 
 
+@dataclass(slots=True)
 class PendingNotices:
     """Files that something else has changed, by handle, until a prompt says so."""
 
-    def __init__(self, stored: Mapping[str, str] | None = None) -> None:
-        """`stored`: as the session's own document has them."""
-        self._stored = dict(stored or {})
-        self._changes: dict[int, FileChange] = {
-            int(ordinal): _known_change(change) for ordinal, change in self._stored.items()
-        }
-        self._said: dict[int, FileChange] = {}
-        """What the newest call has taken."""
+    changes: dict[int, FileChange] = field(default_factory=dict)
+    _said: dict[int, FileChange] = field(default_factory=dict)
+    """What the newest call has taken."""
 
     def add(self, ordinal: int, change: FileChange) -> None:
         """The file is to be announced; an earlier change of it need not be any more."""
-        self._changes[ordinal] = change
+        self.changes[ordinal] = change
 
     def withdraw(self, ordinal: int) -> None:
         """The model knows of the change by now, or made it."""
-        self._changes.pop(ordinal, None)
+        self.changes.pop(ordinal, None)
 
     def moved(self) -> list[int]:
         """The files that have another name now, in the order of their handles."""
-        return sorted(n for n, change in self._changes.items() if change == "moved")
+        return sorted(n for n, change in self.changes.items() if change == "moved")
 
     def take(self) -> dict[int, FileChange]:
         """All of them, in the order of their handles; none is pending then."""
-        taken, self._changes = dict(sorted(self._changes.items())), {}
-        self._said = taken
-        return taken
+        self._said, self.changes = dict(sorted(self.changes.items())), {}
+        return self._said
 
     def restore(self) -> None:
         """Make pending again what was taken for the newest call, whose prompt was refused."""
         # A change that came meanwhile is the newer one.
-        self._changes = {**self._said, **self._changes}
+        self.changes = {**self._said, **self.changes}
         self._said = {}
 
     def forget_said(self) -> None:
         """Forget what the call before has said: it was answered."""
         self._said = {}
 
-    def copy(self) -> PendingNotices:
-        """A copy, to go back to where a transaction has to be given up."""
-        copied = PendingNotices(self._stored)
-        copied._changes = dict(self._changes)
-        return copied
-
-    def to_store(self) -> dict[str, str] | None:
-        """As the session's document is to have them; None where it has them like that already."""
-        wanted: dict[str, str] = {str(n): change for n, change in sorted(self._changes.items())}
-        if wanted == self._stored:
-            return None
-        self._stored = dict(wanted)
-        return wanted
-
     def __bool__(self) -> bool:
-        return bool(self._changes)
+        return bool(self.changes)
 
 
-class KnownTexts:
-    """What the agent knows of files that something else has changed since, by handle: the hash of
-    the text that it has read or made. A file that is not named here is known as the index has it.
-    """
+@dataclass(frozen=True, slots=True)
+class StoredInbox:
+    """What of the inbox the session's own document keeps, by handle: pending notices, and texts
+    that are known. Both are empty where it has none."""
 
-    def __init__(self, stored: Mapping[str, str] | None = None) -> None:
-        """`stored`: as the session's own document has them."""
-        self._stored = dict(stored or {})
-        self._hashes = dict(self._stored)
-
-    def keep(self, ordinal: int, text_hash: str | None) -> None:
-        """Note what the agent knows of a file that has changed."""
-        # Of several changes in a row the agent knows what was there before the first.
-        if text_hash is not None:
-            self._hashes.setdefault(str(ordinal), text_hash)
-
-    def get(self, ordinal: int) -> str | None:
-        """The hash of the text that is known; None where that is the newest version."""
-        return self._hashes.get(str(ordinal))
-
-    def catch_up(self, ordinal: int) -> None:
-        """The agent knows the newest version by now."""
-        self._hashes.pop(str(ordinal), None)
-
-    def to_store(self) -> dict[str, str] | None:
-        """As the session's document is to have them; None where it has them like that already."""
-        if self._hashes == self._stored:
-            return None
-        self._stored = dict(sorted(self._hashes.items()))
-        return dict(self._stored)
-
-
-def _known_change(stored: str) -> FileChange:
-    # A newer version of foredeck may have stored a kind that this one does not know.
-    return next((change for change in get_args(FileChange) if change == stored), "changed")
+    untold: Mapping[str, str] = field(default_factory=dict)
+    behind: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -131,10 +84,14 @@ class Inbox:
     while the session is open, and `withdrawal_announced` for as long as what it is about.
     """
 
+    notices: PendingNotices = field(default_factory=PendingNotices)
+    known_texts: dict[int, str] = field(default_factory=dict)
+    """What the agent knows of files that something else has changed since, by handle: the hash of
+    the text that it has read or made. A file that is not named here is known as the index has it.
+    """
+    stored: StoredInbox = StoredInbox()
     early_results: dict[str, EarlyResult] = field(default_factory=dict)
     """By call id: what a tool touched, observed before its result is in any message list."""
-    notices: PendingNotices = field(default_factory=PendingNotices)
-    known_texts: KnownTexts = field(default_factory=KnownTexts)
     stale: set[str] = field(default_factory=set)
     """Ids of files whose newest version is what a tool said of them: the disk may differ."""
     being_written: set[str] = field(default_factory=set)
@@ -151,6 +108,27 @@ class Inbox:
     """Says something to the user at once, and not with the next answer."""
     compaction: CompactionRequest | None = None
     """The compaction that the host has in mind, for as long as another may sum up."""
+
+    @classmethod
+    def of_document(cls, fields: Mapping[str, Any], notify: Callable[[str], None]) -> Inbox:
+        """The inbox of a session that is opened. `fields`: those of its own document."""
+        stored = StoredInbox(fields.get("untold") or {}, fields.get("behind") or {})
+        # A newer version of foredeck may have stored a kind that this one does not know.
+        known: dict[str, FileChange] = {change: change for change in get_args(FileChange)}
+        changes = {int(n): known.get(change, "changed") for n, change in stored.untold.items()}
+        texts = {int(n): text_hash for n, text_hash in stored.behind.items()}
+        return cls(PendingNotices(changes), texts, stored, notify=notify)
+
+    def keep_known(self, ordinal: int, text_hash: str | None) -> None:
+        """Note what the agent knows of a file that has changed."""
+        # Of several changes in a row the agent knows what was there before the first.
+        if text_hash is not None:
+            self.known_texts.setdefault(ordinal, text_hash)
+
+    def to_store(self) -> StoredInbox:
+        """As the session's document is to have it."""
+        untold = {str(n): change for n, change in sorted(self.notices.changes.items())}
+        return StoredInbox(untold, {str(n): known for n, known in sorted(self.known_texts.items())})
 
     def pop_stale(self) -> list[str]:
         """Files to be compared with the disk; none is stale then."""

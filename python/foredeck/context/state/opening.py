@@ -9,7 +9,7 @@ from functools import cached_property
 from foredeck.config import Config
 from foredeck.context.state.call_log import CallLog, LogCheckpoint
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.inbox import Inbox, KnownTexts, PendingNotices
+from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import KeptMembers, SessionIndex, read_members
 from foredeck.context.state.objects import Objects, OpenGraph, SessionInfo, Workspace
 from foredeck.context.state.request import PromptFrame
@@ -137,11 +137,7 @@ def open_session(
         source,
         open_graph,
     )
-    inbox = Inbox(
-        notices=PendingNotices(known.get("untold")),
-        known_texts=KnownTexts(known.get("behind")),
-        notify=notify,
-    )
+    inbox = Inbox.of_document(known, notify)
     if is_cut:
         inbox.user_messages.append(CUT)
     if stored is None:
