@@ -10,14 +10,13 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.host import AskModels, Host
 from foredeck.hosts.protocol import (
-    AssembleParams,
     CommandParams,
-    SessionOpenParams,
     ToolObservedParams,
     ToolPrepareParams,
     ToolPrepareResult,
     ToolStartedParams,
 )
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.sources.tool_calls import apply_edits, edits_of
 
 
@@ -36,13 +35,13 @@ class FileAgent:
         self.cwd = cwd
         self.session = session
         self.engine = Engine(Config(home=home, **settings), Host(models=models))
+        self._host = SimulatedHost(session)
         self.open()
         self._calls = 0
         self.notices: list[str] = []
         """What the user was told with the answers."""
         self.prompt = ""
         """All of the texts of ours in the newest prompt."""
-        self._messages: list[dict[str, Any]] = []
         self._said = 0
         self._away: list[dict[str, Any]] = []
         """What a summary stands for."""
@@ -53,19 +52,12 @@ class FileAgent:
 
     def open(self) -> None:
         """Open the session, or open it again."""
-        self.engine.open_session(
-            SessionOpenParams(
-                session=self.session,
-                file=None,
-                cwd=str(self.cwd),
-                reason="startup",
-                parent=None,
-            )
-        )
+        self.engine.open_session(self._host.opening(str(self.cwd)))
+        self._host.replace_engine()
 
     def answer(self) -> int:
         """The model has read what came back, and answers anew; the ordinal of that call."""
-        if self._messages:
+        if self._host.messages:
             calls = [
                 {"type": "toolCall", "id": id, "name": tool, "arguments": arguments}
                 for id, tool, arguments, _ in self._made
@@ -76,25 +68,19 @@ class FileAgent:
             self._say("toolResult", toolCallId=id, toolName=tool, content=content, isError=False)
         self._made.clear()
         self._say("user", content="Go on.")
-        self._asked.append(len(self._messages))
-        answer = self.engine.assemble(
-            AssembleParams(
-                session=self.session,
-                keep=0,
-                messages=self._messages,
-                entries=[None] * len(self._messages),
-                time_ms=1,
-            )
-        )
+        self._host.entries = [None] * len(self._host.messages)
+        self._asked.append(len(self._host.messages))
+        answer = self.engine.assemble(self._host.request(time_ms=1))
+        self._host.accept(answer)
         self.notices += [notice["text"] for notice in answer["notices"]]
-        rewrites = (value for name, value in answer["ops"] if name == "rewrite")
-        texts = (block.get("text") for blocks in rewrites for block in blocks)
+        blocks = (block for slot in self._host.plan.slots for block in slot.blocks or ())
+        texts = (block.get("text") for block in blocks)
         self.prompt = "\n".join(text for text in texts if isinstance(text, str))
         return answer["call"]
 
     def back_to(self, call: int) -> None:
         """`/tree`: go back to where that call was made, to have it answered otherwise."""
-        del self._messages[self._asked[call - 1] :]
+        del self._host.messages[self._asked[call - 1] :]
         self._made.clear()
 
     def ordinal(self, path: str) -> int:
@@ -106,9 +92,9 @@ class FileAgent:
 
     def put_away(self, count: int) -> None:
         """Let a summary stand for the first messages, as the host's compaction does."""
-        self._away = self._messages[:count]
+        self._away = self._host.messages[:count]
         summary = {"role": "compactionSummary", "summary": "All of it.", "tokensBefore": 1}
-        self._messages[:count] = [{**summary, "timestamp": 99}]
+        self._host.messages[:count] = [{**summary, "timestamp": 99}]
 
     def sum_up(self, first: int, last: int) -> None:
         """Let a summary stand for the answers of these calls, as `/foredeck compact --calls`."""
@@ -116,19 +102,19 @@ class FileAgent:
         stretch = self.engine.command(asked)["stretch"]
         names = [
             f"{message['role']} {message['timestamp']} {message.get('toolCallId', '')}".strip()
-            for message in self._messages
+            for message in self._host.messages
         ]
         summary = {"role": "custom", "customType": "foredeck", "display": False}
         content = [{"type": "text", "text": stretch["summary"]}]
         here = slice(names.index(stretch["first"]), names.index(stretch["last"]) + 1)
-        self._messages[here] = [{**summary, "content": content, "timestamp": stretch["time_ms"]}]
+        self._host.messages[here] = [{**summary, "content": content, "timestamp": stretch["time_ms"]}]
 
     def take_back(self) -> None:
         """Have what was put away in the chat again."""
-        self._messages[:1] = self._away
+        self._host.messages[:1] = self._away
 
     def _say(self, role: str, **fields: Any) -> None:
-        self._messages.append({"role": role, **fields, "timestamp": self._said})
+        self._host.messages.append({"role": role, **fields, "timestamp": self._said})
         self._said += 1
 
     def prepare(self, tool: str, **arguments: Any) -> tuple[str, ToolPrepareResult]:
