@@ -12,10 +12,10 @@ from foredeck.context.state.handles import resolve_name
 from foredeck.context.tools.listing import listed_objects
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
-from foredeck.sources.filesystem import file_id
+from foredeck.sources.filesystem import Location
 from foredeck.store.protocol import Head, Token
 
-ID = file_id("replay", "/repo/src/main.py")
+ID = Location("replay", "/repo/src/main.py", None).object_id
 
 
 @pytest.fixture

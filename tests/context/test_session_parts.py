@@ -27,7 +27,7 @@ HOLDERS = {
 """Modules that name `Session`: they open it, hold it, or hand out its parts."""
 
 WRITERS = {
-    "chat.go_to": {
+    "chat.branch": {
         *("context/calls/deciding", "context/calls/feedback", "context/intake/alignment"),
     },
     "chat.take_up_newest": {

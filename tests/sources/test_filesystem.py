@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foredeck.model.documents import identity_hash
 from foredeck.model.sources import FilesystemSource
-from foredeck.sources.filesystem import FilesystemMap, Mount, file_id
+from foredeck.sources.filesystem import FilesystemMap, Location, Mount
 
 BASE = "b" * 64
 names = st.text(st.sampled_from("ab.é \udcff\\-"), min_size=1, max_size=3).filter(
@@ -27,7 +27,7 @@ def test_identity_is_the_hash_of_the_envelope() -> None:
     assert location.object_id == identity_hash(
         "file", FilesystemSource(filesystemId=BASE, path="/repo/a.py")
     )
-    assert location.object_id == file_id(BASE, "/repo/a.py")
+    assert location.object_id == Location(BASE, "/repo/a.py", None).object_id
 
 
 def test_relative_paths_start_from_the_cwd_that_is_given() -> None:

@@ -181,7 +181,7 @@ def prepare_tool(opened: OpenedSession, params: ToolPrepareParams) -> ToolPrepar
         if verdict.notice is not None:
             answer["notice"] = verdict.notice
         if verdict.block is None and opened.keeper is not None:
-            opened.keeper.begin(params.id, params.tool, params.input, guard.known_files)
+            opened.keeper.begin(params.id, params.tool, params.input, guard.windows.known)
     if params.tool not in WRITERS:
         opened.watch.hold_all(params.id)
     return answer
@@ -198,7 +198,7 @@ def observe_tool(opened: OpenedSession, params: ToolObservedParams) -> None:
     if opened.keeper is not None:
         opened.keeper.end(params.id)
     guard = opened.guard
-    changed = [] if guard is None else guard.changed_by(params.id, params.tool)
+    changed = [] if guard is None else guard.windows.end(params.id)
     event = to_tool_event(params, opened.session.info.cwd, changed)
     blocks, output = to_blocks(params), full_output(event.details)
     found = store_early_result(

@@ -48,7 +48,7 @@ class Mount:
 class Location:
     """Where a file is: its identity, and the path to open here (None: out of this side's reach).
 
-    `object_id`, the id of the file's object, follows from the identity.
+    `object_id`, the id of the file's object, follows from the identity where it is not given.
     """
 
     filesystem_id: str
@@ -58,18 +58,13 @@ class Location:
 
     def __post_init__(self) -> None:
         if not self.object_id:
-            object.__setattr__(self, "object_id", file_id(self.filesystem_id, self.path))
+            source = {"type": "filesystem", "filesystemId": self.filesystem_id, "path": self.path}
+            object.__setattr__(self, "object_id", identity_hash("file", source))
 
     @property
     def source(self) -> FilesystemSource:
         """The source binding of the file's object."""
         return FilesystemSource(filesystemId=self.filesystem_id, path=self.path)
-
-
-def file_id(filesystem_id: str, path: str) -> str:
-    """Id of the object for the file with this identity."""
-    source = {"type": "filesystem", "filesystemId": filesystem_id, "path": path}
-    return identity_hash("file", source)
 
 
 class FilesystemMap:
@@ -111,7 +106,7 @@ class FilesystemMap:
         """
         absolute = self.absolute(path, self._agent_cwd(cwd or self.cwd))
         found = next((r for r in self._ranges if is_within(absolute, r.prefix)), self._rest)
-        named = found.translate(absolute)
+        named = found.local(absolute) if found.translated else absolute
         if not found.reachable or not _can_exist(named):
             return Location(found.filesystem_id, found.identity(named), None)
         if not follow:
@@ -264,10 +259,6 @@ class _Range:
     translated: bool
     reachable: bool
     shared: bool = False
-
-    def translate(self, absolute: str) -> str:
-        """The path of this machine for one that the agent names."""
-        return self.local(absolute) if self.translated else absolute
 
     def local(self, path: str) -> str:
         """The path of this machine for one under `prefix`."""

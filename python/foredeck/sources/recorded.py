@@ -207,7 +207,10 @@ def location_of(id: str, known: Known, filesystems: FilesystemMap | None = None)
 
 def _shown_by_read(event: ToolEvent) -> _Reported | None:
     shown = parse_read_range(event.input, event.text)
-    if shown is None or (shown.complete and _was_binary(shown.text)):
+    if shown is None:
+        return _Reported("binary")
+    replaced = shown.text.count("\ufffd") * REPLACEMENT_SHARE > len(shown.text)
+    if shown.complete and (replaced or "\0" in shown.text):
         return _Reported("binary")
     return _Reported("text", shown.text) if shown.complete else None
 
@@ -223,10 +226,6 @@ def whole_text(event: ToolEvent) -> str | None:
         text = shown.text
     # Hosts replace what is not UTF-8: then text and bytes are not the same thing.
     return text if isinstance(text, str) and not _REPLACED.search(text) else None
-
-
-def _was_binary(text: str) -> bool:
-    return "\0" in text or text.count("\ufffd") * REPLACEMENT_SHARE > len(text)
 
 
 def as_reported(place: Location, role: Role, before: Known, text: str, tool: str) -> FileSnapshot:

@@ -85,7 +85,7 @@ class ToolGuard:
         self._locks = locks
         self._mode = mode
         self._knowledge = Knowledge(objects, chat, inbox)
-        self._windows = ToolWindows(objects, filesystems)
+        self.windows = ToolWindows(objects, filesystems)
         self._writes: dict[str, PendingWrite] = {}
         self._shown: dict[str, KnownState] = {}
         """What refusals of this answer have shown: the agent knows it from its next answer on."""
@@ -100,16 +100,16 @@ class ToolGuard:
                 Verdict() if path is None else self._prepare_write(call_id, tool, path, arguments)
             )
         self._look_at_changes()
-        self._windows.begin(call_id)
+        self.windows.begin(call_id)
         return Verdict()
 
     def _look_at_changes(self) -> None:
         """Look at what has changed so far, so that it does not count as the command's doing."""
-        suspects = self._windows.suspects()
+        suspects = self.windows.suspects()
         if suspects:
             look_now_at(self._objects, self._inbox, suspects)
         for local in suspects:
-            self._windows.note_look(local)
+            self.windows.note_look(local)
             object_id = self._filesystems.locate_local(local).object_id
             if not self._knowledge.is_current(object_id):
                 self._knowledge.stale.add(object_id)
@@ -126,7 +126,7 @@ class ToolGuard:
         # Before the look, which stores what others have made of the file as the newest version.
         self._knowledge.recall(place.object_id)
         snapshot = look_now(self._objects, self._inbox, path)
-        self._windows.note_look(place.local)
+        self.windows.note_look(place.local)
         now = state_of(snapshot)
         verdict = Verdict() if now is None else self._judge(snapshot, now, tool, arguments)
         if verdict.block is not None:
@@ -190,14 +190,6 @@ class ToolGuard:
             return quote(snapshot.path)
         return f"@{ordinal} {quote(self._objects.name_of(index.entries[ordinal]))}"
 
-    def known_files(self) -> list[str]:
-        """See `ToolWindows.known`."""
-        return self._windows.known()
-
-    def changed_by(self, call_id: str, tool: str) -> list[str]:
-        """A tool has ended: the files of the session that have changed while it ran."""
-        return [] if tool in WRITERS else self._windows.end(call_id)
-
     def observed(self, call_id: str, event: ToolEvent, snapshots: list[FileSnapshot]) -> None:
         """A tool has ended, and its files have been taken in."""
         write = self._writes.pop(call_id, None)
@@ -214,7 +206,7 @@ class ToolGuard:
                 self._learn_read(event, snapshot, state, local)
             elif self._is_own(event, snapshot, local) or self._shows_whole(event, snapshot, state):
                 self._knowledge.learn(snapshot.object_id, state)
-            self._windows.note_look(local)
+            self.windows.note_look(local)
 
     def saw(self, paths: Iterable[str]) -> None:
         """Local files have changed while writes of theirs are under way. What is neither as it was
@@ -263,7 +255,7 @@ class ToolGuard:
         shown = parse_read_range(event.input, event.text)
         is_found = text is None or shown is None or _shows(text, shown)
         # Or nobody has written to it meanwhile: an extension shows files in a way of its own.
-        if is_found or self._windows.is_unchanged(local) or not _is_recent(local):
+        if is_found or self.windows.is_unchanged(local) or not _is_recent(local):
             self._knowledge.learn(id, found)
         elif whole is not None:
             self._knowledge.learn(id, state_of_text(whole))
@@ -304,7 +296,7 @@ class ToolGuard:
             self._knowledge.learn(object_id, state)
         self._shown.clear()
         self._writes.clear()
-        self._windows.forget()
+        self.windows.forget()
         self._locks.release_all()
 
 

@@ -46,7 +46,9 @@ class Knowledge:
     def learn(self, object_id: str, state: KnownState) -> None:
         """The agent has read this, made it, or been shown it."""
         # The store keeps texts; a long session must not hold all of them in memory.
-        keeps = state.source_hash in (None, UNKNOWN_HASH) or not self._is_stored(object_id, state)
+        head = self._objects.store.head(object_id)
+        is_stored = head is not None and head.fields.get("source_hash") == state.source_hash
+        keeps = state.source_hash in (None, UNKNOWN_HASH) or not is_stored
         self.stale.discard(object_id)
         self._known[object_id] = state if keeps else KnownState(state.source_hash)
         ordinal = self._objects.index.by_object.get(object_id)
@@ -105,26 +107,18 @@ class Knowledge:
         index = plan.newest_holder(entry.ordinal)
         return index is not None and plan.ops[index].version == entry.newest.version
 
-    def _is_stored(self, object_id: str, state: KnownState) -> bool:
-        head = self._objects.store.head(object_id)
-        return head is not None and head.fields.get("source_hash") == state.source_hash
-
 
 def state_of(snapshot: FileSnapshot) -> KnownState | None:
     """What a look found; None where it says nothing of the bytes."""
-    fields = None if snapshot.head is None else snapshot.head.fields
-    if snapshot.document is not None:
-        if snapshot.state == "deleted":
-            return KnownState(None)
-        return _state(snapshot.document.source_hash, snapshot.document.content)
     if snapshot.state in ("deleted", "missing"):
         return KnownState(None)
-    if fields is None or snapshot.state not in ("text", "binary", "huge"):
+    found, text = snapshot.document, None
+    if found is not None:
+        source_hash, text = found.source_hash, found.content
+    elif snapshot.head is not None and snapshot.state in ("text", "binary", "huge"):
+        source_hash = snapshot.head.fields.get("source_hash")
+    else:
         return None
-    return _state(fields.get("source_hash"), None)
-
-
-def _state(source_hash: str | None, text: str | None) -> KnownState | None:
     # A huge file may have no hash: nothing tells its states apart for certain.
     return None if source_hash is None else KnownState(source_hash, text)
 
@@ -169,7 +163,8 @@ class ToolWindows:
         self._began[call_id] = dict(self._stamps)
 
     def end(self, call_id: str) -> list[str]:
-        """The files that have changed while the tool ran."""
+        """The files that have changed while the tool ran; none for one of which `begin` was not
+        told."""
         began = self._began.pop(call_id, None) or {}
         return [path for path, before in began.items() if fingerprint_at(path) != before]
 

@@ -92,7 +92,7 @@ def choose_layout(call: CallInProgress) -> None:
     is_other = written_in != configured or has_leftovers
     call.layout_changed = is_other and not first_mutable(plan, call.items)
     if call.layout_changed:
-        session.chat.go_to(session.chat.branch.without_rendering())
+        session.chat.branch = session.chat.branch.without_rendering()
         call.first_new = call.says_decided_from = 0
         call.start_rendering()
     elif is_other:

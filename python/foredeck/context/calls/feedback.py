@@ -143,7 +143,7 @@ class Refusals:
         chat.log.unsend(refused.id)
         inbox.refused.append(refused.ordinal)
         inbox.notices.restore()
-        chat.go_to(Branch.restore(state, items, before.id, chat.store))
+        chat.branch = Branch.restore(state, items, before.id, chat.store)
         self._went_back_to = before.id
 
 

@@ -89,10 +89,9 @@ def align(chat: Chat, request: Request) -> Alignment:
     if again or (matched == 0 and chat.log.newest > 0):
         state.sets.become(before.sets)
     carried_out = (item.call_id for item in again)
-    branch = Branch.restore(
+    chat.branch = Branch.restore(
         state, items[:matched], matched_id, chat.store, carried_out, tips=tips[:matched]
     )
-    chat.go_to(branch)
     replaced = matched == 0 and chat.log.newest > 0 and not without_us
     if not (without_us or matched or chat.log.newest):
         without_us = _adopted(items)

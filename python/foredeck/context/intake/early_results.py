@@ -70,7 +70,10 @@ def store_early_result(
     """
     item, look = _item(event, call_id, blocks), partial(objects.source.after_tool, event)
     if nesting is None:
-        run = _ToolRun(event, item, look, call_id, _own_place(chat), full_output)
+        # Most calls are the only one of their turn. `put_in_place` mends it once the list has the
+        # call.
+        place = CallPlace(_turn_ref(chat), 0)
+        run = _ToolRun(event, item, look, call_id, place, full_output)
         found = inbox.early_results[call_id] = _store(objects, inbox, run)
         return found.snapshots
     place = CallPlace(_turn_ref(chat), nesting.position, nesting.parent)
@@ -101,7 +104,8 @@ def store_lost_results(
         tool, cwd = item.tool or call.tool, objects.info.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
         look = partial(objects.source.after_unobserved, event)
-        found = _store(objects, inbox, _ToolRun(event, item, look, item.call_id, _own_place(chat)))
+        place = CallPlace(_turn_ref(chat), 0)
+        found = _store(objects, inbox, _ToolRun(event, item, look, item.call_id, place))
         inbox.early_results[item.call_id] = found
         # Some time has passed since the tool ended: what is on the disk now may not be its work.
         stale = (s.object_id for s in found.snapshots if s.role in ("read", "written"))
@@ -184,12 +188,6 @@ def _is_stored(objects: Objects, chat: Chat, inbox: Inbox, call: ToolUse, item: 
     """Whether an engine that has ended since has observed it."""
     head = objects.workspace.head(call.id)
     return head is not None and same_call(objects.info, inbox, head, call, item, _turn_ref(chat))
-
-
-def _own_place(chat: Chat) -> CallPlace:
-    """A guess at the place of a call of the model's."""
-    # Most are the only one of their turn. `put_in_place` mends it once the list has the call.
-    return CallPlace(_turn_ref(chat), 0)
 
 
 def _turn_ref(chat: Chat) -> str:

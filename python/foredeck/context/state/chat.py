@@ -32,7 +32,7 @@ class Branch:
     and what its next call builds on.
 
     All of it follows from the call records: a session changes its branch, or takes it up after a
-    restart, by `chat.go_to(Branch.restore(...))`.
+    restart, by `chat.branch = Branch.restore(...)`.
     """
 
     plan: Plan = field(default_factory=Plan)
@@ -196,8 +196,8 @@ Compactions = dict[str, Fields]
 class Chat:
     """What a session's calls have held, on all branches.
 
-    The branch at hand changes by `go_to` alone, when a list of messages is aligned or a refused
-    call is taken back.
+    What outlives a call keeps the chat, and not its branch: another takes its place when a list of
+    messages is aligned, a refused call is taken back, or the layout changes.
     """
 
     info: SessionInfo
@@ -208,17 +208,8 @@ class Chat:
     """How many turns are stored, those of all branches together."""
     private: bool = False
     """Whether nothing that is said in it is kept or found outside it."""
-    _branch: Branch = field(default_factory=Branch)
-
-    @property
-    def branch(self) -> Branch:
-        """The branch at hand. What outlives a call keeps the chat, and not the branch: another may
-        take its place."""
-        return self._branch
-
-    def go_to(self, branch: Branch) -> None:
-        """Go on from another branch."""
-        self._branch = branch
+    branch: Branch = field(default_factory=Branch)
+    """The branch at hand."""
 
     @property
     def branch_record(self) -> CallRecord | None:
@@ -247,7 +238,7 @@ class Chat:
         # A call that never went out says nothing of what the model has seen.
         ids = (call_id(self.info.id, ordinal) for ordinal in range(self.log.newest, 0, -1))
         newest = next((id for id in ids if id not in self.log.unsent), None)
-        self.go_to(Branch.provisional(self.replay(newest)))
+        self.branch = Branch.provisional(self.replay(newest))
 
 
 def by_summary(compactions: Compactions, text: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -71,7 +71,8 @@ class Workspace:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.blobs: dict[str, bytes] = {}
-        self._documents: dict[str, Document] = {}
+        self.pending: dict[str, Document] = {}
+        """The documents written so far, by id."""
         self._expect: dict[str, Token | None] = {}
         self._stored: dict[str, Head | None] = {}
         """What the store holds of the documents that were asked for ahead."""
@@ -81,14 +82,14 @@ class Workspace:
 
         `new`: none is stored with this id, or committing raises `Conflict`.
         """
-        self._documents[document.id] = document
+        self.pending[document.id] = document
         if new:
             self._expect[document.id] = None
 
     def put_over(self, document: Document, head: Head | None) -> None:
         """As `put`, on top of this version: where that is not the newest, committing raises
         `Conflict`."""
-        self._documents[document.id] = document
+        self.pending[document.id] = document
         self._expect[document.id] = None if head is None else head.token
 
     def put_bytes(self, data: bytes) -> str:
@@ -97,7 +98,7 @@ class Workspace:
 
     def head(self, id: str) -> Head | None:
         """The newest version of a document, this transaction's own included."""
-        document = self._documents.get(id)
+        document = self.pending.get(id)
         if document is None:
             return self._stored[id] if id in self._stored else self.store.head(id)
         fields = document.model_dump(exclude={"content"})
@@ -121,32 +122,27 @@ class Workspace:
             self._stored = {id: head for id, head in self._stored.items() if id in known}
 
     @property
-    def pending(self) -> Mapping[str, Document]:
-        """The documents written so far, by id."""
-        return self._documents
-
-    @property
     def empty(self) -> bool:
         """Whether there is nothing to commit."""
-        return not self._documents and not self.blobs
+        return not self.pending and not self.blobs
 
     def discard_known(self) -> None:
         """Commit what is new."""
         # Blobs alone belong to messages that are stored already.
-        if self._documents:
+        if self.pending:
             self.commit()
         self.discard()
 
     def commit(self) -> Token:
         """Commit and start afresh. On failure everything stays collected."""
-        batch = Batch(list(self._documents.values()), dict(self.blobs), dict(self._expect))
+        batch = Batch(list(self.pending.values()), dict(self.blobs), dict(self._expect))
         token = self.store.commit(batch)
         self.discard()
         return token
 
     def discard(self) -> None:
         """Start afresh, without a commit."""
-        self._documents.clear()
+        self.pending.clear()
         self._expect.clear()
         self._stored.clear()
         self.blobs.clear()
