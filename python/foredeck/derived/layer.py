@@ -14,8 +14,23 @@ from pathlib import Path
 
 from foredeck.errors import StoreUnavailable
 from foredeck.store.location import make_private_file
-from foredeck.store.protocol import Change, Head, LocalStore, Token, portions
+from foredeck.store.protocol import Advance, Change, Head, LocalStore, Token, portions
 from foredeck.store.sqlite.connection import file_size, is_damaged, primary_code, vacuum
+
+
+class OutOfTime(Exception):
+    """Work on a layer took too long. It was broken off between two steps, each of which is kept."""
+
+
+def until(end: float, out_of_time: type[Exception] = OutOfTime) -> Advance:
+    """To be called between two steps of work: raises `out_of_time` after `end`, by
+    `time.monotonic`."""
+
+    def advance() -> None:
+        if time.monotonic() > end:
+            raise out_of_time
+
+    return advance
 
 
 class HasToBeMadeAgain(Exception):

@@ -12,10 +12,10 @@ from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.opening import SessionFolder
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import LayerBusy, TimeBudget, reported
+from foredeck.derived.layer import LayerBusy, OutOfTime, TimeBudget, reported, until
 from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
-from foredeck.store.protocol import Advance, LocalStore, Store
+from foredeck.store.protocol import LocalStore, Store
 from foredeck.store.sessions import private_sessions
 from foredeck.worklog.done import EarlierWork, WorkLog
 from foredeck.worklog.lessons import BranchLessons
@@ -28,10 +28,6 @@ BATCH = 200
 
 FOLLOWING_S = 0.6
 """How long taking in a session's own work may take, where no request waits for that."""
-
-
-class _TimeIsUpError(Exception):
-    """The layer has more to take in than there is time for."""
 
 
 class RecalledWork(NamedTuple):
@@ -68,8 +64,8 @@ def follow_work(config: Config, store: Store) -> None:
         return
     try:
         with Follower(local, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
-            follower.catch_up(_until(time.monotonic() + FOLLOWING_S))
-    except (_TimeIsUpError, LayerBusy):
+            follower.catch_up(until(time.monotonic() + FOLLOWING_S))
+    except (OutOfTime, LayerBusy):
         log.debug("the work log is taken in later")
     except StoreError as error:
         log.warning("the work log was not brought up to date: %s", error)
@@ -95,8 +91,8 @@ def _read(
         Follower(store, layer, config.home, batch=BATCH, patience_s=left_s) as follower,
     ):
         # What is left is taken in at the next opening; until then the session knows what was read.
-        with suppress(_TimeIsUpError, LayerBusy):
-            follower.catch_up(_until(time.monotonic() + left_s))
+        with suppress(OutOfTime, LayerBusy):
+            follower.catch_up(until(time.monotonic() + left_s))
         return _of_project(follower, store, info, session_folder)
 
 
@@ -121,11 +117,3 @@ def _of_project(
         done = done_by(follower.db, others, project, but=info.id)
         done = [one for one in done if one.session not in hidden]
         return EarlierWork(lessons_of(follower.db, others), done)
-
-
-def _until(end: float) -> Advance:
-    def advance() -> None:
-        if time.monotonic() > end:
-            raise _TimeIsUpError
-
-    return advance

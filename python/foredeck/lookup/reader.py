@@ -10,7 +10,7 @@ from pathlib import Path
 from foredeck.config import Config
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import reported
+from foredeck.derived.layer import OutOfTime, reported, until
 from foredeck.memory.entry import MemoryReader, caps_of
 from foredeck.memory.trust import KEY_FILE, user_of
 from foredeck.notes.graph import Graph
@@ -110,21 +110,11 @@ def _memory(store: Store, config: Config) -> MemoryReader | None:
     return MemoryReader(store, user, caps_of(config))
 
 
-class _LongEnough(Exception):
-    """A layer is behind the store by more than a page waits for."""
-
-
 def _in_time(work: Callable[[Advance], object]) -> bool:
     """Do work that calls an `Advance` at each step; give whether it was done within `PATIENCE_S`,
     after which it is broken off at a step."""
-    end = time.monotonic() + PATIENCE_S
-
-    def advance() -> None:
-        if time.monotonic() > end:
-            raise _LongEnough
-
     try:
-        work(advance)
-    except _LongEnough:
+        work(until(time.monotonic() + PATIENCE_S))
+    except OutOfTime:
         return False
     return True

@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foredeck.derived.layer import LayerBusy
+from foredeck.derived.layer import LayerBusy, until
 from foredeck.errors import StoreUnavailable
-from foredeck.store.protocol import Advance, Store
+from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:
     from foredeck.notes.graph import Graph
@@ -27,6 +27,9 @@ BATCH = 100
 
 class StillReading(StoreUnavailable):
     """More is new than could be read in time. What was read is kept: the next question goes on."""
+
+    def __init__(self, text: str = "the references of the store are still being read") -> None:
+        super().__init__(text)
 
 
 @contextmanager
@@ -52,18 +55,10 @@ def live_graph(
 
     if (local := store.local) is None:
         raise StoreUnavailable("this store has no graph beside it")
-    check = _until(time.monotonic() + patience_s)
+    check = until(time.monotonic() + patience_s, StillReading)
     with Follower(local, LAYER, home, batch=batch, patience_s=max(patience_s, 0)) as follower:
         follower.catch_up(check)
         if chats:
             with suppress(StillReading, LayerBusy):  # the graph without the newest links
-                read_chats(follower, store, _until(time.monotonic() + CHAT_PATIENCE_S))
+                read_chats(follower, store, until(time.monotonic() + CHAT_PATIENCE_S, StillReading))
         yield Graph(follower.db)
-
-
-def _until(end: float) -> Advance:
-    def check() -> None:
-        if time.monotonic() > end:
-            raise StillReading("the references of the store are still being read")
-
-    return check

@@ -32,7 +32,7 @@ from foredeck.context.tools.found import (
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import reported
+from foredeck.derived.layer import OutOfTime, reported, until
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.model.documents import Document
 from foredeck.model.ids import ENTRY, ShortNames
@@ -239,10 +239,6 @@ class SessionSearch:
         return hit.object, hit.place
 
 
-class _OutOfTime(Exception):
-    """Between two batches, each of which is kept."""
-
-
 def _holds(text: str, passage: Passage) -> bool:
     """Whether a text has the lines of a passage that are marked, as far as it shows them."""
     lines: list[tuple[str, bool]] = [("", False)]
@@ -256,16 +252,11 @@ def _holds(text: str, passage: Passage) -> bool:
 
 def _catch_up(store: LocalStore, follower: Follower) -> bool:
     """Take in what is new, here and on other machines; whether that was all of it."""
-    until = monotonic() + PATIENCE_S
-
-    def look_at_the_clock() -> None:
-        if monotonic() > until:
-            raise _OutOfTime
-
+    advance = until(monotonic() + PATIENCE_S)
     try:
-        has_all = store.fetch_all(look_at_the_clock)
-        follower.catch_up(look_at_the_clock)
-    except _OutOfTime:
+        has_all = store.fetch_all(advance)
+        follower.catch_up(advance)
+    except OutOfTime:
         return False
     return has_all
 
