@@ -373,8 +373,16 @@ class DiskSource(FileSource):
         if not gone:
             return
         # First those that were met anyway; the folders are searched only for what is left.
+        # First those that were met anyway; the folders are searched only for what is left.
         hashes = {str(m.known.file.source_hash) for m in gone}
-        arrived = self._arrivals(met, untracked, hashes, by)
+        bare = [
+            (m.location, m.snapshot.role, m.known)
+            for m in met.values()
+            if m.snapshot.state == "listed"
+        ]
+        bare += [(place, "mentioned", Known()) for place in untracked]
+        new = self._arrived(bare[: self._limits.discovered_paths], by)
+        arrived = [m for m in [*met.values(), *new] if new_hash(m) in hashes]
         for old in tie_renames(met, gone, arrived):
             tie_renames(met, [old], self._search(old, met, by))
 
@@ -422,23 +430,6 @@ class DiskSource(FileSource):
                 if snapshot.document is not None:
                     found.append(Inspected(place, known, snapshot))
         return found
-
-    def _arrivals(
-        self,
-        met: dict[str, Inspected],
-        untracked: Sequence[Location],
-        hashes: set[str],
-        by: _Origin,
-    ) -> list[Inspected]:
-        """Files that have come to hold bytes with one of these hashes since the last look."""
-        bare = [
-            (m.location, m.snapshot.role, m.known)
-            for m in met.values()
-            if m.snapshot.state == "listed"
-        ]
-        bare += [(place, "mentioned", Known()) for place in untracked]
-        new = self._arrived(bare[: self._limits.discovered_paths], by)
-        return [m for m in [*met.values(), *new] if new_hash(m) in hashes]
 
 
 def _author(event: ToolEvent) -> _Origin:

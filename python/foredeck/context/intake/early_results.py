@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from foredeck.context.intake.file_changes import MAX_ATTEMPTS, change_of, store_notices
+from foredeck.context.intake.file_changes import change_of, store_notices
 from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.intake.toolcalls import (
     CallPlace,
@@ -31,6 +31,7 @@ from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey, newest_answer
 from foredeck.model.records import turn_id
 from foredeck.sources.snapshots import FileSnapshot, ToolEvent, attribute_to_tool, is_unmet
+from foredeck.store.protocol import retry_on_conflict
 
 if TYPE_CHECKING:  # imported where a session has tasks
     from foredeck.tasks.session import ActiveTask
@@ -68,19 +69,18 @@ def store_early_result(
     `full_output`: all that it wrote, where the host has cut the result. `nesting`: where it ran
     inside another call.
     """
+    # Most calls are the only one of their turn. `put_in_place` mends it once the list has the call.
+    place, object_id = CallPlace(_turn_ref(chat), 0), call_id
+    if nesting is not None:
+        place = CallPlace(_turn_ref(chat), nesting.position, nesting.parent)
+        object_id = nested_object_id(objects, event, call_id, place)
     item, look = _item(event, call_id, blocks), partial(objects.source.after_tool, event)
+    found = _store(objects, inbox, _ToolRun(event, item, look, object_id, place, full_output))
     if nesting is None:
-        # Most calls are the only one of their turn. `put_in_place` mends it once the list has the
-        # call.
-        place = CallPlace(_turn_ref(chat), 0)
-        run = _ToolRun(event, item, look, call_id, place, full_output)
-        found = inbox.early_results[call_id] = _store(objects, inbox, run)
-        return found.snapshots
-    place = CallPlace(_turn_ref(chat), nesting.position, nesting.parent)
-    object_id = nested_object_id(objects, event, call_id, place)
-    stored = _store(objects, inbox, _ToolRun(event, item, look, object_id, place, full_output))
-    index_nested(objects, chat.branch, object_id, call_id, stored.snapshots, stored.token)
-    return stored.snapshots
+        inbox.early_results[call_id] = found
+    else:
+        index_nested(objects, chat.branch, object_id, call_id, found.snapshots, found.token)
+    return found.snapshots
 
 
 def store_lost_results(
@@ -117,17 +117,17 @@ def _store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
     # By itself: what a conflict discards below must be the early result alone.
     if not objects.workspace.empty:
         objects.workspace.commit()
-    # An attempt that is given up has changed them already.
     before, stored = dict(inbox.notices.changes), inbox.stored
+
+    def attempt() -> EarlyResult:
+        # One that was given up has changed them already.
+        objects.workspace.discard()
+        inbox.notices.changes, inbox.stored = dict(before), stored
+        return _try_to_store(objects, inbox, run)
+
     # Looked at again where another engine has stored a version of one of them in between: the same
     # bytes would become two versions.
-    for _ in range(MAX_ATTEMPTS - 1):
-        try:
-            return _try_to_store(objects, inbox, run)
-        except Conflict:
-            objects.workspace.discard()
-            inbox.notices.changes, inbox.stored = dict(before), stored
-    return _try_to_store(objects, inbox, run)
+    return retry_on_conflict(attempt, Conflict("the files of a tool change all the time"))
 
 
 def _try_to_store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:

@@ -8,7 +8,6 @@ checkpoint in a file, so that a resumed one reads only the records after it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -21,7 +20,7 @@ from foredeck.context.provider_cache import CacheEntries
 from foredeck.context.state.sets import Sets
 from foredeck.model.call_values import REWRITTEN, UNSENT, BranchCost
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.model.canonical import hash_of_modules
+from foredeck.model.canonical import kept_by, read_kept
 from foredeck.model.messages import KnownMessages, MessageKey
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store
@@ -399,19 +398,13 @@ class LogCheckpoint:
 
     def to_bytes(self) -> bytes:
         """As a file holds it."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        return json.dumps({"format": hash_of_modules(DECIDED_BY), **fields}).encode()
+        return kept_by(DECIDED_BY, {name: getattr(self, name) for name in self.__slots__})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self | None:
         """The inverse of `to_bytes`; None for what other code has written."""
-        try:
-            fields = json.loads(data)
-            if fields.pop("format") != hash_of_modules(DECIDED_BY):
-                return None
-            return cls(**fields)
-        except (ValueError, TypeError, KeyError, AttributeError, OSError):
-            return None
+        fields = read_kept(DECIDED_BY, data)
+        return None if fields is None else cls(**fields)
 
 
 def load_record(store: Store, id: str) -> CallRecord | None:

@@ -8,19 +8,18 @@ newest ones is also kept in a file between processes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from foredeck.errors import Corrupt, ToolError
-from foredeck.model.canonical import hash_of_modules
+from foredeck.model.canonical import kept_by, read_kept
 from foredeck.model.documents import Document, session_object_id
 from foredeck.model.records import SAME_TRANSACTION, MemberDocument, VersionRef, call_id, member_id
 from foredeck.sources.snapshots import CAPTURED
 from foredeck.store.protocol import Head, Origin, Store, Token
 
-DECIDED_BY = ("context/state/index.py", "model/records.py")
+DECIDED_BY = ("context/state/index.py", "model/canonical.py", "model/records.py")
 """The modules that decide what is read of a document."""
 
 
@@ -90,20 +89,16 @@ class KeptMembers:
         """As a file holds it."""
         # Column by column: JSON is read back several times faster than member by member.
         columns = list(zip(*self.members.values(), strict=True))
-        return json.dumps(
-            {"format": hash_of_modules(DECIDED_BY), "ids": list(self.members), "columns": columns}
-        ).encode()
+        return kept_by(DECIDED_BY, {"ids": list(self.members), "columns": columns})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self | None:
         """The inverse of `to_bytes`; None for what other code has written."""
-        try:
-            kept = json.loads(data)
-            if kept["format"] != hash_of_modules(DECIDED_BY):
-                return None
-            return cls(dict(zip(kept["ids"], map(Member, *kept["columns"]), strict=True)))
-        except (ValueError, TypeError, KeyError, OSError):
+        kept = read_kept(DECIDED_BY, data)
+        if kept is None:
             return None
+        members = map(Member._make, zip(*kept["columns"], strict=True))
+        return cls(dict(zip(kept["ids"], members, strict=True)))
 
 
 def read_members(store: Store, session: str, kept: KeptMembers | None = None) -> dict[str, Member]:
