@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from foredeck.context.intake.toolcalls import Nesting
+from foredeck.context.intake.toolcalls import CallPlace
 from foredeck.context.messages.items import Block, Item, message_text
 from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.provider_cache import rule_of
@@ -143,13 +143,14 @@ def to_blocks(params: ToolObservedParams) -> list[Block]:
     return [block for block in params.content or () if isinstance(block, dict)]
 
 
-def to_nesting(params: ToolObservedParams) -> Nesting | None:
-    """Inside which call a tool ran; None for a call of the model's."""
+def to_nesting(params: ToolObservedParams) -> CallPlace | None:
+    """Inside which call a tool ran, and as which of its calls; None for a call of the model's."""
     if params.parent is None:
         return None
     # Pi gives the n-th call of a script the id `<parent>/<n>`.
     number = params.id.removeprefix(f"{params.parent}/")
-    return Nesting(params.parent, int(number) - 1 if re.fullmatch("[1-9][0-9]*", number) else None)
+    position = int(number) - 1 if re.fullmatch("[1-9][0-9]*", number) else None
+    return CallPlace(None, position, params.parent)
 
 
 def to_tool_event(params: ToolObservedParams, cwd: str, changed: Iterable[str] = ()) -> ToolEvent:

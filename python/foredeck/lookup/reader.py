@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.config import Config
@@ -29,15 +30,15 @@ PATIENCE_S = 1.0
 BEHIND = "The index is still being made: what is missing here is found in a moment."
 
 
+@dataclass(frozen=True, slots=True)
 class Reader:
-    """Opens the configured store for each request. `edits`: whether the user may change memory on
-    the pages."""
+    """Opens the configured store for each request."""
 
     # Again each time: a connection of SQLite's keeps to the thread that opened it.
 
-    def __init__(self, config: Config, *, edits: bool = False) -> None:
-        self.config = config
-        self.edits = edits
+    config: Config
+    edits: bool = False
+    """Whether the user may change memory on the pages."""
 
     @contextmanager
     def store(self) -> Iterator[LocalStore]:

@@ -41,7 +41,7 @@ class FolderWatcher:
 
     def __init__(self, on_overflow: Callable[[], None]) -> None:
         self._observer: BaseObserver | None = None
-        self._listener = _OverflowListener(on_overflow)
+        self._on_overflow = on_overflow
 
     def watch(self, folder: str, on_event: EventCallback) -> ObservedWatch:
         """Begin to watch `folder`. Raises `WatchUnavailable`, or `FileNotFoundError`."""
@@ -66,7 +66,7 @@ class FolderWatcher:
 
     def stop(self) -> None:
         """End all watches and wait for watchdog's threads."""
-        logging.getLogger(_LOGGER).removeHandler(self._listener)
+        logging.getLogger(_LOGGER).removeFilter(self._heed)
         observer, self._observer = self._observer, None
         if observer is not None:
             observer.stop()
@@ -79,9 +79,15 @@ class FolderWatcher:
 
             observer = Observer()
             observer.start()
-            logging.getLogger(_LOGGER).addHandler(self._listener)
+            logging.getLogger(_LOGGER).addFilter(self._heed)
             self._observer = observer
         return self._observer
+
+    def _heed(self, record: logging.LogRecord) -> bool:
+        """A filter of watchdog's log that lets all pass: of lost events nothing else tells."""
+        if record.levelno >= logging.WARNING and "overflow" in record.getMessage():
+            self._on_overflow()
+        return True
 
 
 class _Handler:
@@ -94,18 +100,6 @@ class _Handler:
         if event.event_type not in _UNWATCHED_KINDS:
             destination = os.fsdecode(event.dest_path) if event.event_type == "moved" else ""
             self._on_event(event.event_type, os.fsdecode(event.src_path), destination)
-
-
-class _OverflowListener(logging.Handler):
-    """Learns of lost events, which watchdog only logs."""
-
-    def __init__(self, on_overflow: Callable[[], None]) -> None:
-        super().__init__(logging.WARNING)
-        self._on_overflow = on_overflow
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if "overflow" in record.getMessage():
-            self._on_overflow()
 
 
 def _wanted_events() -> list[Any]:

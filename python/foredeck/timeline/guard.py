@@ -84,7 +84,7 @@ class ToolGuard:
         self._filesystems = filesystems
         self._locks = locks
         self._mode = mode
-        self._knowledge = Knowledge(objects, chat, inbox)
+        self._knowledge = Knowledge(objects, inbox)
         self.windows = ToolWindows(objects, filesystems)
         self._writes: dict[str, PendingWrite] = {}
         self._shown: dict[str, KnownState] = {}
@@ -177,11 +177,14 @@ class ToolGuard:
         )
 
     def _is_shown(self, object_id: str, now: KnownState) -> bool:
+        """Whether the model can read in its prompt what a file holds now."""
         index = self._objects.index
         entry = index.entries.get(index.by_object.get(object_id, 0))
         if entry is None or entry.newest.text_hash != now.source_hash:
             return False
-        return self._knowledge.is_shown(entry)
+        plan = self._chat.branch.plan
+        holder = plan.newest_holder(entry.ordinal)
+        return holder is not None and plan.ops[holder].version == entry.newest.version
 
     def _name(self, snapshot: FileSnapshot) -> str:
         index = self._objects.index

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
-from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import FileDocument, chat_id
@@ -34,9 +32,8 @@ class Knowledge:
     """What is known, by object: in memory while the engine runs; after a restart, what the
     session's index says."""
 
-    def __init__(self, objects: Objects, chat: Chat, inbox: Inbox) -> None:
+    def __init__(self, objects: Objects, inbox: Inbox) -> None:
         self._objects = objects
-        self._chat = chat
         self._inbox = inbox
         self._known: dict[str, KnownState] = {}
         self.stale: set[str] = set()
@@ -100,12 +97,6 @@ class Knowledge:
             None if head is None else self._objects.store.get(object_id, FileDocument, head.token)
         )
         return None if document is None else document.content
-
-    def is_shown(self, entry: Entry) -> bool:
-        """Whether the model can read the newest version of a file in its prompt."""
-        plan = self._chat.branch.plan
-        index = plan.newest_holder(entry.ordinal)
-        return index is not None and plan.ops[index].version == entry.newest.version
 
 
 def state_of(snapshot: FileSnapshot) -> KnownState | None:

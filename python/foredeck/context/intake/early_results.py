@@ -7,7 +7,7 @@ then, while they are as the tool left them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from foredeck.context.intake.file_changes import change_of, store_notices
 from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.intake.toolcalls import (
     CallPlace,
-    Nesting,
     index_nested,
     make_toolcall,
     nested_object_id,
@@ -61,7 +60,7 @@ def store_early_result(
     call_id: str,
     blocks: list[Block],
     full_output: bytes | None = None,
-    nesting: Nesting | None = None,
+    nesting: CallPlace | None = None,
 ) -> list[FileSnapshot]:
     """Store a tool's result and the files that it touched, which are returned; committed before
     this returns.
@@ -72,7 +71,7 @@ def store_early_result(
     # Most calls are the only one of their turn. `put_in_place` mends it once the list has the call.
     place, object_id = CallPlace(_turn_ref(chat), 0), call_id
     if nesting is not None:
-        place = CallPlace(_turn_ref(chat), nesting.position, nesting.parent)
+        place = replace(nesting, turn_ref=place.turn_ref)
         object_id = nested_object_id(objects, event, call_id, place)
     item, look = _item(event, call_id, blocks), partial(objects.source.after_tool, event)
     found = _store(objects, inbox, _ToolRun(event, item, look, object_id, place, full_output))

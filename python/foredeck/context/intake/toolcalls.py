@@ -40,20 +40,13 @@ class CallPlace:
     """Where in the chat a tool call was made.
 
     `position`: which of the turn's calls it is, from 0, as far as that is known; of the parent's
-    where it ran inside another call.
+    where it ran inside another call. `parent_ref`: the host's id of that, until the list of
+    messages has brought it, then the id of its object.
     """
 
     turn_ref: str | None
     position: int | None
     parent_ref: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Nesting:
-    """Inside which call a tool ran: the host's id of it, and which of its calls this is, from 0."""
-
-    parent: str
-    position: int | None
 
 
 def make_toolcall(

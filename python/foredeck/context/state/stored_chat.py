@@ -178,33 +178,29 @@ def _nested(store: Store, sessions: Collection[str]) -> dict[str, list[Head]]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
 class _Chat:
-    def __init__(
-        self,
-        store: Store,
-        handles: Mapping[str, int],
-        calls: dict[str, Head],
-        nested: dict[str, list[Head]],
-    ) -> None:
-        self._store = store
-        self._handles = handles
-        self._calls = calls
-        self._nested = nested
+    """What the lines of a chat are made with."""
+
+    store: Store
+    handles: Mapping[str, int]
+    calls: Mapping[str, Head]
+    nested: Mapping[str, list[Head]]
 
     def turn(self, head: Head) -> Iterator[str]:
         fields = head.fields
         for address in (fields.get("user"), *fields["others"], fields.get("assistant")):
             if address is not None:
-                yield from _message(load_message(address, self._store.blob))
+                yield from _message(load_message(address, self.store.blob))
         for id in fields["toolcall_ids"]:
-            call = self._calls.get(id)
+            call = self.calls.get(id)
             if call is None:
                 yield f"--- toolcall {self._name(id)} (no result)"
             else:
                 yield from self._toolcall(call, self._name(id))
 
     def _name(self, id: str) -> str:
-        ordinal = self._handles.get(id)
+        ordinal = self.handles.get(id)
         return id if ordinal is None else f"@{ordinal}"
 
     def _toolcall(self, head: Head, name: str) -> Iterator[str]:
@@ -213,7 +209,7 @@ class _Chat:
         args = json.dumps(fields.get("args_display") or "", ensure_ascii=False)
         status = fields.get("status")
         yield f"--- toolcall {name} tool={fields.get('tool')} args={args} status={status}"
-        for nested in self._nested.get(head.id, ()):
+        for nested in self.nested.get(head.id, ()):
             yield from self._toolcall(nested, f"{self._name(nested.id)} in {self._name(head.id)}")
 
 
