@@ -6,8 +6,8 @@ import hashlib
 import os
 import shutil
 import subprocess
-from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +19,6 @@ from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.git import shared_name
 from foredeck.sources.snapshots import Limits
-from foredeck.store.sqlite.adapter import open_sqlite
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -48,10 +47,13 @@ def repo(tmp_path: Path) -> Path:
     return repo
 
 
+def disk(filesystems: FilesystemMap, max_bytes: int = 1000) -> DiskSource:
+    nothing: Any = None  # what a name points to is not looked up in a store
+    return DiskSource(nothing, filesystems, Limits(max_bytes))
+
+
 def read(folder: Path, name: str, max_bytes: int = 2_000_000) -> FileDocument:
-    with closing(open_sqlite(":memory:")) as store:
-        disk = DiskSource(store, FilesystemMap("fs"), Limits(max_bytes))
-        document = disk.point(name, str(folder))
+    document = disk(FilesystemMap("fs"), max_bytes).point(name, str(folder))
     assert isinstance(document, FileDocument)
     return document
 
@@ -189,9 +191,6 @@ def test_the_repository_of_the_folder_is_meant(
 
 
 def test_what_cannot_be_reached_is_not_looked_for() -> None:
-    inside = FilesystemMap("fs", sandboxed=True)
-    with (
-        closing(open_sqlite(":memory:")) as store,
-        pytest.raises(ToolError, match="cannot be reached from here"),
-    ):
-        DiskSource(store, inside).point("git:HEAD:a.py", "/work")
+    inside = disk(FilesystemMap("fs", sandboxed=True))
+    with pytest.raises(ToolError, match="cannot be reached from here"):
+        inside.point("git:HEAD:a.py", "/work")
