@@ -107,7 +107,9 @@ class FileAgent:
         summary = {"role": "custom", "customType": "foredeck", "display": False}
         content = [{"type": "text", "text": stretch["summary"]}]
         here = slice(names.index(stretch["first"]), names.index(stretch["last"]) + 1)
-        self._host.messages[here] = [{**summary, "content": content, "timestamp": stretch["time_ms"]}]
+        self._host.messages[here] = [
+            {**summary, "content": content, "timestamp": stretch["time_ms"]}
+        ]
 
     def take_back(self) -> None:
         """Have what was put away in the chat again."""

@@ -9,14 +9,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import foredeck
 from foredeck.cli.main import main
 from foredeck.sources import git_process
+from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.git import pointed, repository
+from foredeck.sources.git import repository
 from foredeck.sources.git_process import GitUnusable, opened_git
 from foredeck.sources.projects import project_of
 from foredeck.timeline.repositories import changed_since, look_at
@@ -40,7 +42,8 @@ def make_racy(ground: Ground) -> None:
 
 
 def read_as_committed(ground: Ground) -> None:
-    document = pointed("git:HEAD:src/app.py", HERE, str(ground.repo), 10_000)
+    nothing: Any = None  # what a name points to is not looked up in a store
+    document = DiskSource(nothing, HERE).point("git:HEAD:src/app.py", str(ground.repo))
     assert document.content == "print('hello')\n"
 
 

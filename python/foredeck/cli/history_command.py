@@ -28,8 +28,8 @@ from foredeck.context.state.descriptions import (
     view_of,
 )
 from foredeck.context.state.index import verify, versions_seen
-from foredeck.errors import NotFound
 from foredeck.context.state.stored_chat import chat_fields
+from foredeck.errors import NotFound
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.sessions import count_calls
 from foredeck.lookup.versions import (

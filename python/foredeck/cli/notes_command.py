@@ -19,9 +19,9 @@ from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, answer, fitted_table, print_content, print_json, table
 from foredeck.cli.stored import opened_store
 from foredeck.config import Config
+from foredeck.context.state.stored_chat import inherited_turns
 from foredeck.derived.follower import Follower
 from foredeck.errors import CommandRefused, ForedeckError
-from foredeck.context.state.stored_chat import inherited_turns
 from foredeck.lookup.reader import note_rule
 from foredeck.lookup.versions import version_text
 from foredeck.model.figures import counted
