@@ -31,6 +31,12 @@ _CLOSED = re.compile(r"Closed (\S+) \(completed\): (.+)")
 """How that tool's result begins."""
 _WRITERS = frozenset({"edit", "write", "multiedit"})
 _COMMITTED = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
+_NOT_COMMITTED = re.compile(
+    r"^(?:error|fatal): |\bto commit\b|^(?:Untracked files|Changes (?:to be|not staged)).*:$"
+    r"|[Aa]borting commit|\b(?:[Ff]ailed|exited with)\b",
+    re.MULTILINE,
+)
+"""What git and its hooks say of a commit that was not made."""
 _MESSAGE = re.compile(
     r"(?:\s-\w*m|\s--message)[\s=]*(?:[\"']?\$\(cat <<-?\s*['\"]?\w+['\"]?\s*\n\s*)?"
     r"[\"']?([^\"'\n]+)"
@@ -128,9 +134,15 @@ def failed_run(tool: str, arguments: Mapping[str, Any]) -> str | None:
 
 def _commit_of(command: str, output: str) -> str | None:
     """The subject of the commit that a command made."""
-    if not any(act.program == "git commit" for act in acts(command)):
+    made = [act for act in acts(command) if act.program == "git commit"]
+    if not made or all("--dry-run" in act.words for act in made):
         return None
-    found = _COMMITTED.search(output) or _MESSAGE.search(command)
+    # The last one, as an amended commit replaces the one before it.
+    *_, found = None, *_COMMITTED.finditer(output)
+    # git was told to be quiet, or its output went elsewhere: what the command says counts, unless
+    # git or a hook refused it, which a pipe or `|| true` hides.
+    if found is None and not _NOT_COMMITTED.search(output):
+        found = _MESSAGE.search(command)
     return None if found is None else shortened(found[1], SUBJECT_CHARS)
 
 

@@ -65,7 +65,7 @@ class WorklogLayer(Layer):
     """See `derived.layer.Layer`. Rows follow from the calls around one, too."""
 
     name = "worklog"
-    version = 4
+    version = 5
     tables = _STATEMENTS
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
