@@ -365,7 +365,7 @@ class ContextUpdates:
             written = page.put(section, text) if section else self._replace(page, text)
         except PageRefused as refusal:
             raise ToolError(str(refusal)) from refusal
-        others = self._changed_by_others(page, written, section)
+        others = self._changed_by_others(page, written, section, text)
         self._known[page.scope] = written
         where = f" under {quoted(section)}" if section else ""
         kept = (
@@ -386,8 +386,11 @@ class ContextUpdates:
                 "Write the section that you mean, or the whole page again with theirs in it."
             ) from None
 
-    def _changed_by_others(self, page: WorkingMemory, written: Page, section: str | None) -> str:
-        """What others have written since the session has last seen the page."""
+    def _changed_by_others(
+        self, page: WorkingMemory, written: Page, section: str | None, said: str
+    ) -> str:
+        """What others have written since the session has last seen the page; `said`: what this
+        session has just written, which may have headings of its own."""
         if section is None:
             return ""
         before = page.form.parts(self._known[page.scope].text)
@@ -395,6 +398,8 @@ class ContextUpdates:
         changed = [
             text or f"## {name}\n(empty)"
             for name, text in page.form.parts(written.text).items()
-            if before.get(name, "") != text and name.casefold() != own
+            if before.get(name, "") != text
+            and name.casefold() != own
+            and not (text and text.strip() in said)
         ]
         return "\n".join(["Changed by another session:", *map(block, changed)]) if changed else ""

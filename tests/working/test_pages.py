@@ -111,6 +111,17 @@ def test_replacing_a_page_that_another_session_has_changed_is_refused(
     assert two.update("# Mine\n## Tech Stack\n- Language: Python", None).startswith("Kept in")
 
 
+def test_headings_in_what_a_session_writes_itself_are_not_said_to_be_others(store: Store) -> None:
+    one, two = updates(store), updates(store)
+    assert "another session" not in one.update("- new\n## Decisions\n- SQLite", "Current Work")
+
+    told = two.update("- Testing framework: pytest", "User Preferences")
+
+    assert told.partition("Changed by another session:\n")[2] == (
+        " ## Current Work\n - new\n ## Decisions\n - SQLite"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "section", "said"),
     [
