@@ -11,8 +11,8 @@ from foredeck.context.tools import session_search
 from foredeck.lookup import reader
 from foredeck.sources import git
 from foredeck.timeline import guard, keeping, repositories
-from foredeck.xtdb.journal import link
-from foredeck.xtdb.journal import store as journaled
+from foredeck.xtdb import link
+from foredeck.xtdb import local_copy as journaled
 
 ENOUGH_S = 100.0
 """Seconds; within the time that a test has."""

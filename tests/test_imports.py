@@ -42,12 +42,13 @@ CONTEXT = (
 STORE = (
     *("clock", "protocol", "sessions", "location", "versions", "references", "at_work", "copying"),
     *("kind", "erasing", "sqlite", "session_cache"),
-    *("portable", "forgetting", "redaction", "purging"),
+    *("portable", "redaction", "purging"),
 )
 
 #: The same within `xtdb`.
 XTDB = (
-    *("database", "node", "journal", "erasing", "maintenance", "backup"),
+    *("database", "runtime", "node", "installing", "link", "journal", "worker"),
+    *("local_copy", "maintenance", "backup"),
     *("query_command", "xtdb_command", "kind"),
 )
 

@@ -17,9 +17,9 @@ from typing import Any
 from foredeck.errors import UnknownSession
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import canonical_json, decode_text
-from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import WORDS_LEFT, MessageKey, marked, put_blob, unpack
+from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import (
     ARCHIVED,
     ArchivedDocument,

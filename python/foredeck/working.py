@@ -17,12 +17,12 @@ from foredeck.errors import Conflict, ForedeckError, ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.figures import whole_lines
 from foredeck.model.json_schema import faults
-from foredeck.model.quoting import block, one_line, quoted
-from foredeck.model.working import (
+from foredeck.model.memory import (
     MemoryScope,
     WorkingDocument,
     working_id,
 )
+from foredeck.model.quoting import block, one_line, quoted
 from foredeck.store.protocol import Batch, Store, Token, retry_on_conflict
 
 TEMPLATE = """\

@@ -27,8 +27,7 @@ from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.canonical import hash_value
 from foredeck.model.figures import short_count
-from foredeck.store.erasing import erase
-from foredeck.store.forgetting import erasure_of, plan_forgetting
+from foredeck.store.erasing import erase, erasure_of, plan_forgetting
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 from foredeck_bench.figures import quantile

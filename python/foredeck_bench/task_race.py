@@ -223,8 +223,8 @@ def _homes(store: str, folder: Path) -> Iterator[list[Settings]]:
 
 @contextmanager
 def _two_machines(folder: Path) -> Iterator[list[Settings]]:
-    from foredeck.xtdb.node.process import private_node
-    from foredeck.xtdb.node.runtime import find_runtime
+    from foredeck.xtdb.node import private_node
+    from foredeck.xtdb.runtime import find_runtime
 
     runtime = find_runtime(load_config(environ=os.environ).config.home)
     with (

@@ -31,8 +31,8 @@ from foredeck.sources.disk import open_source
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, LocalStore
-from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import find_runtime
+from foredeck.xtdb.node import private_node
+from foredeck.xtdb.runtime import find_runtime
 
 SEED = 12
 LINKS = 6

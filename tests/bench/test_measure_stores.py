@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node import NodeFolder
 from foredeck_bench.measure import cluster as measure_cluster
 from foredeck_bench.measure.cluster import cluster_figures
 from foredeck_bench.measure.store import store_figures

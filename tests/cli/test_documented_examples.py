@@ -36,8 +36,8 @@ from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 from foredeck.store.clock import DAY_MS
 from foredeck.store.kind import open_store
-from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node import private_node
+from foredeck.xtdb.runtime import Runtime
 from observations.desk import noted
 from search.sessions import Talk
 

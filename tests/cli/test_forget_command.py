@@ -24,9 +24,9 @@ from foredeck.store.protocol import Batch
 from foredeck.store.session_cache import read_cached, write_cached
 from foredeck.store.sessions import documents_of
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.store.sqlite.kind import SqliteErasable
-from foredeck.xtdb.journal.link import open_database
-from foredeck.xtdb.journal.store import JournaledStore, open_copy
+from foredeck.store.sqlite.kind import SqlitePlace
+from foredeck.xtdb.link import open_database
+from foredeck.xtdb.local_copy import JournaledStore, open_copy
 from foredeck_bench.crash.homes import prepared
 from foredeck_bench.file_agent import FileAgent
 from store.xtdb_node import installed_home
@@ -76,14 +76,14 @@ def test_what_was_found_goes_however_the_command_ends(
     sessions = ("first", "second")
     for session in sessions:
         write_cached(home, session, "uses", b"names")
-    erase, left = SqliteErasable.erase, []
+    erase, left = SqlitePlace.erase, []
 
-    def erase_while_others_work(place: SqliteErasable, *what: Any) -> None:
+    def erase_while_others_work(place: SqlitePlace, *what: Any) -> None:
         left.extend(read_cached(home, session, "uses") for session in sessions)  # if killed here
         erase(place, *what)
         write_cached(home, "first", "uses", b"names")
 
-    monkeypatch.setattr(SqliteErasable, "erase", erase_while_others_work)
+    monkeypatch.setattr(SqlitePlace, "erase", erase_while_others_work)
     assert main(["forget", *sessions, "--yes", "--home", str(home)]) == 0
     assert left == [None, None, b"names", None]
     assert read_cached(home, "first", "uses") is None

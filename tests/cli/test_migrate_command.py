@@ -23,9 +23,9 @@ from foredeck.store.copying import compare
 from foredeck.store.protocol import records_of
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.node.process import own_node_folder, stop
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.local_copy import JournaledStore
+from foredeck.xtdb.node import own_node_folder, stop
+from foredeck.xtdb.runtime import Runtime
 from store.documents import batch, note
 
 
@@ -183,7 +183,7 @@ def run_and_kill(words: list[str], steps: int) -> None:
         "        return method(*args, **more)\n"
         "    return call\n"
         "SqliteStore.commit = dying(SqliteStore.commit)\n"
-        "XtdbClient.submit = dying(XtdbClient.submit)\n"
+        "XtdbClient.commit = dying(XtdbClient.commit)\n"
         "sys.exit(main(sys.argv[2:]))\n"
     )
     done = subprocess.run(

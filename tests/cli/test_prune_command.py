@@ -23,8 +23,8 @@ from foredeck.model.tasks import TaskDocument, TaskLink
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch
 from foredeck.store.references import stored_messages
-from foredeck.xtdb.journal.link import open_database
-from foredeck.xtdb.journal.store import open_copy
+from foredeck.xtdb.link import open_database
+from foredeck.xtdb.local_copy import open_copy
 from foredeck_bench.crash.homes import prepared
 from store.xtdb_node import installed_home
 

@@ -16,9 +16,8 @@ from foredeck.cli.main import main
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.records import TurnDocument, by_foredeck
 from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node import NodeFolder, private_node
+from foredeck.xtdb.runtime import Runtime
 from store.documents import batch, file, note
 
 

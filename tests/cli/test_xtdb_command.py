@@ -21,9 +21,9 @@ from foredeck.cli.main import main
 from foredeck.config import load_config
 from foredeck.store.kind import open_store
 from foredeck.xtdb import maintenance, xtdb_command
-from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.node.process import own_node_folder, start, stop
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.local_copy import JournaledStore
+from foredeck.xtdb.node import own_node_folder, start, stop
+from foredeck.xtdb.runtime import Runtime
 from store.documents import batch, note
 from store.journaled import until
 
@@ -191,7 +191,7 @@ def let_one_wait(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
         undelivered.setenv("FOREDECK_STORE", "xtdb")
         undelivered.setattr(JournaledStore, "start", lambda _self: None)
         # Nothing is fetched either, so there is nothing to wait for.
-        undelivered.setattr("foredeck.xtdb.journal.store._COMMAND_PATIENCE", 0.0)
+        undelivered.setattr("foredeck.xtdb.local_copy._COMMAND_PATIENCE", 0.0)
         with closing(open_store(load_config().config, lazy=True)) as store:
             store.commit(batch(note("mine", "text")))
     assert run_json(capsys, "status")[1]["journal"]["entries"] == 1

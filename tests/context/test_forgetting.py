@@ -20,11 +20,10 @@ from examples import examples
 from foredeck.config import Config
 from foredeck.errors import Conflict
 from foredeck.model.messages import store_message
-from foredeck.store.erasing import erase
-from foredeck.store.forgetting import Forgetting, erasure_of, plan_forgetting
+from foredeck.store.erasing import Forgetting, erase, erasure_of, plan_forgetting
 from foredeck.store.protocol import Batch
 from foredeck.store.references import in_message, references
-from foredeck.store.sqlite import codec, writing
+from foredeck.store.sqlite import codec, rows
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.store.sqlite.connection import immediate
 from store.documents import note
@@ -271,6 +270,6 @@ def test_a_text_erased_in_the_middle_of_a_commit_is_written_again(
             with immediate(db):
                 yield
 
-        monkeypatch.setattr(writing, "immediate", erased_before)
+        monkeypatch.setattr(rows, "immediate", erased_before)
         store.commit(Batch(puts=[note("b")], blobs=blobs))
         assert store.blob(address) == blobs[address]

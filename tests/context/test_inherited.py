@@ -18,8 +18,7 @@ from foredeck.hosts.protocol import SessionCompactParams
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id, user_object_id
 from foredeck.notes.expanding import expand
-from foredeck.store.erasing import erase
-from foredeck.store.forgetting import erasure_of, plan_forgetting
+from foredeck.store.erasing import erase, erasure_of, plan_forgetting
 from foredeck.store.protocol import Head
 from foredeck.store.sqlite.adapter import open_sqlite
 

@@ -10,7 +10,7 @@ from context.messages import lines
 from context.scenes import ask, bash, context_tool, finish, use
 from foredeck.context.state.descriptions import give_nickname
 from foredeck.errors import ToolError
-from foredeck.model.compactions import CompactionDocument
+from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import by_foredeck
 from foredeck.store.protocol import Batch
 

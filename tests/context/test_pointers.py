@@ -13,7 +13,7 @@ from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, bash, context_tool, finish, use
 from foredeck.errors import ToolError
-from foredeck.store.forgetting import plan_forgetting
+from foredeck.store.erasing import plan_forgetting
 
 OLD, NEW = lines(30, "old"), lines(30, "new")
 

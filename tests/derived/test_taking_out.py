@@ -14,8 +14,7 @@ from foredeck.derived import follower, load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import open_layer_file
 from foredeck.model.records import ForgottenDocument, forgotten_id
-from foredeck.store.erasing import erase
-from foredeck.store.forgetting import erasure_of, plan_forgetting
+from foredeck.store.erasing import erase, erasure_of, plan_forgetting
 from foredeck.store.protocol import Batch
 from search.sessions import Searched, Talk, searched
 from store.sessions import write_sample

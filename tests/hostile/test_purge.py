@@ -27,8 +27,8 @@ from foredeck.store.protocol import Batch, Store
 from foredeck.store.purging import holders_in_files, holders_in_store
 from foredeck.store.redaction import Redaction
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.journal.link import open_database
-from foredeck.xtdb.journal.store import JournaledStore, open_copy
+from foredeck.xtdb.link import open_database
+from foredeck.xtdb.local_copy import JournaledStore, open_copy
 from foredeck_bench.crash.homes import prepared
 from store.documents import file, note
 from store.every_type import change_of, kept
@@ -279,7 +279,7 @@ def test_nothing_of_it_is_left_in_a_node(home: Path, on_xtdb: Config, purge: Pur
 def test_a_database_of_somebody_elses_is_not_said_to_be_done(
     home: Path, on_xtdb: Config, purge: Purged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from foredeck.xtdb.node.process import own_node_folder
+    from foredeck.xtdb.node import own_node_folder
 
     node = own_node_folder(home).running()
     assert node is not None

@@ -13,9 +13,8 @@ import pytest
 
 from foredeck.errors import StoreUnavailable
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node import NodeFolder, private_node
+from foredeck.xtdb.runtime import Runtime
 from foredeck_bench.postgres import Postgres, private_postgres
 
 TIMEOUT_MS = 60_000

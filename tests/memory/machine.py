@@ -17,12 +17,12 @@ from foredeck.memory.keeping import Kept, Memory, NewMemory
 from foredeck.memory.sections import section_text
 from foredeck.memory.user_acts import Wording, family_of
 from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
-from foredeck.model.memory import CATEGORIES
-from foredeck.model.tasks import TaskDocument
-from foredeck.model.working import (
+from foredeck.model.memory import (
+    CATEGORIES,
     WorkingDocument,
     working_id,
 )
+from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import Batch, Store
 from memory.desk import IMPORTED, ME, OWN, PRIVATE, SOMEBODY, SUBAGENT, Table, literal, new
 

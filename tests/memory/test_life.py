@@ -13,7 +13,7 @@ from foredeck.memory.trust import KEY_FILE, BadUserKey, Trust, load_user
 from foredeck.memory.user_acts import Wording
 from foredeck.model.memory import Ground, MemoryDocument
 from foredeck.model.records import turn_id
-from foredeck.store.forgetting import plan_forgetting
+from foredeck.store.erasing import plan_forgetting
 from foredeck.store.protocol import Batch
 from memory.desk import IMPORTED, ME, OWN, PRIVATE, SUBAGENT, Table, literal, new, refused
 

@@ -11,7 +11,7 @@ from examples import examples
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.database.adapter import XtdbStore
-from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node import NodeFolder
 from memory.machine import LifeOfMemory
 from store.xtdb_node import opener
 

@@ -24,7 +24,7 @@ from foredeck.notes.parsed import MENTIONS, Reference
 from foredeck.notes.resolving import references_of
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node import NodeFolder
 from store.journaled import Machine, new_namespace, server_link
 
 from .test_graph import PROVENANCE, document, id_of

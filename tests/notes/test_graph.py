@@ -36,8 +36,8 @@ from foredeck.notes.layer import LAYER
 from foredeck.sources.snapshots import link_move
 from foredeck.store.protocol import Batch, LocalStore, Token
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.local_copy import JournaledStore
+from foredeck.xtdb.node import NodeFolder
 from store.journaled import Machine, delivered, new_namespace, server_link
 
 from .reference_graph import PlainFile, PlainGraph

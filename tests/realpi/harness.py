@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from foredeck.config import Config, load_config
-from foredeck.xtdb.node.process import own_node_folder
+from foredeck.xtdb.node import own_node_folder
 from foredeck_bench.crash.homes import settings as store_settings
 from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.pi_process import (

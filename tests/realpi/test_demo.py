@@ -15,9 +15,8 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import own_node_folder, start, stop
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node import NodeFolder, own_node_folder, start, stop
+from foredeck.xtdb.runtime import Runtime
 from foredeck_bench.demo.run import copy_sample
 from foredeck_bench.demo.second import PLAN
 from foredeck_bench.demo.story import TESTS

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 from foredeck.engine.current import FORGOTTEN
-from foredeck.store.erasing import erase
-from foredeck.store.forgetting import erasure_of, plan_forgetting
+from foredeck.store.erasing import erase, erasure_of, plan_forgetting
 from foredeck_bench.scripted import call
 from harness import Asked, Pi, one_version
 from observed import answered, assert_stable, calls_of, notified, results, session_of, stored

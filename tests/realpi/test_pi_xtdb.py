@@ -17,10 +17,9 @@ from foredeck.errors import StoreError
 from foredeck.model.documents import Document
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
-from foredeck.xtdb.journal.link import copy_file, open_database
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import own_node_folder, stop
-from foredeck.xtdb.node.runtime import Runtime, find_runtime
+from foredeck.xtdb.link import copy_file, open_database
+from foredeck.xtdb.node import NodeFolder, own_node_folder, stop
+from foredeck.xtdb.runtime import Runtime, find_runtime
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
 from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version

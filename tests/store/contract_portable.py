@@ -22,12 +22,12 @@ from foredeck.model.documents import (
     UserDocument,
 )
 from foredeck.model.kinds import KEPT_HERE, KINDS, SHARED
-from foredeck.model.messages import load_message
-from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
-from foredeck.model.working import (
+from foredeck.model.memory import (
     WorkingDocument,
     working_id,
 )
+from foredeck.model.messages import load_message
+from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
 from foredeck.sources.git import pointer
 from foredeck.store.portable.export import ExportSummary, export_session
 from foredeck.store.portable.importing import import_file

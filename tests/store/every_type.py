@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from foredeck.model.canonical import sha256_hex
-from foredeck.model.compactions import (
-    CompactionDocument,
-    compaction_id,
-)
 from foredeck.model.documents import Document, UserDocument
-from foredeck.model.memory import MemoryDocument
+from foredeck.model.memory import (
+    MemoryDocument,
+    WorkingDocument,
+    working_id,
+)
 from foredeck.model.messages import put_blob
 from foredeck.model.observations import (
+    CompactionDocument,
     ObservationDocument,
     ObservingDocument,
     ReflectionDocument,
     Remark,
+    compaction_id,
     observation_id,
     observing_id,
     reflection_id,
@@ -41,10 +43,6 @@ from foredeck.model.records import (
     turn_id,
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument, claim_id
-from foredeck.model.working import (
-    WorkingDocument,
-    working_id,
-)
 from foredeck.sources.git import pointer
 from foredeck.store.protocol import Batch, Store
 

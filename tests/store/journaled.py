@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.journal.journal import JournalBounds
-from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
-from foredeck.xtdb.journal.store import JournaledStore, open_journaled
-from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.journal import JournalBounds
+from foredeck.xtdb.link import Link, OwnLink, ServerLink
+from foredeck.xtdb.local_copy import JournaledStore, open_journaled
+from foredeck.xtdb.node import NodeFolder
 
 PATIENCE = 240.0
 """Seconds within which everything must have happened, also on a busy machine."""

@@ -20,7 +20,7 @@ from foredeck.xtdb.database.datalog import (
     prepare,
     read_edn,
 )
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.runtime import Runtime
 
 ATOMS = st.one_of(
     st.sampled_from(["?x", "foo/bar", "-", "/", "clojure.core/-'", "$", "...", "_", "*"]).map(

@@ -19,12 +19,11 @@ from foredeck.store.location import inode_of
 from foredeck.store.protocol import Token, silent
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.database.adapter import XtdbStore
-from foredeck.xtdb.journal.journal import read_backlog
-from foredeck.xtdb.journal.link import OwnLink, ServerLink, copy_file
-from foredeck.xtdb.journal.store import JournaledStore, open_copy
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import own_node_folder, private_node, start, stop
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.journal import read_backlog
+from foredeck.xtdb.link import OwnLink, ServerLink, copy_file
+from foredeck.xtdb.local_copy import JournaledStore, open_copy
+from foredeck.xtdb.node import NodeFolder, own_node_folder, private_node, start, stop
+from foredeck.xtdb.runtime import Runtime
 from foredeck_bench.postgres import dead_url, unused_port
 
 from .contract import contents

@@ -13,8 +13,8 @@ import pytest
 
 from foredeck.errors import Conflict
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node import private_node
+from foredeck.xtdb.runtime import Runtime
 
 from .documents import batch, note
 
@@ -51,7 +51,7 @@ def test_both_machines_tell_the_same_history(openers: Openers) -> None:
         for store in (one, two):
             with pytest.raises(Conflict):
                 store.commit(batch(note("a", "lost"), expect={"a": tokens[0]}))
-            store._client.catch_up()
+            store.client.catch_up()
             assert [head.token for head in store.history("a")] == tokens
             head = store.head("a", tokens[3])
             assert head is not None

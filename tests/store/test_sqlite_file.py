@@ -27,7 +27,7 @@ from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.store.sqlite.codec import BODY_1, MESSAGE_1
 from foredeck.store.sqlite.connection import APPLICATION_ID, MIGRATIONS
-from foredeck.store.sqlite.reading import lookup_statement
+from foredeck.store.sqlite.rows import lookup_statement
 
 from .documents import batch, note
 

@@ -15,7 +15,7 @@ from foredeck.model.documents import Document
 from foredeck.model.records import NicknameDocument
 from foredeck.store.protocol import Origin, Store, Token
 from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, store
 from .contract_origin import OriginContract
@@ -24,7 +24,7 @@ from .documents import batch, note
 from .factory import StoreFactory
 from .flaky_proxy import flaky_proxy
 from .model import StoreComparison
-from .xtdb_node import open_ordered, opener
+from .xtdb_node import open_planning, opener
 
 __all__ = ["store"]
 
@@ -65,7 +65,7 @@ def test_what_came_in_order_needs_no_query_to_be_read(
     with closing(opener(memory_node)()) as store:
         for n, token in enumerate(tokens):
             store.commit(batch(note("a", f"v{n}")), origin=Origin(token, 1_000 + n))
-        monkeypatch.setattr(store._client, "query", lambda *_: pytest.fail("asked a query"))
+        monkeypatch.setattr(store.client, "query", lambda *_: pytest.fail("asked a query"))
         assert [head.token for head in store.history("a")] == tokens
         found = [store.get("a", Document, token) for token in tokens]
     assert [document and document.content for document in found] == ["v0", "v1", "v2"]
@@ -83,31 +83,31 @@ def test_a_transaction_keeps_what_was_not_erased_of_it(memory_node: NodeFolder) 
         assert [origin.token for origin in store.transactions([token])] == [token]
 
 
-class Ordered:
-    """Every commit but the first is ordered by the node."""
+class Planned:
+    """Every commit matches the state that it was planned on; the node orders none."""
 
     @pytest.fixture
     def factory(self, memory_node: NodeFolder) -> Iterator[StoreFactory]:
         """An empty namespace on the shared node."""
-        made = StoreFactory(partial(open_ordered, opener(memory_node)))
+        made = StoreFactory(partial(open_planning, opener(memory_node)))
         yield made
         made.close_all()
 
 
-class TestOrderedVersions(Ordered, VersionContract):
-    """Versions, history and as-of reads, ordered by the node."""
+class TestPlannedVersions(Planned, VersionContract):
+    """Versions, history and as-of reads."""
 
 
-class TestOrderedCommits(Ordered, CommitContract):
-    """Atomic commits, compare-and-put, blobs, ordered by the node."""
+class TestPlannedCommits(Planned, CommitContract):
+    """Atomic commits, compare-and-put, blobs."""
 
 
-class TestOrderedOrigins(Ordered, OriginContract):
-    """Imported transactions between others that the node orders."""
+class TestPlannedOrigins(Planned, OriginContract):
+    """Imported transactions."""
 
 
-class TestOrderedProcesses(Ordered, ProcessContract):
-    """Several processes, whose commits the node orders."""
+class TestPlannedProcesses(Planned, ProcessContract):
+    """Several processes, killed ones."""
 
 
 class TestPlainServer(ProcessContract):
@@ -125,8 +125,8 @@ class TestPlainServer(ProcessContract):
             made.close_all()
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-def test_random_operations(memory_node: NodeFolder, ordered: bool) -> None:
+@pytest.mark.parametrize("planned", [False, True])
+def test_random_operations(memory_node: NodeFolder, planned: bool) -> None:
     """XTDB against a few dicts."""
 
     class XtdbComparison(StoreComparison):
@@ -134,7 +134,7 @@ def test_random_operations(memory_node: NodeFolder, ordered: bool) -> None:
             """One namespace for each folder."""
             named = {"namespace": f"m{folder.name.lower().replace('_', '-')}"}
             make = opener(memory_node, **named)
-            return open_ordered(make) if ordered else make()
+            return open_planning(make) if planned else make()
 
     case = XtdbComparison.TestCase
     case.settings = settings(max_examples=examples(25), stateful_step_count=20, deadline=None)

@@ -22,9 +22,8 @@ from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
 from foredeck.xtdb.backup import back_up, restore
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import private_node, start, stop
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node import NodeFolder, private_node, start, stop
+from foredeck.xtdb.runtime import Runtime
 
 from .documents import batch, note
 

@@ -13,11 +13,11 @@ from hypothesis.stateful import rule
 from examples import examples
 from foredeck.store.protocol import Store, Token
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node import NodeFolder
 
 from .both import Both
 from .model import IDS, StoreComparison
-from .xtdb_node import let_the_node_order, opener
+from .xtdb_node import opener, plan_commits
 
 START_MS = 1_800_000_000_000
 """Later than all that is imported, so that only the clock's own jumps count."""
@@ -38,8 +38,8 @@ def test_both_stores_answer_alike(memory_node: NodeFolder, ordered: bool) -> Non
                 self.names: dict[Token, Token] = {}
             named: dict[str, Any] = {"namespace": f"m{folder.name.lower().replace('_', '-')}"}
             xtdb = opener(memory_node, clock=self.clock, **named)()
-            if ordered:
-                let_the_node_order(xtdb)
+            if not ordered:
+                plan_commits(xtdb)
             return Both(open_sqlite(folder / "store.db", clock=self.clock), xtdb, self.names)
 
         @rule(by_ms=st.sampled_from([-86_400_000, -1_000, -1, 1, 5_000, 86_400_000]))

@@ -16,15 +16,14 @@ from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, silent
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.database.client import XtdbClient
-from foredeck.xtdb.journal.link import OwnLink
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import own_node_folder, private_node, stop
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.link import OwnLink
+from foredeck.xtdb.node import NodeFolder, own_node_folder, private_node, stop
+from foredeck.xtdb.runtime import Runtime
 from foredeck_bench.postgres import dead_url
 
 from .documents import batch, note
 from .flaky_proxy import flaky_proxy
-from .xtdb_node import let_the_node_order, opener
+from .xtdb_node import opener
 
 
 def port_of(node: NodeFolder) -> int:
@@ -64,7 +63,6 @@ def test_a_lost_answer_of_a_commit_that_the_node_orders(memory_node: NodeFolder)
         closing(open_xtdb(proxy.url, **make.keywords)) as store,
     ):
         first = other.commit(batch(note("a", "one")))
-        let_the_node_order(store)
         proxy.drop = 1
         token = store.commit(Batch(puts=[note("a", "two"), note("b")], expect={"b": None}))
         assert proxy.dropped == 1

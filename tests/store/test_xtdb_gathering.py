@@ -12,7 +12,7 @@ from foredeck.model.canonical import sha256_hex
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.xtdb.database import reading as blob_reading
 from foredeck.xtdb.database.adapter import XtdbStore
-from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node import NodeFolder
 
 from .documents import batch, note
 from .xtdb_node import opener
@@ -31,13 +31,13 @@ def xtdb(memory_node: NodeFolder) -> Iterator[XtdbStore]:
 def count_requests(store: XtdbStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths that are asked for from now on."""
     asked: list[str] = []
-    send = store._client._send
+    send = store.client._send
 
     def counting(method: str, path: str, **more: Any) -> Any:
         asked.append(path)
         return send(method, path, **more)
 
-    monkeypatch.setattr(store._client, "_send", counting)
+    monkeypatch.setattr(store.client, "_send", counting)
     return asked
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import StoreError
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.installing import Jar, fetch_all, install, make_class_archive, read_lock
-from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import (
+from foredeck.xtdb.installing import Jar, fetch_all, install, make_class_archive, read_lock
+from foredeck.xtdb.node import NodeFolder, private_node
+from foredeck.xtdb.runtime import (
     COMPILED,
     Java,
     Runtime,
@@ -124,7 +123,7 @@ def test_leftovers_of_a_killed_installation_are_removed(runtime: Runtime, tmp_pa
 def test_classes_come_out_of_the_archive(runtime: Runtime, tmp_path: Path) -> None:
     if not runtime.class_archive.is_file():
         pytest.skip("this Java has made no class archive")
-    options = [*java_options(runtime, NodeFolder(tmp_path)), "-Xlog:class+load"]
+    options = [*java_options(runtime, NodeFolder(tmp_path).tmp), "-Xlog:class+load"]
     done = subprocess.run(
         [runtime.java.path, *options, "clojure.main", "-e", "(require 'xtdb.query)"],
         capture_output=True,

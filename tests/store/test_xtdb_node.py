@@ -18,10 +18,9 @@ import pytest
 
 from foredeck.errors import StoreUnavailable
 from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
-from foredeck.xtdb.node.installing import remove_old
-from foredeck.xtdb.node.process import private_node, start, stop
-from foredeck.xtdb.node.runtime import Runtime, in_use, runtime_folder
+from foredeck.xtdb.installing import remove_old
+from foredeck.xtdb.node import NodeFolder, NodeInfo, private_node, start, stop
+from foredeck.xtdb.runtime import Runtime, in_use, runtime_folder
 
 from .documents import batch, note
 from .journaled import until
@@ -176,9 +175,9 @@ def test_a_private_node_ends_with_the_process_that_started_it(
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from foredeck.xtdb.node.runtime import Java\n"
-        "from foredeck.xtdb.node.process import private_node\n"
-        "from foredeck.xtdb.node.runtime import Runtime\n"
+        "from foredeck.xtdb.runtime import Java\n"
+        "from foredeck.xtdb.node import private_node\n"
+        "from foredeck.xtdb.runtime import Runtime\n"
         "runtime = Runtime(Path(sys.argv[1]), Java(sys.argv[2], int(sys.argv[3])))\n"
         "with private_node(Path(sys.argv[4]), runtime):\n"
         "    print('up', flush=True)\n"

@@ -11,7 +11,7 @@ import pytest
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node import NodeFolder
 
 from .contract_portable import AsNewContract, MakeStore, PortableContract, exported, lines_of
 from .contract_refused import ContradictionContract, RefusedContract

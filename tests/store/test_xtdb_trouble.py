@@ -24,9 +24,8 @@ from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, Token
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.database.client import Refused, XtdbClient
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import COMPILED, Runtime
+from foredeck.xtdb.node import NodeFolder, private_node
+from foredeck.xtdb.runtime import COMPILED, Runtime
 
 from .documents import AWKWARD, AWKWARD_IDS, batch, note
 from .sessions import dump
@@ -179,7 +178,7 @@ def test_one_byte_more_than_the_largest_body_is_refused(narrow: Runtime, tmp_pat
             assert client.commit(operations(20_000))
             found = client.entity("a")
             with pytest.raises(Refused, match="larger than 20000 bytes"):
-                client.submit(operations(20_001))
+                client.commit(operations(20_001))
             assert client.entity("a") == found
         with opened(node) as store:
             token = store.commit(batch(note("a", "small")))
@@ -196,7 +195,7 @@ def test_a_lone_surrogate_is_never_sent(memory_node: NodeFolder) -> None:
     assert running is not None
     client = XtdbClient(running.url, token=memory_node.token())
     with closing(client), pytest.raises(UnicodeEncodeError):
-        client.submit([["put", {"xt/id": "a", "n/x": "\ud800"}]])
+        client.commit([["put", {"xt/id": "a", "n/x": "\ud800"}]])
 
 
 def test_whatever_is_awkward_survives_a_killed_node(runtime: Runtime, tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ import pytest
 
 from foredeck.errors import StoreError
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import Runtime, find_runtime
+from foredeck.xtdb.node import NodeFolder, private_node
+from foredeck.xtdb.runtime import Runtime, find_runtime
 from processes import STARTED
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -51,13 +50,12 @@ def opener(node: NodeFolder, **more: object) -> partial[XtdbStore]:
     return partial(open_xtdb, running.url, **options)  # type: ignore[arg-type]
 
 
-def let_the_node_order(store: XtdbStore) -> None:
-    """From now on, as after a race that was lost."""
-    store._writer.to_stamp = 10**9
-
-
-def open_ordered(make: partial[XtdbStore]) -> XtdbStore:
-    """Opens a store whose commits the node orders, but for the first of all; picklable."""
-    store = make()
-    let_the_node_order(store)
+def plan_commits(store: XtdbStore) -> XtdbStore:
+    """From now on, as on a server that orders no commits by itself."""
+    store._writer._function = None
     return store
+
+
+def open_planning(make: partial[XtdbStore]) -> XtdbStore:
+    """Opens a store that plans its commits; picklable."""
+    return plan_commits(make())

@@ -14,8 +14,8 @@ from foredeck.store.protocol import Batch, LocalStore
 from foredeck.tasks.board import Actor
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
-from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.local_copy import JournaledStore
+from foredeck.xtdb.node import NodeFolder
 from foredeck_bench.postgres import dead_url
 from store.journaled import Machine, delivered, new_namespace, server_link
 

@@ -16,8 +16,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.errors import Conflict, ToolError
 from foredeck.model.json_schema import check_schema, faults
-from foredeck.model.working import by_an_agent
-from foredeck.store.forgetting import plan_forgetting
+from foredeck.model.memory import by_an_agent
+from foredeck.store.erasing import plan_forgetting
 from foredeck.store.protocol import Store
 from foredeck.store.sessions import documents_of
 from foredeck.store.sqlite.adapter import open_sqlite

@@ -20,8 +20,7 @@ from foredeck.model.figures import counted, short_count
 from foredeck.names import find_session
 from foredeck.store.at_work import engines_at_work
 from foredeck.store.clock import DAY_MS, now_ms
-from foredeck.store.erasing import erase
-from foredeck.store.forgetting import Forgetting, erasure_of, plan_forgetting
+from foredeck.store.erasing import Forgetting, erase, erasure_of, plan_forgetting
 from foredeck.store.kind import store_file
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite

@@ -34,7 +34,7 @@ from foredeck.model.messages import LONG_STRING
 from foredeck.names import find_object
 from foredeck.observations.reading import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
-from foredeck.store.kind import ErasableStore, open_store, store_kind
+from foredeck.store.kind import StorePlace, open_store, store_kind
 from foredeck.store.protocol import Head, LocalStore
 from foredeck.store.purging import (
     Purge,
@@ -91,7 +91,7 @@ class _Result:
     host_files  Pi's own files that hold the text
     """
 
-    plans: list[tuple[ErasableStore, Purge]] = field(default_factory=list)
+    plans: list[tuple[StorePlace, Purge]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     to_do: list[str] = field(default_factory=list)
     host_files: list[str] = field(default_factory=list)
@@ -171,7 +171,7 @@ def _carry_out(config: Config, result: _Result, redaction: Redaction, progress: 
 
 def _settle(config: Config) -> None:
     """Wait until the database has everything. Raises `StoreUnavailable`."""
-    place, end = store_kind(config.store).erasable(config), time.monotonic() + PATIENCE_S
+    place, end = store_kind(config.store).place(config), time.monotonic() + PATIENCE_S
     if place.is_one_file:
         return None
     with closing(open_store(config)):  # which delivers while it is open
@@ -185,20 +185,20 @@ def _settle(config: Config) -> None:
 
 
 def _planned(
-    place: ErasableStore, store: LocalStore, memory: UserActs, wanted: _Wanted, progress: Progress
+    place: StorePlace, store: LocalStore, memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Purge:
     amend = vouch_again(memory.user)
     return plan_purge(place, store, wanted.redaction(), wanted.entries, amend, progress.advance)
 
 
 def _plans_of_others(
-    places: list[ErasableStore], memory: UserActs, wanted: _Wanted, progress: Progress
-) -> Iterator[tuple[ErasableStore, Purge]]:
+    places: list[StorePlace], memory: UserActs, wanted: _Wanted, progress: Progress
+) -> Iterator[tuple[StorePlace, Purge]]:
     """What is removed from older stores, which others have replaced."""
     amend = vouch_again(memory.user)
     for place in places:
         try:
-            with closing(place.open()) as store:
+            with closing(place.open_local()) as store:
                 plan = plan_purge(place, store, wanted.redaction(), (), amend, progress.advance)
         except (StoreUnavailable, Corrupt):
             continue  # the search afterwards reports a store that cannot be read

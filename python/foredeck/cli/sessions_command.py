@@ -12,7 +12,7 @@ from foredeck.cli.stored import opened_store
 from foredeck.lookup.sessions import SessionSummary, newest_calls, summaries
 from foredeck.model.figures import counted, lasted, short_count, shortened, when
 from foredeck.model.quoting import printable
-from foredeck.store.forgetting import size_of
+from foredeck.store.erasing import size_of
 
 WIDEST = 100
 _PROJECT = 18

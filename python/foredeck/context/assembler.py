@@ -38,7 +38,7 @@ from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Answer, CompactionRequest, Request
-from foredeck.model.compactions import Writer
+from foredeck.model.observations import Writer
 
 if TYPE_CHECKING:  # imported with the first compaction
     from foredeck.context.window.compacting import CompactionDecision

@@ -18,8 +18,8 @@ from foredeck.config import Config
 from foredeck.config.sections import ToolsSection
 from foredeck.context.state.opening import SessionFolder
 from foredeck.errors import ForedeckError
+from foredeck.model.memory import working_id
 from foredeck.model.own_tools import Facility
-from foredeck.model.working import working_id
 from foredeck.regular_files import read_regular
 from foredeck.store.location import private_draft
 from foredeck.store.protocol import Store

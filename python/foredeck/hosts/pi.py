@@ -25,8 +25,8 @@ from foredeck.hosts.protocol import (
     SessionHistoryParams,
     ToolObservedParams,
 )
-from foredeck.model.compactions import AskedBy
 from foredeck.model.messages import KnownMessages, text_in
+from foredeck.model.observations import AskedBy
 from foredeck.regular_files import open_to_read, read_regular
 from foredeck.sources.snapshots import ToolEvent
 

@@ -8,15 +8,46 @@ They are named tuples, since a session that is opened makes thousands of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRichComparison
 
 T = TypeVar("T", bound="SupportsRichComparison")
+V = TypeVar("V")
 Stored = Mapping[str, Any]
+
+_STORED_AS = {"changed_from": "from", "input_price": "input", "folded": "collapsed"}
+"""The fields that records have under other names."""
+
+
+@cache
+def _stored_fields(kind: Any) -> list[tuple[str, Any]]:
+    """The names under which records have the fields of a kind of values, with the defaults."""
+    return [(_STORED_AS.get(name, name), value) for name, value in kind._field_defaults.items()]
+
+
+def _read(kind: Callable[..., V], stored: Stored) -> V:
+    return kind(
+        *[
+            default if (value := stored.get(name)) is None else value
+            for name, default in _stored_fields(kind)
+        ]
+    )
+
+
+def _written(value: Any, *always: str) -> dict[str, Any]:
+    """What a record keeps: these fields, and of the others those that do not have the default."""
+    pairs = zip(_stored_fields(value.__class__), value, strict=True)
+    return {
+        name: list(each) if isinstance(each, tuple) else each
+        for (name, default), each in pairs
+        if name in always or each != default
+    }
+
 
 DecisionKind = Literal["append", "rebase", "host"]
 
@@ -100,35 +131,11 @@ class Decision(NamedTuple):
     @classmethod
     def from_record(cls, stored: Stored) -> Decision:
         """The inverse of `to_record`."""
-        return cls(
-            stored.get("kind") or "append",
-            stored.get("reason"),
-            stored.get("from"),
-            stored.get("edited"),
-            stored.get("rent"),
-            stored.get("premium"),
-            stored.get("saves"),
-            stored.get("compaction"),
-            stored.get("stand_ins") or (),
-            stored.get("copies"),
-            stored.get("replaced"),
-            stored.get("runs"),
-            stored.get("turn_ended"),
-        )
+        return _read(cls, stored)
 
     def to_record(self) -> dict[str, Any]:
         """As a record keeps it and the host gets it."""
-        values = {
-            "kind": self.kind,
-            "reason": self.reason,
-            "from": self.changed_from,
-            "edited": self.edited,
-            "compaction": self.compaction,
-            "stand_ins": list(self.stand_ins) or None,
-            "runs": self.runs,
-            "turn_ended": self.turn_ended,
-        }
-        return {name: v for name, v in values.items() if v is not None} | self.weighed
+        return _written(self._replace(stand_ins=tuple(self.stand_ins)), "kind")
 
 
 class CallStats(NamedTuple):
@@ -158,36 +165,15 @@ class CallStats(NamedTuple):
     def from_record(cls, stored: Stored) -> CallStats:
         """The inverse of `to_record`."""
         images, image_tokens = stored.get("images") or (0, 0)
-        return cls(
-            stored.get("messages") or 0,
-            stored.get("chars_host") or 0,
-            stored.get("chars_sent") or 0,
-            stored.get("rate") or 0.0,
-            stored.get("reports") or 0,
-            images,
-            image_tokens,
-            stored.get("rebase_in"),
-            stored.get("objects") or 0,
-            stored.get("active") or 0,
-            stored.get("pinned") or 0,
-            stored.get("collapsed") or 0,
-        )
+        return _read(cls, {**stored, "images": images, "image_tokens": image_tokens})
 
     def to_record(self) -> dict[str, Any]:
         """As a record keeps them and the host gets them."""
-        return {
-            "messages": self.messages,
-            "chars_host": self.chars_host,
-            "chars_sent": self.chars_sent,
-            "rate": self.rate,
-            "reports": self.reports,
-            **({"images": [self.images, self.image_tokens]} if self.images else {}),
-            **({"rebase_in": self.rebase_in} if self.rebase_in else {}),
-            "objects": self.objects,
-            "active": self.active,
-            "pinned": self.pinned,
-            "collapsed": self.folded,
-        }
+        sizes = "messages", "chars_host", "chars_sent", "rate", "reports"
+        sets = "objects", "active", "pinned", "collapsed"
+        rest = self._replace(images=0, image_tokens=0, rebase_in=self.rebase_in or None)
+        images = {"images": [self.images, self.image_tokens]} if self.images else {}
+        return _written(rest, *sizes, *sets) | images
 
 
 class CalledModel(NamedTuple):
@@ -212,30 +198,11 @@ class CalledModel(NamedTuple):
     @classmethod
     def from_record(cls, stored: Stored) -> CalledModel:
         """The inverse of `to_record`."""
-        return cls(
-            stored.get("name") or "",
-            stored.get("api") or "",
-            stored.get("window"),
-            stored.get("read", 0.1),
-            stored.get("write", 1.25),
-            bool(stored.get("guessed")),
-            stored.get("ttl_s"),
-            stored.get("input") or 0.0,
-        )
+        return _read(cls, stored)
 
     def to_record(self) -> dict[str, Any]:
         """As a record keeps it: empty where no model is known."""
-        if not self.name:
-            return {}
-        values: dict[str, Any] = {"name": self.name, "api": self.api, "window": self.window}
-        values |= {"read": self.read, "write": self.write}
-        if self.guessed:
-            values["guessed"] = True
-        if self.ttl_s is not None:
-            values["ttl_s"] = self.ttl_s
-        if self.input_price > 0:
-            values["input"] = self.input_price
-        return values
+        return _written(self, "name", "api", "window", "read", "write") if self.name else {}
 
 
 class ReportedUsage(NamedTuple):
@@ -289,39 +256,16 @@ class CachePrediction(NamedTuple):
         """The inverse of `to_record`; of None an empty prediction."""
         if not stored:
             return NO_PREDICTION
-        reported = stored.get("reported")
-        return cls(
-            stored.get("rule"),
-            stored.get("hit"),
-            stored.get("read"),
-            stored.get("written"),
-            stored.get("fresh"),
-            stored.get("marked"),
-            stored.get("warmed_ms") or 0,
-            ReportedUsage(*reported) if reported else None,
-            PromptTokens(*stored["plain"]) if stored.get("plain") else None,
+        reported, plain = stored.get("reported"), stored.get("plain")
+        return _read(cls, stored)._replace(
+            reported=ReportedUsage(*reported) if reported else None,
+            plain=PromptTokens(*plain) if plain else None,
         )
 
     def to_record(self) -> dict[str, Any] | None:
         """As a record keeps it; None without a prediction."""
-        if self.rule is None:
-            return None
-        values: dict[str, Any] = {
-            "rule": self.rule,
-            "hit": self.hit,
-            "read": self.read,
-            "written": self.written,
-            "fresh": self.fresh,
-        }
-        if self.marked is not None:
-            values["marked"] = self.marked
-        if self.reported is not None:
-            values["reported"] = list(self.reported)
-        if self.warmed_ms:
-            values["warmed_ms"] = self.warmed_ms
-        if self.plain is not None:
-            values["plain"] = list(self.plain)
-        return values
+        counts = "hit", "read", "written", "fresh"
+        return None if self.rule is None else _written(self, "rule", *counts)
 
 
 NO_PREDICTION = CachePrediction()
@@ -355,12 +299,11 @@ class BranchCost(NamedTuple):
     @classmethod
     def from_record(cls, stored: Stored) -> BranchCost:
         """The inverse of `to_record`."""
-        return cls(stored.get("plain") or 0.0, stored.get("ours") or 0.0, stored.get("left") or 0)
+        return _read(cls, stored)
 
     def to_record(self) -> dict[str, float]:
         """As a record keeps it."""
-        values: dict[str, float] = {"plain": self.plain, "ours": self.ours}
-        return {**values, "left": self.left} if self.left else values
+        return _written(self, "plain", "ours")
 
 
 class ModelSpending(NamedTuple):

@@ -7,9 +7,9 @@ makes its values when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import Field
 
@@ -80,45 +80,77 @@ class CallDocument(RecordDocument):
     """`Ack`."""
 
 
+T = TypeVar("T")
+
+
+class _Stored(Generic[T]):
+    """A field of a call record. `read` makes the value of what is stored, or of `default` where
+    that is given and nothing is."""
+
+    def __init__(self, name: str, read: Callable[[Any], T], default: Any = None) -> None:
+        self._name = name
+        self._read = read
+        self._default = default
+
+    def __get__(self, record: CallRecord, _: object = None) -> T:
+        if self._default is None:
+            return self._read(record.fields[self._name])
+        return self._read(record.fields.get(self._name) or self._default)
+
+
 @dataclass(frozen=True, slots=True)
 class CallRecord:
     """A call record, read from the fields that a store holds of it.
 
-    Each property builds its value at every access: keep what is needed more than once.
+    Each field builds its value at every access: keep what is needed more than once.
     """
 
     fields: Mapping[str, Any]
 
-    @property
-    def id(self) -> str:
-        """Id of the document."""
-        return str(self.fields["id"])
-
-    @property
-    def session(self) -> str:
-        """Id of the session in which the call was made."""
-        return str(self.fields["session"])
-
-    @property
-    def ordinal(self) -> int:
-        """Number of the call in its session, from 1, over all branches."""
-        return int(self.fields["ordinal"])
+    id = _Stored("id", str)
+    """Id of the document."""
+    session = _Stored("session", str)
+    """Id of the session in which the call was made."""
+    ordinal = _Stored("ordinal", int)
+    """Number of the call in its session, from 1, over all branches."""
+    kept = _Stored("kept", int)
+    """How many of the parent's messages are still there."""
+    keys = _Stored("keys", lambda keys: [MessageKey(*key) for key in keys])
+    """The messages after the kept ones."""
+    tip = _Stored("tip", str)
+    """Rolling hash over all keys."""
+    parts = _Stored("parts", lambda rows: [*map(PartRow.from_row, rows)], ())
+    """The messages that were rendered at this call."""
+    changed_from = _Stored("changed_from", int, 0)
+    """Inserts and drops at or after this index replace those of the parent."""
+    inserts = _Stored[dict[int, list[Any]]]("inserts", dict, ())
+    """By index, the messages of ours that go before the host's message, packed."""
+    model = _Stored("model", CalledModel.from_record, {})
+    """The model that was called."""
+    time_ms = _Stored("time_ms", int)
+    """When the call was made, by the host's clock."""
+    layout = _Stored("layout", str)
+    """Name of the layout that the prompt is written in."""
+    policy = _Stored("policy", str)
+    """Name of the policy in force."""
+    decision = _Stored("decision", Decision.from_record, {})
+    """What was decided, and why."""
+    sets = _Stored("sets", SetChanges.from_record, {})
+    """How the sets have changed since the parent."""
+    due = _Stored[Delta[list[int]]]("due", Delta.from_record, {})
+    """What may be folded now and could not before, and the reverse: message index and piece."""
+    stats = _Stored("stats", CallStats.from_record, {})
+    """How large the prompt was, and what the session held."""
+    cache = _Stored("cache", CachePrediction.from_record, {})
+    """What the provider's cache was expected to do."""
+    acks = _Stored("acks", lambda rows: [Ack(*row) for row in rows], ())
+    """What the host has reported of earlier calls."""
+    _state = _Stored[Mapping[str, Any]]("state", dict, {})
 
     @property
     def parent(self) -> str | None:
         """Id of the record that this one continues; None at the root of a branch."""
-        parent: str | None = self.fields.get("parent")
-        return parent
-
-    @property
-    def kept(self) -> int:
-        """How many of the parent's messages are still there."""
-        return int(self.fields["kept"])
-
-    @property
-    def keys(self) -> list[MessageKey]:
-        """The messages after the kept ones."""
-        return [MessageKey(*key) for key in self.fields["keys"]]
+        return self.fields.get("parent")
 
     @property
     def addresses(self) -> Iterator[str]:
@@ -128,37 +160,17 @@ class CallRecord:
     @property
     def length(self) -> int:
         """How many messages the host's list had."""
-        return int(self.fields["kept"]) + len(self.fields["keys"])
-
-    @property
-    def tip(self) -> str:
-        """Rolling hash over all keys."""
-        return str(self.fields["tip"])
-
-    @property
-    def parts(self) -> list[PartRow]:
-        """The messages that were rendered at this call."""
-        return [PartRow.from_row(row) for row in self.fields.get("parts") or ()]
+        return self.kept + len(self.fields["keys"])
 
     @property
     def stored_rows(self) -> dict[int, Sequence[Any]]:
-        """The same by message, as stored: `PartRow.from_row` reads one."""
+        """The parts by message, as stored: `PartRow.from_row` reads one."""
         return {row[0]: row for row in self.fields.get("parts") or ()}
 
     @property
     def first_rendered(self) -> int | None:
         """The index of the first of these messages."""
         return min([row[0] for row in self.fields.get("parts") or ()], default=None)
-
-    @property
-    def changed_from(self) -> int:
-        """Inserts and drops at or after this index replace those of the parent."""
-        return int(self.fields.get("changed_from") or 0)
-
-    @property
-    def inserts(self) -> dict[int, list[Any]]:
-        """By index, the messages of ours that go before the host's message, packed."""
-        return dict(self.fields.get("inserts") or ())
 
     @property
     def drops(self) -> Sequence[int]:
@@ -172,86 +184,36 @@ class CallRecord:
         return VersionRef.model_validate(pin) if pin else None
 
     @property
-    def model(self) -> CalledModel:
-        """The model that was called."""
-        return CalledModel.from_record(self.fields.get("model") or {})
-
-    @property
-    def time_ms(self) -> int:
-        """When the call was made, by the host's clock."""
-        return int(self.fields["time_ms"])
-
-    @property
-    def layout(self) -> str:
-        """Name of the layout that the prompt is written in."""
-        return str(self.fields["layout"])
-
-    @property
-    def policy(self) -> str:
-        """Name of the policy in force."""
-        return str(self.fields["policy"])
-
-    @property
-    def decision(self) -> Decision:
-        """What was decided, and why."""
-        return Decision.from_record(self.fields.get("decision") or {})
-
-    @property
     def is_host(self) -> bool:
         """Whether the call went out without foredeck."""
         return (self.fields.get("decision") or {}).get("kind") == "host"
 
     @property
-    def sets(self) -> SetChanges:
-        """How the sets have changed since the parent."""
-        return SetChanges.from_record(self.fields.get("sets") or {})
-
-    @property
     def policy_state(self) -> Mapping[str, Any]:
         """What the policy wants to find again after a restart."""
-        return (self.fields.get("state") or {}).get("policy") or {}
+        return self._state.get("policy") or {}
 
     @property
     def cost(self) -> BranchCost:
         """What the branch has cost up to this call, by the default rate of characters per token."""
-        return BranchCost.from_record((self.fields.get("state") or {}).get("ledger") or {})
+        return BranchCost.from_record(self._state.get("ledger") or {})
 
     @property
     def spent(self) -> tuple[ModelSpending, ...] | None:
         """What the session has cost up to this call, over all branches, by model; None in records
         from before this was kept."""
-        rows = (self.fields.get("state") or {}).get("spent")
+        rows = self._state.get("spent")
         return None if rows is None else tuple(ModelSpending(*row) for row in rows)
 
     @property
     def head_tokens(self) -> int:
         """How many tokens the block before the chat might have; 0 where there is none."""
-        return int((self.fields.get("state") or {}).get("head") or 0)
+        return int(self._state.get("head") or 0)
 
     @property
     def free_seals(self) -> bool:
         """Whether bytes before sealed reasoning of its turn might change."""
-        return (self.fields.get("state") or {}).get("seals") == "free"
-
-    @property
-    def due(self) -> Delta[list[int]]:
-        """What may be folded now and could not before, and the reverse: message index and piece."""
-        return Delta.from_record(self.fields.get("due") or {})
-
-    @property
-    def stats(self) -> CallStats:
-        """How large the prompt was, and what the session held."""
-        return CallStats.from_record(self.fields.get("stats") or {})
-
-    @property
-    def cache(self) -> CachePrediction:
-        """What the provider's cache was expected to do."""
-        return CachePrediction.from_record(self.fields.get("cache"))
-
-    @property
-    def acks(self) -> list[Ack]:
-        """What the host has reported of earlier calls."""
-        return [Ack(*row) for row in self.fields.get("acks") or ()]
+        return self._state.get("seals") == "free"
 
 
 def in_order(fields: Iterable[Mapping[str, Any]]) -> list[CallRecord]:

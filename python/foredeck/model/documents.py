@@ -1,7 +1,7 @@
 """The documents that the store keeps: an immutable envelope and a mutable payload.
 
 Objects (`file`, `toolcall`, `user`, `pointer`, `chat`, `system_prompt`, `session`, and `compaction`
-in `compactions.py`) are what the model can refer to. Records (`call` in `calls.py`, all others in
+in `observations.py`) are what the model can refer to. Records (`call` in `calls.py`, all others in
 `records.py`) are the bookkeeping around them, versioned by the same store with the same hashes.
 
 Each class prepares its validation with its first document (`defer_build`): a process starts without

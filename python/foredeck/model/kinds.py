@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from foredeck.model.calls import CallDocument
-from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
     ChatDocument,
     Document,
@@ -19,9 +18,11 @@ from foredeck.model.documents import (
 )
 from foredeck.model.memory import (
     MemoryDocument,
+    WorkingDocument,
     is_kept_with,
 )
 from foredeck.model.observations import (
+    CompactionDocument,
     ObservationDocument,
     ObservingDocument,
     ReflectionDocument,
@@ -40,7 +41,6 @@ from foredeck.model.records import (
     TurnDocument,
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument
-from foredeck.model.working import WorkingDocument
 
 KINDS: dict[str, type[Document]] = {
     "session": SessionDocument,

@@ -20,7 +20,7 @@ from foredeck.notes.resolving import (
     resolve_word,
 )
 from foredeck.store.protocol import portions
-from foredeck.store.sqlite.reading import select_in
+from foredeck.store.sqlite.rows import select_in
 
 STEP = 500
 """Objects at a time, where all of them are read."""

@@ -32,7 +32,7 @@ from foredeck.notes.entries import (
 from foredeck.notes.parsed import Rank, Reference, folded, keys_of
 from foredeck.store.protocol import Advance, Change, Head, LocalStore, Store, portions
 from foredeck.store.sqlite.connection import immediate
-from foredeck.store.sqlite.reading import select_in
+from foredeck.store.sqlite.rows import select_in
 
 _TABLES = """
 CREATE TABLE object (

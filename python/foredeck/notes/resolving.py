@@ -12,7 +12,7 @@ from typing import Any
 from foredeck.model.documents import chat_id
 from foredeck.notes.layer import loaded, stored
 from foredeck.notes.parsed import Name, Rank, Reference, fits, keys_of
-from foredeck.store.sqlite.reading import select_in
+from foredeck.store.sqlite.rows import select_in
 
 _REFERENCES = """
 SELECT number, owner, position, target, relation, embed, heading, label, version, field, start,

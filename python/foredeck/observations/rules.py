@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from foredeck.model.memory import MemoryScope
 from foredeck.model.observations import Mode, ModeBy
-from foredeck.model.working import MemoryScope
 from foredeck.observations.chunks import ChunkRules, SourceMessage
 from foredeck.store.clock import DAY_MS
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from foredeck.search.query import Term
 from foredeck.search.ranking import COLUMN_WEIGHTS, Candidate, FoundWord, rarity, rarity_within
 from foredeck.search.texts import VERSIONED
-from foredeck.store.sqlite.reading import select_in
+from foredeck.store.sqlite.rows import select_in
 
 _SAMPLED = 4000
 """Up to which number entries with a term are counted."""

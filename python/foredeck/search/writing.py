@@ -15,7 +15,7 @@ from typing import Literal, cast
 from foredeck.model.names import WORD, humps
 from foredeck.search.secrets import mask_secrets, signs_of_word
 from foredeck.search.texts import VERSIONED, SearchedText
-from foredeck.store.sqlite.reading import select_in
+from foredeck.store.sqlite.rows import select_in
 
 _ENTRY = "INSERT INTO entry VALUES (" + ", ".join("?" * 15) + ")"
 _CONTENT = "INSERT INTO content (rowid, said, output, parts, path) VALUES (?, ?, ?, ?, ?)"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from foredeck.store.protocol import (
     Batch,
     Record,
     Store,
-    Token,
     digests_of,
     in_groups,
     portions,
@@ -66,53 +65,39 @@ class StoreComparison:
         return self.original == self.copy
 
 
-@dataclass(slots=True)
-class _StoreReader:
-    """Reads one store, counts, and remembers a hash of each thing by name."""
+def _read(
+    store: Store, records: Sequence[Record], digests: Sequence[str], advance: Advance
+) -> tuple[Totals, dict[str, bytes]]:
+    """What these transactions and blobs hold, counted, and a hash of each thing by name."""
+    totals = Totals(transactions=len(records))
+    things: dict[str, bytes] = {}
 
-    store: Store
-    advance: Advance
-    totals: Totals = field(default_factory=Totals)
-    things: dict[str, bytes] = field(default_factory=dict)
+    def take(name: str, value: Any) -> None:
+        things[name] = hashlib.sha256(canonical_json(value)).digest()
+        advance()
 
-    def read(self, records: Sequence[Record], digests: Sequence[str]) -> Totals:
-        for record in records:
-            changes = sorted(map(list, record.changes))
-            origin = record.origin
-            self._take(f"transaction {origin.token}", [origin.token, origin.time_ms, changes])
-            self.totals.transactions += 1
-        tokens = {record.origin.token for record in records}
-        for id in sorted({id for record in records for id, _ in record.changes}):
-            self._take_object(id, tokens)
-        for chunk in portions(digests, _BLOBS):
-            self._take_blobs(chunk)
-        digest = hashlib.sha256()
-        for name in sorted(self.things):
-            digest.update(self.things[name])
-        self.totals.sha256 = digest.hexdigest()
-        return self.totals
-
-    def _take_object(self, id: str, tokens: set[Token]) -> None:
+    for record in records:
+        origin, changes = record.origin, sorted(map(list, record.changes))
+        take(f"transaction {origin.token}", [origin.token, origin.time_ms, changes])
+    tokens = {record.origin.token for record in records}
+    for id in sorted({id for record in records for id, _ in record.changes}):
         versions = [
             [head.token, head.time_ms, head.type, without_nulls(head.fields)]
-            for head in self.store.history(id)
+            for head in store.history(id)
             if head.token in tokens
         ]
-        self._take(f"object {id}", [id, versions])
-        self.totals.objects += 1
-        self.totals.versions += len(versions)
-
-    def _take_blobs(self, digests: list[str]) -> None:
-        """Reading their bytes lets the store check them against their hash."""
-        for digest, data in self.store.blobs(digests).items():
-            self.things[f"blob {digest}"] = bytes.fromhex(digest)
-            self.totals.blobs += 1
-            self.totals.blob_bytes += len(data)
-        self.advance()
-
-    def _take(self, name: str, value: Any) -> None:
-        self.things[name] = hashlib.sha256(canonical_json(value)).digest()
-        self.advance()
+        take(f"object {id}", [id, versions])
+        totals.objects += 1
+        totals.versions += len(versions)
+    for chunk in portions(digests, _BLOBS):
+        # Reading their bytes lets the store check them against their hash.
+        for digest, data in store.blobs(chunk).items():
+            things[f"blob {digest}"] = bytes.fromhex(digest)
+            totals.blobs += 1
+            totals.blob_bytes += len(data)
+        advance()
+    totals.sha256 = hashlib.sha256(b"".join(things[name] for name in sorted(things))).hexdigest()
+    return totals, things
 
 
 def compare(
@@ -127,11 +112,10 @@ def compare(
     copied = list(records_of(copy))
     digests = sorted({*digests_of(copy), *blobs})
     there = list(islice(records_of(original), len(copied)))
-    one, two = _StoreReader(original, advance), _StoreReader(copy, advance)
-    totals = one.read(there, digests), two.read(copied, digests)
-    names = one.things | two.things
-    differing = [name for name in names if one.things.get(name) != two.things.get(name)]
-    return StoreComparison(*totals, min(differing, default=None))
+    of_original, ones = _read(original, there, digests, advance)
+    of_copy, others = _read(copy, copied, digests, advance)
+    differing = [name for name in ones | others if ones.get(name) != others.get(name)]
+    return StoreComparison(of_original, of_copy, min(differing, default=None))
 
 
 def verified(original: Store, backup: Store, file: Path, advance: Advance) -> str:

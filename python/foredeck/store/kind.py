@@ -31,21 +31,8 @@ Settings = Callable[[int], tuple[str, ...]]
 
 
 class StorePlace(Protocol):
-    """One store by its address: what `foredeck migrate` copies from or to."""
-
-    def describe(self) -> str:
-        """Its full address; the same for two spellings of one place."""
-
-    def open(self, *, create: bool) -> Store:
-        """Open it, with everything that was committed to it. Raises `StoreUnavailable`, also for
-        one that does not exist, unless it may be created."""
-
-    def after_copy(self) -> None:
-        """Versions were copied into it, or some of them, behind the back of its engines."""
-
-
-class ErasableStore(Protocol):
-    """A store that something is taken out of for good, wherever this machine can reach it."""
+    """One store by its address, for what commands do with a whole one: copy it, and take something
+    out of it for good, wherever this machine can reach it."""
 
     @property
     def name(self) -> str:
@@ -59,8 +46,18 @@ class ErasableStore(Protocol):
     def is_one_file(self) -> bool:
         """See `StoreKind.is_one_file`."""
 
-    def open(self) -> LocalStore:
-        """Open it as a command does. Raises `StoreUnavailable`."""
+    def describe(self) -> str:
+        """Its full address; the same for two spellings of one place."""
+
+    def open(self, *, create: bool) -> Store:
+        """Open it, with everything that was committed to it. Raises `StoreUnavailable`, also for
+        one that does not exist, unless it may be created."""
+
+    def open_local(self) -> LocalStore:
+        """Open what commands work with: it, or the local copy of it. Raises `StoreUnavailable`."""
+
+    def after_copy(self) -> None:
+        """Versions were copied into it, or some of them, behind the back of its engines."""
 
     def check_settled(self) -> None:
         """Raise `StoreUnavailable` where commits are still on their way to the database."""
@@ -130,9 +127,11 @@ class StoreKind(ABC):
     """One kind of store. Most methods are given the configuration, which names this kind.
 
     is_one_file  whether all that it keeps is in the file in the state folder
+    replacement  a clause for the user about the store that replaces a damaged file
     """
 
     is_one_file = True
+    replacement: str
 
     @abstractmethod
     def file(self, config: Config) -> Path:
@@ -155,21 +154,13 @@ class StoreKind(ABC):
         """The store itself, with no local copy in front of it. Raises `StoreUnavailable`."""
 
     @abstractmethod
-    def place(self, config: Config, where: str) -> StorePlace:
+    def place(self, config: Config, where: str = "") -> StorePlace:
         """The store at an address, or the configured one where that is empty. Raises
         `ConfigError` for what is no address."""
 
     @abstractmethod
-    def describe_replacement(self) -> str:
-        """A clause for the user about the store that replaces a damaged file."""
-
-    @abstractmethod
     def findings(self, config: Config) -> Iterator[Finding]:
         """What `foredeck doctor` reports. Starts nothing, and changes nothing."""
-
-    @abstractmethod
-    def erasable(self, config: Config) -> ErasableStore:
-        """The store, to take something out of it for good."""
 
     @abstractmethod
     def back_up(
@@ -246,6 +237,6 @@ def open_beside(
         raise damage from None
     kept = f"it is kept as {moved_to.name}" if moved_to else "another process has moved it away"
     return open_store(config, notify=notify), (
-        f"{file} is {damage.found}: {kept}, {store_kind(config.store).describe_replacement()}; "
+        f"{file} is {damage.found}: {kept}, {store_kind(config.store).replacement}; "
         "Pi's own session files are not touched."
     )

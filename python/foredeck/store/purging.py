@@ -40,7 +40,7 @@ from foredeck.store.erasing import (
     everything,
     records_by_time,
 )
-from foredeck.store.kind import ErasableStore, store_kind
+from foredeck.store.kind import StorePlace, store_kind
 from foredeck.store.location import holders, is_draft, private_draft
 from foredeck.store.portable.export import blob_line, blob_of_line
 from foredeck.store.protocol import (
@@ -56,7 +56,7 @@ from foredeck.store.protocol import (
 )
 from foredeck.store.redaction import OWN_WORDS, Redaction, Renaming
 from foredeck.store.references import RECORDS, references
-from foredeck.store.sqlite.kind import SqliteErasable
+from foredeck.store.sqlite.kind import SQLITE, SqlitePlace
 
 Amend = Callable[[Document, Document], None]
 """Called with a document and what it becomes, before that is sealed."""
@@ -89,7 +89,7 @@ class Purge:
 
 
 def plan_purge(
-    place: ErasableStore,
+    place: StorePlace,
     store: LocalStore,
     redaction: Redaction,
     erased: Collection[str] = (),
@@ -127,7 +127,7 @@ def plan_purge(
 
 
 def _rename_blobs(
-    place: ErasableStore,
+    place: StorePlace,
     store: LocalStore,
     records: Iterable[Record],
     renaming: Renaming,
@@ -226,7 +226,7 @@ def check_alone(config: Config) -> None:
         raise PurgeRefused(f"the store is in use (process {pids}): close what uses it first")
 
 
-def carry_out(config: Config, place: ErasableStore, purge: Purge) -> None:
+def carry_out(config: Config, place: StorePlace, purge: Purge) -> None:
     """Do what was planned. Raises `Conflict` where the store was written to since: then
     nothing has changed."""
     # Between erasing and committing again this file is all that is left of these documents: it is
@@ -235,7 +235,7 @@ def carry_out(config: Config, place: ErasableStore, purge: Purge) -> None:
     _finish(config.home, place, purge.scanned)
 
 
-def purged_stores(config: Config) -> list[ErasableStore]:
+def purged_stores(config: Config) -> list[StorePlace]:
     """The configured store, and the others in the state folder: of before a restore or a migration,
     and damaged ones. Local copies of databases are not among them: they are worth nothing without
     theirs."""
@@ -243,15 +243,11 @@ def purged_stores(config: Config) -> list[ErasableStore]:
     beside = ("-wal", "-shm", ".lock", ".jsonl")
     found = config.home.glob("foredeck.db*")
     files = sorted(path for path in found if not path.name.endswith(beside))
-    kept = [
-        SqliteErasable(path.name, path, path.with_name(f"purge-{path.name}.jsonl"), config)
-        for path in files
-        if path != kind.file(config)
-    ]
-    return [kind.erasable(config), *kept]
+    kept = [SqlitePlace(path, config, kept=True) for path in files if path != kind.file(config)]
+    return [kind.place(config), *kept]
 
 
-def finish_pending(config: Config) -> list[ErasableStore]:
+def finish_pending(config: Config) -> list[StorePlace]:
     """Commit what an interrupted purge has left half done; the stores where there was any."""
     found = [place for place in purged_stores(config) if place.pending.exists()]
     for place in found:
@@ -275,13 +271,13 @@ def _write_pending(path: Path, purge: Purge) -> None:
                 line({"document": document.model_dump()})
 
 
-def _finish(home: Path, place: ErasableStore, scanned: ScanMark | None) -> None:
+def _finish(home: Path, place: StorePlace, scanned: ScanMark | None) -> None:
     """Take out what is named, and commit what takes its place. May be done again and again."""
     with open_to_read(place.pending) as file:
         first = json.loads(file.readline())
         ids, blobs = first["ids"], first["blobs"]
         try:
-            with closing(place.open()) as store:
+            with closing(place.open_local()) as store:
                 seen = store.needed(blobs, ids)[1] if scanned is None else scanned
                 # Not by `erase`, which refuses while commits wait for the database: what an
                 # interrupted purge has committed again may still be on its way there.
@@ -295,7 +291,7 @@ def _finish(home: Path, place: ErasableStore, scanned: ScanMark | None) -> None:
                 place.pending.unlink()
             raise
         # Opened anew: a store remembers what its database has.
-        with closing(place.open()) as store:
+        with closing(place.open_local()) as store:
             _commit_again(store, map(json.loads, file))
     place.pending.unlink()
 
@@ -360,7 +356,6 @@ _PROGRAMS = ("engines", "xtdb/jars", "xtdb/runtime-*", "xtdb/tmp")
 _KEYS = ("user.key", "token")
 _MOST = 2**28
 """Bytes: of a file that is unpacked or read as a whole; what it unpacks to."""
-_SQLITE = b"SQLite format 3\0"
 _UNPACK: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x1f\x8b": lambda data: gzip.decompress(data),
     b"BZh": bz2.decompress,
@@ -449,7 +444,7 @@ def _rows(path: Path) -> Iterator[bytes]:
 def _is_database(path: Path) -> bool:
     try:
         with open_to_read(path) as file:
-            return file.read(len(_SQLITE)) == _SQLITE
+            return file.read(len(SQLITE)) == SQLITE
     except OSError:
         return False
 

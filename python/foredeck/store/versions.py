@@ -1,21 +1,21 @@
 """Versions as every adapter handles them: the fields by which they are found, and the checks.
 
-An adapter calls `sealed_body` and `check_blobs` before it writes, `restore` and `check_blob` after
-it has read.
+An adapter calls `prepared` before it writes, `restore` and `check_blob` after it has read.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from foredeck.errors import Corrupt
-from foredeck.model.canonical import hash_text, hash_value, sha256_hex
+from foredeck.model.canonical import decode_text, encode_text, hash_text, hash_value, sha256_hex
 from foredeck.model.documents import Document, content_hash, damaged_summary, identity_hash
 from foredeck.model.kinds import kind_of
+from foredeck.store.protocol import Batch
 
 INDEXED = (
     "assistant",
@@ -31,6 +31,13 @@ INDEXED = (
     "session",
 )
 """Fields with an index, the most selective first. Changing this needs a migration."""
+
+INLINE_BYTES = 512
+"""Content of fewer bytes is kept in its version; other content is a blob of its own, and shares it
+with the stored messages that hold the same text."""
+
+PreparedFields = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""All fields of a sealed document, and those that its version keeps."""
 
 POSITION_BITS = 20
 """A version's place in a store is `transaction << POSITION_BITS | position`, both counted as they
@@ -137,21 +144,27 @@ def _checked_body(document: Document) -> Mapping[str, Any]:
     return body
 
 
-def unique_bodies(documents: Iterable[Document]) -> dict[str, Mapping[str, Any]]:
-    """The sealed body of each document by id. Raises `ValueError` for two with one id."""
-    bodies: dict[str, Mapping[str, Any]] = {}
-    for document in documents:
-        if document.id in bodies:
-            raise ValueError(f"two documents with the id {document.id!r} in one commit")
-        bodies[document.id] = sealed_body(document)
-    return bodies
+def prepared(batch: Batch) -> tuple[list[PreparedFields], dict[str, bytes]]:
+    """What a commit writes, checked: the documents, and the blobs with long contents among them.
 
-
-def check_blobs(blobs: Mapping[str, bytes]) -> None:
-    """Raise `ValueError` where the bytes of a blob have another SHA-256 than its key."""
+    Raises `ValueError` as `Store.commit` says.
+    """
+    blobs = dict(batch.blobs)
     for digest, data in blobs.items():
         if sha256_hex(data) != digest:
             raise ValueError(f"blob {digest}: the bytes have another SHA-256")
+    documents: dict[str, PreparedFields] = {}
+    for document in batch.puts:
+        if document.id in documents:
+            raise ValueError(f"two documents with the id {document.id!r} in one commit")
+        fields = stored = sealed_body(document)
+        content = None if fields["content"] is None else encode_text(fields["content"])
+        if content is None or len(content) >= INLINE_BYTES:
+            stored = {name: value for name, value in fields.items() if name != "content"}
+            if content is not None:
+                blobs[fields["text_hash"]] = content
+        documents[document.id] = fields, stored
+    return list(documents.values()), blobs
 
 
 def check_blob(digest: str, data: bytes) -> bytes:
@@ -161,8 +174,9 @@ def check_blob(digest: str, data: bytes) -> bytes:
     return data
 
 
-def restore(kind: type[D], fields: dict[str, Any]) -> D:
-    """The document that was put, from all its fields.
+def restore(kind: type[D], fields: dict[str, Any], blob: Callable[[str], bytes]) -> D:
+    """The document that was put, from its fields as they are stored; a long content is fetched by
+    its hash with `blob`.
 
     Raises `Corrupt` where fields and hashes disagree, `ValueError` when a document of another
     type is asked for as `kind`.
@@ -171,7 +185,10 @@ def restore(kind: type[D], fields: dict[str, Any]) -> D:
     expected = kind.model_fields["type"].default
     if isinstance(expected, str) and expected != fields["type"]:
         raise ValueError(f"{name} was asked for as {expected}")
-    text_hash, content = fields.get("text_hash"), fields.get("content")
+    text_hash = fields.get("text_hash")
+    if "content" not in fields:
+        fields["content"] = None if text_hash is None else decode_text(blob(text_hash))
+    content = fields["content"]
     if (None if content is None else hash_text(content)) != text_hash:
         raise Corrupt(f"{name}: the stored content is damaged (its hash differs)")
     if content_hash(fields) != fields.get("content_hash"):

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import hash_text
-from foredeck.model.compactions import CompactionDocument
 from foredeck.model.messages import unpack
+from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import FileChangeDocument, MemberDocument, call_id, member_id
 from foredeck.store.protocol import Head, Store
 from foredeck.store.references import stored_messages

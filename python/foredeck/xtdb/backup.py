@@ -36,11 +36,10 @@ from foredeck.store.kind import BackupReport, Report
 from foredeck.store.location import is_held, private_draft, sync_folder
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.database.client import Refused, XtdbClient
-from foredeck.xtdb.journal.link import copy_file
+from foredeck.xtdb.link import copy_file
 from foredeck.xtdb.maintenance import deliver_first, follow_anew, settled_node, waiting
-from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
-from foredeck.xtdb.node.process import own_node_folder, private_node, start, stop
-from foredeck.xtdb.node.runtime import find_runtime, how_to_start
+from foredeck.xtdb.node import NodeFolder, NodeInfo, own_node_folder, private_node, start, stop
+from foredeck.xtdb.runtime import find_runtime, how_to_start
 
 FORMAT = "foredeck-xtdb-backup"
 VERSION = 1

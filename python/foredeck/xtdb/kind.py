@@ -11,22 +11,26 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foredeck.store.kind import BackupReport, DeliveredCopy, Report, Settings, StoreKind, StorePlace
+from foredeck.store.kind import BackupReport, DeliveredCopy, Report, Settings, StoreKind
 from foredeck.store.protocol import Notify
-from foredeck.xtdb.journal.link import copy_file, open_database
-from foredeck.xtdb.journal.store import JournaledStore, open_copy
+from foredeck.xtdb.link import copy_file, open_database
+from foredeck.xtdb.local_copy import JournaledStore, open_copy
 
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.finding import Finding
     from foredeck.xtdb.database.adapter import XtdbStore
-    from foredeck.xtdb.erasing import XtdbErasable
+    from foredeck.xtdb.maintenance import XtdbPlace
 
 
 class XtdbKind(StoreKind):
     """See `StoreKind`."""
 
     is_one_file = False
+    replacement = (
+        "and a new copy is made from what XTDB has. What still waited for XTDB is in the old one "
+        "alone"
+    )
 
     def file(self, config: Config) -> Path:
         """See `StoreKind.file`: the local copy."""
@@ -39,7 +43,7 @@ class XtdbKind(StoreKind):
     def is_awake(self, config: Config) -> bool:
         """See `StoreKind.is_awake`."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.node.process import own_node_folder
+        from foredeck.xtdb.node import own_node_folder
 
         return config.xtdb.url is not None or own_node_folder(config.home).running() is not None
 
@@ -51,19 +55,12 @@ class XtdbKind(StoreKind):
         """See `StoreKind.open_whole`."""
         return open_database(config)
 
-    def place(self, config: Config, where: str) -> StorePlace:
+    def place(self, config: Config, where: str = "") -> XtdbPlace:
         """See `StoreKind.place`."""
         # Not at the top: only commands need it, an engine starts without.
         from foredeck.xtdb.maintenance import XtdbPlace
 
         return XtdbPlace.at(config, where)
-
-    def describe_replacement(self) -> str:
-        """See `StoreKind.describe_replacement`."""
-        return (
-            "and a new copy is made from what XTDB has. What still waited for XTDB is in the old "
-            "one alone"
-        )
 
     def findings(self, config: Config) -> Iterator[Finding]:
         """See `StoreKind.findings`."""
@@ -72,13 +69,6 @@ class XtdbKind(StoreKind):
 
         yield check_xtdb(config)
         yield check_journal(config)
-
-    def erasable(self, config: Config) -> XtdbErasable:
-        """See `StoreKind.erasable`."""
-        # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.erasing import XtdbErasable
-
-        return XtdbErasable(config)
 
     def back_up(
         self, config: Config, target: Path, report: Report, *, verify: bool

@@ -29,9 +29,10 @@ from foredeck.xtdb.database.client import Refused, XtdbClient
 from foredeck.xtdb.database.datalog import QueryRefused, prepare
 from foredeck.xtdb.database.documents import XtdbNames
 from foredeck.xtdb.database.reading import XtdbReader
-from foredeck.xtdb.journal.link import server_token
+from foredeck.xtdb.link import server_token
 from foredeck.xtdb.maintenance import deliver_first, settled_node
-from foredeck.xtdb.node.process import Supervisor, own_node_folder
+from foredeck.xtdb.node import own_node_folder, start
+from foredeck.xtdb.runtime import find_runtime
 
 _WIDEST = 80
 """Characters of one cell; --json prints everything."""
@@ -82,7 +83,8 @@ def _server(args: Namespace, config: Config) -> tuple[str, str | None]:
         return url, server_token(args.token_file or xtdb.token_file)
     folder = own_node_folder(config.home)
     if config.store == "xtdb":
-        return Supervisor(config.home, xtdb.topology).ensure(), folder.token()
+        started, *_ = start(folder, find_runtime(config.home), topology=xtdb.topology)
+        return started.url, folder.token()
     if (node := settled_node(config)) is not None:
         return node.url, folder.token()
     raise StoreUnavailable(

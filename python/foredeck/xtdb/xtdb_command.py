@@ -16,13 +16,12 @@ from foredeck.errors import StoreError
 from foredeck.model.figures import counted, short_count
 from foredeck.store.clock import now_ms
 from foredeck.xtdb.database.client import XtdbClient
-from foredeck.xtdb.journal.journal import read_backlog
-from foredeck.xtdb.journal.link import copy_file, token_of
+from foredeck.xtdb.installing import install, remove_old
+from foredeck.xtdb.journal import read_backlog
+from foredeck.xtdb.link import copy_file, token_of
 from foredeck.xtdb.maintenance import deliver_first
-from foredeck.xtdb.node.folder import NodeFolder, NodeInfo, log_tail
-from foredeck.xtdb.node.installing import install, remove_old
-from foredeck.xtdb.node.process import own_node_folder, start, stop
-from foredeck.xtdb.node.runtime import find_runtime, how_to_start, is_installed
+from foredeck.xtdb.node import NodeFolder, NodeInfo, log_tail, own_node_folder, start, stop
+from foredeck.xtdb.runtime import find_runtime, how_to_start, is_installed
 
 _STEPS = 44
 """About how many steps installing reports: jars, compiling, and a rehearsal."""

@@ -102,7 +102,7 @@ def _strike(charge: KillPoint) -> None:
 
 def kill_node(home: Path) -> None:
     """Kill the XTDB node of a state folder, where one runs."""
-    from foredeck.xtdb.node.process import own_node_folder
+    from foredeck.xtdb.node import own_node_folder
 
     node = own_node_folder(home).running()
     if node is not None:

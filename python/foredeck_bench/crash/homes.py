@@ -33,8 +33,8 @@ def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[
     if store == "sqlite":
         yield
         return
-    from foredeck.xtdb.node.process import own_node_folder, start, stop
-    from foredeck.xtdb.node.runtime import find_runtime, runtime_folder
+    from foredeck.xtdb.node import own_node_folder, start, stop
+    from foredeck.xtdb.runtime import find_runtime, runtime_folder
 
     runtime = find_runtime(installed or load_config(environ=os.environ).config.home)
     link = runtime_folder(home)

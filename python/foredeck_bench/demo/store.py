@@ -57,7 +57,7 @@ def demo_store(home: Path) -> Iterator[DemoStore]:
     if user.store != "xtdb":
         yield DemoStore(home)
         return
-    from foredeck.xtdb.node.process import own_node_folder
+    from foredeck.xtdb.node import own_node_folder
     from foredeck_bench.crash.homes import prepared
 
     own = own_node_folder(user.home)

@@ -48,8 +48,8 @@ def cluster_figures(folder: Path, agents: tuple[int, ...], advance: Advance) -> 
 @contextmanager
 def _machines(folder: Path) -> Iterator[Open]:
     from foredeck.xtdb.database.adapter import open_xtdb
-    from foredeck.xtdb.node.process import private_node
-    from foredeck.xtdb.node.runtime import find_runtime
+    from foredeck.xtdb.node import private_node
+    from foredeck.xtdb.runtime import find_runtime
 
     runtime = find_runtime(load_config().config.home)
     with (

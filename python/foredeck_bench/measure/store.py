@@ -14,8 +14,8 @@ from foredeck.model.documents import FileDocument
 from foredeck.store.protocol import Batch, Store, Token
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import find_runtime
+from foredeck.xtdb.node import private_node
+from foredeck.xtdb.runtime import find_runtime
 from foredeck_bench.figures import Figure, timing
 from foredeck_bench.made_documents import call_batch, file_document, file_path, text
 from foredeck_bench.measure.growth import RESUMED_CALLS, Settings, grow

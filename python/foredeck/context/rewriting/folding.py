@@ -22,8 +22,8 @@ from foredeck.context.rendering.layout import (
 )
 from foredeck.context.state.objects import user_object
 from foredeck.context.wording import folded_answer, folded_paste
-from foredeck.model.compactions import compaction_id
 from foredeck.model.names import identifiers
+from foredeck.model.observations import compaction_id
 
 
 def fold_results(context: RenderContext, layout: Layout, indexes: Collection[int]) -> set[int]:

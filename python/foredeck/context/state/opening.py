@@ -13,7 +13,6 @@ from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import KeptMembers, SessionIndex, read_members
 from foredeck.context.state.objects import Objects, OpenGraph, SessionInfo, Workspace
 from foredeck.context.state.request import PromptFrame
-from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
     ChatDocument,
     Fields,
@@ -23,6 +22,7 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
+from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import VersionRef
 from foredeck.sources.filesystem import FilesystemMap, open_filesystems
 from foredeck.sources.projects import Project, project_of

@@ -12,7 +12,7 @@ from foredeck.context.plan.ops import Op, Say
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import Prices
 from foredeck.model.call_values import CalledModel
-from foredeck.model.compactions import AskedBy
+from foredeck.model.observations import AskedBy
 from foredeck.model.records import VersionRef
 
 OutcomeKind = Literal["applied", "fallback", "aborted", "off"]

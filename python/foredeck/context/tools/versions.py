@@ -23,8 +23,8 @@ from foredeck.context.state.stored_chat import render_chat
 from foredeck.context.wording import WHY_NO_CONTENT
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text
-from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import ChatDocument, Document, chat_id
+from foredeck.model.observations import CompactionDocument
 from foredeck.model.places import Slice
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.notes.named_parts import field_text, section_place

@@ -44,11 +44,11 @@ from foredeck.context.window.fitting import (
 )
 from foredeck.context.wording import turn_line, turns_span
 from foredeck.errors import ToolError
-from foredeck.model.compactions import (
+from foredeck.model.figures import shortened
+from foredeck.model.observations import (
     CompactionDocument,
     Writer,
 )
-from foredeck.model.figures import shortened
 from foredeck.model.quoting import block
 
 LEAST_SUMMARY_CHARS = 400

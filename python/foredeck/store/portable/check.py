@@ -21,6 +21,7 @@ from foredeck.errors import ImportRefused
 from foredeck.model.canonical import decode_text, encode_text
 from foredeck.model.documents import Document, session_object_id, user_object_id
 from foredeck.model.kinds import KINDS, OBJECT_TYPES, owner_of
+from foredeck.model.memory import working_id
 from foredeck.model.messages import is_digest
 from foredeck.model.records import (
     FileChangeDocument,
@@ -31,7 +32,6 @@ from foredeck.model.records import (
     nickname_id,
 )
 from foredeck.model.sources import FilesystemSource
-from foredeck.model.working import working_id
 from foredeck.store.portable.export import FORMAT, VERSION, Counts, blob_of_line
 from foredeck.store.protocol import Token
 from foredeck.store.references import in_message, references
@@ -74,9 +74,10 @@ class Ownership:
     """Types of the documents that are not the session's own, by id."""
     owners: dict[str, str] = field(default_factory=dict)
     """Of those that are another session's own: that session, by id."""
+    claims: dict[str, set[str | None]] = field(default_factory=dict)
+    """By id of a nickname's document: all objects that it ever named, None where it named none."""
     _objects: set[str] = field(default_factory=set)
     _parents: set[str] = field(default_factory=set)
-    _claimed: dict[str, set[str]] = field(default_factory=dict)
     _private: set[str] = field(default_factory=set)
 
     def take(self, type: str, fields: Mapping[str, Any]) -> None:
@@ -99,8 +100,8 @@ class Ownership:
             self._objects.add(fields["task"])
         elif type == "call" and fields["parent"] is not None:
             self._parents.add(fields["parent"])
-        elif type == "nickname" and fields["object"] is not None:
-            self._claimed.setdefault(id, set()).add(fields["object"])
+        elif type == "nickname":
+            self.claims.setdefault(id, set()).add(fields["object"])
 
     def _check_privacy(self, fields: Mapping[str, Any]) -> None:
         """A private session is private for good."""
@@ -122,7 +123,7 @@ class Ownership:
         if type == "call":
             return id in self._parents
         if type == "nickname":
-            return bool(self._claimed.get(id, set()) & (self.own | self.foreign.keys()))
+            return not self.claims[id].isdisjoint(self.own | self.foreign.keys())
         # Memory of other sessions, marks and what else is no object would come in as one.
         return type in (*OBJECT_TYPES, "task") and id in self._objects
 
@@ -187,8 +188,6 @@ class Checked:
     types: dict[str, str] = field(default_factory=dict)
     versions: dict[str, list[VersionHashes]] = field(default_factory=dict)
     """By document id, in the order of the file."""
-    claims: dict[str, set[str | None]] = field(default_factory=dict)
-    """By id of a nickname's document: all objects that it ever named."""
     counts: Counts = field(default_factory=Counts)
     ownership: Ownership = field(default_factory=Ownership)
 
@@ -347,8 +346,6 @@ class _Checker:
         if versions and versions[0].identity_hash != document.identity_hash:
             raise ValueError(f"{id!r} changes its source")
         versions.append(VersionHashes.of(self._token, document))
-        if document.type == "nickname":
-            checked.claims.setdefault(id, set()).add(getattr(document, "object", None))
 
     def _end(self, line: dict[str, Any]) -> None:
         expected = self.checked.counts.end()

@@ -70,7 +70,7 @@ def import_file(
         own, compared, skipped = checked.ownership.own, set(checked.versions), set[str]()
         if as_new:
             # Nicknames of the session's own objects stay with the originals.
-            skipped = {id for id, objects in checked.claims.items() if objects & own}
+            skipped = {id for id, objects in checked.ownership.claims.items() if objects & own}
             compared = checked.ownership.foreign.keys() - skipped
         new = count_new(store, checked, compared)
         if as_new:
@@ -183,7 +183,7 @@ def _check_continues(id: str, checked: Checked, local: list[Token], newest: Head
         return
     if newest.type == "nickname":
         owner = newest.fields.get("object")
-        if checked.claims[id] == {owner}:
+        if checked.ownership.claims[id] == {owner}:
             return
         name = id.removeprefix("nickname:")
         raise ImportRefused(

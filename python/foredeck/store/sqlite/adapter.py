@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from foredeck.errors import Conflict, Missing
-from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
 from foredeck.store.clock import now_ms
@@ -39,27 +38,27 @@ from foredeck.store.sqlite.connection import (
     translated,
     vacuum,
 )
-from foredeck.store.sqlite.reading import (
+from foredeck.store.sqlite.rows import (
     BLOB,
     HISTORY,
     NEWEST,
     ORDER,
     REVERSED,
+    TX,
+    EncodedBlobs,
     Read,
+    SqliteWriter,
     head_of_row,
     is_used_since,
     late_versions,
-    list_changes,
-    list_digests,
-    list_origins,
-    list_records,
     lookup_statement,
     needed_blobs,
+    prepare,
     raw_digests,
     scan_mark_of,
     select_in,
+    writing,
 )
-from foredeck.store.sqlite.writing import EncodedBlobs, SqliteWriter, prepare, writing
 from foredeck.store.versions import (
     INDEXED,
     MAX_DOCUMENTS,
@@ -70,6 +69,18 @@ from foredeck.store.versions import (
 )
 
 D = TypeVar("D", bound=Document)
+
+_ORIGINS = (
+    "SELECT d.id, t.token, t.time_ms FROM lookup l"
+    " CROSS JOIN document d ON d.number = l.document"
+    f" CROSS JOIN tx t ON t.seq = d.head >> {POSITION_BITS}"
+    " WHERE l.key = ? ORDER BY l.document"
+)
+_CHANGES = (
+    "SELECT v.number, t.token, t.time_ms, d.id, d.type FROM version v"
+    f" JOIN document d ON d.number = v.document {TX}"
+    " WHERE v.number >= ? AND v.number < ? ORDER BY v.number"
+)
 
 WithinCommit = Callable[[sqlite3.Connection, Batch, Token], None]
 """Called inside the transaction of each commit, after everything is written: what it writes
@@ -172,13 +183,7 @@ class SqliteStore:
         row = self._row(id, at)
         if row is None:
             return None
-        fields = codec.decode_fields(id, *row[3:])
-        text_hash = fields["text_hash"]
-        if text_hash is None:
-            fields["content"] = None
-        elif "content" not in fields:
-            fields["content"] = decode_text(self.blob(text_hash))
-        return restore(kind, fields)
+        return restore(kind, codec.decode_fields(id, *row[3:]), self.blob)
 
     def head(self, id: str, at: Token | None = None) -> Head | None:
         """See `Store.head`."""
@@ -258,7 +263,8 @@ class SqliteStore:
     def origins(self, type: str, session: str) -> dict[str, Origin]:
         """See `LocalStore.origins`."""
         with self._translated():
-            return list_origins(self._db, type, session)
+            rows = self._db.execute(_ORIGINS, (codec.field_key(type, "session", session),))
+            return {codec.id_text(id): Origin(Token(token), time_ms) for id, token, time_ms in rows}
 
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
@@ -280,8 +286,17 @@ class SqliteStore:
         """See `Store.changes_since`."""
         with self._translated():
             first = 0 if token is None else (self._transaction_at(token)[0] + 1) << POSITION_BITS
+            (last,) = self._db.execute(
+                "SELECT max(number) FROM (SELECT number FROM version WHERE number >= ?"
+                " ORDER BY number LIMIT ?)",
+                (first, limit),
+            ).fetchone()
+            if last is None:
+                return []
             # The last transaction as a whole, even beyond the limit: callers go on from its token.
-            return list_changes(self._db, first, limit)
+            end = ((last >> POSITION_BITS) + 1) << POSITION_BITS
+            rows = self._db.execute(_CHANGES, (first, end))
+            return [Change(Token(t), ms, codec.id_text(id), type) for _, t, ms, id, type in rows]
 
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
         """See `Store.transactions`."""
@@ -309,7 +324,16 @@ class SqliteStore:
         """See `Store.records`."""
         with self._translated():
             seq = 0 if after is None else self._transaction_at(after)[0]
-            return list_records(self._db, seq, limit)
+            found = self._db.execute(
+                "SELECT seq, token, time_ms FROM tx WHERE seq > ? ORDER BY seq LIMIT ?",
+                (seq, limit),
+            ).fetchall()
+            changes: dict[int, list[tuple[str, str]]] = {seq: [] for seq, _, _ in found}
+            first, last = (found[0][0], found[-1][0]) if found else (0, -1)
+            span = (first << POSITION_BITS, (last + 1) << POSITION_BITS)
+            for number, _, _, id, type in self._db.execute(_CHANGES, span):
+                changes[number >> POSITION_BITS].append((codec.id_text(id), type))
+        return [Record(Origin(token, ms), tuple(changes[seq])) for seq, token, ms in found]
 
     def documents(self, record: Record) -> list[Document]:
         """See `Store.documents`."""
@@ -320,7 +344,11 @@ class SqliteStore:
     def digests(self, after: str, limit: int) -> list[str]:
         """See `Store.digests`."""
         with self._translated():
-            return list_digests(self._db, after, limit)
+            rows = self._db.execute(
+                "SELECT hash FROM blob WHERE hash > ? ORDER BY hash LIMIT ?",
+                (bytes.fromhex(after), limit),
+            )
+            return [hash.hex() for (hash,) in rows]
 
     def fetch_all(self, advance: Advance = lambda: None) -> bool:  # noqa: ARG002
         """See `LocalStore.fetch_all`: there is nothing that is not here."""
@@ -370,7 +398,7 @@ class SqliteStore:
         """Take documents with all their versions, and blobs, out of the file for good.
 
         Their bytes are overwritten, in the log too. Only for what a user has asked for
-        (`store/forgetting.py`); everything else is kept for ever. Nothing is erased, and
+        (`store/erasing.py`); everything else is kept for ever. Nothing is erased, and
         `Conflict` raised, where anything that has come since `scanned` uses it.
         """
         with self._translated(), overwriting(self._db), immediate(self._db):

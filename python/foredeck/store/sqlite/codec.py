@@ -110,10 +110,6 @@ MESSAGE_1 = b"".join(
 """For the packed form of messages, in the order of their keys; 2.5 KB."""
 
 
-INLINE_BYTES = 512
-"""Content below this many bytes is kept in the version; other content is a blob of its own, and
-shares it with the stored messages that hold the same text."""
-
 _SMALL = 8_192
 _SAMPLE = 16_384
 _LARGE = 65_536
@@ -143,7 +139,7 @@ NOT_BY_TYPE = frozenset({"turn", "member", "call"})
 
 @dataclass(frozen=True, slots=True)
 class EncodedVersion:
-    """One version as the tables hold it. `content` is set where it goes into a blob."""
+    """One version as the tables hold it."""
 
     id: str
     type: str
@@ -153,7 +149,6 @@ class EncodedVersion:
     text_hash: bytes | None
     body: bytes
     keys: frozenset[bytes]
-    content: bytes | None
 
     @property
     def columns(self) -> tuple[bytes, bytes, bytes | None, bytes]:
@@ -177,10 +172,8 @@ def id_text(stored: str | bytes) -> str:
 
 
 def encode_version(fields: Mapping[str, Any]) -> EncodedVersion:
-    """Split a sealed body into columns, JSON and content."""
-    content = None if fields["content"] is None else encode_text(fields["content"])
-    inline = content is not None and len(content) < INLINE_BYTES
-    body = {k: v for k, v in fields.items() if k not in _COLUMNS and (k != "content" or inline)}
+    """Split the fields that a version keeps into columns and JSON."""
+    body = {name: value for name, value in fields.items() if name not in _COLUMNS}
     return EncodedVersion(
         id=fields["id"],
         type=fields["type"],
@@ -190,7 +183,6 @@ def encode_version(fields: Mapping[str, Any]) -> EncodedVersion:
         text_hash=bytes.fromhex(fields["text_hash"]) if fields["text_hash"] else None,
         body=_deflate_body(json_text(body).encode()),
         keys=frozenset(lookup_keys(fields)),
-        content=None if inline else content,
     )
 
 

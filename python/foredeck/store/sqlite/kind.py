@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from foredeck.errors import StoreUnavailable
 from foredeck.regular_files import open_to_read
-from foredeck.store.kind import PENDING_PURGE, BackupReport, Report, StoreKind, StorePlace
+from foredeck.store.kind import PENDING_PURGE, BackupReport, Report, StoreKind
 from foredeck.store.protocol import Notify, ScanMark
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 
@@ -20,15 +20,32 @@ if TYPE_CHECKING:
 
 _PATIENCE_MS = 60_000
 """How long copying waits for a busy file: only the user who watches it waits."""
-_SQLITE = b"SQLite format 3\0"
+SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True, slots=True)
 class SqlitePlace:
-    """See `StorePlace`: a store in a file anywhere."""
+    """See `StorePlace`: a store in a file anywhere.
+
+    kept  whether it is one in whose place another was put
+    """
 
     path: Path
     config: Config
+    kept: bool = False
+    is_one_file: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """See `StorePlace.name`."""
+        return self.path.name if self.kept else "the store"
+
+    @property
+    def pending(self) -> Path:
+        """See `StorePlace.pending`."""
+        if self.kept:
+            return self.path.with_name(f"purge-{self.path.name}.jsonl")
+        return self.config.home / PENDING_PURGE
 
     def describe(self) -> str:
         """See `StorePlace.describe`."""
@@ -45,12 +62,36 @@ class SqlitePlace:
                 f"{self.path} is not a foredeck store: name a file of its own, as in "
                 "sqlite:~/foredeck-copy.db"
             )
-        return open_sqlite(
-            self.path, synchronous=self.config.sqlite.synchronous, busy_timeout_ms=_PATIENCE_MS
-        )
+        return _opened(self.path, self.config, _PATIENCE_MS)
+
+    def open_local(self) -> SqliteStore:
+        """See `StorePlace.open_local`."""
+        return _opened(self.path, self.config)
 
     def after_copy(self) -> None:
         """See `StorePlace.after_copy`: engines read the file itself, so there is nothing to do."""
+
+    def check_settled(self) -> None:
+        """See `StorePlace.check_settled`: what is committed has arrived."""
+
+    def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
+        """See `StorePlace.other_blobs`."""
+        return iter(())
+
+    def erase(self, ids: Collection[str], blobs: Collection[str], scanned: ScanMark) -> None:
+        """See `StorePlace.erase`."""
+        with closing(self.open_local()) as store:
+            store.erase(ids, blobs, scanned)
+
+    def finish(self) -> list[str]:
+        """See `StorePlace.finish`: free pages may hold what was deleted long ago."""
+        with closing(self.open_local()) as store:
+            store.vacuum()
+        return []
+
+    def all_parts(self) -> Iterator[SqliteStore]:
+        """See `StorePlace.all_parts`."""
+        yield self.open_local()
 
 
 def may_be_sqlite(path: Path) -> bool:
@@ -58,56 +99,23 @@ def may_be_sqlite(path: Path) -> bool:
     that cannot be read, since opening it says why."""
     try:
         with open_to_read(path) as file:
-            return file.read(len(_SQLITE)) in (b"", _SQLITE)
+            return file.read(len(SQLITE)) in (b"", SQLITE)
     except OSError:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class SqliteErasable:
-    """See `ErasableStore`: the configured store, or one in whose place another was put."""
-
-    name: str
-    path: Path
-    pending: Path
-    config: Config
-    is_one_file: ClassVar[bool] = True
-
-    def open(self) -> SqliteStore:
-        """See `ErasableStore.open`."""
-        return _opened(self.path, self.config)
-
-    def check_settled(self) -> None:
-        """See `ErasableStore.check_settled`: what is committed has arrived."""
-
-    def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
-        """See `ErasableStore.other_blobs`."""
-        return iter(())
-
-    def erase(self, ids: Collection[str], blobs: Collection[str], scanned: ScanMark) -> None:
-        """See `ErasableStore.erase`."""
-        with closing(self.open()) as store:
-            store.erase(ids, blobs, scanned)
-
-    def finish(self) -> list[str]:
-        """See `ErasableStore.finish`: free pages may hold what was deleted long ago."""
-        with closing(self.open()) as store:
-            store.vacuum()
-        return []
-
-    def all_parts(self) -> Iterator[SqliteStore]:
-        """See `ErasableStore.all_parts`."""
-        yield self.open()
-
-
-def _opened(path: Path, config: Config) -> SqliteStore:
-    return open_sqlite(
-        path, synchronous=config.sqlite.synchronous, busy_timeout_ms=config.sqlite.busy_timeout_ms
-    )
+def _opened(path: Path, config: Config, busy_timeout_ms: int | None = None) -> SqliteStore:
+    busy_ms = busy_timeout_ms or config.sqlite.busy_timeout_ms
+    return open_sqlite(path, synchronous=config.sqlite.synchronous, busy_timeout_ms=busy_ms)
 
 
 class SqliteKind(StoreKind):
     """See `StoreKind`."""
+
+    replacement = (
+        "and a fresh store takes its place. Objects and prompts of earlier sessions are in the old "
+        "one"
+    )
 
     def file(self, config: Config) -> Path:
         """See `StoreKind.file`."""
@@ -131,17 +139,10 @@ class SqliteKind(StoreKind):
         """See `StoreKind.open_whole`."""
         return _opened(config.sqlite_file, config)
 
-    def place(self, config: Config, where: str) -> StorePlace:
+    def place(self, config: Config, where: str = "") -> SqlitePlace:
         """See `StoreKind.place`."""
         path = Path(where).expanduser().absolute() if where else config.sqlite_file
         return SqlitePlace(path, config)
-
-    def describe_replacement(self) -> str:
-        """See `StoreKind.describe_replacement`."""
-        return (
-            "and a fresh store takes its place. Objects and prompts of earlier sessions are in "
-            "the old one"
-        )
 
     def findings(self, config: Config) -> Iterator[Finding]:
         """See `StoreKind.findings`."""
@@ -149,10 +150,6 @@ class SqliteKind(StoreKind):
         from foredeck.store.sqlite.backup import check_file
 
         yield check_file(config.sqlite_file)
-
-    def erasable(self, config: Config) -> SqliteErasable:
-        """See `StoreKind.erasable`."""
-        return SqliteErasable("the store", config.sqlite_file, config.home / PENDING_PURGE, config)
 
     def back_up(
         self, config: Config, target: Path, report: Report, *, verify: bool

@@ -1,40 +1,47 @@
 """The store in XTDB 1, through its HTTP API: on one machine, or shared by many.
 
-`documents.py` explains how documents are stored there, `writing.py` how transactions are ordered.
+`documents.py` explains how documents are stored there, `reading.py` how they are read.
 """
 
 from __future__ import annotations
 
+import random
+import secrets
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TypeVar
 
-from foredeck.errors import Missing
-from foredeck.model.canonical import decode_text
+from foredeck.errors import Conflict, StoreUnavailable
+from foredeck.model.canonical import json_text
 from foredeck.model.documents import Document
-from foredeck.model.kinds import kind_of
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, Change, Head, Origin, Record, Scalar, Token, portions
+from foredeck.store.protocol import Batch, Origin, Token, portions
 from foredeck.store.references import Archives
-from foredeck.store.versions import check_blobs, restore, unique_bodies
-from foredeck.xtdb.database.client import FEW, XtdbClient, valid_time
-from foredeck.xtdb.database.documents import StoredVersion, XtdbNames
-from foredeck.xtdb.database.planning import Prepared
-from foredeck.xtdb.database.reading import BlobReader, XtdbReader
-from foredeck.xtdb.database.writing import XtdbWriter
+from foredeck.store.versions import MAX_DOCUMENTS, new_store_id, prepared, restore
+from foredeck.xtdb.database.client import Operation, OutcomeUnknown, XtdbClient, valid_time
+from foredeck.xtdb.database.documents import (
+    StoredVersion,
+    Transaction,
+    XtdbNames,
+    lookup_value,
+)
+from foredeck.xtdb.database.planning import CommitPlan, CommitPlanner, Prepared, put_blobs
+from foredeck.xtdb.database.reading import XtdbReader
 
 D = TypeVar("D", bound=Document)
 
-MOST_EVICTED = 5000
+_MOST_EVICTED = 5000
 """In one transaction."""
-DEFAULT_NAMESPACE = "foredeck"
 
 
 def open_xtdb(
     url: str,
     *,
     token: str | None = None,
-    namespace: str = DEFAULT_NAMESPACE,
+    namespace: str = "foredeck",
     timeout_ms: int = 10_000,
     clock: Callable[[], int] = now_ms,
     revive: Callable[[], str] | None = None,
@@ -57,166 +64,60 @@ def open_xtdb(
     return XtdbStore(client, names, clock)
 
 
-class XtdbStore:
+class XtdbStore(XtdbReader):
     """`foredeck.store.protocol.Store` in XTDB 1. Made by `open_xtdb`."""
 
     def __init__(self, client: XtdbClient, names: XtdbNames, clock: Callable[[], int]) -> None:
-        self._client = client
-        self._names = names
-        self._reader = XtdbReader(client, names)
-        self._blobs = BlobReader(client, names)
-        self._writer = XtdbWriter(self._reader, self._blobs, clock)
+        super().__init__(client, names)
+        self._writer = XtdbWriter(self, clock)
         self._archives = Archives(self)
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
         """See `Store.commit`."""
-        check_blobs(batch.blobs)
-        documents = [Prepared.of(body) for body in unique_bodies(batch.puts).values()]
-        blobs = dict(batch.blobs)
-        for document in documents:
-            if document.content is not None and document.text_hash is not None:
-                blobs[document.text_hash] = document.content
-        return self._writer.write(documents, blobs, batch.expect, origin)
+        documents, blobs = prepared(batch)
+        ready = [Prepared(fields, json_text(stored)) for fields, stored in documents]
+        return self._writer.write(ready, blobs, batch.expect, origin)
 
     def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
         """See `Store.get`."""
-        version = self._version(id, at)
-        if version is None:
-            return None
-        fields = version.fields
-        if fields["text_hash"] is None:
-            fields["content"] = None
-        elif "content" not in fields:
-            fields["content"] = decode_text(self.blob(fields["text_hash"]))
-        return restore(kind, fields)
-
-    def head(self, id: str, at: Token | None = None) -> Head | None:
-        """See `Store.head`."""
-        version = self._version(id, at)
-        return None if version is None else version.head(id)
-
-    def _version(self, id: str, at: Token | None) -> StoredVersion | None:
-        return self._reader.version(id) if at is None else self._reader.version_as_of(id, at)
-
-    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
-        """See `Store.heads`."""
-        return {id: version.head(id) for id, version in self._reader.versions(ids).items()}
-
-    def history(self, id: str) -> list[Head]:
-        """See `Store.history`."""
-        return [version.head(id) for version in self._reader.history(id)]
-
-    def query(
-        self,
-        type: str,
-        where: Mapping[str, Scalar | None] | None = None,
-        *,
-        limit: int | None = None,
-    ) -> list[Head]:
-        """See `Store.query`."""
-        found = self._reader.find(type, dict(where or {}), limit)
-        return [version.head(id) for id, version in found.items()]
-
-    def find(
-        self, type: str, where: Mapping[str, Scalar | None] | None = None
-    ) -> dict[str, StoredVersion]:
-        """As `query`: what `versions` need not read once more, by id."""
-        return self._reader.find(type, dict(where or {}), None)
+        version = self.version(id, at)
+        return None if version is None else restore(kind, version.fields, self.blob)
 
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
-        found = self._blobs.read([digest])
+        found = self.blobs([digest])
         return found[digest] if digest in found else self._archives.bytes_of(digest)
-
-    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
-        """See `Store.blobs`."""
-        return self._blobs.read(digests)
-
-    def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
-        """See `Store.changes_since`."""
-        return self._reader.changes_since(token, limit)
-
-    def versions(
-        self,
-        wanted: Mapping[str, Collection[Token]],
-        known: Mapping[str, StoredVersion] | None = None,
-    ) -> list[tuple[Origin, Document]]:
-        """The versions of documents (by id) that came with these transactions, with their content.
-
-        Hundreds of them cost a few requests. Those that do not exist are left out. `known`: what
-        `find` has found a moment ago.
-        """
-        return self._restored(gather(self._reader, wanted, known or {}))
-
-    def _restored(self, versions: Iterable[StoredVersion]) -> list[tuple[Origin, Document]]:
-        found = [(version.origin, version.fields) for version in versions]
-        absent = [f["text_hash"] for _, f in found if f["text_hash"] and "content" not in f]
-        blobs = self._blobs.read(absent)
-        for _, fields in found:
-            if "content" not in fields:
-                digest = fields["text_hash"]
-                if digest is not None and digest not in blobs:
-                    raise Missing(f"no blob {digest} in this store")
-                fields["content"] = None if digest is None else decode_text(blobs[digest])
-        return [(origin, restore(kind_of(f["type"]), f)) for origin, f in found]
-
-    def status(self) -> Mapping[str, Any]:
-        """What the server reports about itself, such as `ingesterFailed?`."""
-        return self._client.status()
-
-    def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
-        """See `Store.transactions`."""
-        return self._reader.transactions(tokens)
 
     def erase(self, ids: Iterable[str], blobs: Iterable[str]) -> None:
         """Evict documents with all their versions, and blobs: from every node of this database.
 
-        Only for what a user has asked for (`store/forgetting.py`).
+        Only for what a user has asked for (`store/erasing.py`).
         """
         eids, named, gone = [], set[Token](), set(ids)
         for id in gone:
-            versions = self.history(id)
-            late = (self._names.late(id, head.token) for head in versions)
-            eids += [self._names.document(id), *late]
+            versions = self.all_versions(id)
+            late = (self.names.late(id, head.token) for head in versions)
+            eids += [self.names.document(id), *late]
             # The id of a nickname is a user's text, and is in the transactions' records as well.
             named |= {head.token for head in versions if head.type == "nickname"}
-        eids += [self._names.blob(digest) for digest in blobs]
+        eids += [self.names.blob(digest) for digest in blobs]
+        # The records before the claims: as long as these are there, what was killed in between is
+        # found and done again.
         for token in sorted(named):
             self._rewrite_record(token, gone)
-        for portion in portions(eids, MOST_EVICTED):
-            self._client.commit([["evict", eid] for eid in portion])
+        for portion in portions(eids, _MOST_EVICTED):
+            self.client.commit([["evict", eid] for eid in portion])
 
     def _rewrite_record(self, token: Token, gone: Collection[str]) -> None:
         """Evict the record of a transaction, and write it again without what goes."""
-        record = self._reader.transaction(token)
+        record = self.transaction(token)
         if record is None:
             return  # an erasing that was interrupted in between
         changes = tuple((id, type) for id, type in record.changes if id not in gone)
-        fresh = replace(record, changes=changes).to_doc(self._names)
+        fresh = replace(record, changes=changes).to_doc(self.names)
         # Two transactions: XTDB evicts at the end of one, with what the same one has put.
-        self._client.commit([["evict", fresh["xt/id"]]])
-        self._client.commit([["put", fresh, valid_time(0)]])
-
-    def latest(self) -> Token | None:
-        """See `Store.latest`."""
-        clock = self._reader.clock()
-        return None if clock is None or clock.seq == 0 else clock.token
-
-    # Copying
-
-    def records(self, after: Token | None, limit: int) -> list[Record]:
-        """See `Store.records`."""
-        return self._reader.records(after, limit)
-
-    def documents(self, record: Record) -> list[Document]:
-        """See `Store.documents`."""
-        found = self._reader.versions_of(record)
-        versions = [found[id] for id, _ in record.changes if id in found]
-        return [document for _, document in self._restored(versions)]
-
-    def digests(self, after: str, limit: int) -> list[str]:
-        """See `Store.digests`."""
-        return self._blobs.digests(after, limit)
+        self.client.commit([["evict", fresh["xt/id"]]])
+        self.client.commit([["put", fresh, valid_time(0)]])
 
     @property
     def local(self) -> None:
@@ -229,61 +130,244 @@ class XtdbStore:
 
     def close(self) -> None:
         """See `Store.close`."""
-        self._client.close()
+        self.client.close()
 
 
-# Many versions of many documents with few requests: a session that another machine wrote.
+# Committing
 #
-# XTDB has no request for the histories of many documents. Most versions that are asked for are
-# the newest of their documents, or came in late and so have an id of their own, or came with many
-# others in one transaction: each of these kinds costs a query for hundreds of versions. What is
-# left costs a request for each document.
+# Foredeck's own node orders a commit by itself, a *stamped* one: the transaction function of
+# `xtdb/src/.../commit.clj` checks what is expected, and fills in place and time, while the node
+# indexes the transaction, when nothing can come between. So nothing has to be read before.
+#
+# Any other server is sent a plan that was made on the state read before, and foredeck's own what
+# the function refuses, such as a version that belongs before others. A plan matches and replaces
+# the clock, so of several that were made on one state exactly one commits, and whoever lost reads
+# the new state and plans again.
 
-_TOGETHER = 2 * FEW
-"""From this many documents on a transaction is asked for its versions, in three requests."""
-
-
-def gather(
-    reader: XtdbReader, wanted: Mapping[str, Collection[Token]], known: Mapping[str, StoredVersion]
-) -> list[StoredVersion]:
-    """The versions of documents (by id) that came with these transactions; those that do not
-    exist are left out. `known` are newest ones, by id."""
-    gathering = _Gathering({id: set(tokens) for id, tokens in wanted.items()})
-    gathering.take(known.items())
-    gathering.take(reader.versions(id for id in gathering.left if id not in known).items())
-    gathering.take(reader.late_versions(gathering.pairs()))
-    for token, ids in gathering.by_token().items():
-        if len(ids) >= _TOGETHER:
-            gathering.take(reader.versions_at(token, ids).items())
-    for id in list(gathering.left):
-        gathering.take((id, version) for version in reader.history(id))
-    return gathering.found
+_MOST_BLOBS = 50_000
+_SMALL_BLOB = 32_768
+"""Bytes."""
+_PAUSE = 0.002
+_LONGEST_PAUSE = 0.05
 
 
 @dataclass(slots=True)
-class _Gathering:
-    """What is still to be found, by id, and what was found."""
+class _Commit:
+    """One commit under way: what it is to write, and what was tried."""
 
-    left: dict[str, set[Token]]
-    found: list[StoredVersion] = field(default_factory=list)
+    documents: Sequence[Prepared]
+    blobs: Mapping[str, bytes]
+    expect: Mapping[str, Token | None]
+    origin: Origin | None
+    deadline: float
+    nonce: str = field(default_factory=lambda: secrets.token_hex(8))
+    attempts: int = 0
+    being_written: list[Token] = field(default_factory=list)
+    """Tokens of attempts whose answer was lost."""
+    stamp: Token | None = None
+    """The token of the attempts that the node orders."""
+    unstampable: bool = False
+    """Whether the node could not order it, for no reason that `expect` explains."""
 
-    def take(self, versions: Iterable[tuple[str, StoredVersion]]) -> None:
-        """Keep those that are wanted."""
-        for id, version in versions:
-            tokens = self.left.get(id)
-            if tokens is not None and version.token in tokens:
-                self.found.append(version)
-                tokens.discard(version.token)
-                if not tokens:
-                    del self.left[id]
+    @property
+    def ids(self) -> list[str]:
+        """The documents that are written or expected."""
+        return list(dict.fromkeys([*(document.id for document in self.documents), *self.expect]))
 
-    def pairs(self) -> list[tuple[str, Token]]:
-        """What is left, by id and token."""
-        return [(id, token) for id, tokens in self.left.items() for token in sorted(tokens)]
 
-    def by_token(self) -> dict[Token, list[str]]:
-        """What is left: the documents of each transaction."""
-        groups: dict[Token, list[str]] = {}
-        for id, token in self.pairs():
-            groups.setdefault(token, []).append(id)
-        return groups
+class XtdbWriter:
+    """Commits of one store."""
+
+    def __init__(self, reader: XtdbReader, clock: Callable[[], int]) -> None:
+        self._client = reader.client
+        self._names = reader.names
+        self._reader = reader
+        self._now_ms = clock
+        self._blobs: OrderedDict[str, None] = OrderedDict()
+        """Blobs that are known to be stored: those written last."""
+        self._own = new_store_id()
+        self._stamps = 0
+        self._imported: Token | None = None
+        """The last transaction of another store that was sent: more of it may follow."""
+
+    @cached_property
+    def _function(self) -> str | None:
+        """The node's transaction function; None where the server has none."""
+        return self._client.commit_function()
+
+    def write(
+        self,
+        documents: Sequence[Prepared],
+        blobs: Mapping[str, bytes],
+        expect: Mapping[str, Token | None],
+        origin: Origin | None,
+    ) -> Token:
+        """Write everything or nothing. Raises as `Store.commit` says."""
+        if len(documents) > MAX_DOCUMENTS:
+            raise ValueError(f"a transaction holds at most {MAX_DOCUMENTS} documents")
+        deadline = time.monotonic() + self._client.timeout_ms / 1000
+        commit = _Commit(documents, blobs, expect, origin, deadline)
+        while (token := self._attempt(commit)) is None:
+            commit.attempts += 1
+            if time.monotonic() > commit.deadline:
+                raise StoreUnavailable(
+                    f"XTDB at {self._client.url} is busy: {commit.attempts} attempts to commit "
+                    f"came too late in {self._client.timeout_ms} ms"
+                )
+            time.sleep(random.uniform(0, min(_PAUSE * commit.attempts, _LONGEST_PAUSE)))
+        return token
+
+    def _attempt(self, commit: _Commit) -> Token | None:
+        """Commit once; None where another commit came first, or the answer was lost."""
+        if (token := self._settled(commit)) is not None:
+            return token
+        if commit.attempts:
+            self._client.catch_up()
+        if self._is_stamped(commit):
+            return self._attempt_stamped(commit)
+        try:
+            plan = self._plan(commit)
+        except Conflict:
+            if commit.attempts == 0:
+                # It may come from a node that lags behind others.
+                return None
+            # The conflict may be with an attempt of this very commit whose answer was lost.
+            if (token := self._settled(commit)) is None:
+                raise
+            return token
+        if plan is None:
+            assert commit.origin is not None
+            self._add_blobs(commit.blobs)
+            return commit.origin.token
+        if self._send(plan.operations(self._names, self._missing(commit.blobs)), commit, plan):
+            self._remember(commit.blobs)
+            return plan.transaction.origin.token
+        return None
+
+    # Commits that the node orders
+
+    def _is_stamped(self, commit: _Commit) -> bool:
+        # A stamped commit does not fail by coming late. Once one is on its way, nothing with
+        # another token may be sent in its place: both could be written.
+        if commit.stamp in commit.being_written:
+            return True
+        if commit.origin is not None:
+            # A transaction that is here already is added to, which the function does not do.
+            token = commit.origin.token
+            if token == self._imported or lookup_value(token) != token or not commit.documents:
+                return False
+        return not commit.unstampable and self._function is not None
+
+    def _attempt_stamped(self, commit: _Commit) -> Token | None:
+        if commit.stamp is None:
+            commit.stamp = self._stamp(commit.origin)
+        being_written = len(commit.being_written)
+        committed = self._send(self._stamped_operations(commit, commit.stamp), commit, None)
+        if committed:
+            self._remember(commit.blobs)
+            return commit.stamp
+        if len(commit.being_written) > being_written:
+            return None
+        token = self._settled(commit)
+        if token is None:
+            commit.unstampable = True
+            if commit.origin is None:
+                self._check(commit)
+        return token
+
+    def _stamped_operations(self, commit: _Commit, token: Token) -> list[Operation]:
+        """What to send: it commits unless something expected does not hold, an identity differs, or
+        an attempt at it has committed already. A transaction of another store is also refused where
+        a version is there that is not older."""
+        names, origin, documents = self._names, commit.origin, commit.documents
+        changes = tuple((document.id, document.type) for document in documents)
+        # Time and place are the function's to fill in.
+        record = Transaction(Origin(token, 0), 0, commit.nonce, origin is not None, changes)
+        attempts = dict.fromkeys([token, *commit.being_written])
+        arguments = {
+            "namespace": names.namespace,
+            "now": self._now_ms() if origin is None else 0,
+            "at": None if origin is None else origin.time_ms,
+            "unless": [names.transaction(other) for other in attempts],
+            "expect": [{"eid": names.document(id), "token": t} for id, t in commit.expect.items()],
+            "record": record.to_doc(names),
+            "puts": [
+                StoredVersion(token, 0, document.type, 0, False, document.text).to_doc(
+                    names, names.document(document.id), document.fields
+                )
+                for document in documents
+            ],
+        }
+        function = ["fn", self._function, arguments]
+        return [*put_blobs(names, self._missing(commit.blobs)), function]
+
+    def _stamp(self, origin: Origin | None) -> Token:
+        if origin is not None:
+            self._imported = origin.token
+            return origin.token
+        self._stamps += 1
+        return Token(f"{self._own}-{self._stamps}")
+
+    def _check(self, commit: _Commit) -> None:
+        """Raise `Conflict` for the reason why the node has refused a commit, if there is one."""
+        planner = CommitPlanner(self._names, self._reader, None, self._reader.newest(commit.ids))
+        planner.check_expected(commit.expect)
+        planner.check_identities(commit.documents)
+
+    # Planning
+
+    def _plan(self, commit: _Commit) -> CommitPlan | None:
+        """What to send; None where an import brings nothing new."""
+        # The clock first: the plan fails where anything is committed after it was read.
+        clock = self._reader.clock()
+        planner = CommitPlanner(self._names, self._reader, clock, self._reader.newest(commit.ids))
+        planner.check_expected(commit.expect)
+        if commit.origin is not None:
+            return planner.imported(commit.documents, commit.origin, commit.nonce)
+        return planner.local(commit.documents, commit.nonce, self._now_ms())
+
+    # Sending
+
+    def _send(
+        self, operations: Sequence[Operation], commit: _Commit, plan: CommitPlan | None
+    ) -> bool:
+        """Whether the transaction is known to have committed."""
+        try:
+            return self._client.commit(operations)
+        except OutcomeUnknown:
+            token = commit.stamp if plan is None else plan.transaction.origin.token
+            if commit.origin is None and token is not None and token not in commit.being_written:
+                commit.being_written.append(token)
+            if time.monotonic() > commit.deadline:
+                raise
+            return False
+
+    def _settled(self, commit: _Commit) -> Token | None:
+        """The token under which an attempt turns out to have committed after all."""
+        if not commit.being_written:
+            return None
+        # Whether it was written says its record, which carries the nonce of the commit. So it is
+        # never written twice, and never believed to be written when it is not.
+        self._client.catch_up()
+        for token in commit.being_written:
+            transaction = self._reader.transaction(token)
+            if transaction is not None and transaction.nonce == commit.nonce:
+                return token
+        return None
+
+    def _missing(self, blobs: Mapping[str, bytes]) -> dict[str, bytes]:
+        """The blobs to send. Small ones are not asked for: sending them again costs less."""
+        unknown = [digest for digest in blobs if digest not in self._blobs]
+        large = [digest for digest in unknown if len(blobs[digest]) > _SMALL_BLOB]
+        present = self._reader.present(large)
+        return {digest: blobs[digest] for digest in unknown if digest not in present}
+
+    def _add_blobs(self, blobs: Mapping[str, bytes]) -> None:
+        """Blobs without versions. Repeating them changes nothing, so nothing is matched."""
+        if missing := self._missing(blobs):
+            self._client.commit(put_blobs(self._names, missing))
+
+    def _remember(self, blobs: Iterable[str]) -> None:
+        self._blobs.update(dict.fromkeys(blobs))
+        while len(self._blobs) > _MOST_BLOBS:
+            self._blobs.popitem(last=False)

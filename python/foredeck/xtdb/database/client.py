@@ -113,12 +113,11 @@ class XtdbClient:
 
     # Writing
 
-    def submit(self, operations: Sequence[Operation]) -> tuple[int, bool | None]:
-        """Append a transaction: its id, and whether it has committed, where the server says so.
+    def commit(self, operations: Sequence[Operation]) -> bool:
+        """Append a transaction and wait until it is indexed; whether its matches held.
 
-        foredeck's node waits until the transaction is indexed and says so; others have to be
-        asked (`committed`). Raises `OutcomeUnknown` where it was sent and no answer came,
-        `StoreUnavailable` where it was not sent, `StoreError` where it was refused.
+        Raises `StoreUnavailable` where it was not sent, `StoreError` where it was refused, and
+        `OutcomeUnknown` for any trouble after it was sent.
         """
         body = json.dumps({"tx-ops": operations}, ensure_ascii=False, separators=(",", ":"))
         answer = self._send(
@@ -133,18 +132,12 @@ class XtdbClient:
             # Its log may have it: what failed may be the answer of the database below.
             raise OutcomeUnknown(f"XTDB at {self.url} failed: {answer.text[:500]}")
         submitted = self._json(answer, 202)
-        return int(submitted["txId"]), submitted.get("txCommitted?")
-
-    def commit(self, operations: Sequence[Operation]) -> bool:
-        """Append a transaction and wait until it is indexed; whether its matches held.
-
-        Raises as `submit`, and `OutcomeUnknown` for any trouble after it was sent.
-        """
-        tx_id, committed = self.submit(operations)
-        if committed is not None:
-            return committed
+        # Foredeck's node waits by itself and says whether it has committed; others are asked.
+        outcome: bool | None = submitted.get("txCommitted?")
+        if outcome is not None:
+            return outcome
         try:
-            return self.committed(tx_id)
+            return self.committed(int(submitted["txId"]))
         except StoreUnavailable as error:
             raise OutcomeUnknown(str(error)) from error
 

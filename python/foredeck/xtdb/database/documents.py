@@ -167,8 +167,6 @@ def _some(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))[:MOST]
 
 
-INLINE_BYTES = 512
-"""Content below this many bytes is kept in the version, other content is a blob."""
 _TEXT_BYTES = 1024
 """Blobs up to this size are kept readable, where they are text that XTDB can hold."""
 
@@ -309,17 +307,8 @@ class StoredVersion:
         )
 
 
-def write_fields(body: Mapping[str, Any]) -> tuple[str, bytes | None]:
-    """A sealed body as JSON, and its content where that goes into a blob."""
-    # One text, since XTDB would index every element of every list in it.
-    content = None if body["content"] is None else encode_text(body["content"])
-    if content is not None and len(content) < INLINE_BYTES:
-        return json_text(body), None
-    return json_text({k: v for k, v in body.items() if k != "content"}), content
-
-
 def read_fields(text: str) -> dict[str, Any]:
-    """The inverse of `write_fields`. Raises `Corrupt` for what is no JSON object."""
+    """The fields of a version. Raises `Corrupt` for what is no JSON object."""
     try:
         return dict(json.loads(text))
     except (ValueError, TypeError, RecursionError) as error:

@@ -21,43 +21,27 @@ from foredeck.xtdb.database.documents import (
     read_fields,
     standing_links,
     write_blob,
-    write_fields,
 )
 from foredeck.xtdb.database.reading import XtdbReader
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One sealed document, ready to be written. `content` is what goes into a blob."""
+    """A sealed document, ready to be written: all its fields, and those that its version keeps as
+    JSON. One text, since XTDB would index every element of every list in it."""
 
-    id: str
-    type: str
-    identity_hash: str
-    text_hash: str | None
-    text: str
-    content: bytes | None
     fields: Mapping[str, Any]
+    text: str
 
-    @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Prepared:
-        """From all fields of a sealed document."""
-        text, content = write_fields(body)
-        return cls(
-            body["id"], body["type"], body["identity_hash"], body["text_hash"], text, content, body
-        )
+    @property
+    def id(self) -> str:
+        """Id of the document."""
+        return str(self.fields["id"])
 
-
-@dataclass(frozen=True, slots=True)
-class KnownHead:
-    """What a commit needs to know of a document that exists."""
-
-    version: StoredVersion
-    identity_hash: str
-
-    @classmethod
-    def of(cls, version: StoredVersion) -> KnownHead:
-        """From its newest version."""
-        return cls(version, version.fields["identity_hash"])
+    @property
+    def type(self) -> str:
+        """Its type."""
+        return str(self.fields["type"])
 
 
 @dataclass(slots=True)
@@ -70,7 +54,6 @@ class CommitPlan:
     puts: list[Doc] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     """XTDB's ids of what is assumed not to exist."""
-    heads: dict[str, KnownHead] = field(default_factory=dict)
 
     def operations(self, names: XtdbNames, blobs: Mapping[str, bytes]) -> list[Operation]:
         """What to send: the matches first, then everything that is put."""
@@ -93,34 +76,29 @@ class CommitPlanner:
     _names: XtdbNames
     _reader: XtdbReader
     _clock: Clock | None
-    _heads: Mapping[str, KnownHead | None]
-    """The newest version for every id that is written or expected."""
+    _heads: Mapping[str, StoredVersion]
+    """The newest versions of the documents that are written or expected, as far as they exist."""
 
     def check_expected(self, expect: Mapping[str, Token | None]) -> None:
         """Raise `Conflict` where a document is not at the version that is expected."""
         for id, expected in expect.items():
-            known = self._heads[id]
-            found = None if known is None else known.version.token
+            known = self._heads.get(id)
+            found = None if known is None else known.token
             if found != expected:
                 raise Conflict(f"{id!r} is at {found or 'no version'}, not at {expected or 'none'}")
 
     def check_identities(self, documents: Sequence[Prepared]) -> None:
         """Raise `Conflict` where a document exists with another type or source."""
         for document in documents:
-            if (head := self._heads[document.id]) is not None:
+            if (head := self._heads.get(document.id)) is not None:
                 self._check_identity(document, head)
 
-    def local(
-        self, documents: Sequence[Prepared], nonce: str, now_ms: int, *, trusting: bool
-    ) -> CommitPlan:
-        """The next transaction of this store, later than all others.
-
-        `trusting`: assume that its token is free instead of looking.
-        """
+    def local(self, documents: Sequence[Prepared], nonce: str, now_ms: int) -> CommitPlan:
+        """The next transaction of this store, later than all others."""
         before = self._clock or Clock(new_store_id(), 0, 0, Token(""), 0)
         seq, time_ms = before.seq + 1, max(now_ms, before.time_ms + 1)
         store = before.store
-        if not trusting and self._reader.transaction(Token(f"{store}-{seq}")) is not None:
+        if self._reader.transaction(Token(f"{store}-{seq}")) is not None:
             # A store was restored from a backup, and what it had exported later was imported.
             store = new_store_id()
         token = Token(f"{store}-{seq}")
@@ -153,8 +131,8 @@ class CommitPlanner:
         latest = 0 if self._clock is None else self._clock.time_ms
         irregular = known is not None or origin.time_ms <= latest
         for position, document in enumerate(new):
-            head = self._heads[document.id]
-            if head is None or order_of(origin) > order_of(head.version.origin):
+            head = self._heads.get(document.id)
+            if head is None or order_of(origin) > order_of(head.origin):
                 self._put_newest(plan, document, start + position, irregular=irregular)
             else:
                 self._put_late(plan, document, head)
@@ -178,24 +156,24 @@ class CommitPlanner:
 
     def _is_there(self, document: Prepared, origin: Origin, known: Transaction | None) -> bool:
         """Whether this version came with this transaction already."""
-        head = self._heads[document.id]
+        head = self._heads.get(document.id)
         if known is None or head is None:
             return False
         self._check_identity(document, head)
-        if head.version.token == origin.token:
-            there = [head.version]
+        if head.token == origin.token:
+            there = [head]
         else:
-            there = [v for v in self._reader.history(document.id) if v.token == origin.token]
+            there = [v for v in self._reader.all_versions(document.id) if v.token == origin.token]
         if not there:
             return False
-        if without_nulls(read_fields(there[0].text)) != without_nulls(read_fields(document.text)):
+        if without_nulls(there[0].fields) != without_nulls(read_fields(document.text)):
             raise Conflict(f"{document.id!r} is here with other fields in that transaction")
         return True
 
     def _put_newest(
         self, plan: CommitPlan, document: Prepared, place: int, *, irregular: bool
     ) -> None:
-        head = self._heads[document.id]
+        head = self._heads.get(document.id)
         if head is not None:
             self._check_identity(document, head)
         origin = plan.transaction.origin
@@ -203,35 +181,30 @@ class CommitPlanner:
             origin.token,
             origin.time_ms,
             document.type,
-            place if head is None else head.version.born,
-            irregular or (head is not None and head.version.irregular),
+            place if head is None else head.born,
+            irregular or (head is not None and head.irregular),
             document.text,
         )
-        self._put(plan, version, document)
+        eid = self._names.document(document.id)
+        plan.puts.append(version.to_doc(self._names, eid, document.fields))
 
-    def _put_late(self, plan: CommitPlan, document: Prepared, head: KnownHead) -> None:
+    def _put_late(self, plan: CommitPlan, document: Prepared, head: StoredVersion) -> None:
         """A version that belongs before newer ones; the document is irregular from now on."""
         self._check_identity(document, head)
         origin = plan.transaction.origin
         late = StoredVersion(origin.token, origin.time_ms, document.type, -1, True, document.text)
         eid = self._names.late(document.id, origin.token)
         plan.puts.append(late.to_late_doc(self._names, eid, self._names.document(document.id)))
-        if not head.version.irregular:
-            marked = replace(head.version, irregular=True)
+        if not head.irregular:
+            marked = replace(head, irregular=True)
             newest = self._names.document(document.id)
             links = standing_links(self._names, self._reader.client.entity(newest))
             plan.puts.append(marked.to_doc(self._names, newest, marked.fields, links))
-            plan.heads[document.id] = KnownHead(marked, head.identity_hash)
 
-    def _put(self, plan: CommitPlan, version: StoredVersion, document: Prepared) -> None:
-        eid = self._names.document(document.id)
-        plan.puts.append(version.to_doc(self._names, eid, document.fields))
-        plan.heads[document.id] = KnownHead(version, document.identity_hash)
-
-    def _check_identity(self, document: Prepared, head: KnownHead) -> None:
-        if head.version.type != document.type:
-            raise Conflict(f"{document.id!r} is a {head.version.type} here, not a {document.type}")
-        if head.identity_hash != document.identity_hash:
+    def _check_identity(self, document: Prepared, head: StoredVersion) -> None:
+        if head.type != document.type:
+            raise Conflict(f"{document.id!r} is a {head.type} here, not a {document.type}")
+        if head.fields["identity_hash"] != document.fields["identity_hash"]:
             raise Conflict(f"{document.id!r} has another source here: an identity never changes")
 
 

@@ -2,18 +2,21 @@
 
 As-of reads go by XTDB's own transaction id: what was newest when that transaction had been
 indexed. Only irregular objects need more: their versions are ordered by the time of their
-transactions, and may have come in another order. Blobs are read one by one where they are few, else
-in groups of a bounded size.
+transactions, and may have come in another order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
 from foredeck.errors import Missing
+from foredeck.model.documents import Document
+from foredeck.model.kinds import kind_of
 from foredeck.store.protocol import (
     Change,
+    Head,
     Origin,
     Record,
     Scalar,
@@ -22,7 +25,7 @@ from foredeck.store.protocol import (
     order_of,
     portions,
 )
-from foredeck.store.versions import INDEXED, POSITION_BITS, check_blob, matches
+from foredeck.store.versions import INDEXED, POSITION_BITS, check_blob, matches, restore
 from foredeck.xtdb.database.client import CHUNK, FEW, Doc, XtdbClient
 from foredeck.xtdb.database.documents import (
     Clock,
@@ -34,10 +37,14 @@ from foredeck.xtdb.database.documents import (
 )
 
 _MOST_CACHED = 4096
+MOST_AT_ONCE = 4 * 2**20
+"""The most bytes of blobs in one answer, unless a single blob is larger."""
+_TOGETHER = 2 * FEW
+"""From this many documents on a transaction is asked for its versions, in three requests."""
 
 
 class XtdbReader:
-    """Everything that is read from one namespace of one server."""
+    """The reads of `Store`, and what else is read from one namespace of one server."""
 
     def __init__(self, client: XtdbClient, names: XtdbNames) -> None:
         self.client = client
@@ -46,15 +53,43 @@ class XtdbReader:
 
     # Versions
 
-    def version(self, id: str) -> StoredVersion | None:
-        """The newest version of a document."""
-        return self._version_at(self.names.document(id), None)
+    def head(self, id: str, at: Token | None = None) -> Head | None:
+        """See `Store.head`."""
+        version = self.version(id, at)
+        return None if version is None else version.head(id)
 
-    def versions(self, ids: Iterable[str]) -> dict[str, StoredVersion]:
+    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
+        """See `Store.heads`."""
+        return {id: version.head(id) for id, version in self.newest(ids).items()}
+
+    def history(self, id: str) -> list[Head]:
+        """See `Store.history`."""
+        return [version.head(id) for version in self.all_versions(id)]
+
+    def version(self, id: str, at: Token | None) -> StoredVersion | None:
+        """As `get`, its JSON not yet read."""
+        eid = self.names.document(id)
+        newest = self._version_at(eid, None)
+        if at is None:
+            return newest
+        transaction, tx_id = self._known_transaction(at)
+        if newest is None or newest.token == at:
+            return newest
+        then = self._version_at(eid, tx_id)
+        if then is not None and then.token == at:
+            return then
+        until = order_of(transaction.origin)
+        # For a regular object, what came in later is later in time, too.
+        if not newest.irregular and (then is None or order_of(then.origin) <= until):
+            return then
+        earlier = [v for v in self.all_versions(id) if order_of(v.origin) <= until]
+        return earlier[-1] if earlier else None
+
+    def newest(self, ids: Iterable[str]) -> dict[str, StoredVersion]:
         """Newest versions of many documents; ids that do not exist are left out."""
         wanted = list(dict.fromkeys(ids))
         if len(wanted) <= FEW:
-            found = {id: self.version(id) for id in wanted}
+            found = {id: self._version_at(self.names.document(id), None) for id in wanted}
             return {id: version for id, version in found.items() if version is not None}
         by_eid: dict[str, StoredVersion] = {}
         for chunk in portions((self.names.document(id) for id in wanted), CHUNK):
@@ -62,7 +97,7 @@ class XtdbReader:
         eids = {id: self.names.document(id) for id in wanted}
         return {id: by_eid[eid] for id, eid in eids.items() if eid in by_eid}
 
-    def history(self, id: str) -> list[StoredVersion]:
+    def all_versions(self, id: str) -> list[StoredVersion]:
         """All versions, oldest first."""
         docs = self.client.history(self.names.document(id))
         # A version that was put again, to mark the object as irregular, is still one version.
@@ -77,43 +112,28 @@ class XtdbReader:
         rows = self.client.query(query, self.names.document(id))
         return [StoredVersion.from_doc(self.names, doc) for (doc,) in rows]
 
-    def late_versions(
-        self, pairs: Iterable[tuple[str, Token]]
-    ) -> Iterator[tuple[str, StoredVersion]]:
-        """Those of these versions (document and token) that came in after newer ones."""
-        eids = {self.names.late(id, token): id for id, token in pairs}
-        query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('late_of')} _]]}}"
-        for chunk in portions(eids, CHUNK):
-            for (doc,) in self.client.query(query, chunk):
-                yield eids[doc["xt/id"]], StoredVersion.from_doc(self.names, doc)
-
-    def version_as_of(self, id: str, token: Token) -> StoredVersion | None:
-        """The newest version not later than `token`. Raises `Missing` for an unknown one."""
-        transaction, tx_id = self._known_transaction(token)
-        eid = self.names.document(id)
-        newest = self._version_at(eid, None)
-        if newest is None or newest.token == token:
-            return newest
-        then = self._version_at(eid, tx_id)
-        if then is not None and then.token == token:
-            return then
-        until = order_of(transaction.origin)
-        # For a regular object, what came in later is later in time, too.
-        if not newest.irregular and (then is None or order_of(then.origin) <= until):
-            return then
-        earlier = [v for v in self.history(id) if order_of(v.origin) <= until]
-        return earlier[-1] if earlier else None
-
     def _version_at(self, eid: str, tx_id: int | None) -> StoredVersion | None:
         doc = self.client.entity(eid, tx_id)
         return None if doc is None else StoredVersion.from_doc(self.names, doc)
 
     # Queries
 
+    def query(
+        self,
+        type: str,
+        where: Mapping[str, Scalar | None] | None = None,
+        *,
+        limit: int | None = None,
+    ) -> list[Head]:
+        """See `Store.query`."""
+        return [version.head(id) for id, version in self.find(type, where, limit).items()]
+
     def find(
-        self, type: str, where: Mapping[str, Scalar | None], limit: int | None
+        self, type: str, where: Mapping[str, Scalar | None] | None = None, limit: int | None = None
     ) -> dict[str, StoredVersion]:
-        """See `Store.query`; by id. Fields in `INDEXED` are looked up, others are compared."""
+        """As `query`, by id: what `versions` need not read once more. Fields in `INDEXED` are
+        looked up, others are compared."""
+        where = where or {}
         looked_up = {n: v for n, v in where.items() if n in INDEXED and v is not None}
         names = ["type", *looked_up]
         variables = [f"?v{number}" for number in range(len(names))]
@@ -197,6 +217,11 @@ class XtdbReader:
         found = self._sequence(place - 1, place)
         return found[0].origin.token if found else None
 
+    def latest(self) -> Token | None:
+        """See `Store.latest`."""
+        clock = self.clock()
+        return None if clock is None or clock.seq == 0 else clock.token
+
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
         """See `Store.transactions`."""
         wanted = list(dict.fromkeys(tokens))
@@ -208,7 +233,7 @@ class XtdbReader:
             found += [Transaction.from_doc(self.names, doc).origin for (doc,) in rows]
         return sorted(found, key=order_of)
 
-    def changes_since(self, token: Token | None, limit: int) -> list[Change]:
+    def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
         """See `Store.changes_since`."""
         after = 0
         if token is not None:
@@ -252,7 +277,7 @@ class XtdbReader:
             for eid, place, irregular in self.client.query(query, chunk):
                 born[eids[eid]] = place >> POSITION_BITS
                 if irregular:
-                    tokens[eids[eid]] = {version.token for version in self.history(eids[eid])}
+                    tokens[eids[eid]] = {version.token for version in self.all_versions(eids[eid])}
 
         def is_there(id: str, transaction: Transaction) -> bool:
             if id in tokens:
@@ -265,31 +290,6 @@ class XtdbReader:
             for t in transactions
         ]
 
-    def versions_of(self, record: Record) -> dict[str, StoredVersion]:
-        """The versions that a transaction brought, by the documents' ids."""
-        token = record.origin.token
-        ids = [id for id, _ in record.changes]
-        found = self.versions_at(token, ids)
-        for id in set(ids) - found.keys():
-            # It came in after newer ones, or was added to a transaction that had come in before.
-            late = self.version_as_of(id, token)
-            if late is not None and late.token == token:
-                found[id] = late
-        return found
-
-    def versions_at(self, token: Token, ids: Iterable[str]) -> dict[str, StoredVersion]:
-        """As `versions_of`, of these documents; without what came in after newer versions, or was
-        added to a transaction that had come in before. Raises `Missing`."""
-        tx_id = self.tx_id(token)
-        eids = {self.names.document(id): id for id in ids}
-        found: dict[str, StoredVersion] = {}
-        for chunk in portions(eids, CHUNK):
-            rows = self._rows(":in [[?e ...]]", "", chunk, tx_id=tx_id)
-            found.update(
-                (eids[e], version) for e, version in rows.items() if version.token == token
-            )
-        return found
-
     def _sequence(self, after: int, last: int) -> list[Transaction]:
         """The transactions after one place up to another, in their order."""
         query = (
@@ -300,20 +300,83 @@ class XtdbReader:
         found = [Transaction.from_doc(self.names, doc) for (doc,) in rows]
         return sorted(found, key=lambda transaction: transaction.seq)
 
+    # Many versions of many documents with few requests: a session that another machine wrote.
+    #
+    # XTDB has no request for the histories of many documents. Most versions that are asked for are
+    # the newest of their documents, or came in late and so have an id of their own, or came with
+    # many others in one transaction: each of these kinds costs a query for hundreds of versions.
+    # What is left costs a request for each document.
 
-MOST_AT_ONCE = 4 * 2**20
-"""The most bytes of blobs in one answer, unless a single blob is larger."""
+    def versions(
+        self,
+        wanted: Mapping[str, Collection[Token]],
+        known: Mapping[str, StoredVersion] | None = None,
+    ) -> list[tuple[Origin, Document]]:
+        """The versions of documents (by id) that came with these transactions, with their content.
 
+        Hundreds of them cost a few requests. Those that do not exist are left out. `known`: what
+        `find` has found a moment ago.
+        """
+        known = known or {}
+        gathering = _Gathering({id: set(tokens) for id, tokens in wanted.items()})
+        gathering.take(known.items())
+        gathering.take(self.newest(id for id in gathering.left if id not in known).items())
+        gathering.take(self._late_versions(gathering.pairs()))
+        for token, ids in gathering.by_token().items():
+            if len(ids) >= _TOGETHER:
+                gathering.take(self._versions_at(token, ids).items())
+        for id in list(gathering.left):
+            gathering.take((id, version) for version in self.all_versions(id))
+        return self._restored(gathering.found)
 
-class BlobReader:
-    """The blobs of one namespace of one server."""
+    def documents(self, record: Record) -> list[Document]:
+        """See `Store.documents`."""
+        token = record.origin.token
+        ids = [id for id, _ in record.changes]
+        found = self._versions_at(token, ids)
+        for id in set(ids) - found.keys():
+            # It came in after newer ones, or was added to a transaction that had come in before.
+            late = self.version(id, token)
+            if late is not None and late.token == token:
+                found[id] = late
+        return [document for _, document in self._restored(found[id] for id in ids if id in found)]
 
-    def __init__(self, client: XtdbClient, names: XtdbNames) -> None:
-        self._client = client
-        self._names = names
+    def _restored(self, versions: Iterable[StoredVersion]) -> list[tuple[Origin, Document]]:
+        found = [(version.origin, version.fields) for version in versions]
+        absent = [f["text_hash"] for _, f in found if f["text_hash"] and "content" not in f]
+        blobs = self.blobs(absent)
 
-    def _key(self, name: str) -> str:
-        return self._names.keyword(name)
+        def blob(digest: str) -> bytes:
+            if digest not in blobs:
+                raise Missing(f"no blob {digest} in this store")
+            return blobs[digest]
+
+        return [(origin, restore(kind_of(f["type"]), f, blob)) for origin, f in found]
+
+    def _versions_at(self, token: Token, ids: Iterable[str]) -> dict[str, StoredVersion]:
+        """What a transaction brought of these documents, by id; without what came in after newer
+        versions, or was added to a transaction that had come in before. Raises `Missing`."""
+        tx_id = self.tx_id(token)
+        eids = {self.names.document(id): id for id in ids}
+        found: dict[str, StoredVersion] = {}
+        for chunk in portions(eids, CHUNK):
+            rows = self._rows(":in [[?e ...]]", "", chunk, tx_id=tx_id)
+            found.update(
+                (eids[e], version) for e, version in rows.items() if version.token == token
+            )
+        return found
+
+    def _late_versions(
+        self, pairs: Iterable[tuple[str, Token]]
+    ) -> Iterator[tuple[str, StoredVersion]]:
+        """Those of these versions (document and token) that came in after newer ones."""
+        eids = {self.names.late(id, token): id for id, token in pairs}
+        query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('late_of')} _]]}}"
+        for chunk in portions(eids, CHUNK):
+            for (doc,) in self.client.query(query, chunk):
+                yield eids[doc["xt/id"]], StoredVersion.from_doc(self.names, doc)
+
+    # Blobs
 
     def digests(self, after: str, limit: int) -> list[str]:
         """See `Store.digests`."""
@@ -321,12 +384,13 @@ class BlobReader:
             f"{{:find [?e] :in [?after] :where [[?e {self._key('blob_size')} _] [(> ?e ?after)]]"
             f" :order-by [[?e :asc]] :limit {limit}}}"
         )
-        rows = self._client.query(query, self._names.blob(after))
-        return [eid.removeprefix(self._names.blob("")) for (eid,) in rows]
+        rows = self.client.query(query, self.names.blob(after))
+        return [eid.removeprefix(self.names.blob("")) for (eid,) in rows]
 
-    def read(self, digests: Iterable[str]) -> dict[str, bytes]:
-        """Many blobs, each checked against its hash; those that are missing are left out."""
-        eids = {self._names.blob(digest): digest for digest in digests}
+    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """See `Store.blobs`. They are read one by one where they are few, else in groups of a
+        bounded size."""
+        eids = {self.names.blob(digest): digest for digest in digests}
         groups: Iterable[list[str]] = ([eid] for eid in eids)
         if len(eids) > FEW:
             # Those that exist, small ones first.
@@ -336,29 +400,56 @@ class BlobReader:
         for group in groups:
             for doc in self._blob_docs(group):
                 digest = eids[doc["xt/id"]]
-                found[digest] = check_blob(digest, read_blob(self._names, digest, doc))
+                found[digest] = check_blob(digest, read_blob(self.names, digest, doc))
         return found
 
     def _blob_docs(self, eids: list[str]) -> list[Doc]:
         if len(eids) == 1:
-            doc = self._client.entity(eids[0])
+            doc = self.client.entity(eids[0])
             return [] if doc is None else [doc]
         query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('blob_size')} _]]}}"
-        return [doc for (doc,) in self._client.query(query, eids)]
+        return [doc for (doc,) in self.client.query(query, eids)]
 
     def _blob_sizes(self, eids: list[str]) -> dict[str, int]:
         """By XTDB's id, of the blobs that exist. Loads none of them."""
         query = f"{{:find [?e ?s] :in [[?e ...]] :where [[?e {self._key('blob_size')} ?s]]}}"
         rows = (
-            tuple(row)
-            for chunk in portions(eids, CHUNK)
-            for row in self._client.query(query, chunk)
+            tuple(row) for chunk in portions(eids, CHUNK) for row in self.client.query(query, chunk)
         )
         return dict(rows)
 
     def present(self, digests: Sequence[str]) -> set[str]:
         """Those of `digests` that exist. Loads none of them."""
-        eids = {self._names.blob(digest): digest for digest in digests}
+        eids = {self.names.blob(digest): digest for digest in digests}
         if len(eids) <= FEW:
-            return {d for eid, d in eids.items() if self._client.entity_tx(eid) is not None}
+            return {d for eid, d in eids.items() if self.client.entity_tx(eid) is not None}
         return {eids[eid] for eid in self._blob_sizes(list(eids))}
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """What is still to be found, by id, and what was found."""
+
+    left: dict[str, set[Token]]
+    found: list[StoredVersion] = field(default_factory=list)
+
+    def take(self, versions: Iterable[tuple[str, StoredVersion]]) -> None:
+        """Keep those that are wanted."""
+        for id, version in versions:
+            tokens = self.left.get(id)
+            if tokens is not None and version.token in tokens:
+                self.found.append(version)
+                tokens.discard(version.token)
+                if not tokens:
+                    del self.left[id]
+
+    def pairs(self) -> list[tuple[str, Token]]:
+        """What is left, by id and token."""
+        return [(id, token) for id, tokens in self.left.items() for token in sorted(tokens)]
+
+    def by_token(self) -> dict[Token, list[str]]:
+        """What is left: the documents of each transaction."""
+        groups: dict[Token, list[str]] = {}
+        for id, token in self.pairs():
+            groups.setdefault(token, []).append(id)
+        return groups

@@ -19,7 +19,6 @@ from pathlib import Path
 import foredeck
 from foredeck.errors import StoreError, StoreUnavailable
 from foredeck.store.location import is_held
-from foredeck.xtdb.node.folder import NodeFolder
 
 OLDEST = 17
 """The first version that the node runs on."""
@@ -174,8 +173,8 @@ def in_use(folder: Path, *, exclusive: bool = False) -> Iterator[int | None]:
         os.close(descriptor)
 
 
-def java_options(runtime: Runtime, folder: NodeFolder) -> list[str]:
-    """Everything between `java` and the namespace to run."""
+def java_options(runtime: Runtime, tmp: Path) -> list[str]:
+    """Everything between `java` and the namespace to run. `tmp`: the node's temporary folder."""
     options = [
         "-Xms128m",
         "-Xmx1g",
@@ -191,7 +190,7 @@ def java_options(runtime: Runtime, folder: NodeFolder) -> list[str]:
         "-Dsun.net.httpserver.nodelay=true",
         "-Dsun.net.httpserver.maxReqTime=60",
         # XTDB unpacks native libraries under a fixed name there.
-        f"-Djava.io.tmpdir={folder.tmp}",
+        f"-Djava.io.tmpdir={tmp}",
         "-Dorg.slf4j.simpleLogger.showDateTime=true",
         "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSX",
         *_class_archive(runtime),

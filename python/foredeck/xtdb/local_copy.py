@@ -2,19 +2,20 @@
 
 Every commit goes into the local copy, an SQLite store, in one transaction with a note that it waits
 for XTDB; a thread of its own delivers it there under the same token and time (`worker.py`). Reads
-are local. What other machines have written is known by name and fetched when it is first asked for
-(`fetching.py`).
+are local. What other machines have written is known by name and fetched when it is first asked for.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from foredeck.config import Config
-from foredeck.errors import Missing, StoreUnavailable
+from foredeck.errors import Conflict, Missing, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.protocol import (
     Advance,
@@ -28,16 +29,24 @@ from foredeck.store.protocol import (
     Scalar,
     ScanMark,
     Token,
+    order_of,
+    portions,
     silent,
 )
 from foredeck.store.references import Archives
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck.xtdb.journal.fetching import Fetcher
-from foredeck.xtdb.journal.journal import Backlog, Journal, JournalBounds
-from foredeck.xtdb.journal.link import Link, copy_file, link_of
-from foredeck.xtdb.journal.worker import Worker
+from foredeck.xtdb.journal import Backlog, Journal, JournalBounds, MissingVersions
+from foredeck.xtdb.link import Link, copy_file, link_of
+from foredeck.xtdb.worker import Worker
+
+if TYPE_CHECKING:
+    from foredeck.xtdb.database.adapter import XtdbStore
+    from foredeck.xtdb.database.documents import StoredVersion
 
 D = TypeVar("D", bound=Document)
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 PATIENCE, _COMMAND_PATIENCE = 2.0, 90.0
 """How many seconds the first read waits to learn what others have written: of an engine, behind
@@ -69,14 +78,7 @@ def open_journaled(
     `patience`: how many seconds the first read waits for XTDB, where others may have written.
     Raises `StoreUnavailable` where the file cannot be used, or XTDB never can.
     """
-    # The journal's tables go into a file that is a store already, whoever makes it first.
-    open_sqlite(file, busy_timeout_ms=busy_timeout_ms).close()
-    journal = Journal(file, bounds, busy_timeout_ms)
-    link.check(first=not journal.missing.has_followed)
-    copy = open_sqlite(file, busy_timeout_ms=busy_timeout_ms, within=journal.queue.add)
-    worker = Worker(file, bounds, link, notify, busy_timeout_ms)
-    fetcher = Fetcher(copy, journal.missing, worker, link, busy_timeout_ms)
-    store = JournaledStore(copy, journal, worker, fetcher, link, notify, patience)
+    store = JournaledStore(file, link, bounds, notify, patience, busy_timeout_ms)
     if not lazy or not store.has_all:
         store.start()
     return store
@@ -105,21 +107,22 @@ class JournaledStore:
 
     def __init__(
         self,
-        copy: SqliteStore,
-        journal: Journal,
-        worker: Worker,
-        fetcher: Fetcher,
+        file: Path,
         link: Link,
+        bounds: JournalBounds,
         notify: Notify,
         patience: float,
+        busy_timeout_ms: int,
     ) -> None:
-        self._copy = copy
-        self._queue = journal.queue
-        self._missing = journal.missing
-        self._journal = journal
+        # The journal's tables go into a file that is a store already, whoever makes it first.
+        open_sqlite(file, busy_timeout_ms=busy_timeout_ms).close()
+        self._journal = Journal(file, bounds, busy_timeout_ms)
+        self._queue, self._missing = self._journal.queue, self._journal.missing
+        link.check(first=not self._missing.has_followed)
+        self._copy = open_sqlite(file, busy_timeout_ms=busy_timeout_ms, within=self._queue.add)
         self._archives = Archives(self)
-        self._worker = worker
-        self._fetcher = fetcher
+        self._worker = Worker(file, bounds, link, notify, busy_timeout_ms)
+        self._fetcher = Fetcher(self._copy, self._missing, self._worker, link, busy_timeout_ms)
         self._link = link
         self._notify = notify
         self._settle_until = time.monotonic() + patience
@@ -314,8 +317,7 @@ class JournaledStore:
             return
         self._closed = True
         if self._started:
-            waits = self.backlog.entries > 0
-            self._worker.stop(CLOSE_SECONDS if waits else _IDLE_CLOSE_SECONDS)
+            self._worker.stop(CLOSE_SECONDS if self.backlog.entries else _IDLE_CLOSE_SECONDS)
         self._fetcher.close()
         self._journal.close()
         self._copy.close()
@@ -353,3 +355,145 @@ class JournaledStore:
                 self._link.check_error(self._worker.outage)
                 text = "XTDB does not answer yet: only this machine's copy is read."
                 self._notify("warning", text)
+
+
+# Bringing versions that only XTDB has into the local copy, when they are read
+
+_AT_ONCE = 200
+"""How many transactions are written under one lock on the copy."""
+_RETRY_S = 10.0
+"""How long XTDB is not asked again after it did not answer: each attempt holds up a read."""
+
+
+@dataclass(slots=True)
+class Fetcher:
+    """What one store reads from XTDB for its local copy."""
+
+    _copy: SqliteStore
+    _missing: MissingVersions
+    _worker: Worker
+    _link: Link
+    _busy_timeout_ms: int
+    _incoming: SqliteStore | None = None
+    _remote: XtdbStore | None = None
+    _ask_again_at: float = 0.0
+
+    def fetch(self, ids: Sequence[str], known: Mapping[str, StoredVersion] | None = None) -> bool:
+        """Bring every missing version of the documents `ids`; whether all are here now.
+
+        `known`: newest versions that a query has read a moment ago. Where XTDB stops answering,
+        some may have come.
+        """
+        return self._bring(lambda: self._missing.of_documents(ids), known or {})
+
+    def fetch_whole(self, tokens: Sequence[str]) -> bool:
+        """Bring all that is missing of these transactions, and of each all at once: a layer would
+        have to begin again for what is added to one later. Whether it is here now."""
+        return self._bring(lambda: self._missing.of_transactions(tokens), {})
+
+    def _bring(
+        self,
+        missing: Callable[[], Mapping[str, Collection[Token]]],
+        known: Mapping[str, StoredVersion],
+    ) -> bool:
+        def bring(remote: XtdbStore) -> bool:
+            found = _by_transaction(remote.versions(missing(), known))
+            for portion in portions(found, _AT_ONCE):
+                self._for_incoming().commit_all(portion)
+            return True
+
+        return self._ask(bring) or False
+
+    def fetch_transactions(self, tokens: Sequence[Token]) -> None:
+        """Bring what is missing of the documents of these transactions, if XTDB answers."""
+        if self._missing.any() and (missing := self._missing.of_transactions(tokens)):
+            self.fetch(list(missing))
+
+    def fetch_found(self, type: str, where: Mapping[str, Scalar | None] | None) -> None:
+        """Bring what a query finds in XTDB, and what it finds here but is not the newest there."""
+        found = self._ask(lambda remote: remote.find(type, where))
+        if found is None:
+            return
+        self._missing.add(Change(v.token, v.time_ms, id, v.type) for id, v in found.items())
+        ids = [*found, *(head.id for head in self._copy.query(type, where))]
+        if missing := self._missing.of_documents(ids):
+            self.fetch(list(missing), found)
+
+    def fetch_blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
+        """Those of the blobs that XTDB has, which are kept here from now on."""
+        found = self._ask(lambda remote: remote.blobs(digests)) or {}
+        latest = self._copy.latest()
+        if found and latest is not None:
+            # Blobs need no transaction of their own: they are added to one that is here.
+            (origin,) = self._copy.transactions([latest])
+            self._for_incoming().commit(Batch(blobs=found), origin=origin)
+        return found
+
+    def commit(self, batch: Batch) -> Token:
+        """Write to XTDB itself, then here. Raises `Conflict` where `batch.expect` does not hold
+        there, with what others wrote meanwhile brought here; `StoreUnavailable` where it is away.
+        """
+
+        def write(remote: XtdbStore) -> Origin | Conflict:
+            try:
+                (origin,) = remote.transactions([remote.commit(batch)])
+            except Conflict as error:
+                self._learn(remote, [*batch.expect])
+                return error
+            return origin
+
+        written = self._ask(write)
+        if written is None:
+            raise StoreUnavailable("XTDB is away: it has to decide this, and was not reached")
+        if isinstance(written, Conflict):
+            raise written
+        self._for_incoming().commit(Batch(batch.puts, batch.blobs), origin=written)
+        return written.token
+
+    def _learn(self, remote: XtdbStore, ids: Sequence[str]) -> None:
+        """Bring the newest versions of documents that others have changed a moment ago."""
+        heads = remote.heads(ids).values()
+        self._missing.add(Change(head.token, head.time_ms, head.id, head.type) for head in heads)
+        if wanted := self._missing.of_documents(ids):
+            self._for_incoming().commit_all(_by_transaction(remote.versions(wanted)))
+
+    def close(self) -> None:
+        """Close the connections to XTDB and to the file."""
+        for connection in (self._remote, self._incoming):
+            if connection is not None:
+                connection.close()
+
+    def _for_incoming(self) -> SqliteStore:
+        """The local copy, for what comes from XTDB: it is crossed off as missing, and not queued
+        for delivery."""
+        if self._incoming is None:
+            self._incoming = open_sqlite(
+                self._copy.path,
+                busy_timeout_ms=self._busy_timeout_ms,
+                within=self._missing.note_fetched,
+            )
+        return self._incoming
+
+    def _ask(self, ask: Callable[[XtdbStore], T]) -> T | None:
+        """What XTDB answers; None where it is away."""
+        if self._worker.away or time.monotonic() < self._ask_again_at:
+            return None
+        try:
+            if self._remote is None:
+                self._remote = self._link.look()
+            return ask(self._remote)
+        except StoreUnavailable as error:
+            log.warning("XTDB was asked and is away: %s", error)
+            self._ask_again_at = time.monotonic() + _RETRY_S
+            if self._remote is not None:
+                self._remote.close()
+                self._remote = None
+            return None
+
+
+def _by_transaction(found: Iterable[tuple[Origin, Document]]) -> list[tuple[Origin, Batch]]:
+    """Versions as the transactions that they came with, oldest first."""
+    groups: dict[Token, tuple[Origin, Batch]] = {}
+    for origin, document in found:
+        groups.setdefault(origin.token, (origin, Batch()))[1].puts.append(document)
+    return sorted(groups.values(), key=lambda group: order_of(group[0]))

@@ -23,9 +23,8 @@ from foredeck.model.documents import Document, Provenance
 from foredeck.regular_files import open_to_append
 from foredeck.store.protocol import Batch
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import start
-from foredeck.xtdb.node.runtime import (
+from foredeck.xtdb.node import NodeFolder, start
+from foredeck.xtdb.runtime import (
     COMPILED,
     Java,
     Runtime,

@@ -20,7 +20,7 @@ from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Origin, Token, portions
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.connection import immediate, translated
-from foredeck.store.sqlite.reading import changes_of_others, select_in
+from foredeck.store.sqlite.rows import changes_of_others, select_in
 from foredeck.store.versions import POSITION_BITS, new_store_id
 
 # `state`: 0 for what waits, 1 for what XTDB has, 2 for what it has refused (quarantined).

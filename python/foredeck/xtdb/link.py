@@ -5,17 +5,19 @@ configuration names, with which local copy.
 from __future__ import annotations
 
 import hashlib
+import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.errors import ConfigError, StoreError, StoreUnavailable
 from foredeck.regular_files import read_text
 from foredeck.store.protocol import Notify, silent
-from foredeck.xtdb.node.process import IsCancelled, Supervisor, never, own_node_folder, stop
-from foredeck.xtdb.node.runtime import find_runtime, runtime_folder
+from foredeck.xtdb.node import IsCancelled, never, own_node_folder, start, stop
+from foredeck.xtdb.runtime import find_runtime, runtime_folder
 
 if TYPE_CHECKING:
     # An HTTP library takes longer to import than an engine to start.
@@ -29,43 +31,12 @@ SHARED = frozenset({"postgres", "kafka"})
 """Topologies in which other machines write, too."""
 
 
-class Link(Protocol):
-    """A way to one store in XTDB."""
-
-    @property
-    def shared(self) -> bool:
-        """Whether others than the engines on this state folder write there."""
-
-    def is_new(self) -> bool:
-        """Whether nothing can have been stored there yet."""
-
-    def check(self, *, first: bool) -> None:
-        """Raise `StoreUnavailable` where waiting cannot help: no such node, or, checked when
-        nothing was ever read from there (`first`), a wrong token."""
-
-    def check_error(self, error: StoreError | None) -> None:
-        """Raise `error`, with which `connect` has failed, where trying again cannot help."""
-
-    def connect(self, is_cancelled: IsCancelled = never) -> XtdbStore:
-        """Open the store. A node of foredeck's own is started if need be, unless that
-        `is_cancelled`. May take seconds."""
-
-    def open(self) -> XtdbStore:
-        """Open the store for a command. A node of foredeck's own is started if need be, also when
-        it ends while the store is in use."""
-
-    def look(self) -> XtdbStore:
-        """Open the store for reading, with little patience; starts nothing."""
-
-    def restart(self, reason: str) -> None:
-        """The server has reported that it cannot go on: restart it where it is foredeck's own.
-
-        Raises `StoreUnavailable` with the reason."""
-
-
 @dataclass(frozen=True, slots=True)
 class ServerLink:
-    """A server that others run: never started, never stopped."""
+    """A way to one store in XTDB: a server that others run, never started, never stopped.
+
+    shared  whether others than the engines on this state folder write there
+    """
 
     url: str
     token: str | None
@@ -74,11 +45,12 @@ class ServerLink:
     shared: bool = True
 
     def is_new(self) -> bool:
-        """See `Link.is_new`: that is not known of others' servers."""
+        """Whether nothing can have been stored there yet: not known of others' servers."""
         return False
 
     def check(self, *, first: bool) -> None:
-        """See `Link.check`."""
+        """Raise `StoreUnavailable` where waiting cannot help: no such node, or, checked when
+        nothing was ever read from there (`first`), a wrong token."""
         if not first:
             return
         try:
@@ -87,7 +59,7 @@ class ServerLink:
             self.check_error(error)
 
     def check_error(self, error: StoreError | None) -> None:
-        """See `Link.check_error`."""
+        """Raise `error`, with which `connect` has failed, where trying again cannot help."""
         # The client loads with the first contact: an engine may start while XTDB is away.
         from foredeck.xtdb.database.client import TokenRefused
 
@@ -95,27 +67,38 @@ class ServerLink:
             raise error
 
     def connect(self, is_cancelled: IsCancelled = never) -> XtdbStore:  # noqa: ARG002
-        """See `Link.connect`."""
+        """Open the store. A node of foredeck's own is started if need be, unless that
+        `is_cancelled`. May take seconds."""
         return self._open(self.timeout_ms)
 
     def open(self) -> XtdbStore:
-        """See `Link.open`."""
+        """Open the store for a command. A node of foredeck's own is started if need be, also when
+        it ends while the store is in use."""
         return self._open(self.timeout_ms)
 
     def look(self) -> XtdbStore:
-        """See `Link.look`."""
+        """Open the store for reading, with little patience; starts nothing."""
         return self._open(min(self.timeout_ms, LOOK_MS))
 
     def restart(self, reason: str) -> None:
-        """See `Link.restart`."""
+        """The server has reported that it cannot go on: restart it where it is foredeck's own.
+
+        Raises `StoreUnavailable` with the reason."""
         raise StoreUnavailable(f"{reason}; whoever runs the server must start it again")
 
     def _open(self, timeout_ms: int) -> XtdbStore:
         return _open_database(self.url, self.token, self.namespace, timeout_ms)
 
 
+MOST_STARTS = 5
+"""How often a node that keeps ending is started again within `WINDOW_SECONDS`."""
+WINDOW_SECONDS = 60.0
+_FIRST_PAUSE = 0.1
+
+
 class OwnLink:
-    """The node of a state folder: started when it is needed, again when it has ended."""
+    """As `ServerLink`, to the node of a state folder: started when it is needed, again when it has
+    ended."""
 
     def __init__(
         self, home: Path, topology: str, namespace: str, timeout_ms: int, notify: Notify
@@ -123,41 +106,83 @@ class OwnLink:
         """`notify` says to the user that a node which had ended was started again."""
         self.shared = topology in SHARED
         self._home = home
+        self._topology = topology
         self._namespace = namespace
         self._timeout_ms = timeout_ms
         self._notify = notify
         self._folder = own_node_folder(home)
-        self._supervisor = Supervisor(home, topology)
+        self._starts: deque[float] = deque()
         self._ran = False
         self._notified = False
 
     def is_new(self) -> bool:
-        """See `Link.is_new`."""
+        """Whether nothing can have been stored there yet."""
         return not self.shared and not self._folder.data.exists()
 
     def check(self, *, first: bool) -> None:  # noqa: ARG002
-        """See `Link.check`. Java is not started for this: that takes longer than all the rest."""
+        """See `ServerLink.check`."""
+        # Java is not started for this: that takes longer than all the rest.
         if not runtime_folder(self._home).is_dir() and self._folder.running() is None:
             find_runtime(self._home)
 
     def check_error(self, error: StoreError | None) -> None:
-        """See `Link.check_error`: the node's token is in its own folder."""
+        """See `ServerLink.check_error`: the node's token is in its own folder."""
 
     def connect(self, is_cancelled: IsCancelled = never) -> XtdbStore:
-        """See `Link.connect`. A node that ended while it was in use is started with a pause."""
+        """See `ServerLink.connect`. A node that ended while it was in use is started with a
+        pause."""
         if not self._ran:
-            url = self._supervisor.ensure(is_cancelled)
+            url = self._start(is_cancelled)
         elif (node := self._folder.running()) is not None:
             url = node.url
         elif self._folder.is_stopped_by_user:
             raise StoreUnavailable("`foredeck xtdb down` has stopped the node: `up` starts it")
         else:
             url = self._revive(is_cancelled)
+            self._say_that_it_had_ended()
         self._ran = True
         return self._open(url, self._timeout_ms)
 
-    def _revive(self, is_cancelled: IsCancelled) -> str:
-        url = self._supervisor.revive(is_cancelled)
+    def open(self) -> XtdbStore:
+        """See `ServerLink.open`."""
+        return self._open(self._start(), self._timeout_ms, self._revive)
+
+    def look(self) -> XtdbStore:
+        """See `ServerLink.look`."""
+        node = self._folder.running()
+        if node is None:
+            raise StoreUnavailable("the XTDB node does not run")
+        return self._open(node.url, min(self._timeout_ms, LOOK_MS))
+
+    def restart(self, reason: str) -> None:
+        """See `ServerLink.restart`."""
+        stop(self._folder)
+        raise StoreUnavailable(reason)
+
+    def _start(self, is_cancelled: IsCancelled = never) -> str:
+        """The address of the node, which runs when this returns; once it `is_cancelled` none is
+        started, and `StoreUnavailable` is raised."""
+        runtime = find_runtime(self._home)
+        topology = self._topology
+        return start(self._folder, runtime, topology=topology, is_cancelled=is_cancelled)[0].url
+
+    def _revive(self, is_cancelled: IsCancelled = never) -> str:
+        """As `_start`, for a node that does not answer: with a pause that doubles each time. Raises
+        `StoreUnavailable` for a node that keeps ending."""
+        now = time.monotonic()
+        while self._starts and now - self._starts[0] > WINDOW_SECONDS:
+            self._starts.popleft()
+        if len(self._starts) >= MOST_STARTS:
+            raise StoreUnavailable(
+                f"the XTDB node has ended {MOST_STARTS} times in {WINDOW_SECONDS:.0f} s; its log "
+                f"says why: {self._folder.log_file}"
+            )
+        if self._starts:
+            time.sleep(_FIRST_PAUSE * 2 ** len(self._starts))
+        self._starts.append(now)
+        return self._start(is_cancelled)
+
+    def _say_that_it_had_ended(self) -> None:
         if not self._notified:
             self._notified = True
             self._notify(
@@ -165,29 +190,15 @@ class OwnLink:
                 "The XTDB node had ended and was started again; nothing is lost. Its log may say "
                 f"why: {self._folder.log_file}",
             )
-        return url
-
-    def open(self) -> XtdbStore:
-        """See `Link.open`."""
-        url = self._supervisor.ensure()
-        return self._open(url, self._timeout_ms, self._supervisor.revive)
-
-    def look(self) -> XtdbStore:
-        """See `Link.look`."""
-        node = self._folder.running()
-        if node is None:
-            raise StoreUnavailable("the XTDB node does not run")
-        return self._open(node.url, min(self._timeout_ms, LOOK_MS))
-
-    def restart(self, reason: str) -> None:
-        """See `Link.restart`."""
-        stop(self._folder)
-        raise StoreUnavailable(reason)
 
     def _open(
         self, url: str, timeout_ms: int, revive: Callable[[], str] | None = None
     ) -> XtdbStore:
         return _open_database(url, self._folder.token(), self._namespace, timeout_ms, revive)
+
+
+Link = ServerLink | OwnLink
+"""A way to one store in XTDB."""
 
 
 def _open_database(

@@ -23,14 +23,14 @@ from foredeck.store.location import is_held
 from foredeck.store.protocol import Batch, Notify, Token
 from foredeck.store.references import Archives
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck.xtdb.journal.journal import (
+from foredeck.xtdb.journal import (
     DeliveryQueue,
     Journal,
     JournalBounds,
     JournalEntry,
     MissingVersions,
 )
-from foredeck.xtdb.journal.link import Link
+from foredeck.xtdb.link import Link
 
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore
@@ -370,7 +370,7 @@ class Worker:
     # Whether XTDB answers
 
     def _check_health(self, remote: XtdbStore) -> None:
-        if remote.status().get("ingesterFailed?"):
+        if remote.client.status().get("ingesterFailed?"):
             self._notify("warning", "The XTDB node could not index its log and is started again.")
             self._link.restart("the XTDB node had stopped indexing")
 

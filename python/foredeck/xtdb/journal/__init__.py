@@ -1,1 +1,0 @@
-"""A local copy in front of XTDB: the agent never waits for the database."""

@@ -1,1 +1,0 @@
-"""A node of foredeck's own: installed, started, stopped, backed up."""
