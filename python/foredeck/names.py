@@ -191,6 +191,7 @@ def _meant(
     store: Store, text: str, session: str | None, titled: Titled | None = None
 ) -> Sequence[Head]:
     """The objects that a name other than a handle may mean; of several those of the session."""
+    # What fits as a whole goes before what fits in part; a file on the disk before any title.
     heads: Sequence[Head] = titled(text) if titled and not Path(text).exists() else ()
     heads = heads or _exactly(store, text)
     if is_pointer(text):

@@ -18,6 +18,8 @@ _REFERENCES = """
 SELECT number, owner, position, target, relation, embed, heading, label, version, field, start,
     "end", style, part, pin
 FROM reference"""
+_Ends = Mapping[int, int | None]
+"""See `_ends`."""
 _AIMED = "SELECT l.reference FROM name n JOIN lookup l ON l.key = n.key"
 
 
@@ -78,7 +80,7 @@ def resolve(db: sqlite3.Connection, rows: Collection[ReferenceRow]) -> list[Reso
     for number, key in select_in(db, "SELECT reference, key FROM lookup", "reference", numbers):
         keys[number].append(key)
     names = _names(db, {key for asked in keys.values() for key in asked})
-    ends = _Ends(db, {entry.target for entries in names.values() for entry in entries})
+    ends = _ends(db, {entry.target for entries in names.values() for entry in entries})
     sessions = _sessions(db, rows)
     known: dict[object, tuple[bool, tuple[int, ...]]] = {}
     found = []
@@ -101,7 +103,7 @@ def resolve_word(db: sqlite3.Connection, text: str) -> tuple[int, ...]:
     reference = Reference(text)
     names = _names(db, map(stored, keys_of(reference, None, None)))
     entries = [entry for found in names.values() for entry in found]
-    return _choose(reference, entries, _Ends(db, {e.target for e in entries}), frozenset())
+    return _choose(reference, entries, _ends(db, {e.target for e in entries}), frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,37 +154,37 @@ def _choose(
             continue
         if name.rank == Rank.EXACT or reference.static:
             # A version is that of the object it was written for, wherever the file is by now.
-            end = None if reference.static else ends.end(target)
+            end = None if reference.static else ends.get(target, target)
             best[name.rank, False].add(target if end is None else end)
-        elif (end := ends.end(target)) is not None:
+        elif (end := ends.get(target, target)) is not None:
             moved = name.rank in (Rank.PATH, Rank.NAME) and entry.owner != target
             best[name.rank, moved].add(end)
     return tuple(sorted(best[min(best)])) if best else ()
 
 
-class _Ends:
-    """Where moves lead to, for some objects: read at once."""
+def _ends(db: sqlite3.Connection, objects: Iterable[int]) -> _Ends:
+    """Where moves lead to, for those of some objects that are not there any more: the object that
+    is there now; None for one that was deleted, or is not stored."""
+    gone: dict[int, int | None] = {}
+    new = set(objects)
+    while new:
+        select = "SELECT number, gone OR type IS NULL, moved_to FROM object"
+        rows = [*select_in(db, select, "number", list(new))]
+        moved = {number: moved_to for number, is_gone, moved_to in rows if is_gone}
+        gone |= moved
+        new = {to for to in moved.values() if to is not None} - gone.keys()
+    return {object: _end(gone, object) for object in gone}
 
-    def __init__(self, db: sqlite3.Connection, objects: Iterable[int]) -> None:
-        self._gone: dict[int, int | None] = {}
-        new = set(objects)
-        while new:
-            select = "SELECT number, gone OR type IS NULL, moved_to FROM object"
-            rows = [*select_in(db, select, "number", list(new))]
-            moved = {number: moved_to for number, is_gone, moved_to in rows if is_gone}
-            self._gone |= moved
-            new = {to for to in moved.values() if to is not None} - self._gone.keys()
 
-    def end(self, object: int) -> int | None:
-        """The object that is there now; None for one that was deleted, or is not stored."""
-        seen: set[int] = set()
-        at: int | None = object
-        while at is not None and at in self._gone:
-            if at in seen:  # two names that were moved to each other
-                return None
-            seen.add(at)
-            at = self._gone[at]
-        return at
+def _end(gone: Mapping[int, int | None], object: int) -> int | None:
+    seen: set[int] = set()
+    at: int | None = object
+    while at is not None and at in gone:
+        if at in seen:  # two names that were moved to each other
+            return None
+        seen.add(at)
+        at = gone[at]
+    return at
 
 
 def _sessions(db: sqlite3.Connection, rows: Iterable[ReferenceRow]) -> dict[int, frozenset[str]]:

@@ -225,9 +225,8 @@ class ObservingLease:
     def _is_held(self, document: ObservingDocument, now: int) -> bool:
         """Whether a process works under it whose time is not over, and which is running as far as
         can be known."""
-        if document.work is None or now >= document.lease_ms:
-            return False
-        return document.owner == self.owner or not is_gone(document.owner)
+        is_over = document.work is None or now >= document.lease_ms
+        return not is_over and not is_gone(document.owner)
 
     def _own(self, operation: str) -> tuple[ObservingDocument, Token]:
         """The lease as it is now, if it is this operation's: then no other has written it."""

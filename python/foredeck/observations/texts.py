@@ -207,6 +207,7 @@ class NotesReader:
         bullet = _BULLET.match(bare)
         if bullet and (whole := _head_of(bare[bullet.end() :])).is_whole:
             return self._take_head(whole)
+        # A bullet before the arrow of a step goes with it; any other is part of what is said.
         return self._add(
             bare[bullet.end() :] if bullet and _STEP.match(bare, bullet.end()) else bare
         )

@@ -60,6 +60,7 @@ def passage(text: str, words: Iterable[str], width: int) -> Passage:
     places = _places(text, stems)
     start, end = 0, len(text)
     if len(text) > width:
+        # A quarter of it for what comes before: a hit is read with the lines that lead to it.
         start = _line_start(text, max(0, _best_start(places, width) - width // 4), width // 4)
         end = min(len(text), start + width)
         start = max(0, min(start, end - width))

@@ -116,6 +116,8 @@ def search(
     entries that would be among the hits; what it turns down still counts in the total.
     """
     filters = filters or Filters()
+    # The second time as many as can be ranked: of the first, too many were turned down, or show
+    # what others show.
     for enough in (limit if leave_out is None and not sessions_first else RANKED, MOST_RANKED):
         found = ranked_entries(index, query, filters, enough)
         ranked = found.best

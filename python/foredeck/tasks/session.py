@@ -122,6 +122,7 @@ class ActiveTask:
         task = task_of(head)
         if task.session == self._session and task.status == "in_progress":
             return task
+        # A provisional claim counts for as long as the database may still grant it.
         is_free = task.status == "open" or not task.is_held(self._now_ms())
         provisional = pending_claim(self._store, self._session) == task.id
         return task if provisional and is_free and not task.is_closed else None
