@@ -61,9 +61,8 @@ export class Plan {
 
   /** This plan with other slots from an index on. */
   with(from: number, slots: readonly Slot[]): Plan {
-    const before = this.slots.slice(0, from);
-    while (before.length < from) before.push(KEPT);
-    return new Plan(before.concat(slots));
+    const before = Array.from({ length: from }, (_, index) => this.slot(index));
+    return new Plan([...before, ...slots]);
   }
 
   /** The first message that is left out; -1 for none. */
@@ -78,11 +77,6 @@ export class Plan {
       return isOmitted ? says : [...says, message];
     });
     return [...own, ...this.slot(messages.length).says];
-  }
-
-  /** Whether all goes out as the host has it. */
-  get isEmpty(): boolean {
-    return this.slots.every((slot) => !slot.says.length && !slot.blocks && !slot.isOmitted);
   }
 
   /**
@@ -385,8 +379,7 @@ export class AnswerInForce {
     all: readonly HostMessage[],
     { edited, ending }: Reusable = { edited: Number.POSITIVE_INFINITY, ending: true },
   ): HostMessage[] | undefined {
-    if (edited === 0 || this.plan.isEmpty) return undefined;
-    return this.plan.apply(all, edited, ending);
+    return edited === 0 ? undefined : this.plan.apply(all, edited, ending);
   }
 
   /** Messages are copied one level deep: edits set a new `content` on the originals. */

@@ -152,10 +152,8 @@ export class Peer {
   close(reason: Error): void {
     if (this.closed) return;
     this.closed = reason;
-    // Copied: what is rejected leaves the map.
-    for (const waiting of [...this.waiting.values()]) waiting.reject(reason);
+    for (const waiting of this.waiting.values()) waiting.reject(reason);
     for (const controller of this.serving.values()) controller.abort();
-    this.serving.clear();
   }
 
   private send(message: Fields): Error | null {

@@ -122,11 +122,7 @@ export class Harness {
       },
       sessionManager: {
         getSessionId: () => "s1",
-        get buildSessionProjection() {
-          const messages = harness.projected;
-          const entries = messages.map((message) => ({ sourceEntry: {}, messages: [message] }));
-          return messages.length === 0 ? undefined : () => ({ messages, entries });
-        },
+        buildSessionProjection: () => ({ messages: harness.projected }),
       },
       getSystemPrompt: () => "prompt",
       isProjectTrusted: () => true,
