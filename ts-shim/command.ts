@@ -191,7 +191,7 @@ export async function openInspector(engine: EngineCommand | undefined): Promise<
     const ending = new AbortController();
     process.once("exit", () => ending.abort());
     const args = [...engine.args.slice(0, -1), "ui"];
-    // The first line is the address, before there can be another one.
+    // The first line that it prints is the address; later ones resolve nothing more.
     void run(engine.file, args, { signal: ending.signal, onLine: resolve }).then(({ output }) => {
       pages = null;
       reject(new Error(output.trim() || "`foredeck ui` ended at once"));

@@ -85,6 +85,7 @@ export function registerNames(
     for (const name of SHORTS) if (!commands.has(name)) register(pi, shim, name);
     const text = takenNotice(unavailable, theirs);
     if (text !== "" && (await isNews(text))) shim.host.notify("warning", text);
+    // After the notice: in that, their names are meant, which the host replaces from now on.
     for (const name of theirs) shim.host.taken.add(name);
   };
   if (atOnce) void registerAll();
