@@ -143,9 +143,9 @@ def _answer_blocks(item: Item) -> Iterator[dict[str, Any]]:
     """What an item of an answer says: one block, with what leads back to the item."""
     kind = str(item.get("type") or "message")
     if kind == "message":
-        yield text_block("".join(str(b.get("text") or "") for b in _listed(item.get("content"))))
+        yield text_block("".join(str(part.get("text") or "") for part in blocks_of(item)))
     elif kind == "reasoning":
-        parts = [*_listed(item.get("summary")), *_listed(item.get("content"))]
+        parts = [*blocks_of({"content": item.get("summary")}), *blocks_of(item)]
         thought = "\n\n".join(str(part.get("text") or "") for part in parts)
         yield {"type": "thinking", "thinking": thought, "thinkingSignature": _sealed(item)}
     elif kind not in _CALLS:
@@ -238,9 +238,3 @@ def _part(block: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
         url = f"data:{block['mimeType']};base64,{block['data']}"
         return {"type": "input_image", "image_url": url}
     return {"type": "input_text", "text": block["text"]}
-
-
-def _listed(content: Any) -> list[dict[str, Any]]:
-    if isinstance(content, str):
-        return [text_block(content)]
-    return [part for part in content or () if isinstance(part, dict)]

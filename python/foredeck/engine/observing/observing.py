@@ -42,7 +42,6 @@ from foredeck.store.protocol import Store, Token
 
 if TYPE_CHECKING:
     from foredeck.engine.asking import SessionAsking
-    from foredeck.engine.observing.runs import ObservingRun
     from foredeck.observations.keeping import ObservationKeeper
     from foredeck.observations.observers import Summarise
 
@@ -149,32 +148,24 @@ class Observing:
         if before or "observe" in self.requested or self._is_observation_due(waiting):
             pressing = is_pressing(self.settings.rules, waiting)
             priority = COMPACTED if before else PRESSING if pressing else FIRST
-            yield Job("observe", partial(self._observe, happened, before), priority)
+            yield Job("observe", partial(self._work, "observe", happened, before), priority)
         if "reflect" in self.requested or self._is_reflection_due():
-            yield Job("reflect", self._reflect, AFTERWARDS)
+            yield Job("reflect", partial(self._work, "reflect", happened, None), AFTERWARDS)
 
     def close(self) -> None:
         """See `BackgroundWorker`. The next engine of the session need not wait for the lease."""
         if "keeper" in self.__dict__:
             self.keeper.lease.close()
 
-    async def _observe(
-        self, happened: SessionEvent, before: ChatBefore | None, asking: SessionAsking
+    async def _work(
+        self, work: Work, happened: SessionEvent, before: ChatBefore | None, asking: SessionAsking
     ) -> None:
-        run = self._run(asking, "observe", before)
-        await run.observe(under_way=happened in ("call", "tool"))
-
-    async def _reflect(self, asking: SessionAsking) -> None:
-        await self._run(asking, "reflect").reflect()
-
-    def _run(
-        self, asking: SessionAsking, work: Work, before: ChatBefore | None = None
-    ) -> ObservingRun:
         # Loads with the first chunk that is observed: an engine starts without what most sessions
         # never need.
         from foredeck.engine.observing.runs import ObservingRun
 
-        return ObservingRun(self, asking, work, before)
+        run = ObservingRun(self, asking, work, before)
+        await run.run(under_way=happened in ("call", "tool"))
 
     @property
     def on_branch(self) -> ObservedBranch:

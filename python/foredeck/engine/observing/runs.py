@@ -63,15 +63,22 @@ class ObservingRun:
         self.requested = self.work in self.observing.requested
         self.observing.requested.discard(self.work)
 
-    async def observe(self, *, under_way: bool) -> None:
-        """Observe the next chunk, where it may be and pays; of compacted chat however little it is.
-        `under_way`: the agent goes on meanwhile, and its model may be about to answer."""
-        observing = self.observing
+    async def run(self, *, under_way: bool) -> None:
+        """Observe the next chunk, or condense the oldest of what was noted. `under_way`: the agent
+        goes on meanwhile, and its model may be about to answer."""
         try:
             questions = await self._questions()
         except ForedeckError as error:
             self._refuse(str(error))
             return
+        if self.work == "observe":
+            await self._observe(questions, under_way=under_way)
+        else:
+            await self._reflect(questions)
+
+    async def _observe(self, questions: ModelQuestions | None, *, under_way: bool) -> None:
+        """Where it may be and pays; of compacted chat however little it is."""
+        observing = self.observing
         if questions is not None:
             questions.insisted = self.requested and observing.at_any_price
             observing.at_any_price = False
@@ -87,14 +94,8 @@ class ObservingRun:
         elif not is_done:
             self._report(self.against or NOTHING)
 
-    async def reflect(self) -> None:
-        """Condense the oldest of what was noted."""
+    async def _reflect(self, questions: ModelQuestions | None) -> None:
         observing = self.observing
-        try:
-            questions = await self._questions()
-        except ForedeckError as error:
-            self._refuse(str(error))
-            return
         observer = self._without_model() if questions is None else self._asking_model(questions)
         messages, window = list(observing.sources.messages()), observing.window
         written = observing.keeper.reflect(messages, observer, window, asked=self.requested)
