@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from foredeck.model.figures import shortened
 
@@ -65,8 +64,7 @@ def command_of(tool: str, arguments: Mapping[str, Any]) -> str | None:
     return given if isinstance(given, str) and given.strip() else None
 
 
-@dataclass(frozen=True, slots=True)
-class ShellStep:
+class ShellStep(NamedTuple):
     """One step of a command line, as far as a pipe: the program, and its words.
 
     text     as it stands, with what follows a pipe
@@ -170,8 +168,7 @@ _TAIL = 1000
 """What the host adds is in this many characters at the end."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(NamedTuple):
     """What a tool has put out."""
 
     body: str

@@ -13,8 +13,8 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from foredeck.errors import NotFound
 from foredeck.model.documents import Fields, session_object_id
@@ -37,8 +37,7 @@ Titled = Callable[[str], Sequence[Head]]
 _HANDLE = re.compile(r"(?:(?:session:)?(?P<session>.+):)?@(?P<ordinal>\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An object, with the session and the handle that name it, where they are known."""
 
     head: Head

@@ -8,7 +8,6 @@ import gc
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -120,8 +119,7 @@ RENAMED: dict[str, tuple[str, ...]] = {
 """Commands of the version before, by their first words, and what they are now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One command of the command line.
 
     description  what it does, shown by --help

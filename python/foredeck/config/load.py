@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -67,8 +67,7 @@ MOST_SHOWN = 1
 """Of what is left out of a project's file, how much a warning names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(NamedTuple):
     """A configuration and the origin of each of its values, by dotted key; what was left out of
     the project's file, and why."""
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # a layer brings the store with it
     from foredeck.derived.layer import Layer
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredLayer:
+class RegisteredLayer(NamedTuple):
     """Where a layer is found: `LAYER` in the module `module`; `summary` says what it is for."""
 
     module: str

@@ -23,6 +23,7 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from foredeck.config import Config
 from foredeck.model.documents import identity_hash
@@ -30,8 +31,7 @@ from foredeck.model.sources import FilesystemSource
 from foredeck.sources.machine import default_filesystem_id
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(NamedTuple):
     """A range of paths that lies on another file system than the rest.
 
     `prefix`: absolute folder as the agent names it. `host_path`: the same folder as this process
@@ -249,8 +249,7 @@ def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+class _Range(NamedTuple):
     """A mount as it is used: `prefix` as the agent names it, `root` as this process does."""
 
     prefix: str

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Timer
-from typing import IO
+from typing import IO, NamedTuple
 
 from foredeck.errors import ForedeckError
 from foredeck.regular_files import read_regular
@@ -84,8 +84,7 @@ class GitTimeout(GitUnusable):
     """Git has taken too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class GitAnswer:
+class GitAnswer(NamedTuple):
     """What a git has printed, its exit status, and the first line of its errors."""
 
     code: int

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from foredeck.config import Config
 from foredeck.model.documents import identity_hash
@@ -133,8 +134,7 @@ def _project(place: str, root: str, filesystems: FilesystemMap) -> Project:
     return Project(identity_hash("project", source), root, posixpath.basename(root) or root)
 
 
-@dataclass(frozen=True, slots=True)
-class GitFolder:
+class GitFolder(NamedTuple):
     """The `.git` above a folder. Paths are the agent's.
 
     `top`: the folder that it is in. `own`: the git folder of this working tree; None where it

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from foredeck.model.documents import FileDocument, Generator
 from foredeck.model.figures import some_of
@@ -111,8 +112,7 @@ def _alike(one: Inspected, other: Inspected) -> int:
     return next((n for n, (a, b) in enumerate(zip(*ends, strict=False)) if a != b), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class LostRename:
+class LostRename(NamedTuple):
     """A file that is gone, its last version with bytes, and what it may have become."""
 
     gone: Head

@@ -9,7 +9,6 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -42,8 +41,7 @@ _PATH_LIKE = re.compile(r"(?=.*[\w])(?!-)(?!\d+(?:\.\d+)*\Z).{2,300}\Z")
 _SYSTEM_FOLDERS = ("/dev/", "/proc/", "/sys/", "/bin/", "/sbin/", "/lib", "/usr/bin/", "/usr/sbin/")
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(NamedTuple):
     """A path that a tool call touched, absolute or relative to the event's `cwd`.
 
     `certain` is False for a word that may not be a path at all.
@@ -229,8 +227,7 @@ _LONG_LINE = re.compile(r"\[Line (?P<line>\d+) is [\d.]+[KM]?B, exceeds [\d.]+[K
 _IMAGE = re.compile(r"Read image file \[image/[\w.+-]+\](?:\n|\Z)")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRange:
+class ReadRange(NamedTuple):
     """Lines `first` to `last` of `total`, counted from 1, and their text without any notice.
 
     Lines are counted as the host's tool does: a final newline is followed by one more, empty

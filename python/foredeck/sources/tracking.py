@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from foredeck.sources.looking import Fingerprint, fingerprint_at
 
@@ -122,8 +122,7 @@ def _wanted_events() -> list[Any]:
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class TrackerOptions:
+class TrackerOptions(NamedTuple):
     """Bounds and intervals of a tracker, times in seconds.
 
     `debounce_s`: how long changes are collected before they are reported. `check_s`: between looks

@@ -10,8 +10,8 @@ import json
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from foredeck.regular_files import open_regular
 from foredeck.store.location import is_held, make_held
@@ -20,8 +20,7 @@ _FOLDER = "at-work"
 _MAX_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class EngineAtWork:
+class EngineAtWork(NamedTuple):
     """An engine, the process of its host, and the session that it has open, if any."""
 
     pid: int

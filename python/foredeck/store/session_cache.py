@@ -13,10 +13,9 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from foredeck import __version__
 from foredeck.regular_files import read_regular
@@ -33,8 +32,7 @@ MAX_BYTES = 256 * 1024 * 1024
 """A file that unpacks to more is not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class CachedStream:
+class CachedStream(NamedTuple):
     """One of the streams of a file, deflated by itself: whoever may not need it leaves it so."""
 
     packed: bytes

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 from foredeck.context.state.chat import Chat
 from foredeck.errors import Conflict
@@ -66,8 +67,7 @@ class Chosen:
         document.unversioned = dict(sorted(left.items())) or None
 
 
-@dataclass(frozen=True, slots=True)
-class _Due:
+class _Due(NamedTuple):
     """A file that is still to get its versions. `ended_ms`: when the command had ended."""
 
     tool_call: str

@@ -3,7 +3,7 @@ which files change while one of its tools runs, since those changes are its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
@@ -19,8 +19,7 @@ UNKNOWN_HASH = "unknown"
 known."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownState:
+class KnownState(NamedTuple):
     """The bytes that the agent knows a file to have, by their hash, and their text where it is at
     hand. None for `source_hash`: the agent knows that there is no file."""
 

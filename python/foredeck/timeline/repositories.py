@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from foredeck.model.messages import put_blob
 from foredeck.model.records import MISSING, PathState
@@ -32,8 +32,7 @@ _CONVERTED = ("filter", "ident", "eol", "working-tree-encoding")
 _LINK, _SUBMODULE = "120000", "160000"
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryLook:
+class RepositoryLook(NamedTuple):
     """A working folder before a command. Paths are of this machine."""
 
     folder: str
@@ -49,8 +48,7 @@ class RepositoryLook:
         return sorted(self.differing | self.untracked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Differing:
+class _Differing(NamedTuple):
     """A path that is not as in a commit; what it was there. `status`: `U` in a merge that is not
     done."""
 

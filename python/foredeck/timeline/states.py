@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from foredeck.errors import ForedeckError
 from foredeck.model.records import MISSING, PathState
@@ -22,8 +22,7 @@ class CannotRestore(ForedeckError):
     """A path cannot be brought back; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(NamedTuple):
     """What is at a path, with a file's bytes."""
 
     state: PathState

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from foredeck.context.messages.shape import UNSENT_STOPS, Message
 from foredeck.context.state.call_log import CallLog, load_record, ordinal_of
@@ -82,8 +81,7 @@ def chat_fields(store: Store, session: str, turns: int) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Inherited:
+class Inherited(NamedTuple):
     """What a chat begins with. `gone`: the session whose turns would come before `turns` and are
     not in the store, None where nothing is missing; `forgotten`: whether the user erased it."""
 
