@@ -176,8 +176,7 @@ def _nested(store: Store, sessions: Collection[str]) -> dict[str, list[Head]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Chat:
+class _Chat(NamedTuple):
     """What the lines of a chat are made with."""
 
     store: Store
