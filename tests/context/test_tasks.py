@@ -116,6 +116,27 @@ def test_a_message_is_linked_by_its_handle(host: Host, new_host: NewHost, tmp_pa
     assert said(other, "activate", id=linked).count("ok") == 50
 
 
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        ("@3 turn 1", "@3 is a toolcall: only a chat has turns."),
+        ("@3 chars 900-950", "@3 has 150 characters."),
+        ("@2 turn 99", "turns 99"),
+    ],
+)
+def test_a_part_that_there_is_not_is_not_linked(host: Host, part: str, why: str) -> None:
+    ask(host, "Plan.")
+    use(host, "r1", "bash", "ok\n" * 50, command="make")
+    ask(host)
+    name = planned(host)
+    with pytest.raises(ToolError, match=why):
+        said(host, "task-mutate", action="link", id=name, messageId=part)
+    assert "linked" not in said(host, "task-query", action="show", id=name)
+    for there in ("@2 turn 1", "@2 turn 2", "@3 chars 1-5"):
+        linked = said(host, "task-mutate", action="link", id=name, messageId=there)
+        assert linked == f"Linked {there} to {name}."
+
+
 def test_a_task_is_made_from_a_message(host: Host) -> None:
     ask(host, "Plan.")
     use(host, "r1", "bash", "ok\n" * 50, command="make")

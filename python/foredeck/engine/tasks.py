@@ -13,6 +13,7 @@ from foredeck.context.state.handles import resolve_name
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
 from foredeck.context.tools.memory_search import MemorySearch
+from foredeck.context.tools.versions import wanted_content
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
@@ -95,6 +96,8 @@ def resolve_link(objects: Objects, chat: Chat, text: str) -> TaskLink:
     wanted = resolve_name(objects, text, beyond=True)
     if not objects.workspace.empty:
         objects.workspace.commit()  # a handle that was given for this must outlive a crash
+    if wanted.slice is not None:
+        wanted_content(objects, chat, wanted)  # refuses a part that there is not
     part = "" if wanted.slice is None else str(wanted.slice)
     label = f"{objects.info.id}:@{wanted.entry.ordinal}"  # whoever reads the task
     return TaskLink(object=wanted.entry.object, part=part, label=label)
