@@ -143,11 +143,17 @@ def sessions_called(store: Store, name: str) -> list[str]:
 # What a person means
 
 
-def find_part(store: Store, text: str, session: str | None = None) -> tuple[Found, AskedPart]:
-    """The object that `text` names, with what may follow the name: `::field`, `turns 3-7`,
-    `message 93`, `chars 1-900` or `at 3f2a91bc`. Raises `NotFound`."""
-    name, part = split_name(text, OF_STORED, lambda whole: len(_meant(store, whole, session)) == 1)
-    return find_object(store, name, session), part
+def find_part(
+    store: Store, text: str, session: str | None = None, titled: Titled | None = None
+) -> tuple[Found, AskedPart]:
+    """The object that `text` names, as `find_object` finds it, with what may follow the name:
+    `::field`, `turns 3-7`, `message 93`, `chars 1-900` or `at 3f2a91bc`. Raises `NotFound`."""
+
+    def is_name(whole: str) -> bool:
+        return len(_meant(store, whole, session, titled)) == 1
+
+    name, part = split_name(text, OF_STORED, is_name)
+    return find_object(store, name, session, titled), part
 
 
 def find_session(store: Store, text: str) -> str:

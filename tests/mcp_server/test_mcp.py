@@ -126,6 +126,19 @@ async def test_notes_and_their_links(folder: Path) -> None:
     assert "mentions: Plan" in links
 
 
+@pytest.mark.parametrize("called", ["Tides", "[[Tides]]", "tides"])
+async def test_a_note_goes_by_its_title(folder: Path, called: str) -> None:
+    async with _asked(folder) as client:
+        read = await _text(client, "foredeck_read", object=called)
+        links = await _text(client, "foredeck_links", object=called)
+        versions = await _text(client, "foredeck_history", object=called)
+        part = await _text(client, "foredeck_read", object=f"{called} chars 3-7")
+    assert read.endswith("\n\n# Tides\n")
+    assert "mentions: Plan" in links
+    assert versions.startswith("Versions of ")
+    assert part.endswith("\n\nTides")
+
+
 async def test_private_sessions_are_neither_found_nor_read(folder: Path) -> None:
     async with _asked(folder) as client:
         public = await _text(client, "foredeck_search", query="public_word")

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit
-from foredeck.errors import ForedeckError, ToolError
+from foredeck.errors import ForedeckError, NotFound, ToolError
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import summaries
 from foredeck.lookup.versions import number_of, version_of, version_text
 from foredeck.model.figures import counted, when
-from foredeck.model.places import OF_STORED, AskedPart, split_name
+from foredeck.model.places import OF_STORED, AskedPart, split_name, unlinked
 from foredeck.model.quoting import block, name, one_line
 from foredeck.names import Found, find_part, find_session, name_of, split_handle
 from foredeck.notes.graph import Edge, Graph
@@ -22,7 +22,7 @@ from foredeck.search import SEARCHED_TYPES, SearchedType
 from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
 from foredeck.sources.projects import project_at
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.protocol import Head, LocalStore, Store
 from foredeck.store.sessions import is_hidden, is_private, private_sessions
 from foredeck.tasks.board import Actor
 from foredeck.tasks.tools import REASONS, TYPES, TaskMutate, TaskQuery
@@ -125,10 +125,13 @@ class Answers:
 
     def links(self, object: Object) -> str:
         """What an object refers to, and what refers to it."""
-        with self._reader.store() as store, self._reader.graph(store) as (graph, note):
+        with self._reader.store() as store:
             found, _ = self._visible(store, object)
-            out = [_edge(store, graph, edge, edge.target) for edge in graph.links(found.id)]
-            back = [_edge(store, graph, edge, edge.source) for edge in graph.backlinks(found.id)]
+            with self._reader.graph(store) as (graph, note):
+                out = [_edge(store, graph, edge, edge.target) for edge in graph.links(found.id)]
+                back = [
+                    _edge(store, graph, edge, edge.source) for edge in graph.backlinks(found.id)
+                ]
         parts = [
             _section("refers to", [line for line in out if line]),
             _section("is referred to by", [line for line in back if line]),
@@ -227,10 +230,13 @@ class Answers:
         work.board.refresh()
         return work
 
-    def _visible(self, store: Store, name: str) -> tuple[Found, AskedPart]:
+    def _visible(self, store: LocalStore, name: str) -> tuple[Found, AskedPart]:
         """The object of that name, and what of it is asked for. Raises `ForedeckError` for none,
         for a private session's, and for what of memory no model outside a session is shown."""
-        found, part = find_part(store, name)
+        try:
+            found, part = find_part(store, name)
+        except NotFound:
+            found, part = self._titled(store, name)
         bare, _ = split_name(name, OF_STORED, lambda _: False)
         met_in = found.session if split_handle(bare) else None
         if is_hidden(store, found.head, ()) or is_private(store, met_in):
@@ -240,6 +246,15 @@ class Answers:
             if found.id not in (id for id, _ in shown):
                 raise ForedeckError(f"{name!r} is not among what the user has stated.")
         return found, part
+
+    def _titled(self, store: LocalStore, name: str) -> tuple[Found, AskedPart]:
+        """The note of that title, and what of it is asked for. Raises `NotFound`."""
+        with self._reader.graph(store) as (graph, _):
+
+            def titled(text: str) -> list[Head]:
+                return list(store.heads(node.id for node in graph.named(text)).values())
+
+            return find_part(store, unlinked(name), titled=titled)
 
     @property
     def _project(self) -> str:
