@@ -62,8 +62,8 @@ class StoredCall:
     """What went out."""
     sent_at: Sequence[int]
     """By what went out, the index of the host's message; for one of ours, of that which follows."""
-    kinds: Sequence[Kind]
-    """By what went out, what it is."""
+    chars: Mapping[Kind, int]
+    """Characters of the prompt by kind."""
     around: Around
     mark: str
     """Id of the tool call whose result carries one more cache marker, empty for none."""
@@ -76,14 +76,6 @@ class StoredCall:
     def ordinal(self) -> int:
         """Its number in the session."""
         return self.record.ordinal
-
-    @property
-    def chars(self) -> dict[Kind, int]:
-        """Characters of the prompt by kind."""
-        found = dict.fromkeys(Kind, 0) | {Kind.SYSTEM: self.around.chars}
-        for shape, kind in zip(self.sent, self.kinds, strict=True):
-            found[kind] += shape.chars
-        return found
 
 
 class StoredCalls:
@@ -161,20 +153,29 @@ def _mark(record: CallRecord, messages: Sequence[Message]) -> str:
 
 @dataclass(slots=True)
 class _Listed:
-    """The messages of a prompt that are sent: their shapes, indexes and kinds."""
+    """The messages of a prompt that are sent: their shapes, indexes and kinds, and the sums of
+    their characters by kind."""
 
     shapes: list[Shape] = field(default_factory=list)
     at: list[int] = field(default_factory=list)
     kinds: list[Kind] = field(default_factory=list)
+    chars: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
     _known: Shapes = field(default_factory=lambda: Shapes(keeps=True))
 
     def replace_from(self, start: int, listed: Iterable[tuple[int, Message, Kind]]) -> None:
         """These messages take the place of those at index `start` and after it."""
         kept = bisect_left(self.at, start)
         sent = [each for each in listed if is_sent(each[1])]
+        self._count(kept, -1)
         self.at[kept:] = [index for index, _, _ in sent]
         self.kinds[kept:] = [kind for _, _, kind in sent]
         self.shapes[kept:] = self._known.of([message for _, message, _ in sent])
+        self._count(kept, 1)
+
+    def _count(self, start: int, sign: int) -> None:
+        # Only what a call changes is counted anew: there are thousands of calls, and of messages.
+        for shape, kind in zip(self.shapes[start:], self.kinds[start:], strict=True):
+            self.chars[kind] += sign * shape.chars
 
 
 def _kind(message: Message, row: Sequence[Any] | None) -> Kind:
@@ -243,14 +244,15 @@ class _CallReader:
         # Copies, here and below: the next call changes these lists.
         messages = list(self._messages)
         self._sent.replace_from(start, self._listed(keys, messages, start))
+        around = self._what_is_around(head)
         return StoredCall(
             record,
             keys,
             messages,
             list(self._sent.shapes),
             list(self._sent.at),
-            list(self._sent.kinds),
-            self._what_is_around(head),
+            self._sent.chars | {Kind.SYSTEM: around.chars},
+            around,
             _mark(record, messages),
             usage,
             self._log.rewritten.get(head.id, ""),
