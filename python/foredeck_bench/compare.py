@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments.measure import facilities_of
-from foredeck.cli.files import FileError, file_errors, written_file
+from foredeck.cli.files import file_errors, written_file
 from foredeck.cli.output import Progress, print_json, table
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings
@@ -107,11 +107,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _check_writable(path: Path) -> None:
-    """Raise `FileError` where `written_file` could write nothing."""
+    """Raise `ForedeckError` where `written_file` could write nothing."""
     with file_errors(str(path)):
         require_regular(path, follow=False)
     if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
-        raise FileError(f"{path}: its folder does not exist, or is not writable")
+        raise ForedeckError(f"{path}: its folder does not exist, or is not writable")
 
 
 def _others(options: ReplayOptions, heads: Sequence[int]) -> list[Way]:

@@ -17,7 +17,8 @@ from foredeck.accounting.cache import (
 )
 from foredeck.accounting.shapes import Shape, Shapes, wire_blocks
 from foredeck.cli.main import main
-from foredeck.replay.options import PriceError, load_prices
+from foredeck.errors import ConfigError
+from foredeck.replay.options import load_prices
 
 HEAD = 2000.0
 
@@ -117,7 +118,7 @@ def test_prices_come_by_name_or_from_a_file(tmp_path: Path) -> None:
     file.write_text(json.dumps({"cost": {"input": 2, "cacheRead": 1, "cacheWrite": 3}}))
     assert (load_prices(str(file)).read, load_prices(str(file)).write) == (0.5, 1.5)
     file.write_text("{}")
-    with pytest.raises(PriceError, match="has no prices"):
+    with pytest.raises(ConfigError, match="has no prices"):
         load_prices(str(file))
 
 

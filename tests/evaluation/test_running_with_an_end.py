@@ -7,14 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from foredeck.errors import ForedeckError
 from foredeck.evaluation.evaluating import ScratchRun, _marked, run_command
-from foredeck.evaluation.results import (
-    ResultsFile,
-    ResultsUnusable,
-    RunKey,
-    RunResult,
-    comparison_json,
-)
+from foredeck.evaluation.results import ResultsFile, RunKey, RunResult, comparison_json
 
 
 @pytest.fixture
@@ -67,7 +62,7 @@ def test_results_are_gone_on_from(tmp_path: Path) -> None:
 def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("my notes")
-    with pytest.raises(ResultsUnusable, match="line 1: is no result"):
+    with pytest.raises(ForedeckError, match="line 1: is no result"):
         ResultsFile(file)
     assert file.read_text() == "my notes"
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from foredeck.errors import ConfigError
 from foredeck.evaluation.evaluating import ScratchRun, run_command
-from foredeck.evaluation.task_folders import LONG, SHIPPED, EvalTask, TaskUnusable, load_tasks
+from foredeck.evaluation.task_folders import LONG, SHIPPED, EvalTask, load_tasks
 from foredeck_bench.evaluating.run import COMMANDS, SOLUTIONS
 
 TASK = 'prompts = ["Do it."]\ncheck = "test -f done"\n'
@@ -45,14 +46,14 @@ def test_what_a_task_is_changes_its_digest(tmp_path: Path) -> None:
     ],
 )
 def test_a_task_that_cannot_be_used_says_why(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(TaskUnusable, match=said):
+    with pytest.raises(ConfigError, match=said):
         load_tasks(_task(tmp_path, text))
 
 
 def test_where_no_task_is(tmp_path: Path) -> None:
-    with pytest.raises(TaskUnusable, match="holds no task"):
+    with pytest.raises(ConfigError, match="holds no task"):
         load_tasks(tmp_path)
-    with pytest.raises(TaskUnusable, match="no such folder"):
+    with pytest.raises(ConfigError, match="no such folder"):
         load_tasks(tmp_path / "none")
 
 

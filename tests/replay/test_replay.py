@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from foredeck.errors import ConfigError
+from foredeck.errors import CommandRefused, ConfigError
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.recordings import find_recordings
 from foredeck.histories.records import TranscriptError
 from foredeck.model.calls import CallRecord
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.run import ReplayError, replay
+from foredeck.replay.run import replay
 from foredeck.store.sqlite.adapter import open_sqlite
 from replay.recordings import Recording, everything, text
 
@@ -141,7 +141,7 @@ def test_a_store_that_is_kept_is_private_and_never_overwritten(
     home = keep / "one"
     assert (home / "foredeck.db").is_file()
     assert home.stat().st_mode & 0o077 == 0
-    with pytest.raises(ReplayError, match="is there already"):
+    with pytest.raises(CommandRefused, match="is there already"):
         replay([session], ReplayOptions(), keep=keep)
 
 
@@ -160,7 +160,7 @@ def test_two_files_of_one_name_are_replayed_but_never_into_one_folder(
         (ReplayOptions(prompts=tmp_path / "prompts"), None),
         (ReplayOptions(), tmp_path / "keep"),
     ):
-        with pytest.raises(ReplayError, match="have the same name"):
+        with pytest.raises(CommandRefused, match="have the same name"):
             replay([session, other], options, keep=keep)
     assert not (tmp_path / "prompts").exists()
 

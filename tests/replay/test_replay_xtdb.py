@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from foredeck.errors import CommandRefused
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.run import ReplayError, replay
+from foredeck.replay.run import replay
 from replay.recordings import everything
 from store.xtdb_node import installed_home
 
@@ -34,5 +35,5 @@ def test_prompts_are_the_same_as_on_sqlite(
 
 def test_a_store_in_xtdb_cannot_be_kept(tmp_path: Path) -> None:
     session = everything().write(tmp_path / "one.jsonl")
-    with pytest.raises(ReplayError, match="--keep"):
+    with pytest.raises(CommandRefused, match="--keep"):
         replay([session], ReplayOptions(store="xtdb"), keep=tmp_path / "keep")

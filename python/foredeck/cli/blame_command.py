@@ -11,8 +11,8 @@ from typing import Any
 
 from foredeck.cli.output import answer, coloured, table
 from foredeck.cli.show_command import run as show
-from foredeck.cli.stored import NoContent, opened_store
-from foredeck.errors import NotFound, ToolError
+from foredeck.cli.stored import opened_store
+from foredeck.errors import ForedeckError, NotFound, ToolError
 from foredeck.lookup.versions import versions_until_now
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.figures import when
@@ -66,13 +66,13 @@ def _asked(text: str) -> tuple[str, int, int | None]:
 def _versions(store: Store, found: Found) -> list[Head]:
     """All of a file's versions up to now, under its former names too."""
     if found.head.type != "file":
-        raise NoContent(f"{found.name} is a {found.head.type}: only files have lines to blame.")
+        raise ForedeckError(f"{found.name} is a {found.head.type}: only files have lines to blame.")
     fields = found.head.fields
     if moved := fields.get("moved_to"):
-        raise NoContent(f"{found.name} was renamed: `foredeck blame {_path(store, moved)}`.")
+        raise ForedeckError(f"{found.name} was renamed: `foredeck blame {_path(store, moved)}`.")
     if fields.get("text_hash") is None:
         state = fields.get("state")
-        raise NoContent(f"{found.name} has no text now ({state}); `foredeck history` lists it.")
+        raise ForedeckError(f"{found.name} has no text now ({state}); `foredeck history` lists it.")
     return versions_until_now(store, found)
 
 

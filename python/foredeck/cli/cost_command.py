@@ -58,7 +58,7 @@ def _overview(args: Namespace) -> int:
             if args.histories
             else [file for folder in usual_folders() for file in folder.files]
         )
-        add_histories(overview, files, lambda text: print(text, file=sys.stderr))
+        add_histories(overview, files)
     return answer(args, overview.to_json(), lambda: overview_text(overview, histories=histories))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -95,7 +96,7 @@ def add_stored(overview: Overview, store: Store) -> None:
             progress.advance()
 
 
-def add_histories(overview: Overview, files: Iterable[Path], notify: Callable[[str], None]) -> None:
+def add_histories(overview: Overview, files: Iterable[Path]) -> None:
     """Take in what other agents have kept, the newest files first; stores nothing.
 
     Each file is replayed, several at a time. After Ctrl-C the sums so far are kept.
@@ -126,7 +127,7 @@ def add_histories(overview: Overview, files: Iterable[Path], notify: Callable[[s
         # Python would wait at its exit for the files that are being replayed.
         for worker in active_children():
             worker.terminate()
-        notify("Interrupted: these are the sums so far.")
+        print("Interrupted: these are the sums so far.", file=sys.stderr)
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -56,23 +56,27 @@ def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "")
     `said` is printed with it, and is `note` in the JSON.
     """
     runs, results = len(list(plan.runs())), ResultsFile(file)
-    done = _RunCounter(runs)
+    done: list[RunResult] = []
     try:
         with _ends_as_interrupted():
-            found = paired(evaluate(plan, results, done.show))
+            for result, was_there in evaluate(plan, results):
+                done.append(result)
+                if not was_there:
+                    print(_line(result, f"{len(done)}/{runs}"), file=sys.stderr, flush=True)
     except (KeyboardInterrupt, ForedeckError):
         print(
-            f"foredeck: {done.count} of {counted(runs, 'run')} are in {file}; the same command "
+            f"foredeck: {len(done)} of {counted(runs, 'run')} are in {file}; the same command "
             "goes on from there.",
             file=sys.stderr,
         )
         raise
-    if done.count < runs:
+    if len(done) < runs:
         print(
-            f"foredeck: stopped at the budget of ${plan.budget:.2f}, with {done.count} of "
+            f"foredeck: stopped at the budget of ${plan.budget:.2f}, with {len(done)} of "
             f"{counted(runs, 'run')} in {file}; run the same command to continue.",
             file=sys.stderr,
         )
+    found = paired(done)
     if as_json:
         head = {"model": plan.model, "rounds": plan.rounds, "results": str(file), "note": said}
         print_json({**head, **comparison_json(found)})
@@ -83,24 +87,12 @@ def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "")
     return 0
 
 
-class _RunCounter:
-    """Counts runs, and says what became of each new one."""
-
-    def __init__(self, runs: int) -> None:
-        self.count = 0
-        self._runs = runs
-
-    def show(self, result: RunResult, known: bool) -> None:
-        """One more."""
-        self.count += 1
-        if not known:
-            key = result.key
-            print(
-                f"[{self.count}/{self._runs}] {key.task}, {key.side}, round {key.round}: "
-                f"{result.outcome}, {counted(result.calls, 'call')}, {result.seconds:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
+def _line(result: RunResult, at: str) -> str:
+    key = result.key
+    return (
+        f"[{at}] {key.task}, {key.side}, round {key.round}: {result.outcome}, "
+        f"{counted(result.calls, 'call')}, {result.seconds:.0f} s"
+    )
 
 
 def _text(results: Sequence[RunResult]) -> str:

@@ -20,10 +20,6 @@ STANDARD = "-"
 """Means stdout or stdin."""
 
 
-class FileError(ForedeckError):
-    """A file cannot be read or written."""
-
-
 def given_text(argument: str) -> str:
     """A text that an argument gives; for `-` what comes from stdin."""
     return sys.stdin.read() if argument == STANDARD else argument
@@ -33,7 +29,7 @@ def given_text(argument: str) -> str:
 def written_file(name: str) -> Iterator[Callable[[str], object]]:
     """Where text goes: stdout, or a private file that is in place only once it is whole.
 
-    A link, and anything else that is no file, is never replaced. Raises `FileError`.
+    A link, and anything else that is no file, is never replaced. Raises `ForedeckError`.
     """
     if name == STANDARD:
         yield print_content
@@ -44,15 +40,11 @@ def written_file(name: str) -> Iterator[Callable[[str], object]]:
 
 @contextmanager
 def file_errors(name: str) -> Iterator[None]:
-    """The system's errors as a `FileError` that names the file."""
+    """The system's errors as a `ForedeckError` that names the file."""
     try:
         yield
     except OSError as error:
-        raise FileError(f"{name}: {error.strerror or error}") from error
-
-
-class NotEdited(ForedeckError):
-    """The text was not stored; what was typed is kept in a file."""
+        raise ForedeckError(f"{name}: {error.strerror or error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +59,7 @@ class Edited:
 def edited(text: str, suffix: str, what: str) -> Iterator[Edited]:
     """Open a text in $VISUAL or $EDITOR. `what`: a word for the text, such as `page`.
 
-    Raises `NotEdited`.
+    Raises `ForedeckError`.
     """
     with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False, encoding="utf-8") as file:
         file.write(text)
@@ -77,7 +69,7 @@ def edited(text: str, suffix: str, what: str) -> Iterator[Edited]:
         subprocess.run([*shlex.split(editor), str(path)], check=True)
         typed = path.read_text(encoding="utf-8")
     except (OSError, subprocess.CalledProcessError, UnicodeDecodeError) as error:
-        raise NotEdited(
+        raise ForedeckError(
             f"{_why(editor, error)}. Nothing was stored; the {what} is in {path}. EDITOR names "
             "another editor."
         ) from error

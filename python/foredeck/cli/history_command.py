@@ -19,7 +19,7 @@ from foredeck.cli.arguments import EXAMPLES, parse_moment
 from foredeck.cli.files import given_text
 from foredeck.cli.output import answer, coloured, print_content, print_json, table
 from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
-from foredeck.cli.stored import NoContent, opened_store
+from foredeck.cli.stored import opened_store
 from foredeck.context.state.descriptions import (
     Description,
     describe_object,
@@ -29,7 +29,7 @@ from foredeck.context.state.descriptions import (
 )
 from foredeck.context.state.index import verify, versions_seen
 from foredeck.context.state.stored_chat import chat_fields
-from foredeck.errors import NotFound
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.sessions import count_calls
 from foredeck.lookup.versions import (
@@ -270,7 +270,7 @@ def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
 
 
 def _content(store: Store, found: Found, version: Version, part: AskedPart | None = None) -> str:
-    """The text of a version, or of a part of it. Raises `NoContent`."""
+    """The text of a version, or of a part of it. Raises `ForedeckError`."""
     text, why = version_text(store, version.head, part or WHOLE)
     if text is not None:
         return text
@@ -278,7 +278,7 @@ def _content(store: Store, found: Found, version: Version, part: AskedPart | Non
         why = f"it {_note(store, version.head)}"
     elif version.head.fields.get("images"):
         why += ", which --json prints in base64"
-    raise NoContent(f"{found.name} has no content at version {version.number}: {why}.")
+    raise ForedeckError(f"{found.name} has no content at version {version.number}: {why}.")
 
 
 def _images(store: Store, version: Version, part: AskedPart) -> dict[str, Any]:

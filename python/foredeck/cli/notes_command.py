@@ -52,14 +52,6 @@ tags: {tags}
 """
 
 
-class NoteExists(ForedeckError):
-    """There is a file of this name already."""
-
-
-class NotesElsewhere(ForedeckError):
-    """The project's folder of notes is a link that leads out of the project."""
-
-
 def _folder_of_notes(config: Config) -> Path:
     """The first of `notes.folders`, at the top of the repository that this folder lies in."""
     here = str(Path.cwd())
@@ -67,7 +59,7 @@ def _folder_of_notes(config: Config) -> Path:
     folder = Path(top) / name
     real = os.path.realpath(folder)
     if not is_outside(name) and not is_within(real, os.path.realpath(top)):
-        raise NotesElsewhere(
+        raise ForedeckError(
             f"{folder} leads to {real}, outside the project: use --folder to allow it."
         )
     return folder
@@ -90,7 +82,7 @@ def _new(args: Namespace) -> int:
         with file.open("x", encoding="utf-8") as made:
             made.write(text)
     except FileExistsError:
-        raise NoteExists(f"{file} exists already; nothing was written.") from None
+        raise ForedeckError(f"{file} exists already; nothing was written.") from None
     return answer(args, {"path": str(file.absolute()), "title": args.title}, str(file))
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.files import NotEdited, edited, given_text
+from foredeck.cli.files import edited, given_text
 from foredeck.cli.output import answer
 from foredeck.cli.person import check_person
 from foredeck.cli.stored import opened_store
-from foredeck.errors import CommandRefused, NotFound
+from foredeck.errors import CommandRefused, ForedeckError, NotFound
 from foredeck.home import user_name
 from foredeck.model.observations import ObservationDocument, ObservingDocument
 from foredeck.names import find_session
@@ -159,7 +159,7 @@ def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
         try:
             print(edit(store, one.id, typed.text, user_name()).content)
         except EditRefused as refusal:
-            raise NotEdited(f"{refusal} What you wrote is in {typed.path}.") from refusal
+            raise ForedeckError(f"{refusal} What you wrote is in {typed.path}.") from refusal
 
 
 def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:

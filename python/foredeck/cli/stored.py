@@ -10,13 +10,9 @@ from contextlib import closing, contextmanager
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress
 from foredeck.config import Config, ensure_home
-from foredeck.errors import ForedeckError, StoreUnavailable
+from foredeck.errors import StoreUnavailable
 from foredeck.store.kind import nothing_stored, open_store, store_kind
 from foredeck.store.protocol import LocalStore
-
-
-class NoContent(ForedeckError):
-    """A version has no text to show."""
 
 
 @contextmanager

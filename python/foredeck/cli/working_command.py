@@ -6,11 +6,11 @@ from argparse import Namespace
 from pathlib import Path
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.files import NotEdited, edited, given_text
+from foredeck.cli.files import edited, given_text
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.errors import Conflict, NotFound
+from foredeck.errors import Conflict, ForedeckError, NotFound
 from foredeck.model.documents import Provenance
 from foredeck.names import find_session
 from foredeck.sources.projects import project_at
@@ -73,9 +73,9 @@ def _edit(page: WorkingMemory) -> None:
         try:
             page.replace(typed.text, before)
         except Conflict:
-            raise NotEdited(
+            raise ForedeckError(
                 f"someone else changed the page meanwhile. Your text is in {typed.path}: add it "
                 "with `foredeck working --edit`."
             ) from None
         except PageRefused as refusal:
-            raise NotEdited(f"{refusal} What you wrote is in {typed.path}.") from refusal
+            raise ForedeckError(f"{refusal} What you wrote is in {typed.path}.") from refusal

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,10 +30,6 @@ from foredeck.store.kind import open_store, store_kind
 
 CHECK_S = 120.0
 """So long a check, or what sets a task up, may take."""
-
-
-class RunImpossible(ForedeckError):
-    """A run says nothing of foredeck or the model: no model answered, or foredeck was not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,29 +65,21 @@ class EvalPlan:
                     yield task, RunKey(*key)
 
 
-Show = Callable[[RunResult, bool], None]
-"""Is called with each result, and whether it was there before."""
+def evaluate(plan: EvalPlan, results: ResultsFile) -> Iterator[tuple[RunResult, bool]]:
+    """Make the runs whose results are not there yet: all results of the plan, in their order, each
+    with whether it was there before, without those for which the budget was too small.
 
-
-def evaluate(plan: EvalPlan, results: ResultsFile, show: Show) -> list[RunResult]:
-    """Make the runs whose results are not there yet; all results of the plan, in their order,
-    without those for which the budget was too small.
-
-    Raises `RunImpossible`, `ResultsUnusable`. What was done until then is kept.
+    Raises `ForedeckError`. What was done until then is kept.
     """
-    found = []
     spent = 0.0
     for task, key in plan.runs():
-        known = results.get(key)
-        if known is None and plan.budget is not None and spent >= plan.budget:
-            continue
-        result = known or _run(plan, task, key)
-        if known is None:
+        if (known := results.get(key)) is not None:
+            yield known, True
+        elif plan.budget is None or spent < plan.budget:
+            result = _run(plan, task, key)
             results.add(result)
             spent += result.cost
-        show(result, known is not None)
-        found.append(result)
-    return found
+            yield result, False
 
 
 def _run(plan: EvalPlan, task: EvalTask, key: RunKey) -> RunResult:
@@ -109,7 +97,7 @@ def _run_in(scratch: ScratchRun, plan: EvalPlan, task: EvalTask, key: RunKey) ->
     if task.setup:
         made = _shell(task.setup, scratch)
         if made.code != 0:
-            raise RunImpossible(f"the task {task.name} cannot be set up: {made.said}")
+            raise ForedeckError(f"the task {task.name} cannot be set up: {made.said}")
     ran = _ask(scratch, plan, task, key.side)
     spent, share = spent_in(scratch.agent_dir), own_share(scratch.foredeck_home)
     _check_it_counts(ran, spent, share, key)
@@ -146,14 +134,14 @@ def _ask(scratch: ScratchRun, plan: EvalPlan, task: EvalTask, side: str) -> Ran:
 
 
 def _check_it_counts(ran: Ran, spent: RunFigures, share: OwnShare, key: RunKey) -> None:
-    """Raises `RunImpossible` where what the agent has done says nothing of the task."""
+    """Raises `ForedeckError` where what the agent has done says nothing of the task."""
     if spent.error and ran.code is not None:
-        raise RunImpossible(f"{key.model} did not answer ({key.task}): {spent.error}")
+        raise ForedeckError(f"{key.model} did not answer ({key.task}): {spent.error}")
     if not spent.calls:
         why = ran.said or f"Pi ended with {ran.code} and said nothing"
-        raise RunImpossible(f"Pi could not ask {key.model} ({key.task}): {why}")
+        raise ForedeckError(f"Pi could not ask {key.model} ({key.task}): {why}")
     if key.side == "foredeck" and not share.managed:
-        raise RunImpossible(
+        raise ForedeckError(
             f"foredeck made none of the {spent.calls} prompts of {key.task}: {ran.said or 'Pi'} "
             "(`foredeck doctor` checks what it needs)"
         )

@@ -20,10 +20,6 @@ _BEGINNING = '{"task": '
 without it is another file's."""
 
 
-class ResultsUnusable(ForedeckError):
-    """The file of results cannot be read or written."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunKey:
     """Which run a result is of: no two of a file have the same."""
@@ -88,7 +84,7 @@ class ResultsFile:
         return self._known.get(key)
 
     def add(self, result: RunResult) -> None:
-        """Keep a result. Raises `ResultsUnusable`."""
+        """Keep a result. Raises `ForedeckError`."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
@@ -96,7 +92,7 @@ class ResultsFile:
                 file.truncate(self._whole())
                 file.write(f"{result.to_line()}\n".encode())
         except OSError as error:
-            raise ResultsUnusable(f"{self.path}: {error.strerror or error}") from error
+            raise ForedeckError(f"{self.path}: {error.strerror or error}") from error
         self._known[result.key] = result
 
     def _whole(self) -> int:
@@ -107,7 +103,7 @@ class ResultsFile:
         try:
             text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
         except (OSError, ValueError) as error:
-            raise ResultsUnusable(f"{self.path}: {error}") from error
+            raise ForedeckError(f"{self.path}: {error}") from error
         lines = text.split("\n")
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -118,7 +114,7 @@ class ResultsFile:
                 if number == len(lines) and line.startswith(_BEGINNING):
                     # The line that was being written when a process was killed.
                     continue
-                raise ResultsUnusable(
+                raise ForedeckError(
                     f"{self.path}, line {number}: is no result of `foredeck eval` ({error}). Name "
                     "another file with --results."
                 ) from error

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foredeck.errors import ForedeckError
+from foredeck.errors import ConfigError
 
 MANIFEST = "task.toml"
 SHIPPED = Path(__file__).parent / "shipped"
@@ -22,12 +22,6 @@ LONG = SHIPPED / "long"
 """The long ones."""
 TIMEOUT_S = 600.0
 _KEYS = {"about", "prompts", "check", "setup", "timeout_s"}
-
-
-class TaskUnusable(ForedeckError):
-    """A folder is no task, or its task.toml cannot be used."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +55,14 @@ class EvalTask:
 
 
 def load_tasks(folder: Path) -> list[EvalTask]:
-    """The tasks of a folder, by name; or the one that it is itself. Raises `TaskUnusable`."""
+    """The tasks of a folder, by name; or the one that it is itself. Raises `ConfigError`."""
     if (folder / MANIFEST).is_file():
         return [_task(folder.resolve())]
     if not folder.is_dir():
-        raise TaskUnusable(f"{folder}: there is no such folder of tasks.")
+        raise ConfigError(f"{folder}: there is no such folder of tasks.")
     found = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
     if not found:
-        raise TaskUnusable(f"{folder}: holds no task: a task is a folder with {MANIFEST} in it.")
+        raise ConfigError(f"{folder}: holds no task: a task is a folder with {MANIFEST} in it.")
     return [_task(each.resolve()) for each in found]
 
 
@@ -76,10 +70,10 @@ def _task(folder: Path) -> EvalTask:
     try:
         values = tomllib.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise TaskUnusable(f"{folder / MANIFEST}: {error}") from error
+        raise ConfigError(f"{folder / MANIFEST}: {error}") from error
     wrong = next(_faults(values, folder), None)
     if wrong is not None:
-        raise TaskUnusable(f"{folder / MANIFEST}: {wrong}")
+        raise ConfigError(f"{folder / MANIFEST}: {wrong}")
     return EvalTask(folder, **{**values, "prompts": tuple(values["prompts"])})
 
 

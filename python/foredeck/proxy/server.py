@@ -45,7 +45,7 @@ def serve(
 ) -> int:
     """Serve until the command ends, whose exit code is returned; without one until Ctrl-C.
 
-    Raises `PortTaken`.
+    Raises `ForedeckError`.
     """
     with ExitStack() as stack:
         home, kept = config.home, f"what is said is stored in {config.home}."

@@ -16,7 +16,7 @@ from foredeck.config import Config
 from foredeck.config.load import load_config
 from foredeck.context.messages.shape import Message
 from foredeck.context.rebase import DEFAULT_TTL_S, Prices, prices_of
-from foredeck.errors import ConfigError, ForedeckError
+from foredeck.errors import ConfigError
 from foredeck.histories.records import Compaction, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
@@ -121,16 +121,10 @@ def list_price(model: str) -> float:
     return LIST_PRICES[max(known, key=len)] if known else 0.0
 
 
-class PriceError(ForedeckError):
-    """No such profile, or a file that holds no prices."""
-
-    exit_code = 2
-
-
 def load_cost(name: str) -> dict[str, float]:
     """The `cost` record of a profile, or of a JSON file: itself one, or a model record with one.
 
-    Raises `PriceError`.
+    Raises `ConfigError`.
     """
     if name in PROFILES:
         return PROFILES[name]
@@ -138,14 +132,14 @@ def load_cost(name: str) -> dict[str, float]:
         value = json.loads(read_regular(name))
     except FileNotFoundError as error:
         known = ", ".join(PROFILES)
-        raise PriceError(
+        raise ConfigError(
             f"{name} is neither a file nor a known set of prices ({known})."
         ) from error
     except (OSError, ValueError) as error:
-        raise PriceError(f"{name} cannot be read as JSON: {error}") from error
+        raise ConfigError(f"{name} cannot be read as JSON: {error}") from error
     cost = value.get("cost", value) if isinstance(value, dict) else None
     if not isinstance(cost, dict) or not _finite(cost) or not prices_of(cost).known:
-        raise PriceError(
+        raise ConfigError(
             f"{name} has no prices: expected an object with input, cacheRead and cacheWrite, "
             "such as `cost` of a model in Pi's models.json."
         )
@@ -157,7 +151,7 @@ def _finite(cost: dict[str, Any]) -> bool:
 
 
 def load_prices(name: str) -> Prices:
-    """The prices of a profile or file, relative to input. Raises `PriceError`."""
+    """The prices of a profile or file, relative to input. Raises `ConfigError`."""
     return prices_of(load_cost(name))
 
 

@@ -189,7 +189,7 @@ def replayed(
     home: Path | None = None,
 ) -> Iterator[Replayed]:
     """Replay a recorded session on the store in `home`; without one on a store that is gone
-    afterwards. Raises `PriceError` or `ConfigError`."""
+    afterwards. Raises `ConfigError`."""
     if home is None:
         prefix = "foredeck-replay-"
         with (

@@ -19,7 +19,7 @@ from typing import Any
 from foredeck.accounting.figure import CostFigure
 from foredeck.accounting.shapes import chars_of
 from foredeck.context.messages.shape import Message, find_faults
-from foredeck.errors import ForedeckError
+from foredeck.errors import CommandRefused
 from foredeck.histories.recordings import load_recording, stem_of
 from foredeck.histories.records import RecordedCall
 from foredeck.model.call_values import Decision
@@ -30,12 +30,6 @@ from foredeck.replay.replayed_session import replayed
 from foredeck.store.kind import store_kind
 
 _PREFIX = "foredeck-replay-"
-
-
-class ReplayError(ForedeckError):
-    """The replay cannot be done as asked."""
-
-    exit_code = 2
 
 
 Advance = Callable[[str, int, int], None]
@@ -87,7 +81,7 @@ def replay(
     Returns `{"sessions": [...], "total": {...}, "costs": [...]}`: of the costs one figure in money,
     one in tokens for models without a price, as far as there are such calls. `keep` is a folder to
     leave the stores in, one folder for each session file. `advance` is called before each file, and
-    after each of its calls. Raises `ReplayError`, `PriceError` or `ConfigError`,
+    after each of its calls. Raises `CommandRefused` or `ConfigError`,
     before it starts, where the options cannot be followed.
     """
     _check(paths, options, keep)
@@ -114,9 +108,11 @@ def _check(paths: list[Path], options: ReplayOptions, keep: Path | None) -> None
     options.config(Path(tempfile.gettempdir()))
     load_cost(options.prices)
     if options.restart_every is not None and options.restart_every < 1:
-        raise ReplayError("The engine can be restarted every 1 call or more.")
+        raise CommandRefused("The engine can be restarted every 1 call or more.")
     if keep is not None and not store_kind(options.store).is_one_file:
-        raise ReplayError("--keep leaves SQLite stores behind; a store in XTDB ends with the run.")
+        raise CommandRefused(
+            "--keep leaves SQLite stores behind; a store in XTDB ends with the run."
+        )
     if keep is not None or options.prompts is not None:
         _check_stems(paths)
     if keep is not None:
@@ -126,7 +122,7 @@ def _check(paths: list[Path], options: ReplayOptions, keep: Path | None) -> None
 
 def _check_empty(home: Path) -> None:
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
-        raise ReplayError(f"{home} is there already: name another folder for --keep.")
+        raise CommandRefused(f"{home} is there already: name another folder for --keep.")
 
 
 def _check_stems(paths: list[Path]) -> None:
@@ -135,7 +131,7 @@ def _check_stems(paths: list[Path]) -> None:
     for path in paths:
         other = known.setdefault(stem_of(path), path)
         if other is not path:
-            raise ReplayError(
+            raise CommandRefused(
                 f"{other} and {path} have the same name, and folders of --prompts and --keep are "
                 "named by it: replay them one at a time, into different folders."
             )

@@ -47,14 +47,10 @@ _HEADERS = {
 }
 
 
-class PortTaken(ForedeckError):
-    """Another program listens there."""
-
-
 def listening_on(ports: Sequence[int]) -> socket.socket:
     """A socket on loopback, on the first of these ports that is free; 0 is any.
 
-    Raises `PortTaken`.
+    Raises `ForedeckError`.
     """
     for number in ports:
         try:
@@ -66,7 +62,7 @@ def listening_on(ports: Sequence[int]) -> socket.socket:
         # 40 ms for the first one to be acknowledged.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
-    raise PortTaken(f"port {ports[0]} is taken: leave --port out, or choose another.")
+    raise ForedeckError(f"port {ports[0]} is taken: leave --port out, or choose another.")
 
 
 class OnlyThisUser:

@@ -28,7 +28,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.arguments.use import UI_PORT
 from foredeck.cli.person import check_person
-from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
 from foredeck.lookup.reader import Reader
@@ -185,34 +184,23 @@ _VIEWS: dict[str, Callable[[Asked], WebPage]] = {
 
 
 def run(args: Namespace) -> int:
-    """`foredeck ui`."""
+    """`foredeck ui`: print the address, open it, and answer until Ctrl-C or SIGTERM."""
     config = resolve_config(args).config
     if args.edit:
         check_person(config.home, "Changing memory")
-    return serve(config, args.port, opens=not args.no_open, edits=args.edit, follows=args.follow)
-
-
-def serve(
-    config: Config, port: int | None, *, opens: bool, edits: bool, follows: bool = False
-) -> int:
-    """Print the address, open it, and answer until Ctrl-C or SIGTERM. `follows`: the address is
-    that of the session at work.
-
-    Raises `NotFound` where nothing is stored, `PortTaken` for a `port` that is asked for.
-    """
     kind = store_kind(config.store)
     if not kind.exists(config):
         raise NotFound(nothing_stored(config))
-    reader = Reader(config, edits=edits)
+    reader = Reader(config, edits=args.edit)
     collect_seldom()
     # Earlier versions of foredeck kept one token for all runs.
     (config.home / "ui-token").unlink(missing_ok=True)
-    with listening_on([UI_PORT, 0] if port is None else [port]) as listener:
+    with listening_on([UI_PORT, 0] if args.port is None else [args.port]) as listener:
         number = listener.getsockname()[1]
         app = OnlyThisUser(make_app(reader), number)
-        address = f"http://{LOOPBACK}:{number}/{'follow' if follows else ''}?token={app.token}"
+        address = f"http://{LOOPBACK}:{number}/{'follow' if args.follow else ''}?token={app.token}"
         print(address, flush=True)
-        if port is None and number != UI_PORT:
+        if args.port is None and number != UI_PORT:
             print(
                 f"foredeck: port {UI_PORT} is taken by another program. Open no address of that "
                 "port while this one runs: the other program would be sent this one's cookie.",
@@ -223,7 +211,7 @@ def serve(
         server = uvicorn.Server(
             uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
         )
-        with _redirecting_page(config.home, address) if opens else nullcontext() as page:
+        with _redirecting_page(config.home, address) if not args.no_open else nullcontext() as page:
             if page is not None:
                 webbrowser.open(page.as_uri())
             server.run(sockets=[listener])

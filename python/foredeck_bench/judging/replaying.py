@@ -88,7 +88,7 @@ def head_settings(tokens: int) -> tuple[str, str]:
 
 
 def rule_of(options: ReplayOptions) -> Rule:
-    """How the judge charges. Raises `PriceError`."""
+    """How the judge charges. Raises `ConfigError`."""
     return Rule(options.cache, options.ttl_s, load_prices(options.prices))
 
 
