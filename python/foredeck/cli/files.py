@@ -9,7 +9,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.cli.output import print_content
@@ -47,17 +46,10 @@ def file_errors(name: str) -> Iterator[None]:
         raise ForedeckError(f"{name}: {error.strerror or error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """What the user made of a text, and the file in which it is until it is stored."""
-
-    text: str
-    path: Path
-
-
 @contextmanager
-def edited(text: str, suffix: str, what: str) -> Iterator[Edited]:
-    """Open a text in $VISUAL or $EDITOR. `what`: a word for the text, such as `page`.
+def edited(text: str, suffix: str, what: str) -> Iterator[tuple[str, Path]]:
+    """Open a text in $VISUAL or $EDITOR: what the user made of it, and the file that has it until
+    it is stored. `what`: a word for the text, such as `page`.
 
     Raises `ForedeckError`.
     """
@@ -73,7 +65,7 @@ def edited(text: str, suffix: str, what: str) -> Iterator[Edited]:
             f"{_why(editor, error)}. Nothing was stored; the {what} is in {path}. EDITOR names "
             "another editor."
         ) from error
-    yield Edited(typed, path)
+    yield typed, path
     # Only where the block ends well: where it raises, what was typed stays in the file.
     path.unlink()
 

@@ -155,11 +155,11 @@ def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
     if args.text is not None:
         print(edit(store, one.id, given_text(args.text), user_name()).content)
         return
-    with edited(one.text, ".md", "observation") as typed:
+    with edited(one.text, ".md", "observation") as (typed, file):
         try:
-            print(edit(store, one.id, typed.text, user_name()).content)
+            print(edit(store, one.id, typed, user_name()).content)
         except EditRefused as refusal:
-            raise ForedeckError(f"{refusal} What you wrote is in {typed.path}.") from refusal
+            raise ForedeckError(f"{refusal} What you wrote is in {file}.") from refusal
 
 
 def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:

@@ -69,13 +69,14 @@ def _show(args: Namespace, page: WorkingMemory) -> None:
 def _edit(page: WorkingMemory) -> None:
     """Open the page in the user's editor."""
     before = page.read()
-    with edited(before.text, ".json" if page.form.name == "json" else ".md", "page") as typed:
+    suffix = ".json" if page.form.name == "json" else ".md"
+    with edited(before.text, suffix, "page") as (typed, file):
         try:
-            page.replace(typed.text, before)
+            page.replace(typed, before)
         except Conflict:
             raise ForedeckError(
-                f"someone else changed the page meanwhile. Your text is in {typed.path}: add it "
+                f"someone else changed the page meanwhile. Your text is in {file}: add it "
                 "with `foredeck working --edit`."
             ) from None
         except PageRefused as refusal:
-            raise ForedeckError(f"{refusal} What you wrote is in {typed.path}.") from refusal
+            raise ForedeckError(f"{refusal} What you wrote is in {file}.") from refusal

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
 from statistics import mean
@@ -16,6 +15,7 @@ from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, Decision
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import counted, short_count, some_of
 from foredeck.model.quoting import printable
+from foredeck.notes.graph import Node
 from foredeck.ui.pages import link
 
 WIDTH, HEIGHT = 1000, 200
@@ -219,16 +219,11 @@ _COLUMN, _ROW, _TOP = 330, 24, 20
 _LABEL_CHARS = 38
 
 
-@dataclass(frozen=True, slots=True)
-class GraphNode:
-    """A node of the drawing, and how many references it is away from the first."""
-
-    id: str
-    title: str
-    distance: int
+Nodes = Sequence[tuple[Node, int]]
+"""Each with how many references it is away from the first."""
 
 
-def drawing(nodes: Sequence[GraphNode], edges: Sequence[tuple[str, str]]) -> Markup:
+def drawing(nodes: Nodes, edges: Sequence[tuple[str, str]]) -> Markup:
     """The graph as SVG; empty for less than two nodes."""
     if len(nodes) < 2:
         return Markup()
@@ -238,8 +233,8 @@ def drawing(nodes: Sequence[GraphNode], edges: Sequence[tuple[str, str]]) -> Mar
         for source, target in edges
         if source in places and target in places and source != target
     )
-    marks = "".join(_mark(node, places[node.id]) for node in nodes)
-    width = _COLUMN * (1 + max(node.distance for node in nodes))
+    marks = "".join(_mark(node, distance, places[node.id]) for node, distance in nodes)
+    width = _COLUMN * (1 + max(distance for _, distance in nodes))
     height = _TOP + max(y for _, y in places.values())
     return Markup(  # every text in it was escaped
         f'<svg class="graph" role="group" aria-label="Graph of references" width="{width}" '
@@ -247,14 +242,12 @@ def drawing(nodes: Sequence[GraphNode], edges: Sequence[tuple[str, str]]) -> Mar
     )
 
 
-def _places(
-    nodes: Sequence[GraphNode], edges: Sequence[tuple[str, str]]
-) -> dict[str, tuple[int, int]]:
+def _places(nodes: Nodes, edges: Sequence[tuple[str, str]]) -> dict[str, tuple[int, int]]:
     """The place of each node: in a column the order is that of those it is bound to in the column
     before, so that few lines cross."""
-    columns: dict[int, list[GraphNode]] = {}
-    for node in nodes:
-        columns.setdefault(node.distance, []).append(node)
+    columns: dict[int, list[Node]] = {}
+    for node, distance in nodes:
+        columns.setdefault(distance, []).append(node)
     bound: dict[str, set[str]] = {}
     for source, target in edges:
         bound.setdefault(source, set()).add(target)
@@ -288,12 +281,12 @@ def _shown(text: str) -> str:
     return escape(printable(text))
 
 
-def _mark(node: GraphNode, place: tuple[int, int]) -> str:
+def _mark(node: Node, distance: int, place: tuple[int, int]) -> str:
     x, y = place
     short = node.title if len(node.title) <= _LABEL_CHARS else "\u2026" + node.title[-_LABEL_CHARS:]
-    size = 7 if node.distance == 0 else 5
+    size = 7 if distance == 0 else 5
     return (
         f'<a href="{escape(link("objects", node.id))}"><title>{_shown(node.title)}</title>'
-        f'<circle class="d{min(node.distance, 3)}" cx="{x}" cy="{y}" r="{size}"/>'
+        f'<circle class="d{min(distance, 3)}" cx="{x}" cy="{y}" r="{size}"/>'
         f'<text x="{x + size + 5}" y="{y + 4}">{_shown(short)}</text></a>'
     )

@@ -24,7 +24,7 @@ from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.blame import blame
 from foredeck.timeline.differences import hunks_of
-from foredeck.ui.charts import GraphNode, drawing
+from foredeck.ui.charts import drawing
 from foredeck.ui.pages import WebPage
 
 PER_PAGE = 200
@@ -145,7 +145,6 @@ def graph_page(store: Store, graph: Graph, name: str, depth: int, note: str) -> 
     """What is at most `depth` references away from an object. Raises `NotFound`."""
     found = find_object(store, name)
     around = graph.neighbours(found.id, depth, limit=NEIGHBOURS)
-    nodes = [GraphNode(node.id, node.title, distance) for node, distance in around.nodes]
     data = {
         "object": found.id,
         "name": found.name,
@@ -154,7 +153,7 @@ def graph_page(store: Store, graph: Graph, name: str, depth: int, note: str) -> 
         "nodes": [{**node.as_json(), "distance": distance} for node, distance in around.nodes],
         "edges": [edge.as_json() for edge in around.edges],
         "titles": {node.id: node.title for node, _ in around.nodes},
-        "chart": drawing(nodes, [(e.source, e.target) for e in around.edges]),
+        "chart": drawing(around.nodes, [(e.source, e.target) for e in around.edges]),
         "behind": note,
     }
     return WebPage("graph.html", f"Around {found.name}", data, "notes")
