@@ -48,7 +48,8 @@ export class Shim implements PeerHost {
   /** The calls of the session that is open. */
   context: ContextHook;
   readonly compactions: Compactions;
-  private readonly extension: ExtensionAPI;
+  /** What Pi has given this instance to register with. */
+  readonly api: ExtensionAPI;
   /** Pi's own module. */
   readonly pi: PiModule;
   readonly state = stateDir();
@@ -59,11 +60,11 @@ export class Shim implements PeerHost {
   private settingUpSince: number | null = null;
 
   constructor(pi: ExtensionAPI, module: PiModule) {
-    this.extension = pi;
+    this.api = pi;
     this.pi = module;
     this.compactions = new Compactions(pi, module.buildSessionProjection);
     this.engine = new Engine(this);
-    this.context = new ContextHook(pi, this, null);
+    this.context = new ContextHook(this, null);
   }
 
   sessionId(): string | null {
@@ -90,7 +91,7 @@ export class Shim implements PeerHost {
     this.host.ctx = ctx;
     const isSame = this.session?.session === params.session;
     // Nothing of the last session applies to another.
-    if (!isSame) this.context = new ContextHook(this.extension, this, params.session);
+    if (!isSame) this.context = new ContextHook(this, params.session);
     this.session = isSame ? { ...this.session, ...params } : params;
     this.trusted = ctx.isProjectTrusted?.() ?? false;
     this.safely("settings", () => {

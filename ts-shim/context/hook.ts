@@ -99,7 +99,6 @@ export class ContextHook {
   /** Whose messages these are: another session may have begun by the time they are sent. */
   private readonly session: string | null;
   private readonly inForce = new AnswerInForce();
-  private readonly pi: ExtensionAPI;
   /** What the last answered request had in front of its messages. */
   private head: Fields = {};
   /** What is being sent ahead of the first call, to which engine. Never rejects. */
@@ -113,9 +112,8 @@ export class ContextHook {
   /** The tool call on whose result one more cache marker goes, in the call under way. */
   marker: string | null = null;
 
-  constructor(pi: ExtensionAPI, shim: Shim, session: string | null) {
+  constructor(shim: Shim, session: string | null) {
     this.shim = shim;
-    this.pi = pi;
     this.session = session;
   }
 
@@ -209,7 +207,7 @@ export class ContextHook {
     host.status(`foredeck: taking in ${lists.list.length} messages`);
     try {
       const { session } = this;
-      const params = { session, ...tailOf(lists, 0), ...headOf(lists, this.pi) };
+      const params = { session, ...tailOf(lists, 0), ...headOf(lists, this.shim.api) };
       const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
       const held = await engine.request("session/history", params, limits);
       // No longer once a call went out without it: the engine may have been sent more since.
@@ -243,7 +241,7 @@ export class ContextHook {
     if (list.length - keep > MANY_MESSAGES) {
       host.status(`foredeck: taking in ${list.length - keep} messages`);
     }
-    const head = headOf(call, this.pi);
+    const head = headOf(call, this.shim.api);
     // An engine that is sent the whole list may be another one: it has nothing of before.
     const isNew = ([name, part]: [string, unknown]) => !keep || !sameValue(part, this.head[name]);
     const changed = Object.entries(head).filter(isNew);
