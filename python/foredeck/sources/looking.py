@@ -44,9 +44,8 @@ class Look:
     """What a look at a path found.
 
     `source_hash` is the SHA-256 of the bytes (text, binary, and huge up to `HASHED_BYTES`),
-    `detail` the sort of special file or the reason of a failure. `trusted`: an equal
-    `fingerprint` at a later look means equal bytes. `device` is the device of the folder that the
-    path is in.
+    `detail` the sort of special file. `trusted`: an equal `fingerprint` at a later look means equal
+    bytes. `device` is the device of the folder that the path is in.
     """
 
     kind: Kind
@@ -147,12 +146,12 @@ def _open_and_read(
         return _seen(path, status, "special", detail=_special_kind(status.st_mode))
     except OSError as error:
         if error.errno in _DENIED:
-            return Look("unreadable", detail=error.strerror or "")
+            return Look("unreadable")
         return _absence(path, error, device, project)
     try:
         return _read_open(path, handle, max_bytes, hashed_bytes)
-    except OSError as error:
-        return Look("unreadable", detail=error.strerror or "")
+    except OSError:
+        return Look("unreadable")
     finally:
         os.close(handle)
 
@@ -219,13 +218,11 @@ def _seen(path: str, status: os.stat_result, kind: Kind, detail: str = "") -> Lo
 
 def _absence(path: str, error: Exception, device: int | None, project: str | None) -> Look:
     if not isinstance(error, OSError):
-        return Look("missing", detail="no file can have this name")
+        return Look("missing")  # no file can have this name
     if error.errno == errno.ELOOP:
         return Look("special", detail="symlink loop")
-    reason = error.strerror or ""
-    if error.errno in _ABSENT and _removed(path, device, project):
-        return Look("missing", detail=reason)
-    return Look("unreachable", detail=reason)
+    is_removed = error.errno in _ABSENT and _removed(path, device, project)
+    return Look("missing" if is_removed else "unreachable")
 
 
 def _removed(path: str, device: int | None, project: str | None) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from foredeck.context.state.objects import SessionInfo
 from foredeck.errors import Missing, ToolError
 from foredeck.model.calls import CallRecord
+from foredeck.model.figures import counted
 from foredeck.model.quoting import name
 from foredeck.model.records import FileChangeDocument, PathChange, PathState
 from foredeck.sources.looking import decode
@@ -107,7 +108,7 @@ def calls_with_changes(store: Store, info: SessionInfo) -> list[tuple[str, str]]
             paths.update(path["path"] for path in head.fields.get("paths") or ())
     found = []
     for call, (tools, paths) in by_call.items():
-        files = "1 file" if len(paths) == 1 else f"{len(paths)} files"
+        files = counted(len(paths), "file")
         found.append((call.rpartition(":")[2], f"{files:<10}{', '.join(sorted(tools))}"))
     return found
 
@@ -179,8 +180,7 @@ def _line(file: FilePlan, cwd: str) -> str:
 
 def report(result: Rewound, cwd: str) -> str:
     """What has become of each file."""
-    count = len(result.done)
-    lines = [f"{count:,} {'file' if count == 1 else 'files'} brought back."]
+    lines = [f"{counted(len(result.done), 'file')} brought back."]
     lines += _first(
         [
             f"left as it is: {shown(path, cwd)}, which somebody else has changed"

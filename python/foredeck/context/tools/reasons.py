@@ -150,8 +150,7 @@ def _decisions(chat: Chat, *, verbose: bool) -> list[str]:
         lines.append(none if last is None else _line(last, verbose=verbose))
         wait = record.stats.rebase_in
         if wait:
-            calls = "1 call" if wait == 1 else f"{wait} calls"
-            lines.append(f"Folding more pays in {calls} at the earliest.")
+            lines.append(f"Folding more pays in {counted(wait, 'call')} at the earliest.")
     return lines
 
 

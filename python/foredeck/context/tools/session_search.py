@@ -107,13 +107,8 @@ class SessionSearch:
     """Answers questions in one session."""
 
     def __init__(self, place: MemorySearch) -> None:
-        self._store = place.store
-        self._home = place.home
-        self._session_folder = place.session_folder
-        self._objects = place.objects
-        self._chat = place.chat
-        self._memory = place.memory
-        self._tasks = place.tasks
+        self._place = place
+        self._store, self._objects = place.store, place.objects
 
     def for_model(self, input: Mapping[str, Any]) -> str:
         """The answer. Raises `ToolError` with a text for the model."""
@@ -128,9 +123,9 @@ class SessionSearch:
 
     def _asked(self, input: Mapping[str, Any], answer: Answer) -> str:
         asked = AskedSearch.parse(input)
-        self._chat.take_up_newest()
+        self._place.chat.take_up_newest()
         try:
-            with Follower(self._store, load_layer("search"), self._home) as follower:
+            with Follower(self._store, load_layer("search"), self._place.home) as follower:
                 is_current = _catch_up(self._store, follower)
                 with reported(follower.path):
                     text = answer(asked, SearchIndex(follower.db))
@@ -144,7 +139,7 @@ class SessionSearch:
         return text if is_current else f"{text}\n{NOT_UP_TO_DATE}"
 
     def _answer(self, asked: AskedSearch, index: SearchIndex) -> str:
-        in_view = _InView(self._objects, self._chat)
+        in_view = _InView(self._objects, self._place.chat)
         found = self._search(asked, index, in_view)
         if not found.hits:
             return nothing_found(asked.scope, in_view.count)
@@ -162,7 +157,7 @@ class SessionSearch:
     def _search(
         self, asked: AskedSearch, index: SearchIndex, leave_out: LeaveOut | None
     ) -> SearchResult:
-        shown = [] if self._memory is None else self._memory.entries()
+        shown = [] if self._place.memory is None else self._place.memory.entries()
         if asked.scope == "session":
             shown = [entry for entry in shown if entry.document.session == self._objects.info.id]
         filters = Filters(
@@ -192,18 +187,18 @@ class SessionSearch:
         if scope == "all":
             return None
         folders = index.folders()
-        known, place = set(folders.values()), self._session_folder
+        known, place = set(folders.values()), self._place.session_folder
         ours = set(folders_of_project(place.cwd, known, place.filesystems))
         return tuple(session for session, folder in folders.items() if folder in ours)
 
     def _tasks_of_project(self) -> tuple[str, ...]:
         """Those of the project, whoever made them."""
-        found = self._store.query("task", {"project": self._session_folder.project.id})
+        found = self._store.query("task", {"project": self._place.session_folder.project.id})
         return tuple(head.id for head in found)
 
     def _task(self, name: str | None) -> str | None:
         """The id of a task. Raises `ToolError`."""
-        tasks = self._tasks
+        tasks = self._place.tasks
         if name is None or tasks is None:
             return name
         tasks.board.refresh()
@@ -213,14 +208,14 @@ class SessionSearch:
         """What the model activates a hit by: its handle here, with the place in it; of what is in
         no index its name, else the object's id."""
         if hit.entry.type == "memory":
-            shown = [] if self._memory is None else self._memory.entries()
+            shown = [] if self._place.memory is None else self._place.memory.entries()
             return ShortNames(ENTRY, (entry.id for entry in shown)).name(hit.object)
         object, place = self._opened(hit)
         known = self._objects.index.by_object.get(object)
         if known is None:
             head = self._store.head(object)
-            if head is not None and head.type == "task" and self._tasks is not None:
-                return self._tasks.board.known_name(object)
+            if head is not None and head.type == "task" and self._place.tasks is not None:
+                return self._place.tasks.board.known_name(object)
             if head is None or head.type not in OBJECT_TYPES:
                 return object
             known = meet(self._objects, head).ordinal
