@@ -208,6 +208,26 @@ def test_parts_of_a_result_that_are_no_text_keep_their_members(
     assert [part for part in sent if part in parts[1:]] == parts[1:]
 
 
+def test_a_picture_keeps_its_detail_where_the_message_changes(
+    proxy: RunningProxy, upstream: RawUpstream
+) -> None:
+    picture = {"type": "image_url", "image_url": {"url": PICTURE, "detail": "low"}}
+    parts = [{"type": "text", "text": "line\n" * 400}, picture]
+    function = {"name": "look", "arguments": "{}"}
+    call = {"id": "c", "type": "function", "function": function}
+    messages = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": parts},
+    ]
+    tool = {"type": "function", "function": {"name": "look", "parameters": {}}}
+    body = {"model": "m", "messages": messages, "tools": [tool]}
+    httpx.post(f"{proxy.url}/openai/chat/completions", json=body, headers=KEY)
+    sent = json.loads(upstream.got[0][3])["messages"][-1]["content"]
+    assert "@3" in str(sent)
+    assert picture in sent
+
+
 @pytest.mark.parametrize("path", ["anthropic/v1/messages", "openai/responses"])
 def test_half_a_character_goes_out_as_it_came(
     proxy: RunningProxy, upstream: RawUpstream, path: str

@@ -53,11 +53,11 @@ class ChatCompletions:
         """See `MessageFormat`."""
         (message,) = group
         if message["role"] == "toolResult":
-            content = _parts(message)
+            content = _parts(message, original)
             kept = dict(original or {"role": "tool", "tool_call_id": message["toolCallId"]})
             return {**kept, "content": content}
         if message["role"] != "assistant":
-            return {**(original or {"role": "user"}), "content": _parts(message)}
+            return {**(original or {"role": "user"}), "content": _parts(message, original)}
         calls = [block for block in blocks_of(message) if block["type"] == "toolCall"]
         kept = dict(original or {"role": "assistant"})
         kept["content"] = text_in(message.get("content")) or None
@@ -119,16 +119,22 @@ def _block(part: Mapping[str, Any]) -> dict[str, Any]:
     return dict(part)  # passed on as it came
 
 
-def _parts(message: Message) -> str | list[dict[str, Any]]:
+def _parts(message: Message, original: Mapping[str, Any] | None) -> str | list[dict[str, Any]]:
     """Content as the API has it: one text, or parts where there is more than text."""
     blocks = blocks_of(message)
     if all(block["type"] == "text" for block in blocks):
         return "\n".join(str(block.get("text") or "") for block in blocks)
-    return [_part(block) for block in blocks]
+    content = (original or {}).get("content")
+    had = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    return [_part(block, had) for block in blocks]
 
 
-def _part(block: dict[str, Any]) -> dict[str, Any]:
+def _part(block: dict[str, Any], had: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if block["type"] == "image":
+        # As it came: it may say in which detail the picture is to be seen.
+        for part in had:
+            if _block(part) == block:
+                return part
         url = f"data:{block['mimeType']};base64,{block['data']}"
         return {"type": "image_url", "image_url": {"url": url}}
     return block
