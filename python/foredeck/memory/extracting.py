@@ -168,12 +168,9 @@ def known_facts(
     # What is kept of the user need not be said again for a session.
     entries = memory.all()
     lasting = [*_facts(e for e in entries if e.document.place == "global" and holds_in(e, project))]
-    own = [*_facts(entry for entry in entries if _is_of(entry, session)), *lasting]
+    here = (e for e in entries if (e.document.place, e.document.session) == ("session", session))
+    own = [*_facts(here), *lasting]
     return {"preference": lasting, "decision": lasting, "fact": own, "context": own}
-
-
-def _is_of(entry: MemoryEntry, session: str) -> bool:
-    return entry.document.place == "session" and entry.document.session == session
 
 
 def _facts(entries: Iterable[MemoryEntry]) -> Iterator[KnownFact]:

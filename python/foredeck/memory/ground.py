@@ -74,7 +74,8 @@ class GroundReader:
             state = _state_of(location.local)
             known = self._files.get(location.local)
             if known is None or known[0] != state:
-                known = state, _hash_of(location.local)
+                with open_to_read(location.local) as file:
+                    known = state, file_digest(file, "sha256").hexdigest()
                 self._files[location.local] = known
         except OSError:
             return None
@@ -121,11 +122,6 @@ def names_of(grounds: Iterable[Ground]) -> list[str]:
 def _state_of(path: str) -> _State:
     found = Path(path).stat()
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _hash_of(path: str) -> str:
-    with open_to_read(path) as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def _last_move(folder: str) -> _State | None:

@@ -90,13 +90,10 @@ def question(sayings: Iterable[Saying], guard: str) -> str:
         lines.append(f"turn-{saying.number} ({saying.role}):")
         # Indented, so that no line of a saying can pass for the heading of another; without the
         # guard, so that none can end the conversation.
-        lines += [f"  {line}" for line in _without(saying.text, guard).splitlines()]
+        said = re.sub(re.escape(guard), "", saying.text, flags=re.IGNORECASE)
+        lines += [f"  {line}" for line in said.splitlines()]
     lines.append(f"</conversation guard={guard}>")
     return "\n".join(lines)
-
-
-def _without(text: str, guard: str) -> str:
-    return re.sub(re.escape(guard), "", text, flags=re.IGNORECASE)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -235,7 +235,8 @@ def _with_fields(id: str, type_: str, fields: Fields) -> GraphEntry:
             listed = (_listed(ref, field_, position) for position, ref in enumerate(value))
             references += [r for r in listed if r is not None and r.target not in pinned]
     title = _title(id, type_, fields)
-    return GraphEntry(id, type_, id, title, names=_by_id(id), references=references, pins=pins)
+    names = [Name(exact_key(id), Rank.EXACT, id), _word(id, Rank.ID)]
+    return GraphEntry(id, type_, id, title, names=names, references=references, pins=pins)
 
 
 def _listed(value: Any, field_: ReferenceField, position: int) -> Reference | None:
@@ -278,10 +279,6 @@ def _title(id: str, type_: str, fields: Fields) -> str:
         return f"{fields['tool']} {fields.get('args_display') or ''}".strip()
     title = fields.get("title")
     return title if isinstance(title, str) and title else f"{type_} {id}"
-
-
-def _by_id(id: str) -> list[Name]:
-    return [Name(exact_key(id), Rank.EXACT, id), _word(id, Rank.ID)]
 
 
 def _word(text: str, rank: Rank) -> Name:

@@ -108,8 +108,9 @@ def field_text(
         if isinstance(value, dict) and len(value) == 1:  # a long text, kept apart
             value = unpack(value, blob)
     first = path.partition(".")[0].partition("[")[0]
-    has_field = document is not None and first == path and _may_have(document, first)
-    if value is None and may_be_empty and has_field:
+    # Of objects of its type, though this one may hold nothing in it.
+    names = {*kind_of(document.type).model_fields, *_DERIVED} if document is not None else ()
+    if value is None and may_be_empty and first == path and first in names:
         return ""
     if value is None or value is fields:
         known = ", ".join(map(one_line, fields))
@@ -130,11 +131,6 @@ def fields_of(document: Document) -> dict[str, Any]:
         found = zip(_DERIVED, (parsed.properties, tags, headings), strict=True)
         fields |= {key: value for key, value in found if value}
     return fields
-
-
-def _may_have(document: Document, field: str) -> bool:
-    """Whether objects of a type have a field, though this one may hold nothing in it."""
-    return field in kind_of(document.type).model_fields or field in _DERIVED
 
 
 def _parse(text: str) -> ParsedNote:

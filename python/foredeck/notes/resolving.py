@@ -94,7 +94,9 @@ def resolve(db: sqlite3.Connection, rows: Collection[ReferenceRow]) -> list[Reso
             entries = (entry for key in keys[row.number] for entry in names.get(key, ()))
             known[alike] = _chosen(row.reference, list(entries), ends, met)
         is_whole, targets = known[alike]
-        found.append(Resolution(_as_a_whole(row) if is_whole else row, targets))
+        if is_whole:
+            row = replace(row, reference=_as_a_whole(row.reference))
+        found.append(Resolution(row, targets))
     return found
 
 
@@ -129,16 +131,15 @@ def _chosen(
 ) -> tuple[bool, tuple[int, ...]]:
     """The targets of a reference, and whether what looks like a field belongs to their name."""
     if reference.part is not None:
-        whole = replace(reference, target=reference.whole, part=None)
+        whole = _as_a_whole(reference)
         named = [each for each in entries if each.name.rank not in (Rank.EXACT, Rank.HANDLE)]
         if found := _choose(whole, named, ends, sessions):
             return True, found
     return False, _choose(reference, entries, ends, sessions)
 
 
-def _as_a_whole(row: ReferenceRow) -> ReferenceRow:
-    reference = row.reference
-    return replace(row, reference=replace(reference, target=reference.whole, part=None))
+def _as_a_whole(reference: Reference) -> Reference:
+    return replace(reference, target=reference.whole, part=None)
 
 
 def _choose(

@@ -389,14 +389,10 @@ def summary_remarks(summary: str, chunk: Chunk) -> list[Remark]:
     return sorted(found, key=lambda remark: remark.time_ms)
 
 
-def _said(remark: Remark) -> tuple[str, str]:
-    return remark.category, remark.content
-
-
 def _newest_of(remarks: Sequence[Remark]) -> list[Remark]:
     """Of remarks that say the same, the newest, at its place."""
-    last = {_said(remark): number for number, remark in enumerate(remarks)}
-    return [remark for number, remark in enumerate(remarks) if last[_said(remark)] == number]
+    last = {(one.category, one.content): number for number, one in enumerate(remarks)}
+    return [r for number, r in enumerate(remarks) if last[r.category, r.content] == number]
 
 
 # Whether the names that an observer writes are in its sources: what it has made up is marked.

@@ -146,12 +146,11 @@ def _parts(word: str) -> list[str]:
     return parts if len(parts) > 1 else []
 
 
-def _forms() -> dict[str, tuple[str, ...]]:
-    lines = [line.split() for line in _FORMS.replace("/", "\n").splitlines() if line]
-    return {word: tuple(line) for line in lines for word in line}
-
-
-_IRREGULAR = _forms()
+_IRREGULAR = {
+    word: tuple(line.split())
+    for line in _FORMS.replace("/", "\n").splitlines()
+    for word in line.split()
+}
 
 
 def _bases(word: str) -> Iterator[str]:

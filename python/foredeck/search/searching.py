@@ -348,7 +348,9 @@ def plan_query(index: SearchIndex, typed: Iterable[Term], filters: Filters) -> S
     terms = [_spelt(index, term) for term in typed]
     if index.size() <= SMALL:
         return SearchPlan(tuple(terms), (), extent)
-    costs = {term: index.estimate(term, extent) * _price(extent) for term in terms}
+    # Of the entries within the extent some are scored, and the others passed over.
+    price = extent.density + _PASSED * (1 - extent.density)
+    costs = {term: index.estimate(term, extent) * price for term in terms}
     chosen = set(_within(SCORED, costs))
     if any(costs[term] for term in chosen) or not any(costs.values()):
         return SearchPlan(
@@ -360,11 +362,6 @@ def plan_query(index: SearchIndex, typed: Iterable[Term], filters: Filters) -> S
     searched = rarest[:_TOGETHER]
     part = extent.newest(SCORED / sum(costs[term] for term in searched))
     return SearchPlan(tuple(searched), tuple(rarest[_TOGETHER:]), part, is_part=True)
-
-
-def _price(extent: Extent) -> float:
-    """What an entry within the extent costs: some are scored, the others passed over."""
-    return extent.density + _PASSED * (1 - extent.density)
 
 
 def _within(budget: float, costs: dict[Term, float]) -> Iterable[Term]:

@@ -196,8 +196,8 @@ def first_prompt(store: Store, session: str) -> str:
     """The beginning of what a session was first asked, without keys and tokens; empty where
     nothing was asked."""
     turns = store.heads(turn_id(session, number) for number in range(1, _TITLED_BY + 1))
-    asked = sorted((head for head in turns.values() if head.fields.get("user")), key=_number)
-    for head in asked:
+    asked = [head for head in turns.values() if head.fields.get("user")]
+    for head in sorted(asked, key=lambda head: int(head.id.rpartition(":")[2])):
         with suppress(ForedeckError, LookupError, TypeError, ValueError):
             message = load_with_words(str(head.view(TurnDocument).user), store.blob)
             if words_left(message) is not None:
@@ -206,10 +206,6 @@ def first_prompt(store: Store, session: str) -> str:
             if said.strip():
                 return passage(mask_secrets(said), (), _PROMPT_CHARS).text
     return ""
-
-
-def _number(turn: Head) -> int:
-    return int(turn.id.rpartition(":")[2])
 
 
 def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:

@@ -92,7 +92,8 @@ class ActiveTask:
         self._name_of = work.board.known_name
         self._session = session
         self._now_ms = work.now_ms
-        self._id = self._claimed_last()
+        claimed = sorted(self._in_progress(), key=lambda task: (task.claimed_ms or 0, task.id))
+        self._id = claimed[-1].id if claimed else pending_claim(self._store, session)
 
     def set(self, id: str) -> None:
         """The session has claimed this one."""
@@ -140,10 +141,6 @@ class ActiveTask:
         stored = None if document is None else document.content
         description = clipped(stored or "", max(room - 1, _LEAST_CLIPPED))
         return f"{line}\n{block(description)}" if 0 < len(description) < room else line
-
-    def _claimed_last(self) -> str | None:
-        tasks = sorted(self._in_progress(), key=lambda task: (task.claimed_ms or 0, task.id))
-        return tasks[-1].id if tasks else pending_claim(self._store, self._session)
 
     def end_leases(self) -> None:
         """The session ends: others may claim what it had claimed. Never raises."""

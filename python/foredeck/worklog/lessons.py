@@ -427,9 +427,6 @@ def complaint(output: str, *, failed: bool) -> Complaint | None:
         found = _ANY.search(line) if is_short else None
         is_said = failed or _SPOKEN.match(line)
         if found is not None and is_said and not _CODE.match(line):
-            return Complaint(_key(line), line.strip(), str(found.lastgroup))
+            key = " ".join(_VARYING.sub("0", _PLACE.sub("/", line)).split())
+            return Complaint(key, line.strip(), str(found.lastgroup))
     return None
-
-
-def _key(line: str) -> str:
-    return " ".join(_VARYING.sub("0", _PLACE.sub("/", line)).split())
