@@ -153,7 +153,11 @@ def erase_from(
             place.erase(step.documents, step.blobs, step.scanned)
 
 
-CHUNK = 500
+# Forgetting a session
+#
+# What belongs to the session alone goes: its chat, records and tool calls, and the objects and
+# blobs that nothing else refers to. What another session has met stays, and so do the calls that a
+# fork continues.
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,11 +251,7 @@ def size_of(store: Store, session: str) -> int:
 
 def _sizes(store: Store, digests: Iterable[str]) -> dict[str, int]:
     """Sizes in bytes, of the blobs that exist."""
-    return {
-        digest: len(data)
-        for chunk in portions(sorted(digests), CHUNK)
-        for digest, data in store.blobs(chunk).items()
-    }
+    return {digest: len(data) for digest, data in blobs_of(store, sorted(digests))}
 
 
 def _needed_by_forks(store: Store, sessions: Collection[str]) -> set[str]:
@@ -315,7 +315,6 @@ def _digests(store: Store, ids: Iterable[str]) -> set[str]:
             found |= named.needed | named.possible
             if isinstance(text := head.fields.get("text_hash"), str):
                 found.add(text)
-    for chunk in portions(sorted(messages), CHUNK):
-        for data in store.blobs(chunk).values():
-            found |= in_message(data)
+    for _, data in blobs_of(store, sorted(messages)):
+        found |= in_message(data)
     return found | messages

@@ -1,5 +1,5 @@
 """The node of a state folder: its files, the lock that it holds while it runs, and how it is
-started, stopped, and started again when it has ended.
+started and stopped.
 """
 
 from __future__ import annotations

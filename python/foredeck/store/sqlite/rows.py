@@ -231,6 +231,8 @@ class _Search:
         self.wanted -= found
 
 
+# What a commit writes
+
 _KNOWN = f"""
 SELECT d.id, d.number, d.type, t.token, t.time_ms,
     v.content_hash, v.view_hash, v.text_hash, v.body
