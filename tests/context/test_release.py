@@ -7,7 +7,7 @@ from pathlib import Path
 
 import foredeck
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.plan.ops import Keep, Shown
+from foredeck.context.plan.ops import Op, Shown
 from foredeck.context.state.chat import Branch
 from foredeck.model.messages import MessageKey
 
@@ -20,7 +20,7 @@ def showing(*, results: int) -> Branch:
     for index in range(results):
         blocks = [text_block(f"content {index}")]
         branch.plan.append(Item(MessageKey(None, str(index)), "result", blocks))
-        branch.plan.write(index, Keep(Shown(OBJECT), "full"))
+        branch.plan.write(index, Op("full", shown=Shown(OBJECT)))
         branch.keep(index, OBJECT)
     branch.sets.activate(OBJECT)
     return branch

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foredeck.config.model import AdaptiveSection
 from foredeck.context.messages.items import Item, ToolUse
-from foredeck.context.plan.ops import REASONING, PieceRef, Rewrite
+from foredeck.context.plan.ops import REASONING, Op, PieceRef
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.built_in import Adaptive, FoldingPastes
 from foredeck.context.policies.policy import (
@@ -237,7 +237,7 @@ def test_reasoning_that_was_left_out_is_not_there_to_fold(
     call = {"type": "toolCall", "id": "w", "name": "write", "arguments": {"content": "x" * 900}}
     index = chat.add("assistant", [thought, call], signed=True)
     if slots:
-        op = Rewrite("folded", [{"keep": 1}], folded=slots)
+        op = Op("folded", [{"keep": 1}], folded=slots)
         chat.plan.write(index, op)
         chat.uses.follow(chat.plan)
     assert {ref.slot for ref in chat.uses.foldable} == left

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.context.plan.ops import Keep, Omit, Rewrite, Say, Shown
+from foredeck.context.plan.ops import Op, Say, Shown, omit
 from foredeck.hosts.outgoing import SlotPlan, WireOp, to_ops
 from foredeck.hosts.pi import to_model, to_outcome, to_request
 from foredeck.hosts.protocol import AssembleParams, OutcomeParams
@@ -56,7 +56,7 @@ def test_untouched_messages_are_the_hosts_own_objects() -> None:
 
 def test_an_answer_is_what_the_protocol_says() -> None:
     blocks = [{"keep": 0}]
-    outgoing = [said("head"), Keep(), Keep(Shown(3)), Rewrite("full", blocks), Omit(), Omit()]
+    outgoing = [said("head"), Op(), Op(shown=Shown(3)), Op("full", blocks), omit(), omit()]
     (first, *ops) = to_ops(outgoing, lambda _index: 7)
     assert first[0] == "say"
     assert ops == [["keep", 2], ["rewrite", blocks], ["omit", 2]]
@@ -65,7 +65,7 @@ def test_an_answer_is_what_the_protocol_says() -> None:
 def test_a_message_of_ours_takes_the_time_of_the_one_before_it() -> None:
     times = [10, 20]
     answered = Say("no_result", [], call_id="c", tool="bash")
-    ops = to_ops([said("head"), Keep(), Keep(), answered], times.__getitem__)
+    ops = to_ops([said("head"), Op(), Op(), answered], times.__getitem__)
     head, stand_in = (value for name, value in ops if name == "say")
     assert head == {
         "role": "user",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.shape import Message
-from foredeck.context.plan.ops import Omit, Op, Say, apply_recipe
+from foredeck.context.plan.ops import Op, Say, apply_recipe
 
 WireOp = list[Any]
 
@@ -32,10 +32,10 @@ def to_ops(
             found.append(["say", to_message(each, time_of(index - 1) if index else 0)])
             continue
         index += 1
-        if each.blocks and not isinstance(each, Omit):
+        if each.blocks:
             found.append(["rewrite", each.blocks])
             continue
-        name = "omit" if isinstance(each, Omit) else "keep"
+        name = "omit" if each.form == "omitted" else "keep"
         if found and found[-1][0] == name:
             found[-1][1] += 1
         else:

@@ -271,7 +271,7 @@ class Rebase:
         for index in (folded | more) - {index for cover in covers for index in cover.gone}:
             context.branch.release(index)
         # What covers a span changes what is said and omitted from its first message on, though the
-        # operations before its last one may have been `Omit` already.
+        # operations before its last one may have been left out already.
         firsts = [*(cover.first for cover in covers), *(run.first for run in runs)]
         call.says_decided_from = min([call.says_decided_from, *firsts])
         changed_from = min(context.changed, default=costs.first_new)

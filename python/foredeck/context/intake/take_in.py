@@ -14,7 +14,7 @@ from foredeck.context.compactions import name_summary
 from foredeck.context.intake.alignment import with_progress
 from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
 from foredeck.context.messages.items import Item, message_text, value_chars
-from foredeck.context.plan.ops import Keep, MessageSpan, Omit, Shown, as_host, recipe_chars
+from foredeck.context.plan.ops import MessageSpan, Op, Shown, as_host, omit, recipe_chars
 from foredeck.context.plan.repairs import repair
 from foredeck.context.rebase import first_mutable
 from foredeck.context.rendering.context import RenderContext
@@ -111,7 +111,7 @@ def _show_paste(context: RenderContext, index: int, item: Item) -> None:
     entry = user_object(context.objects, text)
     version, digest = entry.newest.version, entry.newest.text_hash
     context.sets.activate(entry.ordinal)
-    context.plan.write(index, Keep(Shown(entry.ordinal, version, digest)))
+    context.plan.write(index, Op(shown=Shown(entry.ordinal, version, digest)))
     context.branch.keep(index, entry.ordinal)
 
 
@@ -124,7 +124,7 @@ def _was_folded(context: RenderContext, subject: int | None, index: int) -> bool
 def _refer(context: RenderContext, index: int, ordinal: int) -> None:
     """A context tool says that an object is in view: that is a use of the newest copy."""
     base = context.plan.newest_holder(ordinal)
-    context.plan.write(index, Keep(form="note", base=base))
+    context.plan.write(index, Op("note", base=base))
     if base is not None:
         context.branch.keep_base(base)
 
@@ -176,7 +176,7 @@ def repair_list(context: RenderContext, items: Sequence[Item], start: int) -> No
 def leave_out(context: RenderContext, index: int, subject: int | None) -> None:
     """A message that is not sent shows nothing, and keeps nothing active."""
     context.branch.release(index, subject)
-    context.plan.write(index, Omit())
+    context.plan.write(index, omit())
 
 
 def put_layout_text(context: RenderContext, layout: Layout) -> None:

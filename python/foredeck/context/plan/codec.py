@@ -6,10 +6,10 @@ root of their chain: nothing in it is computed again.
 
 | here | in a record |
 |---|---|
-| `Keep`, `Rewrite` | a row of `parts`, with the same form |
-| `Omit` | its index in `drops`; a row `dropped`, or `observed` for the last that a say covers |
+| `Op` | a row of `parts`, with the same form |
+| `omit` | its index in `drops`; a row `dropped`, or `observed` for the last that a say covers |
 | `Say` | an entry of `inserts`; its keys say which purpose it has |
-| `Rewrite.folded` | `slots` of the row |
+| `Op.folded` | `slots` of the row |
 | `Branch.candidates`, released | `due`, `expired` |
 """
 
@@ -22,15 +22,13 @@ from typing import Any
 from foredeck.context.messages.items import Block
 from foredeck.context.plan.ops import (
     SPANNING,
-    Keep,
     MessageSpan,
-    Omit,
     Op,
     Purpose,
-    Rewrite,
     Say,
     Shown,
     as_host,
+    omit,
 )
 from foredeck.context.plan.plan import Plan
 from foredeck.model.call_values import Form, PartRow
@@ -43,7 +41,7 @@ def pack_op(plan: Plan, index: int, blobs: dict[str, bytes]) -> PartRow:
     op = plan.ops[index]
     form: Form
     blocks: list[Block] | None
-    if isinstance(op, Omit):
+    if op.form == "omitted":
         # The text of the cover is in `inserts`, too: an earlier version that goes on from this
         # record counts its characters by the row.
         cover = plan.cover_at(index)
@@ -59,10 +57,10 @@ def unpack_op(row: PartRow, blob: Callable[[str], bytes]) -> Op:
     subject, form = row.subject, row.form
     shown = None if subject is None else Shown(subject, row.version, row.text_hash)
     if form == "dropped" or form == "observed":
-        return Omit(shown)
+        return omit(shown)
     if row.packed is not None:
-        return Rewrite(form, unpack(row.packed, blob), shown, row.base, row.slots)
-    return Keep(shown, form if form == "full" or form == "note" else "host", row.base)
+        return Op(form, unpack(row.packed, blob), shown, row.base, row.slots)
+    return Op(form if form == "full" or form == "note" else "host", None, shown, row.base)
 
 
 def pack_says(says: Sequence[Say], blobs: dict[str, bytes]) -> list[Any]:
@@ -129,7 +127,7 @@ def _row_as_host(row: PartRow) -> PartRow:
     op = as_host(unpack_op(row._replace(packed=None), lambda _digest: b""))
     if op.form == "note":
         return row
-    return PartRow(row.message, op.form, None, op.subject, op.version, None, op.text_hash)
+    return PartRow(row.message, "host", None, op.subject, op.version, None, op.text_hash)
 
 
 @dataclass(slots=True)
@@ -175,10 +173,10 @@ class StoredPlan:
 
     def op(self, index: int, row: PartRow | None, blob: Callable[[str], bytes]) -> Op:
         """What became of a message, given its row."""
-        op = Keep() if row is None else unpack_op(row, blob)
+        op = Op() if row is None else unpack_op(row, blob)
         if index in self.drops:
-            return Omit(op.shown)
-        return as_host(op) if isinstance(op, Omit) else op
+            return omit(op.shown)
+        return as_host(op) if op.form == "omitted" else op
 
     def cut(self, length: int) -> None:
         """Forget the messages from `length` on."""

@@ -8,7 +8,7 @@ it was sent. Operations never change; `Plan` replaces them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from foredeck.context.messages.items import Block, Item, block_chars
 
@@ -50,11 +50,30 @@ class Shown:
     """Of the text that can be read in the message (and its base); None where it is cut short."""
 
 
-class _Operation:
-    """What can be asked of every operation."""
+Form = Literal["host", "full", "same", "diff", "reference", "note", "folded", "omitted"]
+"""`host`: all that the host has, with lines of ours where there are blocks. `full`: content under
+its handle, if it needs one. `same`, `diff`: said by reference to an earlier message, the base.
+`reference`: folded to a line. `note`: the short answer of a context tool. `folded`: without some
+pieces of the message. `omitted`: left out; a message of ours may cover it (`Say.covers`)."""
 
-    __slots__ = ()
-    shown: Shown | None
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """What becomes of a message. Without arguments: it goes out as the host has it. That says
+    nothing of `Branch.kept`: what goes out as it came may be released all the same."""
+
+    # Kept as blocks, and not as what they were made from: another version or configuration of
+    # foredeck might write other bytes.
+
+    form: Form = "host"
+    blocks: list[Block] | None = None
+    """What goes out in place of the message's own blocks; None: these. `{"keep": k}` among them is
+    block `k` of the host's message, any other block is sent as it is."""
+    shown: Shown | None = None
+    base: int | None = None
+    """Index of the earlier message that `same`, `diff` or `note` refers to."""
+    folded: tuple[int, ...] = ()
+    """Which pieces of the message are folded; `REASONING` among them: all its reasoning."""
 
     @property
     def subject(self) -> int | None:
@@ -71,56 +90,6 @@ class _Operation:
         """Hash of the subject's text, as it can be read here."""
         return None if self.shown is None else self.shown.text_hash
 
-
-@dataclass(frozen=True, slots=True)
-class Keep(_Operation):
-    """The message goes out as the host has it. That says nothing of `Branch.kept`: a content that
-    is kept may be in a `Rewrite`, and what a `Keep` shows may be released.
-
-    `form`: `full` where that is the content of an object, placed by a layout; `note` where it is
-    the short answer of a context tool; else `host`.
-    """
-
-    shown: Shown | None = None
-    form: Literal["host", "full", "note"] = "host"
-    base: int | None = None
-    """`note`: index of the earlier message that shows what the answer says is in view."""
-    blocks: ClassVar[None] = None
-    folded: ClassVar[tuple[int, ...]] = ()
-
-    @property
-    def shows(self) -> bool:
-        """Whether the subject's content can be read here."""
-        return self.shown is not None and self.form != "note"
-
-    @property
-    def carries(self) -> bool:
-        """Whether the message has an object's content of its own, in view or not."""
-        return self.shown is not None
-
-
-RewrittenForm = Literal["host", "full", "same", "diff", "reference", "note", "folded"]
-"""`host`: all of the host's content, with lines of ours. `full`: content under its handle.
-`same`, `diff`: said by reference to an earlier message, the base. `reference`: folded to a line.
-`note`: the short answer of a context tool. `folded`: without some pieces of the message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite(_Operation):
-    """The message goes out with other blocks. `{"keep": k}` among them is block `k` of the host's
-    message, any other block is sent as it is."""
-
-    # Kept as blocks, and not as what they were made from: another version or configuration of
-    # foredeck might write other bytes.
-
-    form: RewrittenForm
-    blocks: list[Block]
-    shown: Shown | None = None
-    base: int | None = None
-    """Index of the earlier message that `same`, `diff` or `note` refers to."""
-    folded: tuple[int, ...] = ()
-    """Which pieces of the message are folded; `REASONING` among them: all its reasoning."""
-
     @property
     def shows(self) -> bool:
         """Whether the subject's content can be read here, with the base for a difference."""
@@ -132,32 +101,15 @@ class Rewrite(_Operation):
         return self.shown is not None and self.form != "same"
 
 
-@dataclass(frozen=True, slots=True)
-class Omit(_Operation):
-    """The message does not go out. A message of ours may cover it (`Say.covers`)."""
-
-    shown: Shown | None = None
-    form: ClassVar[Literal["omitted"]] = "omitted"
-    base: ClassVar[None] = None
-    blocks: ClassVar[list[Block]] = []
-    folded: ClassVar[tuple[int, ...]] = ()
-    shows: ClassVar[bool] = False
-
-    @property
-    def carries(self) -> bool:
-        """Whether the message has an object's content of its own."""
-        return self.shown is not None
+def omit(shown: Shown | None = None) -> Op:
+    """The operation for a message that does not go out."""
+    return Op("omitted", [], shown)
 
 
-Op = Keep | Rewrite | Omit
-
-
-def as_host(op: Op) -> Keep | Rewrite:
+def as_host(op: Op) -> Op:
     """The operation for a message of a call that went out without us: the host's own text shows all
     of the object, whatever of it had gone out before. An answer of our own tools is what it was."""
-    if not isinstance(op, Omit) and op.form == "note":
-        return op
-    return Keep(op.shown)
+    return op if op.form == "note" else Op(shown=op.shown)
 
 
 def apply_recipe(recipe: list[Block] | None, own: list[Block]) -> list[Block]:

@@ -22,15 +22,14 @@ from foredeck.context.messages.wires import SealRule
 from foredeck.context.plan.ops import (
     LASTING,
     SPANNING,
-    Keep,
     MessageSpan,
-    Omit,
     Op,
     Purpose,
     Say,
     Shown,
     apply_recipe,
     as_host,
+    omit,
     recipe_chars,
 )
 from foredeck.context.plan.repairs import Repairs
@@ -121,7 +120,7 @@ class Plan:
             self._pictured.append(len(self.items) - 1)
         self.chars_host += item.chars
         self.chars_own += item.own_chars
-        self.ops.append(op or Keep())
+        self.ops.append(op or Op())
         index = len(self.ops) - 1
         self.chars.append(self._chars_of(index))
         self.chars_sent += self.chars[index]
@@ -152,11 +151,11 @@ class Plan:
 
     def is_omitted(self, index: int) -> bool:
         """Whether a message is left out."""
-        return 0 <= index < len(self.ops) and isinstance(self.ops[index], Omit)
+        return 0 <= index < len(self.ops) and self.ops[index].form == "omitted"
 
     def omitted(self, start: int = 0) -> list[int]:
         """The messages from `start` on that are left out."""
-        return [i for i in range(start, len(self.ops)) if isinstance(self.ops[i], Omit)]
+        return [i for i in range(start, len(self.ops)) if self.ops[i].form == "omitted"]
 
     def outgoing(self, start: int) -> Iterator[Say | Op]:
         """What goes out from message `start` on: what becomes of each, and ours between them."""
@@ -192,7 +191,7 @@ class Plan:
         self._count(inside)
         self.say(gone[-1], say)
         for index in gone:
-            self.write(index, Omit(self.ops[index].shown))
+            self.write(index, omit(self.ops[index].shown))
 
     def summarise(self, summary: Say) -> None:
         """Let a summary begin the list, in place of all that goes before the end of its span."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from foredeck.context.digests import digest
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.plan.ops import Op, Rewrite, Shown
+from foredeck.context.plan.ops import Op, Shown
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rendering.layout import (
     HANDLE_FROM_CHARS,
@@ -97,7 +97,7 @@ class Anchored:
             return None
         return newer_copy(placed.object, placed.version)
 
-    def _saving(self, context: RenderContext, index: int, placed: Shown | None) -> Rewrite | None:
+    def _saving(self, context: RenderContext, index: int, placed: Shown | None) -> Op | None:
         item = context.plan.items[index]
         if placed is None or item.has_image or item.chars < HANDLE_FROM_CHARS:
             # A shorter text would be said again in as many words, and shows no handle.
@@ -108,7 +108,7 @@ class Anchored:
             or self._difference(context, item, placed)
         )
 
-    def _same(self, context: RenderContext, item: Item, placed: Shown) -> Rewrite | None:
+    def _same(self, context: RenderContext, item: Item, placed: Shown) -> Op | None:
         """The very text is visible already."""
         plan = context.plan
         base = max(plan.texts.get(placed.text_hash or "", ()), default=None)
@@ -122,9 +122,9 @@ class Anchored:
         if visible.object != placed.object:
             shown = replace(shown, version=visible.version)
         text = unchanged(shown_name(plan, base, visible.object, context.cwd))
-        return Rewrite("same", [text_block(text)], shown, base)
+        return Op("same", [text_block(text)], shown, base)
 
-    def _contained(self, context: RenderContext, item: Item, placed: Shown) -> Rewrite | None:
+    def _contained(self, context: RenderContext, item: Item, placed: Shown) -> Op | None:
         """A read of lines that a visible read of the same file holds."""
         base = _visible_read(context, item, placed)
         if base is None:
@@ -134,9 +134,9 @@ class Anchored:
         if not contains_lines(shown_lines(visible, text), shown_lines(item, item.text)):
             return None
         text = contained(shown_name(context.plan, base, placed.object, context.cwd))
-        return Rewrite("same", [text_block(text)], placed, base)
+        return Op("same", [text_block(text)], placed, base)
 
-    def _difference(self, context: RenderContext, item: Item, placed: Shown) -> Rewrite | None:
+    def _difference(self, context: RenderContext, item: Item, placed: Shown) -> Op | None:
         """A read that differs little from the visible one of the same lines."""
         base = _visible_read(context, item, placed)
         if base is None or placed.version is None:
@@ -150,7 +150,7 @@ class Anchored:
         if diff is None:
             return None
         text = difference(placed.object, placed.version, diff)
-        return Rewrite("diff", [text_block(text)], placed, base)
+        return Op("diff", [text_block(text)], placed, base)
 
 
 def _visible_read(context: RenderContext, item: Item, placed: Shown) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from foredeck.context.digests import DigestSize
 from foredeck.context.messages.items import Block, text_block
-from foredeck.context.plan.ops import Omit, Rewrite, keep_all
+from foredeck.context.plan.ops import Op, keep_all
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.descriptions import nicknames
@@ -185,11 +185,11 @@ class RenderContext:
         first cannot. The user's text stays first.
         """
         item, op = self.plan.items[index], self.plan.ops[index]
-        assert not isinstance(op, Omit)  # or the line would not go out
+        assert op.form != "omitted"  # or the line would not go out
         own = op.blocks if op.blocks is not None else keep_all(item)
         block = text_block(line)
         blocks = [*own, block] if item.kind == "user" else [block, *own]
-        self.plan.write(index, Rewrite(op.form, blocks, op.shown, op.base, op.folded))
+        self.plan.write(index, Op(op.form, blocks, op.shown, op.base, op.folded))
 
 
 def described(

@@ -16,9 +16,7 @@ from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.plan.ops import (
     FOLDABLE_ARGUMENT_CHARS,
-    Keep,
     Op,
-    Rewrite,
     Shown,
     keep_all,
 )
@@ -70,15 +68,13 @@ def full(item: Item, shown: Shown | None, head: str | None = None) -> Op:
     """The content itself, under its handle where it is long enough to be folded later."""
     own = keep_all(item)
     if shown is None:
-        return Keep(form="note" if item.tool in CONTEXT_TOOLS else "host")
+        return Op("note" if item.tool in CONTEXT_TOOLS else "host")
     label = head or handle(shown.object)
     if is_garbled(item):
-        return Rewrite("full", [text_block(not_text(label, len(item.text)))], shown)
+        return Op("full", [text_block(not_text(label, len(item.text)))], shown)
     long = item.chars >= HANDLE_FROM_CHARS
     needs_handle = head is not None or not own or long or looks_like_ours(item.text)
-    return (
-        Rewrite("full", [text_block(label), *own], shown) if needs_handle else Keep(shown, "full")
-    )
+    return Op("full", [text_block(label), *own] if needs_handle else None, shown)
 
 
 def shown_text(plan: Plan, index: int) -> str:
@@ -112,7 +108,7 @@ def folded(context: RenderContext, index: int, digest_text: str = "") -> Op:
     shown = context.plan.ops[index].shown
     if shown is None or not is_only_receipt(context.plan, index):
         return referring(context, index, digest_text)
-    return Rewrite("reference", [text_block(done(shown.object))], shown)
+    return Op("reference", [text_block(done(shown.object))], shown)
 
 
 def is_receipt(item: Item) -> bool:
@@ -149,7 +145,7 @@ def referring(
     lines = _lines(item, text)
     line = reference(shown.object, fields, chars=len(text), lines=lines, images=images)
     block = text_block(f"{line}\n{digest_text}" if digest_text else line)
-    return Rewrite("reference", [block], shown)
+    return Op("reference", [block], shown)
 
 
 def render_dependents(context: RenderContext, gone: Collection[int], start: int = 0) -> None:
@@ -166,7 +162,7 @@ def render_dependents(context: RenderContext, gone: Collection[int], start: int 
         if op.form == "note":
             subject = plan.ops[op.base].subject
             if subject is not None:
-                plan.write(index, Rewrite("note", [text_block(no_longer_above(subject))]))
+                plan.write(index, Op("note", [text_block(no_longer_above(subject))]))
         elif op.form == "diff" or index > flight:
             # The model has not seen yet what is in flight: a line would be all that it ever sees.
             plan.write(index, full(plan.items[index], op.shown))

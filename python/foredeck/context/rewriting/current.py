@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.wires import Wire
-from foredeck.context.plan.ops import CURRENT, Op, PieceRef, Rewrite, Shown
+from foredeck.context.plan.ops import CURRENT, Op, PieceRef, Shown
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.pieces import Piece, folded_blocks
 from foredeck.context.policies.uses import Uses
@@ -113,9 +113,7 @@ def refresh(context: RenderContext, refreshes: Sequence[Refresh]) -> list[PieceR
         head = text_block(brought_up_to_date(subject, each.version))
         blocks = [head, text_block(each.text)]
         digest = hash_text(each.text)
-        context.plan.write(
-            each.index, Rewrite("full", blocks, Shown(subject, each.version, digest))
-        )
+        context.plan.write(each.index, Op("full", blocks, Shown(subject, each.version, digest)))
     return folds
 
 
@@ -284,7 +282,7 @@ def _show(context: RenderContext, copy: CurrentCopy) -> None:
         context.plan.write(copy.index, full(item, shown))
     else:
         head = text_block(brought_up_to_date(copy.subject, copy.version))
-        context.plan.write(copy.index, Rewrite("full", [head, text_block(copy.text)], shown))
+        context.plan.write(copy.index, Op("full", [head, text_block(copy.text)], shown))
     context.branch.keep(copy.index, copy.subject)
     context.sets.activate(copy.subject)
 

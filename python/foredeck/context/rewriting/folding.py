@@ -12,7 +12,7 @@ from itertools import groupby
 from foredeck.context.compactions import SummaryRequest, compact, turn_number
 from foredeck.context.digests import digest, unheld_names
 from foredeck.context.messages.items import Item
-from foredeck.context.plan.ops import REASONING, Op, PieceRef, Rewrite
+from foredeck.context.plan.ops import REASONING, Op, PieceRef
 from foredeck.context.policies.pieces import LONG_TEXTS, folded_blocks, pieces_of
 from foredeck.context.rebase import WaterMarks, first_mutable, may_change
 from foredeck.context.rendering.context import RenderContext
@@ -90,7 +90,7 @@ def fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
     if blocks is None:
         return False
     shown = context.plan.ops[index].shown
-    context.plan.write(index, Rewrite("folded", blocks, shown, folded=tuple(sorted(slots))))
+    context.plan.write(index, Op("folded", blocks, shown, folded=tuple(sorted(slots))))
     return True
 
 

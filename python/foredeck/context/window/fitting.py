@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from foredeck.context import wording
 from foredeck.context.compactions import SummaryRequest, compact, turn_number
 from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, text_block
-from foredeck.context.plan.ops import MessageSpan, Omit, Rewrite, Say
+from foredeck.context.plan.ops import MessageSpan, Op, Say, omit
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.rebase import WaterMarks, first_mutable
@@ -211,7 +211,7 @@ def _compact(budget: WindowBudget, until: int, held: frozenset[int]) -> str:
         stays = index == question or index in held
         if not stays and (not plan.is_omitted(index) or plan.cover_at(index)):
             context.branch.release(index)
-            plan.write(index, Omit(plan.ops[index].shown))
+            plan.write(index, omit(plan.ops[index].shown))
     hold(context, held, until)
     gone = [index for index in range(until) if not plan.ops[index].shows]
     render_dependents(context, gone, until)
@@ -330,7 +330,7 @@ def _fold_arguments(context: RenderContext, index: int) -> None:
 def _trim_message(budget: WindowBudget, index: int, chars: int) -> None:
     context, plan = budget.context, budget.context.plan
     item, op = plan.items[index], plan.ops[index]
-    assert not isinstance(op, Omit)  # `_trim_largest` has left those out
+    assert op.form != "omitted"  # `_trim_largest` has left those out
     ordinal = op.subject
     texts = sum(1 for block in item.blocks if block.get("text"))
     if ordinal is None or (item.kind == "user" and texts > 1):
@@ -340,7 +340,7 @@ def _trim_message(budget: WindowBudget, index: int, chars: int) -> None:
     label = [text_block(wording.handle(ordinal))] if item.kind == "result" else []
     blocks = [*label, *trimmed(item, chars, ordinal)]
     form = "full" if op.shows else op.form
-    plan.write(index, Rewrite(form, blocks, op.shown and replace(op.shown, text_hash=None)))
+    plan.write(index, Op(form, blocks, op.shown and replace(op.shown, text_hash=None)))
 
 
 def trimmed(item: Item, chars: int, ordinal: int) -> list[Block]:
