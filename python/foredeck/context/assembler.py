@@ -10,12 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foredeck.context.calls.call import (
-    AssemblySettings,
-    CallInProgress,
-    Finders,
-    rendering_of,
-)
+from foredeck.context.calls.call import AssemblySettings, CallInProgress, Finders, rendering_of
 from foredeck.context.calls.costs import predict_cache
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window
 from foredeck.context.calls.feedback import Refusals, seal_rule, take_report
@@ -153,7 +148,7 @@ class Assembler:
         if request.model is not None:
             self._gauge = self._calibrator.gauge(request.model.name, request.model.api)
         self._chat.take_up_newest()
-        context = rendering_of(self.session, self.settings, self._gauge, self.finders)
+        context = rendering_of(self.session, self.settings, self._gauge, self.uses.names)
         settings = self.settings
         compaction = HostCompaction(context, request, self.facilities.stand_ins, settings.marks)
         by_user = request.by == "user"

@@ -33,35 +33,9 @@ RebaseReason = Literal[
     "look-back",
     "no-cache",
 ]
+"""`cold` to `withdrawn`: the provider's cache holds nothing of what was sent before."""
 
 DEFAULT_TTL_S = 300
-
-
-@dataclass(frozen=True, slots=True)
-class RebaseInputs:
-    """What decides whether a rebase is free or must be."""
-
-    cold: bool
-    model_changed: bool
-    history_replaced: bool
-    tokens: int
-    """Estimate of the whole prompt as it would go out without a rebase."""
-    window: int | None
-    """The model's context window in tokens, None where it is not known."""
-    layout_changed: bool = False
-    """What was sent before was written by another layout."""
-    withdrawn: bool = False
-    """The head says what may not be said any more."""
-
-    @property
-    def rewrites_all(self) -> bool:
-        """Whether nothing of what was sent before goes out again, whatever is folded."""
-        return self.history_replaced or self.layout_changed or self.withdrawn
-
-    @property
-    def cache_lost(self) -> bool:
-        """Whether the provider's cache holds nothing of what was sent before."""
-        return self.cold or self.model_changed or self.rewrites_all
 
 
 _HIGH, _LOW = 0.85, 0.60
@@ -77,23 +51,6 @@ class WaterMarks:
     def low(self) -> float:
         """So far below `high` that the prompt does not pass that again at the next results."""
         return _LOW * self.high / _HIGH
-
-
-def reason_to_rebase(inputs: RebaseInputs, marks: WaterMarks) -> RebaseReason | None:
-    """Why now is the time to fold what may be folded, or None."""
-    if inputs.layout_changed:
-        return "layout"
-    if inputs.history_replaced:
-        return "history"
-    if inputs.model_changed:
-        return "model"
-    if inputs.cold:
-        return "cold"
-    if inputs.withdrawn:
-        return "withdrawn"
-    if inputs.window and inputs.tokens > marks.high * inputs.window:
-        return "high-water"
-    return None
 
 
 def first_mutable(plan: Plan, items: Sequence[Item] | None = None) -> int:
@@ -149,12 +106,6 @@ def precedes_bound_turn(plan: Plan) -> bool:
         if item.kind == "user":
             return False
     return False
-
-
-def is_cold(now_ms: int, last_ms: int | None, ttl_s: float) -> bool:
-    """Whether a cache entry written at `last_ms` has expired; unknown counts as warm, and so does
-    a clock that was set back: how much time has passed is unknown then."""
-    return last_ms is not None and now_ms - last_ms > ttl_s * 1000
 
 
 def declared_chars(tools: Iterable[Any], otherwise: int) -> int:

@@ -10,12 +10,11 @@ from foredeck.context.digests import DigestSize
 from foredeck.context.head import HeadBudget
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
-from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import RebaseThresholds, WaterMarks
-from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rendering.context import PromptNames, RenderContext
 from foredeck.context.rendering.layout import Layout
 from foredeck.context.rewriting.current import RefreshFinder
 from foredeck.context.rewriting.foldable import FoldFinder
@@ -63,22 +62,13 @@ class AssemblySettings:
 
 @dataclass(slots=True)
 class Finders:
-    """What looks through the messages of a plan, and keeps from call to call what it has worked out
-    of them."""
+    """What looks through the messages of a plan, and keeps what it has worked out of them. Each
+    sees by itself where the session has gone to another plan."""
 
     uses: Uses
     """When each piece of content was last used."""
     folds: FoldFinder = field(default_factory=FoldFinder)
     refreshes: RefreshFinder = field(default_factory=RefreshFinder)
-    places: dict[str, int] = field(default_factory=dict)
-    """Index of messages by address (`Replacer`)."""
-    _plan: Plan | None = None
-
-    def follow(self, plan: Plan) -> None:
-        """Begin anew where the session has gone to another plan; `uses` does so by itself."""
-        if self._plan is not plan:
-            self._plan, self.places = plan, {}
-            self.folds, self.refreshes = FoldFinder(), RefreshFinder()
 
 
 @dataclass(slots=True)
@@ -105,56 +95,43 @@ class CallInProgress:
     decision: Decision = field(default_factory=Decision)
     facilities: ContextFacilities = field(default_factory=ContextFacilities)
     """What the session has beside its chat."""
+    items: Sequence[Item] = field(init=False)
+    """The host's whole list."""
+    window: int | None = field(init=False)
+    """The tokens that a prompt may have; None where that is not known."""
+    marks: WaterMarks = field(init=False)
+    """Shares of this window between which a rebase keeps the prompt."""
     context: RenderContext = field(init=False)
+    replacer: Replacer | None = field(init=False)
+    """What replaces spans of the chat by observations; None where they are switched off."""
 
     def __post_init__(self) -> None:
+        model = self.request.model
+        self.items = self.alignment.items
+        self.window = usable_window(self.session.chat.compactions, model, self.gauge)
+        self.marks = marks_below(self.settings.marks, model, self.window)
         self.start_rendering()
-
-    @property
-    def items(self) -> Sequence[Item]:
-        """The host's whole list."""
-        return self.alignment.items
-
-    @property
-    def keeps_bytes(self) -> bool:
-        """Whether what was sent stays as it was, but for rebases."""
-        return self.layout.keeps_bytes
-
-    @property
-    def window(self) -> int | None:
-        """The tokens that a prompt may have; None where that is not known."""
-        return usable_window(self.session.chat.compactions, self.request.model, self.gauge)
-
-    @property
-    def marks(self) -> WaterMarks:
-        """Shares of this window between which a rebase keeps the prompt."""
-        return marks_below(self.settings.marks, self.request.model, self.window)
-
-    @property
-    def replacer(self) -> Replacer | None:
-        """What replaces spans of the chat by observations; None where they are switched off."""
-        stand_ins = self.facilities.stand_ins
-        return None if stand_ins is None else Replacer(self.context, stand_ins, self.finders.places)
 
     @property
     def first_changed(self) -> int:
         """From this message on the list may go out otherwise than before: an operation is another,
         or what is said and omitted is; `first_new` where neither is. A layout that renders all at
         every call may have changed any of it."""
-        if not self.keeps_bytes:
+        if not self.layout.keeps_bytes:
             return 0
         changed = min(self.context.changed, default=self.first_new)
         return min(changed, self.says_decided_from, self.first_new)
 
     def start_rendering(self) -> None:
         """Begin to render the branch as it is now: nothing counts as changed by this call yet."""
-        self.context = rendering_of(self.session, self.settings, self.gauge, self.finders)
+        names, stand_ins = self.finders.uses.names, self.facilities.stand_ins
+        self.context = rendering_of(self.session, self.settings, self.gauge, names)
+        self.replacer = None if stand_ins is None else Replacer(self.context, stand_ins)
 
 
 def rendering_of(
-    session: Session, settings: AssemblySettings, gauge: Gauge, finders: Finders
+    session: Session, settings: AssemblySettings, gauge: Gauge, names: PromptNames
 ) -> RenderContext:
     """What rendering a session's branch may look up and change, for one model."""
-    finders.follow(session.chat.branch.plan)
     limits = settings.min_saving_chars, settings.digests, settings.summary_chars
-    return RenderContext(session.objects, session.chat, gauge, finders.uses.names, *limits)
+    return RenderContext(session.objects, session.chat, gauge, names, *limits)

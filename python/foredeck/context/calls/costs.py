@@ -6,34 +6,23 @@ model's `Gauge`: call records keep it, to be compared with what the provider rep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.items import IMAGE_CHARS, Item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.policy_run import PolicyRun
-from foredeck.context.provider_cache import (
-    HEAD,
-    MINIMUM_TOKENS,
-    NOTHING,
-    CacheReach,
-    reach_of,
-)
+from foredeck.context.provider_cache import HEAD, MINIMUM_TOKENS, NOTHING, CacheReach, reach_of
 from foredeck.context.rebase import (
     DEFAULT_TTL_S,
     CandidateMessage,
     Ledger,
     Prices,
     PromptBill,
-    RebaseInputs,
-    RebaseOffer,
-    RebaseThresholds,
-    best_rebase,
+    RebaseReason,
     declared_chars,
-    is_cold,
     may_change,
-    precedes_bound_turn,
 )
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rewriting.current import Refresh
@@ -51,28 +40,29 @@ Candidate = Fold | Refresh | Cover
 class CallCosts:
     """What decides what the call at hand costs."""
 
-    inputs: RebaseInputs
+    reason: RebaseReason | None
+    """Why all may be rewritten: it costs nothing, or must be."""
+    tokens: int
+    """Estimate of the whole prompt as it would go out without a rebase."""
     prices: Prices
-    first_new: int
-    """How many messages were sent before."""
     fixed_chars: int
     """Characters around the messages: system prompt, tools."""
     own_chars: int
     """Those of them that are the definitions of our tools."""
-    reach: CacheReach
-    """What the provider's cache would find."""
     head_chars: int
     """Characters of our own block before the chat."""
+    reach: CacheReach
+    """What the provider's cache would find of the messages that were sent before."""
+
+    @property
+    def cache_lost(self) -> bool:
+        """Whether the provider's cache holds nothing of what was sent before."""
+        return self.reason not in (None, "high-water")
 
     @property
     def around_chars(self) -> int:
         """Characters around the host's messages in what goes out."""
         return self.fixed_chars + self.head_chars
-
-    @property
-    def warm(self) -> bool:
-        """Whether the provider's cache may hold what was sent before."""
-        return self.first_new > 0 and not self.inputs.cache_lost
 
     def ledger_after(self, branch: Branch, changed_from: int) -> Ledger:
         """The branch's ledger after this call, if it changes from that message on."""
@@ -80,41 +70,45 @@ class CallCosts:
         # With every message as the host has it, and without our tools and our cache marker.
         total = max(0, plan.chars_host + self.fixed_chars - self.own_chars)
         new = sum(item.chars for item in self.new_without_marker(plan))
-        warm = self.warm and reach.rule != "none"
+        warm = reach.warm and reach.rule != "none"
         plain = _bill(total, max(0, total - new) if warm else 0)
         # As it goes out. The shortest prefix that a provider finds ends before our block.
-        total, hit = (
-            plan.chars_sent + self.around_chars,
-            reach.hit(min(changed_from, self.first_new)),
-        )
+        total = plan.chars_sent + self.around_chars
+        hit = reach.hit(min(changed_from, reach.start))
         around = self.fixed_chars if hit == HEAD else self.around_chars
         ours = _bill(total, 0 if hit == NOTHING else plan.chars_before(hit) + around)
         return branch.ledger.after(self.prices, plain, ours)
 
     def new_without_marker(self, plan: Plan) -> list[Item]:
         """The messages that the cache would hold nothing of without our cache marker."""
-        return plan.items[self.first_new if self.first_new >= self.reach.nearest else HEAD :]
+        start, nearest = self.reach.start, self.reach.nearest
+        return plan.items[start if start >= nearest else HEAD :]
 
 
-def rebase_inputs(call: CallInProgress) -> RebaseInputs:
-    """What makes a rebase free, or necessary."""
-    session, request = call.session, call.request
+def why_lost(call: CallInProgress) -> RebaseReason | None:
+    """Why the provider's cache holds nothing of what was sent before; None where it may."""
     # On whichever branch: the provider's cache knows no branches, and they share a beginning.
-    model, last = request.model, session.chat.newest_record
-    last_ms = max(last.time_ms, request.warmed_ms) if last else None
-    last_model = last.model.name if last else ""
-    around = session.frame.chars + session.chat.branch.plan.head_chars
-    return RebaseInputs(
-        cold=is_cold(request.time_ms, last_ms, _ttl_s(call)),
-        model_changed=bool(model and last_model and last_model != model.name),
-        history_replaced=call.alignment.replaced,
-        tokens=call.gauge.prompt(session.chat.branch.plan, around),
-        window=call.window,
-        layout_changed=call.layout_changed,
-    )
+    model, last = call.request.model, call.session.chat.newest_record
+    if call.layout_changed:
+        return "layout"
+    if call.alignment.replaced:
+        return "history"
+    if model is not None and last is not None and last.model.name not in ("", model.name):
+        return "model"
+    return "cold" if is_cold(call) else None
 
 
-def call_costs(call: CallInProgress, inputs: RebaseInputs) -> CallCosts:
+def is_cold(call: CallInProgress) -> bool:
+    """Whether the provider's cache has expired. Unknown counts as warm, and so does a clock that
+    was set back: how much time has passed is unknown then."""
+    last = call.session.chat.newest_record
+    if last is None:
+        return False
+    last_ms = max(last.time_ms, call.request.warmed_ms)
+    return call.request.time_ms - last_ms > _ttl_s(call) * 1000
+
+
+def call_costs(call: CallInProgress, reason: RebaseReason | None, tokens: int) -> CallCosts:
     """What decides what a call costs, once its head is written."""
     request, frame, branch = call.request, call.session.frame, call.context.branch
     model = request.model or Model("", "")
@@ -127,30 +121,12 @@ def call_costs(call: CallInProgress, inputs: RebaseInputs) -> CallCosts:
         branch.plan,
         branch.cache_entries.alive(request.time_ms, _ttl_s(call)),
         start=call.first_new,
-        warm=call.first_new > 0 and not inputs.cache_lost,
-        marks=model.marks and call.keeps_bytes,
+        warm=call.first_new > 0 and reason in (None, "high-water"),
+        marks=model.marks and call.layout.keeps_bytes,
     )
     own_chars = declared_chars(frame.tools, call.settings.definition_chars)
-    head_chars = branch.plan.head_chars
-    return CallCosts(
-        inputs, model.prices, call.first_new, frame.chars, own_chars, reach, head_chars
-    )
-
-
-def paying_rebase(
-    branch: Branch,
-    costs: CallCosts,
-    thresholds: RebaseThresholds,
-    messages: Sequence[CandidateMessage],
-) -> RebaseOffer | None:
-    """The rebase that pays at this call, by what carrying it has cost so far."""
-    if not messages:
-        return None
-    if precedes_bound_turn(branch.plan):
-        thresholds = replace(thresholds, factor=thresholds.factor * thresholds.closing)
-    # As if this call changed nothing: the guard asks what a rebase would add to that.
-    so_far = costs.ledger_after(branch, costs.first_new)
-    return best_rebase(messages, costs.prices, thresholds, so_far)
+    around = frame.chars, own_chars, branch.plan.head_chars
+    return CallCosts(reason, tokens, model.prices, *around, reach)
 
 
 def priced(
@@ -168,7 +144,7 @@ def priced(
         carried = costs.prices.read * saving * calls
         carrying[ref.message] = carrying.get(ref.message, 0.0) + carried
     before, allowed = plan.chars_before, may_change(plan, savings)
-    found = max(costs.reach.hit(costs.first_new), HEAD)
+    found = max(costs.reach.hit(costs.reach.start), HEAD)
     messages: list[CandidateMessage] = []
     for index in sorted(allowed):
         suffix = before(found) - before(max(min(costs.reach.hit(index), found), HEAD))
@@ -204,8 +180,8 @@ def predict_cache(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> 
     """What the provider's cache is expected to do with the call, and where one more marker goes."""
     context, reach, model = call.context, costs.reach, call.request.model
     changed_from = call.first_changed
-    hit = reach.hit(min(changed_from, costs.first_new))
-    rebased = changed_from < costs.first_new
+    hit = reach.hit(min(changed_from, costs.reach.start))
+    rebased = changed_from < costs.reach.start
     return CachePrediction(
         reach.rule,
         hit,
@@ -261,7 +237,7 @@ def _foresee_plain(context: RenderContext, costs: CallCosts, window: int | None)
         left = chat - after
         total = gauge.tokens(fixed + after) + pictured
     branch.ledger = branch.ledger._replace(left=left)
-    is_warm = costs.warm and costs.reach.rule != "none"
+    is_warm = costs.reach.warm and costs.reach.rule != "none"
     return _split(costs, total, max(0, total - gauge.tokens(after)) if is_warm else 0)
 
 

@@ -15,14 +15,7 @@ from typing import NamedTuple
 
 from foredeck.context import wording
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.calls.costs import (
-    CallCosts,
-    Candidate,
-    call_costs,
-    paying_rebase,
-    priced,
-    rebase_inputs,
-)
+from foredeck.context.calls.costs import CallCosts, Candidate, call_costs, is_cold, priced, why_lost
 from foredeck.context.calls.heading import must_withdraw, rebuild_head, replace_head, withdrawn_now
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
@@ -30,9 +23,10 @@ from foredeck.context.policies.policy_run import PolicyRun, run_policy
 from foredeck.context.rebase import (
     RebaseOffer,
     RebaseReason,
+    best_rebase,
     calls_until,
     first_mutable,
-    reason_to_rebase,
+    precedes_bound_turn,
 )
 from foredeck.context.rendering.anchored import Anchored
 from foredeck.context.rendering.layout import Layout
@@ -69,6 +63,9 @@ TURN_ENDED = (
 )
 """What the user reads where a turn was ended."""
 
+REWRITES_ALL = ("history", "layout", "withdrawn")
+"""Reasons by which nothing of what was sent before goes out again, whatever is folded."""
+
 LAYOUTS: dict[str, type[Layout]] = {Anchored.name: Anchored, Pools.name: Pools}
 
 
@@ -88,7 +85,7 @@ def choose_layout(call: CallInProgress) -> None:
     before = session.chat.branch_record
     written_in = before.layout if before else configured
     # Another layout may have left text between the messages of one that puts none there.
-    has_leftovers = call.keeps_bytes and plan.has_layout_text
+    has_leftovers = call.layout.keeps_bytes and plan.has_layout_text
     is_other = written_in != configured or has_leftovers
     call.layout_changed = is_other and not first_mutable(plan, call.items)
     if call.layout_changed:
@@ -102,23 +99,27 @@ def choose_layout(call: CallInProgress) -> None:
 def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
     """Rebase where that is free, pays or must be; the call has the decision then. Returns what it
     was decided by."""
-    session, request = call.session, call.request
-    inputs = rebase_inputs(call)
-    if must_withdraw(call) and not inputs.cache_lost:
-        inputs = replace(inputs, withdrawn=True)
+    session, request, plan = call.session, call.request, call.context.plan
+    tokens = call.gauge.prompt(plan, session.frame.chars + plan.head_chars)
+    reason = why_lost(call)
+    if must_withdraw(call) and reason is None:
+        reason = "withdrawn"
         price = request.model.input_price if request.model else 0.0
-        session.inbox.user_messages.append(withdrawn_now(inputs.tokens, price))
+        session.inbox.user_messages.append(withdrawn_now(tokens, price))
+    cache_lost = reason is not None
+    if reason is None and call.window and tokens > call.marks.high * call.window:
+        reason = "high-water"
     # Before the costs: the head counts among them.
-    is_new_head = rebuild_head(call, inputs)
+    is_new_head = rebuild_head(call, cache_lost=cache_lost)
     run = run_policy(
         session.chat.branch,
         call.policy,
         call.finders.uses,
         wire=request.wire,
-        cold=inputs.cache_lost,
+        cold=cache_lost,
         time_ms=request.time_ms,
     )
-    costs = call_costs(call, inputs)
+    costs = call_costs(call, reason, tokens)
     call.decision = Rebase(call, costs, run.foldable).run()
     if is_new_head:
         _rewrite_after_head(call, costs)
@@ -155,10 +156,10 @@ class Rebase:
 
     def _rebase(self, folds: list[Fold]) -> Decision:
         call, branch = self.call, self.call.context.branch
-        candidates = self._find(folds) if call.keeps_bytes else folds
+        candidates = self._find(folds) if call.layout.keeps_bytes else folds
         # Before pricing: carrying cost counts from the call at which content became a candidate.
         branch.set_candidates({each.ref for each in candidates})
-        if not call.keeps_bytes:
+        if not call.layout.keeps_bytes:
             return self._shed_objects()
         choice = self._choose(candidates)
         if choice is None:
@@ -182,7 +183,7 @@ class Rebase:
         ]
         if call.replacer is not None:
             savings = {each.ref: each.saving for each in found}
-            covers = call.replacer.find(self.foldable, savings, free=not self.costs.warm)
+            covers = call.replacer.find(self.foldable, savings, free=not self.costs.reach.warm)
             found += [each for each in covers if each.saving >= context.min_saving_chars]
         return sorted(found, key=lambda each: each.ref)
 
@@ -194,7 +195,7 @@ class Rebase:
         call, costs, branch = self.call, self.costs, self.call.context.branch
         thresholds = call.settings.thresholds
         branch.rebase_in = None
-        reason = reason_to_rebase(costs.inputs, call.marks)
+        reason = costs.reason
         # Where sealed reasoning follows nearly everything, what could go now, one result at a
         # time, is what came last. A compaction does more, and is made before the window is full.
         if reason is not None and not (reason == "high-water" and self._is_futile(candidates)):
@@ -204,26 +205,31 @@ class Rebase:
         known = call.session.chat.log.known
         if any(item.key.address in known for item in call.items[call.first_new :]):
             return RebaseChoice("history", call.first_new)
-        if not costs.warm:
+        if not costs.reach.warm:
             return None
         messages = priced(branch, costs, candidates)
-        offer = paying_rebase(branch, costs, thresholds, messages)
+        terms = thresholds
+        if precedes_bound_turn(branch.plan):
+            terms = replace(terms, factor=terms.factor * terms.closing)
+        # As if this call changed nothing: the guard asks what a rebase would add to that.
+        so_far = costs.ledger_after(branch, costs.reach.start)
+        offer = best_rebase(messages, costs.prices, terms, so_far) if messages else None
         if offer is None:
             branch.rebase_in = calls_until(messages, costs.prices, thresholds)
             return None
         # What it changes may not be cached in any case.
-        is_cached = costs.reach.hit(costs.first_new) > offer.index
+        is_cached = costs.reach.hit(costs.reach.start) > offer.index
         pays: RebaseReason = "pays" if is_cached else "look-back"
         return RebaseChoice("no-cache" if costs.reach.rule == "none" else pays, offer.index, offer)
 
     def _is_futile(self, candidates: Sequence[Candidate]) -> bool:
         """Whether what may not be changed now keeps the prompt so near the high-water mark that it
         would be there again soon: nearer than half of the way down to the low one."""
-        context, inputs, marks = self.call.context, self.costs.inputs, self.call.marks
-        enough = (marks.high + marks.low) / 2 * (inputs.window or 0)
+        call, context, marks = self.call, self.call.context, self.call.marks
+        enough = (marks.high + marks.low) / 2 * (call.window or 0)
         savings = {each.ref: each.saving for each in candidates}
-        chars, held = self.call.finders.folds.most_chars(context, savings)
-        return held and inputs.tokens - context.gauge.tokens(chars) > enough
+        chars, held = call.finders.folds.most_chars(context, savings)
+        return held and self.costs.tokens - context.gauge.tokens(chars) > enough
 
     # ------------------------------------------------ the rewriting
 
@@ -243,7 +249,7 @@ class Rebase:
                     covers.append(candidate)
         covered = {index for cover in covers for index in cover.gone}
         copies: list[CurrentCopy] = []
-        if costs.inputs.cache_lost:
+        if costs.cache_lost:
             uses, finder = call.finders.uses, call.finders.folds
             found = find_copies(context, uses, finder, call.request.wire)
             copies = [copy for copy in found if copy.index not in covered]
@@ -266,7 +272,7 @@ class Rebase:
         # Last: a run is of what has folded.
         runs = fold_runs(context, call.finders.uses.rule, call.request.wire, choice.first)
         # A rebase that changes no byte is none. A file may have been shown as it is now before.
-        if not (folded or more or covers or is_shown or runs or costs.inputs.rewrites_all):
+        if not (folded or more or covers or is_shown or runs or choice.reason in REWRITES_ALL):
             return Decision()
         for index in (folded | more) - {index for cover in covers for index in cover.gone}:
             context.branch.release(index)
@@ -274,11 +280,11 @@ class Rebase:
         # operations before its last one may have been left out already.
         firsts = [*(cover.first for cover in covers), *(run.first for run in runs)]
         call.says_decided_from = min([call.says_decided_from, *firsts])
-        changed_from = min(context.changed, default=costs.first_new)
+        changed_from = min(context.changed, default=costs.reach.start)
         decision = Decision(
             "rebase",
             choice.reason,
-            0 if costs.inputs.layout_changed else changed_from,
+            0 if call.layout_changed else changed_from,
             stand_ins=tuple(cover.stand_in.id for cover in covers),
             runs=len(runs) or None,
         )
@@ -290,7 +296,7 @@ class Rebase:
         used ones before others, then spans that an observation can cover, whether it is due or not.
         Returns the messages that were folded, and the covers."""
         call, context, marks = self.call, self.call.context, self.call.marks
-        window, fixed = self.costs.inputs.window, self.costs.around_chars
+        window, fixed = call.window, self.costs.around_chars
         tokens = context.gauge.prompt(context.plan, fixed)
         if not window or not (reason == "high-water" or tokens > marks.high * window):
             return set(), []
@@ -316,7 +322,7 @@ class Rebase:
         gone = objects_to_shed(
             context,
             fixed_chars=costs.around_chars,
-            window=costs.inputs.window,
+            window=self.call.window,
             marks=self.call.marks,
         )
         for ordinal in gone:
@@ -336,9 +342,9 @@ class Rebase:
         for reasoning of the turn."""
         call, plan, wire = self.call, self.call.context.plan, self.call.request.wire
         share, items = call.settings.ending_share, plan.items
-        if not call.keeps_bytes or not wire.thinking or wire.between_turns:
+        if not call.layout.keeps_bytes or not wire.thinking or wire.between_turns:
             return False
-        if share >= 1 or not self.costs.inputs.cold or not items or items[-1].kind != "result":
+        if share >= 1 or not is_cold(call) or not items or items[-1].kind != "result":
             return False
         bound = first_mutable(plan)
         gained = sum(each.saving for each in folds if each.ref.message < bound)
@@ -367,7 +373,7 @@ def _rewrite_after_head(call: CallInProgress, costs: CallCosts) -> None:
     call.says_decided_from = 0
     if not call.first_new:
         return
-    reason = call.decision.reason or reason_to_rebase(costs.inputs, call.marks)
+    reason = call.decision.reason or costs.reason
     call.decision = call.decision._replace(kind="rebase", reason=reason, changed_from=0)
     if call.request.wire.thinking:
         strip_reasoning(call.context, 0)

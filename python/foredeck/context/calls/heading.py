@@ -12,7 +12,7 @@ from foredeck.context.calls.call import CallInProgress
 from foredeck.context.head import WithdrawingSection, chars_of, compose, said_by
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import Say
-from foredeck.context.rebase import Prices, RebaseInputs, first_mutable
+from foredeck.context.rebase import Prices, first_mutable
 
 WITHDRAWN_LATER = (
     "Memory that you took back, or whose files have changed, leaves the prompt when this turn has "
@@ -24,11 +24,11 @@ HORIZON_CALLS = 20
 can: so many are common from one pause to the next."""
 
 
-def rebuild_head(call: CallInProgress, inputs: RebaseInputs) -> bool:
+def rebuild_head(call: CallInProgress, *, cache_lost: bool) -> bool:
     """Write the head again where that costs nothing; returns whether it has changed."""
     # It comes before everything, so a byte of it that changes makes every message uncached.
-    is_free = call.first_new == 0 or inputs.cache_lost
-    if not is_free or not call.keeps_bytes or first_mutable(call.context.plan):
+    is_free = call.first_new == 0 or cache_lost
+    if not is_free or not call.layout.keeps_bytes or first_mutable(call.context.plan):
         return False
     return _put(call, _affordable(call))
 
@@ -37,7 +37,7 @@ def must_withdraw(call: CallInProgress) -> bool:
     """Whether the head says what it may not say any longer, and can be written again now. Where it
     cannot, the user reads so once."""
     head, inbox = call.context.plan.head, call.session.inbox
-    if head is None or not call.keeps_bytes or not _is_withdrawn(call, head):
+    if head is None or not call.layout.keeps_bytes or not _is_withdrawn(call, head):
         inbox.withdrawal_announced = False
         return False
     # What sealed reasoning of the turn under way is bound to leaves when that turn has ended.
@@ -69,7 +69,7 @@ def withdrawn_now(tokens: int, price: float) -> str:
 
 def replace_head(call: CallInProgress) -> None:
     """Write the head again, no longer than it could be, since all that follows was rewritten."""
-    if call.keeps_bytes:
+    if call.layout.keeps_bytes:
         _put(call, _before(call) or call.settings.head.least)
 
 

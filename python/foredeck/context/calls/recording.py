@@ -81,7 +81,7 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         call,
         changed=sorted(call.context.changed | call.context.attributed),
         # A layout that renders all at every call may have put text of ours anywhere.
-        changed_from=call.says_decided_from if call.keeps_bytes else 0,
+        changed_from=call.says_decided_from if call.layout.keeps_bytes else 0,
         decision=call.decision,
         time_ms=request.time_ms,
         model=request.model.called if request.model else CalledModel(),

@@ -20,16 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.messages.items import Block
-from foredeck.context.plan.ops import (
-    SPANNING,
-    MessageSpan,
-    Op,
-    Purpose,
-    Say,
-    Shown,
-    as_host,
-    omit,
-)
+from foredeck.context.plan.ops import SPANNING, MessageSpan, Op, Purpose, Say, Shown, as_host, omit
 from foredeck.context.plan.plan import Plan
 from foredeck.model.call_values import Form, PartRow
 from foredeck.model.calls import CallRecord

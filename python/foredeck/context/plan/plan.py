@@ -10,14 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from foredeck.context.messages.items import (
-    ROOT_TIP,
-    Block,
-    Item,
-    ToolUse,
-    blocks_chars,
-    next_tip,
-)
+from foredeck.context.messages.items import ROOT_TIP, Block, Item, ToolUse, blocks_chars, next_tip
 from foredeck.context.messages.wires import SealRule
 from foredeck.context.plan.ops import (
     LASTING,
@@ -47,6 +40,8 @@ class Plan:
 
     items: list[Item] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+    """Index of the host's messages by address."""
     says: dict[int, list[Say]] = field(default_factory=dict)
     """Messages of ours, by the index of the host's message that they go before."""
     chars: list[int] = field(default_factory=list)
@@ -115,13 +110,14 @@ class Plan:
         if item.kind == "result" and item.tool not in CONTEXT_TOOLS:
             self.results_in_turn[self.turn] = item.results_before + 1
         self.tips.append(tip or next_tip(self.tip, item.key))
+        index = len(self.items)
         self.items.append(item)
+        self.places[item.key.address] = index
         if item.has_image:
-            self._pictured.append(len(self.items) - 1)
+            self._pictured.append(index)
         self.chars_host += item.chars
         self.chars_own += item.own_chars
         self.ops.append(op or Op())
-        index = len(self.ops) - 1
         self.chars.append(self._chars_of(index))
         self.chars_sent += self.chars[index]
         if op is not None:

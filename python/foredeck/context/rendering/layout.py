@@ -14,12 +14,7 @@ from typing import Any, Protocol
 
 from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.plan.ops import (
-    FOLDABLE_ARGUMENT_CHARS,
-    Op,
-    Shown,
-    keep_all,
-)
+from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, Op, Shown, keep_all
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.wording import (

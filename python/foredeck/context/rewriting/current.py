@@ -62,9 +62,11 @@ class RefreshFinder:
     """Finds the reads of one plan that may be brought up to date; looks at a file again once
     something has been read, written or edited there."""
 
-    _known: dict[str, tuple[tuple[int, Op, int, int], Refresh | None]] = field(default_factory=dict)
-    """By path: the read with its operation, how much is of the file, and the newest version, with
-    what was found of them."""
+    # By the very operation, which no other plan has.
+
+    _known: dict[str, tuple[Op, tuple[int, int], Refresh | None]] = field(default_factory=dict)
+    """By path: the operation of the read, how much is of the file and which version is the newest,
+    and what was found then."""
 
     def find(
         self, context: RenderContext, uses: Uses, going: Collection[PieceRef], wire: Wire
@@ -92,10 +94,11 @@ class RefreshFinder:
             return None
         op = context.plan.ops[read]
         newest = context.newest(op.subject or 0)
-        key = (read, op, len(refs), newest)
-        if path not in self._known or self._known[path][0] != key:
-            self._known[path] = (key, _refresh(context, uses, read, newest, refs))
-        return self._known[path][1]
+        known, state = self._known.get(path), (len(refs), newest)
+        if known is None or known[0] is not op or known[1] != state:
+            known = op, state, _refresh(context, uses, read, newest, refs)
+            self._known[path] = known
+        return known[2]
 
 
 def refresh(context: RenderContext, refreshes: Sequence[Refresh]) -> list[PieceRef]:

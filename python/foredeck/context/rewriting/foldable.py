@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import is_
 from typing import NamedTuple
 
 from foredeck.context.plan.ops import Op, PieceRef, recipe_chars
 from foredeck.context.policies.pieces import Piece, folded_blocks, pieces_of
 from foredeck.context.rebase import first_mutable, may_change
 from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.layout import (
-    contains_lines,
-    folded,
-    is_only_receipt,
-    shown_text,
-)
+from foredeck.context.rendering.layout import contains_lines, folded, is_only_receipt, shown_text
 from foredeck.sources.tool_calls import parse_read_range
 
 RECEIPT_SAVING = 40
@@ -36,17 +32,15 @@ class FoldFinder:
     """Finds what may fold in one plan, and keeps what it has worked out of an operation until
     another takes the place of that."""
 
-    # It is asked at every call about every message of a session. Operations never change, so the
-    # very same object means the very same answer.
+    # It is asked at every call about every message of a session. Operations never change, and no
+    # other plan has them: the very same object means the very same answer.
 
     _savings: dict[int, tuple[Op, int]] = field(default_factory=dict)
     """By message: its operation, and what folding it would save."""
     _pieces: dict[int, tuple[Op, frozenset[int], list[Fold]]] = field(default_factory=dict)
     """By message: its operation, the pieces that were asked for, and those worth folding."""
-    _superseded: dict[int, tuple[Sequence[tuple[int, Op]], frozenset[int]]] = field(
-        default_factory=dict
-    )
-    """By object: the messages that show it, with their operations, and the superseded ones."""
+    _superseded: dict[int, tuple[Sequence[Op], frozenset[int]]] = field(default_factory=dict)
+    """By object: the operations of the messages that show it, and the superseded messages."""
 
     def find(self, context: RenderContext, foldable: Collection[PieceRef] = ()) -> list[Fold]:
         """Content that may go: released, deactivated, superseded, or `foldable` by the policy.
@@ -153,12 +147,12 @@ class FoldFinder:
 
     def _superseded_of(self, context: RenderContext, ordinal: int) -> frozenset[int]:
         plan = context.plan
-        shown = [(index, plan.ops[index]) for index in plan.holders[ordinal]]
-        known = self._superseded.get(ordinal)
-        if known is None or known[0] != shown:
-            known = shown, find_superseded(context, plan.holders[ordinal])
-            self._superseded[ordinal] = known
-        return known[1]
+        ops = [plan.ops[index] for index in plan.holders[ordinal]]
+        before, superseded = self._superseded.get(ordinal, ((), frozenset()))
+        if len(before) != len(ops) or not all(map(is_, before, ops)):
+            superseded = find_superseded(context, plan.holders[ordinal])
+            self._superseded[ordinal] = ops, superseded
+        return superseded
 
 
 def find_pieces(context: RenderContext, index: int, slots: Collection[int]) -> list[Fold]:

@@ -16,10 +16,7 @@ from foredeck.context.plan.ops import REASONING, Op, PieceRef
 from foredeck.context.policies.pieces import LONG_TEXTS, folded_blocks, pieces_of
 from foredeck.context.rebase import WaterMarks, first_mutable, may_change
 from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.layout import (
-    Layout,
-    render_dependents,
-)
+from foredeck.context.rendering.layout import Layout, render_dependents
 from foredeck.context.state.objects import user_object
 from foredeck.context.wording import folded_answer, folded_paste
 from foredeck.model.names import identifiers

@@ -58,8 +58,6 @@ class Replacer:
 
     context: RenderContext
     stand_ins: StandIns
-    places: dict[str, int]
-    """Index by address, of the messages of the plan that were looked at so far."""
 
     def find(
         self,
@@ -83,8 +81,6 @@ class Replacer:
         if not usable or not (forced or self._is_due()):
             return []
         newest_first = [s for s in usable[::-1] if free or forced or s.kind == "observation"]
-        for index in range(len(self.places), len(self.context.plan)):
-            self.places[self.context.plan.items[index].key.address] = index
         # What covers more goes before what covers less; of equals the newest.
         for stand_in in sorted(newest_first, key=lambda each: -len(each.covers)):
             made = self._cover(stand_in, foldable, savings or {}, forced=forced)
@@ -131,7 +127,7 @@ class Replacer:
         forced: bool,
     ) -> Cover | None:
         plan = self.context.plan
-        span = span_of(stand_in, self.places, plan.items)
+        span = span_of(stand_in, plan.places, plan.items)
         if span is None or not self._is_open(*span):
             return None
         first, until = span

@@ -161,8 +161,7 @@ def _further(compaction: HostCompaction) -> list[Item]:
     small window what it keeps fills most of it, and it would compact again soon. Empty: nothing."""
     request, window, plan = compaction.request, compaction.window, compaction.context.plan
     tokens = compaction.context.gauge.tokens
-    places = {item.key.address: index for index, item in enumerate(plan.items)}
-    last = places.get(request.items[-1].key.address) if request.items else None
+    last = plan.places.get(request.items[-1].key.address) if request.items else None
     if window is None or last is None:
         return []
     chars = plan.chars
