@@ -155,7 +155,7 @@ NAME_PI = frozenset(
         "context/provider_cache.py",
         "context/calls/feedback.py",
         "context/messages/shape.py",
-        "context/window/compacting.py",
+        "context/compacting.py",
         "model/documents.py",
         "store/kind.py",
         "store/sqlite/adapter.py",

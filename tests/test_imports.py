@@ -35,7 +35,7 @@ CONTEXT = (
         "compactions",
         "rendering",
     ),
-    *("policies", "rewriting", "window", "intake", "tools", "calls", "assembler"),
+    *("policies", "rewriting", "fitting", "compacting", "intake", "tools", "calls", "assembler"),
 )
 
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.

@@ -15,7 +15,7 @@ from foredeck.context.messages.shape import Message, find_faults, to_item
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering import context as rendering
 from foredeck.context.rendering.context import PromptNames
-from foredeck.context.rewriting.foldable import FoldFinder
+from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.state.gauge import Gauge
 from foredeck.lookup.prompts import Prompt
 from foredeck.model.names import identifiers

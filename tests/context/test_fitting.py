@@ -18,10 +18,10 @@ from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from examples import examples
+from foredeck.context.fitting import DOUBT, room, trimmed
 from foredeck.context.messages.items import IMAGE_CHARS, message_text, text_block
 from foredeck.context.messages.shape import to_item
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.window.fitting import DOUBT, room, trimmed
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 
 WINDOW = 10_000

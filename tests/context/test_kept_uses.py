@@ -20,9 +20,8 @@ from context.strategies import Script, sound_scripts
 from examples import examples
 from foredeck.context.messages.shape import to_item
 from foredeck.context.plan.plan import Plan
-from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.policy import UseRule
-from foredeck.context.policies.uses import Uses
+from foredeck.context.policies.uses import KeptUses, Uses
 from foredeck.engine import resumption
 from foredeck.store import session_cache
 from foredeck.store.session_cache import (

@@ -17,7 +17,7 @@ from context.sent import Sent, as_bytes, as_values
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context.messages.shape import Message
-from foredeck.context.rendering.pools import WHOLE_CHARS
+from foredeck.context.rendering.layouts import WHOLE_CHARS
 from foredeck.context.state.descriptions import give_nickname
 from foredeck.model.quoting import is_reference
 

@@ -21,33 +21,31 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
-from foredeck.context import arguments, compactions, summary, wording
+from foredeck.context import arguments, compacting, compactions, fitting, summary, wording
 from foredeck.context.calls import newest_lines
 from foredeck.context.intake import file_changes, worked
 from foredeck.context.messages import transcript
 from foredeck.context.plan import repairs
 from foredeck.context.policies import pieces
-from foredeck.context.rendering import anchored, layout, pools
+from foredeck.context.rendering import forms, layouts
 from foredeck.context.rewriting import current, folding, replacing, runs
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, reasons, tools
-from foredeck.context.window import compacting, fitting
 from foredeck.model.call_values import Decision, PartRow
 from foredeck.model.quoting import is_reference
 
 USERS = (
-    anchored,
     compacting,
     compactions,
     current,
     fitting,
     folding,
-    layout,
+    forms,
+    layouts,
     listing,
     newest_lines,
     file_changes,
     pieces,
-    pools,
     reasons,
     repairs,
     replacing,
@@ -89,9 +87,9 @@ def _reworded(line: Callable[..., str]) -> Callable[..., str]:
 def other_numbers(patch: pytest.MonkeyPatch) -> None:
     """Every threshold of the program is another."""
     patch.setattr(gauge, "rate_of", lambda _points: 2.0)
-    patch.setattr(layout, "HANDLE_FROM_CHARS", 20)
-    patch.setattr(anchored, "HANDLE_FROM_CHARS", 20)
-    patch.setattr(layout, "MIN_SAVING_CHARS", 5)
+    patch.setattr(forms, "HANDLE_FROM_CHARS", 20)
+    patch.setattr(layouts, "HANDLE_FROM_CHARS", 20)
+    patch.setattr(forms, "MIN_SAVING_CHARS", 5)
     patch.setattr(arguments, "ARGS_CHARS", 12)
 
 

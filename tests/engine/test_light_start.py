@@ -11,7 +11,7 @@ from pathlib import Path
 
 LATER = (
     "foredeck.accounting.stored",
-    "foredeck.context.window.compacting",
+    "foredeck.context.compacting",
     "foredeck.context.summary",
     "foredeck.engine.commands",
     "foredeck.engine.memory_commands",
@@ -40,7 +40,7 @@ LATER = (
 """Modules and packages that load with their first job: a session, a command, a question."""
 
 NOT_WITH_A_SESSION = (
-    "foredeck.context.window.compacting",
+    "foredeck.context.compacting",
     "foredeck.engine.commands",
     "foredeck.memory.extracting",
     "foredeck.memory.judging",

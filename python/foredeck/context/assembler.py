@@ -28,7 +28,7 @@ from foredeck.context.intake.take_in import put_layout_text, repair_list, take_i
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.layout import Layout
+from foredeck.context.rendering.layouts import Layout
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.opening import Session
@@ -36,7 +36,7 @@ from foredeck.context.state.request import Answer, CompactionRequest, Request
 from foredeck.model.observations import Writer
 
 if TYPE_CHECKING:  # imported with the first compaction
-    from foredeck.context.window.compacting import CompactionDecision
+    from foredeck.context.compacting import CompactionDecision
 
 
 class Assembler:
@@ -143,7 +143,7 @@ class Assembler:
     def compact(self, request: CompactionRequest) -> CompactionDecision:
         """What to do about a compaction that the host has in mind."""
         # Loads with the first compaction.
-        from foredeck.context.window.compacting import HostCompaction, decide_compaction
+        from foredeck.context.compacting import HostCompaction, decide_compaction
 
         if request.model is not None:
             self._gauge = self._calibrator.gauge(request.model.name, request.model.api)
@@ -158,7 +158,7 @@ class Assembler:
     def finish_compaction(self, summary: str, writer: Writer) -> None:
         """Another has written the summary of the compaction that was asked for last."""
         # Loads with the first compaction.
-        from foredeck.context.window.compacting import finish_compaction
+        from foredeck.context.compacting import finish_compaction
 
         context = RenderContext(self._objects, self._chat)
         finish_compaction(context, self._inbox, self.facilities.stand_ins, summary, writer)

@@ -1,6 +1,6 @@
 """The lines of ours that the model reads: short, stable, deterministic, and snapshot-tested.
 
-Not here are the facts of digests (`digests/`) and the refusals of tools (`ToolError`).
+Not here are the facts of digests (`digests.py`) and the refusals of tools (`ToolError`).
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import logging
 import re
 from pathlib import Path
 
+from foredeck.context.compacting import compact_calls, last_compaction, preview, report_of
 from foredeck.context.compactions import names_of
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import name_of, to_item
@@ -14,7 +15,6 @@ from foredeck.context.messages.transcript import split_turns
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import by_summary
 from foredeck.context.summary import losses_of
-from foredeck.context.window.compacting import compact_calls, last_compaction, preview, report_of
 from foredeck.context.wording import handle
 from foredeck.engine.assembling import SUMMARY_CHARS
 from foredeck.engine.opened import OpenedSession

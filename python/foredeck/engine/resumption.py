@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foredeck.context.policies.kept import KeptUses
-from foredeck.context.policies.uses import Uses
+from foredeck.context.policies.uses import KeptUses, Uses
 from foredeck.context.state.call_log import LogCheckpoint
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.index import KeptMembers, read_members

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from foredeck.context.compactions import SummaryAuthor
 from foredeck.context.digests import DigestSize
+from foredeck.context.fitting import marks_below, usable_window
 from foredeck.context.head import HeadBudget
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
@@ -15,15 +16,14 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import RebaseThresholds, WaterMarks
 from foredeck.context.rendering.context import PromptNames, RenderContext
-from foredeck.context.rendering.layout import Layout
+from foredeck.context.rendering.layouts import Layout
 from foredeck.context.rewriting.current import RefreshFinder
-from foredeck.context.rewriting.foldable import FoldFinder
+from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Request
-from foredeck.context.window.fitting import marks_below, usable_window
 from foredeck.model.call_values import Decision, ReportedUsage
 from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 

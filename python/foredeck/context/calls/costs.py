@@ -26,7 +26,7 @@ from foredeck.context.rebase import (
 )
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rewriting.current import Refresh
-from foredeck.context.rewriting.foldable import Fold
+from foredeck.context.rewriting.folding import Fold
 from foredeck.context.rewriting.replacing import Cover
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.request import Model

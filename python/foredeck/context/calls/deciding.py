@@ -17,6 +17,7 @@ from foredeck.context import wording
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.costs import CallCosts, Candidate, call_costs, is_cold, priced, why_lost
 from foredeck.context.calls.heading import must_withdraw, rebuild_head, replace_head, withdrawn_now
+from foredeck.context.fitting import WindowBudget, fit
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
 from foredeck.context.policies.policy_run import PolicyRun, run_policy
@@ -28,9 +29,7 @@ from foredeck.context.rebase import (
     first_mutable,
     precedes_bound_turn,
 )
-from foredeck.context.rendering.anchored import Anchored
-from foredeck.context.rendering.layout import Layout
-from foredeck.context.rendering.pools import Pools
+from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.rewriting.current import (
     CurrentCopy,
     Refresh,
@@ -39,8 +38,8 @@ from foredeck.context.rewriting.current import (
     place_copies,
     refresh,
 )
-from foredeck.context.rewriting.foldable import Fold
 from foredeck.context.rewriting.folding import (
+    Fold,
     fold_down,
     fold_pastes,
     fold_pieces,
@@ -50,8 +49,6 @@ from foredeck.context.rewriting.folding import (
 )
 from foredeck.context.rewriting.replacing import Cover
 from foredeck.context.rewriting.runs import fold_runs
-from foredeck.context.window.fitting import WindowBudget, fit
-from foredeck.errors import ConfigError
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 
 LEAST_TO_END_A_TURN = 2000
@@ -65,15 +62,6 @@ TURN_ENDED = (
 
 REWRITES_ALL = ("history", "layout", "withdrawn")
 """Reasons by which nothing of what was sent before goes out again, whatever is folded."""
-
-LAYOUTS: dict[str, type[Layout]] = {Anchored.name: Anchored, Pools.name: Pools}
-
-
-def make_layout(name: str) -> Layout:
-    """The layout of that name. Raises `ConfigError` for a name that is not known."""
-    if name not in LAYOUTS:
-        raise ConfigError(f"No layout is called {name!r}. Known: {', '.join(sorted(LAYOUTS))}.")
-    return LAYOUTS[name]()
 
 
 def choose_layout(call: CallInProgress) -> None:
@@ -272,7 +260,7 @@ class Rebase:
         # Last: a run is of what has folded.
         runs = fold_runs(context, call.finders.uses.rule, call.request.wire, choice.first)
         # A rebase that changes no byte is none. A file may have been shown as it is now before.
-        if not (folded or more or covers or is_shown or runs or choice.reason in REWRITES_ALL):
+        if not (folded or more or covers or is_shown or runs or costs.reason in REWRITES_ALL):
             return Decision()
         for index in (folded | more) - {index for cover in covers for index in cover.gone}:
             context.branch.release(index)

@@ -18,7 +18,8 @@ from foredeck.context.plan.ops import MessageSpan, Op, Shown, as_host, omit, rec
 from foredeck.context.plan.repairs import repair
 from foredeck.context.rebase import first_mutable
 from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.layout import Layout, referring
+from foredeck.context.rendering.forms import referring
+from foredeck.context.rendering.layouts import Layout
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, paste_of, user_object
 from foredeck.context.state.request import PromptFrame

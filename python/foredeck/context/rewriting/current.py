@@ -19,14 +19,14 @@ from foredeck.context.policies.pieces import Piece, folded_blocks
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rebase import first_mutable, is_immutable, may_change
 from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.layout import (
+from foredeck.context.rendering.forms import (
     contains_lines,
     full,
     is_garbled,
     shown_lines,
     shown_text,
 )
-from foredeck.context.rewriting.foldable import FoldFinder
+from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.wording import brought_up_to_date
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.canonical import hash_text

@@ -22,12 +22,19 @@ from foredeck.context.compactions import (
     summary_of,
     turn_number,
 )
+from foredeck.context.fitting import (
+    SUMMARY_SHARE,
+    host_limit,
+    last_cut_point,
+    marks_below,
+    usable_window,
+)
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import split_turns
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rebase import WaterMarks
 from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rewriting.foldable import FoldFinder
+from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.rewriting.replacing import span_of
 from foredeck.context.state.chat import Branch, Chat, Compactions, by_summary, host_compaction
 from foredeck.context.state.features import StandIn, StandIns
@@ -35,13 +42,6 @@ from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import CompactionRequest
 from foredeck.context.summary import ASKED_CHARS, losses_of
-from foredeck.context.window.fitting import (
-    SUMMARY_SHARE,
-    host_limit,
-    last_cut_point,
-    marks_below,
-    usable_window,
-)
 from foredeck.context.wording import turn_line, turns_span
 from foredeck.errors import ToolError
 from foredeck.model.figures import shortened

@@ -1,7 +1,5 @@
-"""Where content goes in the prompt. Two layouts behind one interface.
-
-A layout turns facts about results into operations, and decides what changes at a rebase. It is
-given a `RenderContext`: the plan and what it may look up. It never writes to the store.
+"""How a result goes out: in full under its handle, by reference to what is in view, or as the line
+that is left of it. It is given a `RenderContext`, and never writes to the store.
 """
 
 from __future__ import annotations
@@ -9,11 +7,11 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from foredeck.context.arguments import args_display
-from foredeck.context.messages.items import Block, Item, text_block
+from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, Op, Shown, keep_all
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.context import RenderContext
@@ -38,25 +36,6 @@ RECEIPT_CHARS = 400
 
 GARBLED_SHARE = 5
 """One replacement character in this many, and the rest cannot be read either."""
-
-
-class Layout(Protocol):
-    """Decides the bytes."""
-
-    name: str
-    keeps_bytes: bool
-    """Whether sent bytes stay until a rebase; a stateless layout renders everything each time."""
-
-    def place(self, context: RenderContext, index: int, shown: Shown | None) -> None:
-        """Decide how a result goes out that is seen for the first time. `shown`: the object whose
-        content it carries."""
-
-    def fold(self, context: RenderContext, indexes: set[int]) -> None:
-        """Rewrite the prompt without the content of these messages."""
-
-    def inserts(self, context: RenderContext, held: Sequence[Block] = ()) -> dict[int, list[Block]]:
-        """What goes between messages: index to a list of content blocks. `held`: blocks of
-        earlier calls that stay where they are, since sealed reasoning is bound to them."""
 
 
 def full(item: Item, shown: Shown | None, head: str | None = None) -> Op:

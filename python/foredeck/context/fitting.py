@@ -18,7 +18,7 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.rebase import WaterMarks, first_mutable
 from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.layout import full, referring, render_dependents
+from foredeck.context.rendering.forms import full, referring, render_dependents
 from foredeck.context.rewriting.folding import fold_slots, strip_reasoning
 from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.chat import Compactions, host_compaction

@@ -1,1 +1,0 @@
-"""When a prompt does not fit, and compactions that somebody asks for."""
