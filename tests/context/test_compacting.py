@@ -361,13 +361,13 @@ def test_the_report_of_a_stretch(snapshot: SnapshotAssertion) -> None:
         items.append(to_item(message, None, {}))
     names = TranscriptNames({"c1": 3, "c2": 4, "c3": 5}.get)
     turns = split_turns(items.items, 1)
-    assert losses_of(turns, names, "Nothing.").to_text() == snapshot
+    assert losses_of(turns, names, "Nothing.") == snapshot
     summary = "Where is load_all defined, in src/a.py? npm test, ls lib, lib/x.js"
     open_question = (
         "Questions without an answer:\n- turn 1: Where is load_all defined, in src/a.py?"
     )
-    assert losses_of(turns, names, summary).to_text() == open_question
-    assert losses_of(split_turns(items.items[1:], 2), names, summary).to_text() == NOTHING_LOST
+    assert losses_of(turns, names, summary) == open_question
+    assert losses_of(split_turns(items.items[1:], 2), names, summary) == NOTHING_LOST
 
 
 def command(host: Host, arguments: str) -> str:

@@ -54,18 +54,15 @@ class Assembler:
         self._objects, self._chat, self._inbox = session.objects, session.chat, session.inbox
         self.policy = policy
         self.settings = settings or AssemblySettings()
-        self.finders = Finders(Uses(session.info.cwd, policy.use_rule or UseRule()))
+        self.uses = Uses(session.info.cwd, policy.use_rule or UseRule())
+        """When each piece of content was last used."""
+        self.finders = Finders(self.uses)
         self._layout = layout
         self.facilities = facilities or ContextFacilities()
         self._calibrator = Calibrator(session.objects.workspace)
         self.refusals = Refusals(session.objects, session.chat, session.inbox)
         self._gauge = Gauge()
         """For the model that was called last."""
-
-    @property
-    def uses(self) -> Uses:
-        """When each piece of content was last used."""
-        return self.finders.uses
 
     def assemble(self, request: Request) -> Answer:
         """The answer to one request; its call record is committed before this returns.

@@ -336,7 +336,7 @@ def preview(objects: Objects, chat: Chat, max_chars: int) -> str:
     request = SummaryRequest("user", max_chars, span[-1].time_ms)
     head = None if before is None else objects.workspace.head(before)
     summary = summary_of(objects, turns, len(objects.index) + 1, request, head, ()).long
-    lost = losses_of(turns, names_of(objects), summary).to_text()
+    lost = losses_of(turns, names_of(objects), summary)
     return report_of("What foredeck would write", summary, lost)
 
 

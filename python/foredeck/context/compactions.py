@@ -99,7 +99,7 @@ def compact(
             # Loads with the first compaction, as in `summary_of`.
             from foredeck.context.summary import losses_of
 
-            known.lost = losses_of(turns, names_of(objects), known.content).to_text()
+            known.lost = losses_of(turns, names_of(objects), known.content)
     known.asked_by, known.instructions = request.by, request.instructions
     known.taken_back = None
     known.call, known.time_ms = chat.log.newest, request.time_ms

@@ -224,7 +224,8 @@ def status_facts(text: str) -> list[str]:
     """`on main, ahead 2: 3 modified, 1 untracked`, or `clean`."""
     found = Counter(kind.removesuffix(" file") for kind in _STATUS.findall(text))
     for letters in _SHORT_STATUS.findall(text):
-        found[_short_kind(letters)] += 1
+        kind = "untracked" if "?" in letters else _LETTERS.get(letters.strip()[:1], "changed")
+        found[kind] += 1
     for listed in _UNTRACKED.findall(text):
         found["untracked"] += listed.count("\t")
     branch = _BRANCH.search(text)
@@ -235,10 +236,6 @@ def status_facts(text: str) -> list[str]:
     where += [f"{ours} ahead, {theirs} behind" for ours, theirs in _DIVERGED.findall(text)]
     changes = ", ".join(f"{count} {kind}" for kind, count in found.items()) or "clean"
     return [": ".join(part for part in (", ".join(where), changes) if part)]
-
-
-def _short_kind(letters: str) -> str:
-    return "untracked" if "?" in letters else _LETTERS.get(letters.strip()[:1], "changed")
 
 
 def diff_facts(text: str) -> list[str]:

@@ -1,9 +1,9 @@
 """A summary of chat that no model writes, and what any summary leaves out.
 
 The summary says what was asked, which files were used, what failed, and what is open. It is
-deterministic and bounded. All that it leaves out can be had by the handles that it names. `Losses`
-lists what a summary of anybody's does not name, so that neither the user nor the model has to find
-out by missing it.
+deterministic and bounded. All that it leaves out can be had by the handles that it names.
+`losses_of` lists what a summary of anybody's does not name, so that neither the user nor the model
+has to find out by missing it.
 """
 
 from __future__ import annotations
@@ -313,86 +313,51 @@ MAX_NAMES = 30
 
 LINE_CHARS = 160
 
+LOST = ("Questions without an answer", "Commands that failed", "Commands", "Paths", "Names")
+"""What a report lists: the questions of turns that ended without an answer; identifiers that the
+user or the model wrote, by turn."""
+
 NOTHING_LOST = "The summary names everything."
 """In place of the report."""
 
 
-@dataclass(slots=True)
-class Losses:
-    """What is not named, as lines that say where it is, oldest first."""
-
-    questions: list[str] = field(default_factory=list)
-    """The user's, in turns that ended without an answer."""
-    failed: list[str] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    """By turn, identifiers that the user or the model wrote."""
-
-    def to_text(self) -> str:
-        """The report."""
-        kinds: Mapping[str, Sequence[str]] = {
-            "Questions without an answer": self.questions,
-            "Commands that failed": self.failed,
-            "Commands": self.commands,
-            "Paths": self.paths,
-            "Names": self.names,
-        }
-        listed = [line for name, lines in kinds.items() for line in _section(name, lines)]
-        return "\n".join(listed) or NOTHING_LOST
-
-
-def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -> Losses:
-    """What these turns hold and their summary does not."""
-    found = Losses()
+def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -> str:
+    """What these turns hold and their summary does not name, as lines that say where it is, oldest
+    first; `NOTHING_LOST` where there is nothing."""
+    lost: list[list[str]] = [[] for _ in LOST]
+    questions, failed, commands, paths, others = lost
     seen: set[str] = set()
     for turn in turns:
         # Also where the summary has the question: it does not show that no answer came.
         if "?" in turn.asked and not turn.answered:
-            found.questions.append(_line(turn.number, None, _cut(turn.asked)))
+            questions.append(_line(turn.number, None, _cut(turn.asked)))
         for item in turn.items:
-            if item.kind == "result" and item.tool not in OWN_TOOLS:
-                _take_result(found, turn.number, item, names, summary, seen)
+            if item.kind != "result" or item.tool in OWN_TOOLS:
+                continue
+            shown = args_display(item.arguments, names.cwd)
+            # Lines of a summary are cut short, so no more than the beginning need be there.
+            if not shown or shown in seen or " ".join(shown.split())[:60] in summary:
+                continue
+            seen.add(shown)
+            of_path = path_argument(item.arguments) is not None
+            kind = failed if item.failed else paths if of_path else commands
+            ordinal = names.call(item.call_id)
+            kind.append(_line(turn.number, ordinal, _cut(f"{item.tool} {shown}")))
         written = sorted(written_names(turn) - identifiers(summary) - seen)
         seen.update(written)
         if written:
-            found.names.append(
-                _names_line(turn.number, written[:MAX_NAMES], len(written[MAX_NAMES:]))
-            )
-    return found
-
-
-def _take_result(
-    found: Losses,
-    turn: int,
-    item: Item,
-    names: TranscriptNames,
-    summary: str,
-    seen: set[str],
-) -> None:
-    shown = args_display(item.arguments, names.cwd)
-    path = path_argument(item.arguments)
-    if not shown or shown in seen or _names(summary, shown):
-        return
-    seen.add(shown)
-    line = _line(turn, names.call(item.call_id), _cut(f"{item.tool} {shown}"))
-    if item.failed:
-        found.failed.append(line)
-    elif path is not None:
-        found.paths.append(line)
-    else:
-        found.commands.append(line)
+            more = len(written) - MAX_NAMES
+            rest = f" and {more} more" if more > 0 else ""
+            others.append(f"- turn {turn.number}: {', '.join(written[:MAX_NAMES])}{rest}")
+    sections = zip(LOST, lost, strict=True)
+    listed = [line for name, lines in sections for line in _section(name, lines)]
+    return "\n".join(listed) or NOTHING_LOST
 
 
 def written_names(turn: ChatTurn) -> set[str]:
     """The identifiers that the user or the model wrote in a turn."""
     texts = [item.said for item in turn.items if item.kind in ("user", "assistant")]
     return {name for text in texts for name in identifiers(text)}
-
-
-def _names(summary: str, text: str) -> bool:
-    """Whether a summary has a text, as far as its lines are long."""
-    return " ".join(text.split())[:60] in summary
 
 
 def _cut(text: str) -> str:
@@ -402,11 +367,6 @@ def _cut(text: str) -> str:
 def _line(turn: int, ordinal: int | None, what: str) -> str:
     at = "" if ordinal is None else f"{handle(ordinal)} "
     return f"- turn {turn}: {at}{what}"
-
-
-def _names_line(turn: int, names: Sequence[str], more: int) -> str:
-    others = f" and {more} more" if more else ""
-    return f"- turn {turn}: {', '.join(names)}{others}"
 
 
 def _section(name: str, lines: Sequence[str]) -> Iterator[str]:

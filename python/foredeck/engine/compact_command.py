@@ -84,7 +84,7 @@ def adopted_compaction(opened: OpenedSession) -> str | None:
         return None
     if not items:
         return None
-    lost = losses_of(split_turns(items, 1), names_of(objects), summary).to_text()
+    lost = losses_of(split_turns(items, 1), names_of(objects), summary)
     return report_of(ADOPTED, summary, lost)
 
 

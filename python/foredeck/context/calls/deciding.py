@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from foredeck.context import wording
 from foredeck.context.calls.call import CallInProgress
@@ -22,8 +21,6 @@ from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
 from foredeck.context.policies.policy_run import PolicyRun, run_policy
 from foredeck.context.rebase import (
-    RebaseOffer,
-    RebaseReason,
     best_rebase,
     calls_until,
     first_mutable,
@@ -114,15 +111,6 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
     return costs, run
 
 
-class RebaseChoice(NamedTuple):
-    """Why a call rewrites what was sent, and from which message on."""
-
-    reason: RebaseReason
-    first: int
-    offer: RebaseOffer | None = None
-    """The figures of a rebase that pays."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rebase:
     """The rebase of one call. `run` has the order: find, choose, write."""
@@ -152,7 +140,7 @@ class Rebase:
         choice = self._choose(candidates)
         if choice is None:
             return Decision()
-        decision = self._write(choice, [c for c in candidates if c.ref.message >= choice.first])
+        decision = self._write(choice, candidates)
         # Last: sealed reasoning is checked against all bytes before it, whoever has changed them.
         if decision.is_rebase and call.request.wire.thinking:
             strip_reasoning(call.context, decision.changed_from or 0)
@@ -177,9 +165,9 @@ class Rebase:
 
     # ------------------------------------------------ what does
 
-    def _choose(self, candidates: Sequence[Candidate]) -> RebaseChoice | None:
-        """Where the prompt is written anew, if it is: whatever that costs where it must be or is
-        free, else where it pays. The branch notes when a rebase may pay."""
+    def _choose(self, candidates: Sequence[Candidate]) -> Decision | None:
+        """From which message on the prompt is written anew, if it is, and why: whatever that costs
+        where it must be or is free, else where it pays. The branch notes when a rebase may pay."""
         call, costs, branch = self.call, self.costs, self.call.context.branch
         thresholds = call.settings.thresholds
         branch.rebase_in = None
@@ -187,12 +175,12 @@ class Rebase:
         # Where sealed reasoning follows nearly everything, what could go now, one result at a
         # time, is what came last. A compaction does more, and is made before the window is full.
         if reason is not None and not (reason == "high-water" and self._is_futile(candidates)):
-            return RebaseChoice(reason, 0)
+            return Decision("rebase", reason, 0)
         # Where the host has changed what it had sent before, the bytes are new to the provider
         # whatever we do.
         known = call.session.chat.log.known
         if any(item.key.address in known for item in call.items[call.first_new :]):
-            return RebaseChoice("history", call.first_new)
+            return Decision("rebase", "history", call.first_new)
         if not costs.reach.warm:
             return None
         messages = priced(branch, costs, candidates)
@@ -207,8 +195,10 @@ class Rebase:
             return None
         # What it changes may not be cached in any case.
         is_cached = costs.reach.hit(costs.reach.start) > offer.index
-        pays: RebaseReason = "pays" if is_cached else "look-back"
-        return RebaseChoice("no-cache" if costs.reach.rule == "none" else pays, offer.index, offer)
+        reason = "pays" if is_cached else "look-back"
+        if costs.reach.rule == "none":
+            reason = "no-cache"
+        return offer.explain(Decision("rebase", reason, offer.index))
 
     def _is_futile(self, candidates: Sequence[Candidate]) -> bool:
         """Whether what may not be changed now keeps the prompt so near the high-water mark that it
@@ -221,13 +211,17 @@ class Rebase:
 
     # ------------------------------------------------ the rewriting
 
-    def _write(self, choice: RebaseChoice, chosen: Sequence[Candidate]) -> Decision:
-        """Rewrite what was chosen, and what can change once that has."""
+    def _write(self, choice: Decision, candidates: Sequence[Candidate]) -> Decision:
+        """Rewrite what the choice is of, and what can change once that has. Returns the decision,
+        which is to append where no byte has changed."""
         call, context, costs = self.call, self.call.context, self.costs
+        first = choice.changed_from or 0
         folds: set[PieceRef] = set()
         refreshes: list[Refresh] = []
         covers: list[Cover] = []
-        for candidate in chosen:
+        for candidate in candidates:
+            if candidate.ref.message < first:
+                continue
             match candidate:
                 case Fold():
                     folds.add(candidate.ref)
@@ -258,7 +252,7 @@ class Rebase:
         more, further = self._fold_more(choice.reason)
         covers += further
         # Last: a run is of what has folded.
-        runs = fold_runs(context, call.finders.uses.rule, call.request.wire, choice.first)
+        runs = fold_runs(context, call.finders.uses.rule, call.request.wire, first)
         # A rebase that changes no byte is none. A file may have been shown as it is now before.
         if not (folded or more or covers or is_shown or runs or costs.reason in REWRITES_ALL):
             return Decision()
@@ -269,17 +263,14 @@ class Rebase:
         firsts = [*(cover.first for cover in covers), *(run.first for run in runs)]
         call.says_decided_from = min([call.says_decided_from, *firsts])
         changed_from = min(context.changed, default=costs.reach.start)
-        decision = Decision(
-            "rebase",
-            choice.reason,
-            0 if call.layout_changed else changed_from,
+        decision = choice._replace(
+            changed_from=0 if call.layout_changed else changed_from,
             stand_ins=tuple(cover.stand_in.id for cover in covers),
             runs=len(runs) or None,
         )
-        decision = explain_copies(decision, copies)
-        return decision if choice.offer is None else choice.offer.explain(decision)
+        return explain_copies(decision, copies)
 
-    def _fold_more(self, reason: RebaseReason) -> tuple[set[int], list[Cover]]:
+    def _fold_more(self, reason: str | None) -> tuple[set[int], list[Cover]]:
         """Above the high-water mark, go on down to the low one: results first, the least recently
         used ones before others, then spans that an observation can cover, whether it is due or not.
         Returns the messages that were folded, and the covers."""

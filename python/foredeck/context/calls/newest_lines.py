@@ -52,8 +52,10 @@ def attach_continuation(call: CallInProgress) -> None:
     Once: at the call at which texts have taken the place of chat, or the window's or the host's
     summary has. Only where observations are switched on.
     """
-    context = call.context
-    if call.facilities.stand_ins is None or not _has_replaced(call):
+    context, decision = call.context, call.decision
+    summed_up = call.alignment.replaced and call.items[0].kind == "context"
+    has_replaced = decision.stand_ins or decision.compaction or summed_up
+    if call.facilities.stand_ins is None or not has_replaced:
         return
     index = len(context.plan) - 1
     if not context.takes_lines(index):
@@ -83,12 +85,6 @@ def continuation(task: str, suggestion: str, *, is_asked: bool) -> str:
     if suggestion:
         lines.append(f"suggested next:\n{block(suggestion)}")
     return "\n".join(lines)
-
-
-def _has_replaced(call: CallInProgress) -> bool:
-    """Whether something has replaced messages at this call."""
-    summed_up = call.alignment.replaced and call.items[0].kind == "context"
-    return bool(call.decision.stand_ins or call.decision.compaction or summed_up)
 
 
 def _newest(call: CallInProgress) -> StandIn | None:

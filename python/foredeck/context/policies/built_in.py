@@ -142,16 +142,10 @@ class FoldingPastes:
     def __init__(self, policy: Policy, rule: Adaptive) -> None:
         self._policy = policy
         self._rule = rule
-
-    @property
-    def name(self) -> str:
-        """That of the policy: call records name it."""
-        return self._policy.name
-
-    @property
-    def use_rule(self) -> UseRule:
-        """The policy's own, else that of the rule, without bringing reads up to date."""
-        return self._policy.use_rule or replace(self._rule.use_rule, refresh=False)
+        # Call records name the policy.
+        self.name = policy.name
+        # Reads are brought up to date only where the policy wants that.
+        self.use_rule = policy.use_rule or replace(rule.use_rule, refresh=False)
 
     def decide(self, history: History) -> PolicyDecision:
         """What the policy decides, and the messages that the rule lets go."""

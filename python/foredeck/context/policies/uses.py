@@ -67,6 +67,8 @@ class Uses:
     """Model calls so far: answers in the list that were not aborted."""
     turn_began: int = 0
     """How many there were at the newest user message."""
+    read: int = 0
+    """How many messages were read so far."""
     edited: dict[str, LastEdit] = field(default_factory=dict)
     """By path, the files that the session has written."""
     foldable: dict[PieceRef, Piece] = field(default_factory=dict)
@@ -80,7 +82,6 @@ class Uses:
     _has_edited: bool = False
     """Whether that turn has edited any file."""
     _plan: Plan | None = None
-    _done: int = 0
     _mark: int = 0
     """How much was written into the plan by then."""
     # One more than `max_holders`: an identifier with as many says nothing any more.
@@ -98,14 +99,14 @@ class Uses:
 
     def follow(self, plan: Plan) -> None:
         """Read the messages that were added; all of them where the list is another."""
-        if self._plan is not plan or self._done > len(plan):
+        if self._plan is not plan or self.read > len(plan):
             self._begin(plan)
-        for index in range(self._done, len(plan)):
+        for index in range(self.read, len(plan)):
             self._read(index, plan.items[index])
         for index in set(plan.written[self._mark :]):
-            if index < self._done and plan.items[index].kind in ("assistant", "user"):
+            if index < self.read and plan.items[index].kind in ("assistant", "user"):
                 self._note_foldable(index, pieces_of(plan.items[index]))
-        self._mark, self._done = len(plan.written), len(plan)
+        self._mark, self.read = len(plan.written), len(plan)
 
     @property
     def holders(self) -> dict[str, tuple[int, ...]]:
@@ -118,19 +119,14 @@ class Uses:
         """Make ready what the next answer of the model will be compared with."""
         _ = self.holders
 
-    @property
-    def read(self) -> int:
-        """How many messages were read so far."""
-        return self._done
-
     def keep(self) -> KeptUses:
         """What another process needs to go on after the messages read so far."""
         plan = self._plan or Plan()
         names_of = self.names.found(plan)
-        indexes = sorted(index for index in names_of if index < self._done)
+        indexes = sorted(index for index in names_of if index < self.read)
         return KeptUses(
-            tip=plan.tips[self._done - 1] if self._done else "",
-            count=self._done,
+            tip=plan.tips[self.read - 1] if self.read else "",
+            count=self.read,
             cwd=self.cwd,
             rule=self.rule,
             last=[use.last for use in self._in_order],
@@ -156,7 +152,7 @@ class Uses:
         for use, last in zip(self._in_order, kept.last, strict=True):
             use.last = last
         self._packed = kept.holders
-        self._done = kept.count
+        self.read = kept.count
 
     def _reset(self, plan: Plan) -> None:
         fresh = Uses(self.cwd, self.rule, self.kept, self.names)

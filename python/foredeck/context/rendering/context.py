@@ -114,23 +114,18 @@ class RenderContext:
     summary_chars: int = 8000
     """How long the summary of a message may be whose middle folds."""
     branch: Branch = field(init=False)
+    plan: Plan = field(init=False)
+    """What goes out of the branch's messages."""
+    sets: Sets = field(init=False)
+    """The branch's pool, active and pinned set."""
     _began: tuple[int, int] = field(init=False)
     """How much was written into the plan and attributed before."""
     _nicknames: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         self.branch = self.chat.branch
+        self.plan, self.sets = self.branch.plan, self.branch.sets
         self._began = len(self.plan.written), len(self.plan.attributed)
-
-    @property
-    def plan(self) -> Plan:
-        """What goes out of the branch's messages."""
-        return self.branch.plan
-
-    @property
-    def sets(self) -> Sets:
-        """The branch's pool, active and pinned set."""
-        return self.branch.sets
 
     @property
     def cwd(self) -> str:

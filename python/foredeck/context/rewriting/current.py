@@ -113,10 +113,7 @@ def refresh(context: RenderContext, refreshes: Sequence[Refresh]) -> list[PieceR
         if each.text is None:
             continue
         subject = context.plan.ops[each.index].subject or 0
-        head = text_block(brought_up_to_date(subject, each.version))
-        blocks = [head, text_block(each.text)]
-        digest = hash_text(each.text)
-        context.plan.write(each.index, Op("full", blocks, Shown(subject, each.version, digest)))
+        context.plan.write(each.index, _updated(each.text, subject, each.version))
     return folds
 
 
@@ -279,15 +276,17 @@ def foldable_piece(context: RenderContext, uses: Uses, ref: PieceRef) -> Piece |
 
 def _show(context: RenderContext, copy: CurrentCopy) -> None:
     context.branch.release(copy.index)
-    item = context.plan.items[copy.index]
-    shown = Shown(copy.subject, copy.version, hash_text(copy.text))
-    if item.text == copy.text:
-        context.plan.write(copy.index, full(item, shown))
-    else:
-        head = text_block(brought_up_to_date(copy.subject, copy.version))
-        context.plan.write(copy.index, Op("full", [head, text_block(copy.text)], shown))
+    item, op = context.plan.items[copy.index], _updated(copy.text, copy.subject, copy.version)
+    # A file that is as it was read needs no word of later edits.
+    context.plan.write(copy.index, full(item, op.shown) if item.text == copy.text else op)
     context.branch.keep(copy.index, copy.subject)
     context.sets.activate(copy.subject)
+
+
+def _updated(text: str, subject: int, version: int) -> Op:
+    """The operation for a result that shows a file as later calls have left it."""
+    blocks = [text_block(brought_up_to_date(subject, version)), text_block(text)]
+    return Op("full", blocks, Shown(subject, version, hash_text(text)))
 
 
 def _asked_about(plan: Plan, uses: Uses) -> list[str]:

@@ -78,7 +78,12 @@ class Replacer:
         used = self.context.plan.observed
         usable = [each for each in self.stand_ins.known() if each.id not in used]
         # Whether they are due takes a look at the whole chat: not for a session that has none.
-        if not usable or not (forced or self._is_due()):
+        if not usable:
+            return []
+        plan, tokens = self.context.plan, self.context.gauge.tokens
+        covering = plan.chars_covering
+        uncovered = plan.chars_sent - covering
+        if not (forced or self.stand_ins.is_due(tokens(uncovered), tokens(covering))):
             return []
         newest_first = [s for s in usable[::-1] if free or forced or s.kind == "observation"]
         # What covers more goes before what covers less; of equals the newest.
@@ -111,12 +116,6 @@ class Replacer:
         covered = MessageSpan(made.first, made.until)
         say = Say("observation", [text_block(text)], covered, made.stand_in.id)
         cover(self.context, say, made.gone)
-
-    def _is_due(self) -> bool:
-        """Whether the chat that nothing covers takes this many tokens."""
-        plan, tokens = self.context.plan, self.context.gauge.tokens
-        covering = plan.chars_covering
-        return self.stand_ins.is_due(tokens(plan.chars_sent - covering), tokens(covering))
 
     def _cover(
         self,
