@@ -5,11 +5,11 @@ from __future__ import annotations
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler
 from foredeck.context.calls.call import AssemblySettings
-from foredeck.context.calls.deciding import make_layout
 from foredeck.context.digests import DigestSize
 from foredeck.context.head import HeadBudget
 from foredeck.context.policies.built_in import make_policy
 from foredeck.context.rebase import RebaseThresholds, WaterMarks
+from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.opening import Session
 from foredeck.engine.resumption import recall_uses
