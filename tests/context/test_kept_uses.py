@@ -21,7 +21,7 @@ from examples import examples
 from foredeck.context.messages.shape import to_item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.policy import UseRule
-from foredeck.context.policies.uses import KeptUses, Uses
+from foredeck.context.policies.uses import KeptUses, Uses, unpack_holders, unpack_names
 from foredeck.engine import resumption
 from foredeck.store import session_cache
 from foredeck.store.session_cache import (
@@ -78,7 +78,7 @@ def through_file(kept: KeptUses) -> KeptUses | None:
 
 def names(kept: KeptUses) -> tuple[dict[str, tuple[int, ...]], dict[int, str]]:
     """What stays packed until somebody asks."""
-    return kept.holders.to_dict(), dict(kept.seen)
+    return unpack_holders(kept.holders()), unpack_names(kept.names)
 
 
 @BOUNDED
@@ -186,7 +186,7 @@ def test_names_stay_packed_until_somebody_asks() -> None:
     again.follow(plan)
     assert asked == [first]
     assert again.holders == uses.holders
-    assert again.names.kept[0] == "make_one make_two"
+    assert again.names.kept()[0] == "make_one make_two"
     assert asked == [first, holders, seen]
 
 

@@ -49,8 +49,8 @@ class CallCosts:
     """Characters around the messages: system prompt, tools."""
     own_chars: int
     """Those of them that are the definitions of our tools."""
-    head_chars: int
-    """Characters of our own block before the chat."""
+    around_chars: int
+    """Characters around the host's messages in what goes out: these, and our block before them."""
     reach: CacheReach
     """What the provider's cache would find of the messages that were sent before."""
 
@@ -58,11 +58,6 @@ class CallCosts:
     def cache_lost(self) -> bool:
         """Whether the provider's cache holds nothing of what was sent before."""
         return self.reason not in (None, "high-water")
-
-    @property
-    def around_chars(self) -> int:
-        """Characters around the host's messages in what goes out."""
-        return self.fixed_chars + self.head_chars
 
     def ledger_after(self, branch: Branch, changed_from: int) -> Ledger:
         """The branch's ledger after this call, if it changes from that message on."""
@@ -125,7 +120,7 @@ def call_costs(call: CallInProgress, reason: RebaseReason | None, tokens: int) -
         marks=model.marks and call.layout.keeps_bytes,
     )
     own_chars = declared_chars(frame.tools, call.settings.definition_chars)
-    around = frame.chars, own_chars, branch.plan.head_chars
+    around = frame.chars, own_chars, frame.chars + branch.plan.head_chars
     return CallCosts(reason, tokens, model.prices, *around, reach)
 
 
@@ -214,7 +209,7 @@ def _foresee(context: RenderContext, costs: CallCosts, hit: int) -> PromptTokens
         return _split(costs, total, 0)
     after = plan.chars_sent - plan.chars_before(hit)
     if hit == HEAD:
-        after += costs.head_chars
+        after += costs.around_chars - costs.fixed_chars
     return _split(costs, total, total - gauge.tokens(after))
 
 

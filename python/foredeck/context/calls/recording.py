@@ -141,7 +141,7 @@ def _commit(
         ordinal=ordinal,
         parent=branch.call,
         kept=kept,
-        keys=[list(key) for key in plan.keys(kept)],
+        keys=[list(item.key) for item in plan.items[kept:]],
         tip=plan.tip,
         parts=[pack_op(plan, index, workspace.blobs).to_row() for index in changed],
         changed_from=changed_from,

@@ -17,7 +17,6 @@ from foredeck.context.plan.ops import (
     SPANNING,
     MessageSpan,
     Op,
-    Purpose,
     Say,
     Shown,
     apply_recipe,
@@ -26,7 +25,7 @@ from foredeck.context.plan.ops import (
     recipe_chars,
 )
 from foredeck.context.plan.repairs import Repairs
-from foredeck.model.messages import MessageKey, newest_answer
+from foredeck.model.messages import newest_answer
 from foredeck.model.own_tools import CONTEXT_TOOLS
 
 
@@ -48,6 +47,8 @@ class Plan:
     """Characters of each message as it goes out. The last of those that a say covers has the
     characters of the say."""
     tips: list[str] = field(default_factory=list)
+    tip: str = ROOT_TIP
+    """The rolling hash over all keys; `tips` has that after each message."""
     seals: SealRule = field(default_factory=SealRule)
     """Which sealed reasoning keeps what precedes it as it is."""
     turn_ends: bool = False
@@ -83,11 +84,6 @@ class Plan:
     """Calls of the newest assistant message."""
     _may_have_layout: bool = True
 
-    @property
-    def tip(self) -> str:
-        """The rolling hash over all keys."""
-        return self.tips[-1] if self.tips else ROOT_TIP
-
     def __len__(self) -> int:
         return len(self.items)
 
@@ -109,7 +105,8 @@ class Plan:
         item.results_before = self.results_in_turn.get(self.turn, 0)
         if item.kind == "result" and item.tool not in CONTEXT_TOOLS:
             self.results_in_turn[self.turn] = item.results_before + 1
-        self.tips.append(tip or next_tip(self.tip, item.key))
+        self.tip = tip or next_tip(self.tip, item.key)
+        self.tips.append(self.tip)
         index = len(self.items)
         self.items.append(item)
         self.places[item.key.address] = index
@@ -118,7 +115,7 @@ class Plan:
         self.chars_host += item.chars
         self.chars_own += item.own_chars
         self.ops.append(op or Op())
-        self.chars.append(self._chars_of(index))
+        self.chars.append(recipe_chars(self.recipe(index), item))
         self.chars_sent += self.chars[index]
         if op is not None:
             self._remember(index)
@@ -283,17 +280,18 @@ class Plan:
     @property
     def observed(self) -> dict[str, MessageSpan]:
         """What observations and reflections cover, by their ids."""
-        return {m.object: span for m, span in self._covers("observation") if m.object}
+        found = (m for m in self.our_messages if m.purpose == "observation")
+        return {m.object: m.covers for m in found if m.object and m.covers}
 
     @property
     def runs(self) -> list[MessageSpan]:
         """Each run of folded calls that a text covers."""
-        return [span for _, span in self._covers("calls")]
+        return [m.covers for m in self.our_messages if m.purpose == "calls" and m.covers]
 
     @property
     def covered(self) -> list[MessageSpan]:
         """All spans that a message of ours covers: an observation, or the text of a run."""
-        return [*self.observed.values(), *self.runs]
+        return [m.covers for m in self.our_messages if m.purpose in SPANNING and m.covers]
 
     @property
     def head(self) -> Say | None:
@@ -322,10 +320,6 @@ class Plan:
         for chars in self.chars[len(sums) - 1 : index]:
             sums.append(sums[-1] + chars)
         return sums[index]
-
-    def keys(self, start: int = 0) -> list[MessageKey]:
-        """Keys of the messages from `start` on."""
-        return [item.key for item in self.items[start:]]
 
     def images(self) -> Iterator[Block]:
         """The images that go out."""
@@ -379,18 +373,10 @@ class Plan:
         """Count the characters of messages anew, and what goes before those that follow."""
         for index in indexes:
             if index < len(self.ops):
-                chars = self._chars_of(index)
+                chars = recipe_chars(self.recipe(index), self.items[index])
                 self.chars_sent += chars - self.chars[index]
                 self.chars[index] = chars
                 del self._sums[index + 1 :]
-
-    def _chars_of(self, index: int) -> int:
-        return recipe_chars(self.recipe(index), self.items[index])
-
-    def _covers(self, purpose: Purpose) -> Iterator[tuple[Say, MessageSpan]]:
-        for message in self.our_messages:
-            if message.purpose == purpose and message.covers is not None:
-                yield message, message.covers
 
     def _beside(self, repairs: Repairs) -> Repairs:
         """The repairs of what nothing covers: in a span that is covered, no call waits for its

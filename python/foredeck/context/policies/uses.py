@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
-from typing import Any, NamedTuple, Self
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, PieceRef
@@ -92,7 +92,7 @@ class Uses:
     """Absolute paths by the arguments that name them: a session names the same files all along."""
     # Unpacked when it is first needed, and not while a user waits for the call with which a session
     # is resumed.
-    _packed: KeptHolders | None = None
+    _packed: Unpack | None = None
     """What `_holders` is made of."""
     _is_kept: bool = False
     """Whether what is read now is kept: neither uses nor identifiers need be searched for."""
@@ -112,7 +112,7 @@ class Uses:
     def holders(self) -> dict[str, tuple[int, ...]]:
         """By identifier, the first pieces that hold it, by their numbers."""
         if self._packed is not None:
-            self._holders, self._packed = self._packed.to_dict(), None
+            self._holders, self._packed = unpack_holders(self._packed()), None
         return self._holders
 
     def unpack(self) -> None:
@@ -124,14 +124,15 @@ class Uses:
         plan = self._plan or Plan()
         names_of = self.names.found(plan)
         indexes = sorted(index for index in names_of if index < self.read)
+        lines = "\n".join(_joined(names_of[index]) for index in indexes)
         return KeptUses(
             tip=plan.tips[self.read - 1] if self.read else "",
             count=self.read,
             cwd=self.cwd,
             rule=self.rule,
             last=[use.last for use in self._in_order],
-            holders=KeptHolders.of(self.holders),
-            seen=KeptNames.of({index: _joined(names_of[index]) for index in indexes}),
+            holders=partial(bytes, _pack_holders(self.holders)),
+            names=partial(bytes, json.dumps([indexes, lines]).encode()),
         )
 
     def _begin(self, plan: Plan) -> None:
@@ -140,7 +141,7 @@ class Uses:
         self._reset(plan)
         if kept is None or not kept.fits(plan, self.cwd, self.rule):
             return
-        self.names.take_over(plan, kept.seen)
+        self.names.take_over(plan, cache(partial(unpack_names, kept.names)))
         self._is_kept = True
         for index in range(kept.count):
             self._read(index, plan.items[index])
@@ -354,67 +355,33 @@ Unpack = Callable[[], bytes]
 """Gives bytes that were kept, as often as it is asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptHolders:
+def _pack_holders(holders: Mapping[str, tuple[int, ...]]) -> bytes:
+    """JSON: for each number of pieces the identifiers that so many hold, in one text, and for one
+    after the other the numbers of these."""
+    # Few long texts and lists are read back much faster than many short ones.
+    found: dict[int, tuple[list[str], list[int]]] = {}
+    for name, numbers in holders.items():
+        names, flat = found.setdefault(len(numbers), ([], []))
+        names.append(name)
+        flat.extend(numbers)
+    by_count = [(count, " ".join(names), flat) for count, (names, flat) in found.items()]
+    return json.dumps(by_count).encode()
+
+
+def unpack_holders(packed: bytes) -> dict[str, tuple[int, ...]]:
     """By identifier, the pieces that are recognised by it, by their numbers."""
-
-    # In few long texts and lists, which are read back much faster than as many short ones.
-    unpack: Unpack
-    """Gives JSON: for each number of pieces the identifiers that so many hold, in one text, and
-    for one after the other the numbers of these."""
-
-    @classmethod
-    def of(cls, holders: Mapping[str, tuple[int, ...]]) -> Self:
-        """These holders."""
-        found: dict[int, tuple[list[str], list[int]]] = {}
-        for name, numbers in holders.items():
-            names, flat = found.setdefault(len(numbers), ([], []))
-            names.append(name)
-            flat.extend(numbers)
-        by_count = [(count, " ".join(names), flat) for count, (names, flat) in found.items()]
-        packed = json.dumps(by_count).encode()
-        return cls(lambda: packed)
-
-    def to_dict(self) -> dict[str, tuple[int, ...]]:
-        """The inverse of `of`."""
-        holders: dict[str, tuple[int, ...]] = {}
-        for count, names, flat in json.loads(self.unpack()):
-            numbers = zip(*[iter(flat)] * count, strict=True)
-            holders.update(zip(names.split(" "), numbers, strict=True))
-        return holders
+    holders: dict[str, tuple[int, ...]] = {}
+    for count, names, flat in json.loads(packed):
+        numbers = zip(*[iter(flat)] * count, strict=True)
+        holders.update(zip(names.split(" "), numbers, strict=True))
+    return holders
 
 
-class KeptNames(Mapping[int, str]):
-    """Messages with all identifiers in them, spaces between these, as far as they were searched."""
-
-    __slots__ = ("_names", "unpack")
-
-    def __init__(self, unpack: Unpack) -> None:
-        """`unpack` gives JSON: the indexes of the messages, and their lines in one text."""
-        self.unpack = unpack
-        self._names: dict[int, str] | None = None
-
-    @classmethod
-    def of(cls, names: Mapping[int, str]) -> Self:
-        """These names."""
-        packed = json.dumps([list(names), "\n".join(names.values())]).encode()
-        return cls(lambda: packed)
-
-    def _unpacked(self) -> dict[int, str]:
-        if self._names is None:
-            indexes, text = json.loads(self.unpack())
-            lines = text.split("\n") if indexes else []
-            self._names = dict(zip(indexes, lines, strict=True))
-        return self._names
-
-    def __getitem__(self, index: int) -> str:
-        return self._unpacked()[index]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._unpacked())
-
-    def __len__(self) -> int:
-        return len(self._unpacked())
+def unpack_names(unpack: Unpack) -> dict[int, str]:
+    """Messages with all identifiers in them, spaces between these, as far as they were searched;
+    the bytes are JSON: the indexes of the messages, and their lines in one text."""
+    indexes, text = json.loads(unpack())
+    return dict(zip(indexes, text.split("\n") if indexes else (), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,8 +395,10 @@ class KeptUses:
     rule: UseRule
     last: list[int]
     """At which model call each piece of content was last used, in the order of the pieces."""
-    holders: KeptHolders = field(compare=False)
-    seen: KeptNames = field(compare=False)
+    holders: Unpack = field(compare=False)
+    """For `unpack_holders`."""
+    names: Unpack = field(compare=False)
+    """For `unpack_names`."""
 
     def fits(self, plan: Plan, cwd: str, rule: UseRule) -> bool:
         """Whether a list begins with these very messages, and would be read in the same way."""
@@ -442,17 +411,17 @@ class KeptUses:
         names = ("tip", "count", "cwd", "last")
         first: dict[str, Any] = {name: getattr(self, name) for name in names}
         first |= {"format": hash_of_modules(DECIDED_BY), "rule": asdict(self.rule)}
-        return [json.dumps(first).encode(), self.holders.unpack(), self.seen.unpack()]
+        return [json.dumps(first).encode(), self.holders(), self.names()]
 
     @classmethod
     def from_streams(cls, streams: Sequence[Unpack]) -> KeptUses | None:
         """The inverse of `to_streams`; None for what other code has written."""
         try:
-            first, holders, seen = streams
+            first, holders, names = streams
             fields = json.loads(first())
             if fields.pop("format") != hash_of_modules(DECIDED_BY):
                 return None
             fields["rule"] = UseRule(**fields["rule"])
-            return cls(**fields, holders=KeptHolders(holders), seen=KeptNames(seen))
+            return cls(**fields, holders=holders, names=names)
         except (ValueError, TypeError, KeyError, AttributeError, OSError):
             return None
