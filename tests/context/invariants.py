@@ -12,9 +12,11 @@ from context.sent import Sent, as_bytes, as_values, common, message_text
 from foredeck.context.calls.call import rendering_of
 from foredeck.context.messages.items import value_chars
 from foredeck.context.messages.shape import Message, find_faults, to_item
+from foredeck.context.messages.wires import Wire
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering import context as rendering
 from foredeck.context.rendering.context import PromptNames
+from foredeck.context.rewriting.current import RefreshFinder
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.state.gauge import Gauge
 from foredeck.lookup.prompts import Prompt
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 ELSEWHERE = ("Unchanged: ", ", changed since the copy above:\n", " is not text: ")
 """In lines of ours that stand for a content which is in view, or which nobody could read."""
+
+CALLS_CHANGE = Wire(arguments=True)
 
 CUT = " characters do not fit here: "
 PUT_AWAY = ", summed up without a model."
@@ -69,6 +73,7 @@ def _what_is_kept_is_true(host: Host) -> None:
     plan = host.state.chat.branch.plan
     for index, chars in enumerate([0, *accumulate(plan.chars)]):
         assert plan.chars_before(index) == chars
+    assert plan.places == {item.key.address: index for index, item in enumerate(plan.items)}
     active = host.state.chat.branch.sets.active
     assert plan.folded_objects(active) == len(plan.carried.keys() - plan.holders.keys() - active)
     assembler.uses.follow(plan)
@@ -80,6 +85,9 @@ def _what_is_kept_is_true(host: Host) -> None:
         fresh = Uses(host.state.info.cwd, assembler.policy.use_rule)
         fresh.follow(plan)
         assert assembler.uses.foldable == fresh.foldable
+        known, anew = assembler.finders.refreshes, RefreshFinder()
+        found = [each.find(context, assembler.uses, (), CALLS_CHANGE) for each in (known, anew)]
+        assert found[0] == found[1]
 
 
 def _own_blocks_have_text(sent: Sent) -> None:

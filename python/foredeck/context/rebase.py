@@ -3,8 +3,8 @@
 Between rebases not a byte of what was sent changes. A rebase is free while the cache is cold, and
 it must come at the high-water mark. Otherwise it comes when it pays. Content that is no longer kept
 has a *carrying cost*: the read price, at every call, of the tokens that it would save. Taking it
-out has a *rewrite cost*: what comes after it was cached and must be written again. As with hired
-skis, the time to pay is when the first has reached a multiple of the second.
+out has a *rewrite cost*: what comes after it was cached and must be written again. This is the ski
+rental problem: the time to buy is when the rent has come to a multiple of the price.
 
 Costs are in tokens of uncached input. Nothing here changes anything.
 """

@@ -114,9 +114,9 @@ class CallInProgress:
 
     @property
     def first_changed(self) -> int:
-        """From this message on the list may go out otherwise than before: an operation is another,
-        or what is said and omitted is; `first_new` where neither is. A layout that renders all at
-        every call may have changed any of it."""
+        """The first message from which the list may go out differently than before, since its
+        operation has changed, or what is said or left out there; `first_new` where nothing has.
+        A layout that renders all at every call may have changed any of it."""
         if not self.layout.keeps_bytes:
             return 0
         changed = min(self.context.changed, default=self.first_new)

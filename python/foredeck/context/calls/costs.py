@@ -38,7 +38,7 @@ Candidate = Fold | Refresh | Cover
 
 @dataclass(frozen=True, slots=True)
 class CallCosts:
-    """What decides what the call at hand costs."""
+    """The figures that the cost of the call at hand follows from."""
 
     reason: RebaseReason | None
     """Why all may be rewritten: it costs nothing, or must be."""
@@ -104,7 +104,7 @@ def is_cold(call: CallInProgress) -> bool:
 
 
 def call_costs(call: CallInProgress, reason: RebaseReason | None, tokens: int) -> CallCosts:
-    """What decides what a call costs, once its head is written."""
+    """The figures that the cost of a call follows from. Its head must be written by then."""
     request, frame, branch = call.request, call.session.frame, call.context.branch
     model = request.model or Model("", "")
     branch.cache_entries.warm(request.warmed_ms)
@@ -127,18 +127,20 @@ def call_costs(call: CallInProgress, reason: RebaseReason | None, tokens: int) -
 def priced(
     branch: Branch, costs: CallCosts, candidates: Iterable[Candidate]
 ) -> list[CandidateMessage]:
-    """What may go, message by message in their order, as far back as bytes may change."""
+    """What could go, by message and in order, as far back as bytes may change."""
     plan = branch.plan
     savings: dict[int, int] = {}
     carrying: dict[int, float] = {}
     for candidate in candidates:
         ref = candidate.ref
+        # None at the call at which it becomes a candidate: nothing was read in vain yet.
         calls = branch.depth + 1 - branch.candidates[ref]
         saving = candidate.saving / CHARS_PER_TOKEN
         savings[ref.message] = savings.get(ref.message, 0) + candidate.saving
         carried = costs.prices.read * saving * calls
         carrying[ref.message] = carrying.get(ref.message, 0.0) + carried
     before, allowed = plan.chars_before, may_change(plan, savings)
+    # Where nothing is found, what precedes the chat is written in either case, and cancels out.
     found = max(costs.reach.hit(costs.reach.start), HEAD)
     messages: list[CandidateMessage] = []
     for index in sorted(allowed):

@@ -181,6 +181,7 @@ class Plan:
             stay = [m for m in ours if _outlasts(m, span, first_here=index == span.first)]
             if stay:
                 self.says[index] = stay
+        # What covered parts is gone, whose characters the last message of each part has counted.
         self._count(inside)
         self.say(gone[-1], say)
         for index in gone:

@@ -98,7 +98,7 @@ class Uses:
     """Whether what is read now is kept: neither uses nor identifiers need be searched for."""
 
     def follow(self, plan: Plan) -> None:
-        """Read the messages that were added; all of them where the list is another."""
+        """Read the messages that were added; all of them if this is another list."""
         if self._plan is not plan or self.read > len(plan):
             self._begin(plan)
         for index in range(self.read, len(plan)):

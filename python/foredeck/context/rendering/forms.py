@@ -47,6 +47,7 @@ def full(item: Item, shown: Shown | None, head: str | None = None) -> Op:
     if is_garbled(item):
         return Op("full", [text_block(not_text(label, len(item.text)))], shown)
     long = item.chars >= HANDLE_FROM_CHARS
+    # A short text of others that looks like a line of ours goes below a handle, like any content.
     needs_handle = head is not None or not own or long or looks_like_ours(item.text)
     return Op("full", [text_block(label), *own] if needs_handle else None, shown)
 
