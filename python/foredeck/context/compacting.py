@@ -107,12 +107,11 @@ def decide_compaction(
 
 def finish_compaction(
     context: RenderContext, inbox: Inbox, stand_ins: StandIns | None, summary: str, writer: Writer
-) -> Compacted | None:
-    """Another has written the summary: the object of what was compacted."""
+) -> None:
+    """Another has written the summary: make the object of what was compacted."""
     request = inbox.pop_compaction()
-    if request is None or not request.items or not summary:
-        return None
-    return _make(HostCompaction(context, request, stand_ins), len(summary), writer, summary)
+    if request is not None and request.items and summary:
+        _make(HostCompaction(context, request, stand_ins), len(summary), writer, summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,20 +344,12 @@ def report_of(what: str, summary: str, lost: str) -> str:
     return f"{what}:\n{summary}\n\nWhat it does not name:\n{lost}"
 
 
-@dataclass(frozen=True, slots=True)
-class CompactedCalls:
-    """A compaction, with the first and the last message that it covers."""
-
-    made: Compacted
-    first: Item
-    last: Item
-
-
 def compact_calls(
     objects: Objects, chat: Chat, first: int, last: int, max_chars: int
-) -> CompactedCalls:
+) -> tuple[Compacted, Sequence[Item]]:
     """Sum up what the model answered at calls `first` to `last`, with its tools' results and what
-    the user said between. The compaction is committed before this returns.
+    the user said between. The compaction is committed before this returns, with the messages that
+    it covers.
 
     Raises `ToolError` where the chat does not have these answers, or they hold the newest question.
     """
@@ -385,7 +376,7 @@ def compact_calls(
         pinned=pinned_in(chat.branch, covered),
     )
     objects.workspace.commit()
-    return CompactedCalls(made, covered[0], covered[-1])
+    return made, covered
 
 
 def _answers(chat: Chat) -> dict[int, int]:

@@ -139,7 +139,8 @@ def marks_below(marks: WaterMarks, model: Model | None, window: int | None) -> W
 
 
 def fit(budget: WindowBudget, replacer: Replacer | None) -> Decision | None:
-    """Bring the prompt into the window; returns the decision, None where it is inside already.
+    """Bring the prompt into the window; returns the decision, None where the prompt stays as it is:
+    it fits, or may fit, and changing it would cost the model its sealed reasoning.
 
     What `replacer` has to put in place of chat goes before a summary does.
     """

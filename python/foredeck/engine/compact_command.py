@@ -51,17 +51,17 @@ def compact_stretch(opened: OpenedSession, arguments: str) -> CommandResult:
         raise ToolError("It is /foredeck compact --calls A-B, with the numbers of two calls.")
     first, last = int(asked[1]), int(asked[2] or asked[1])
     session = opened.session
-    stretch = compact_calls(session.objects, session.chat, first, last, SUMMARY_CHARS)
-    name = handle(stretch.made.ordinal)
+    made, covered = compact_calls(session.objects, session.chat, first, last, SUMMARY_CHARS)
+    name = handle(made.ordinal)
     calls = f"call {first}" if first == last else f"calls {first} to {last}"
     return {
         "text": f"A summary, {name}, replaces the answers of {calls} from the next call on. "
         "/foredeck compact shows what it leaves out, /foredeck uncompact takes it back.",
         "stretch": {
-            "first": name_of(stretch.first),
-            "last": name_of(stretch.last),
-            "summary": stretch.made.summary,
-            "time_ms": stretch.last.time_ms,
+            "first": name_of(covered[0]),
+            "last": name_of(covered[-1]),
+            "summary": made.summary,
+            "time_ms": covered[-1].time_ms,
         },
     }
 

@@ -176,13 +176,18 @@ HOST_KEEPS = 20_000 + 1_500
 def predict_cache(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> CachePrediction:
     """What the provider's cache is expected to do with the call, and where one more marker goes."""
     context, reach, model = call.context, costs.reach, call.request.model
-    changed_from = call.first_changed
-    hit = reach.hit(min(changed_from, costs.reach.start))
-    rebased = changed_from < costs.reach.start
+    plan, gauge, changed_from = context.plan, context.gauge, call.first_changed
+    hit = reach.hit(min(changed_from, reach.start))
+    rebased = changed_from < reach.start
+    total = after = gauge.prompt(plan, costs.around_chars)
+    if hit != NOTHING:
+        # The shortest prefix that a provider finds ends before our block.
+        ours = costs.around_chars - costs.fixed_chars if hit == HEAD else 0
+        after = gauge.tokens(plan.chars_sent - plan.chars_before(hit) + ours)
     return CachePrediction(
         reach.rule,
         hit,
-        *_foresee(context, costs, hit),
+        *_split(costs, total, total - after),
         marked=_mark(call, costs, policy, hit, rebased=rebased) if reach.markable else None,
         warmed_ms=call.request.warmed_ms,
         reported=call.reported,
@@ -201,18 +206,6 @@ def _mark(
     if before is not None and before in reach.markable and before <= hit and hit >= reach.nearest:
         return before
     return reach.mark(hit, None, rebased=False)
-
-
-def _foresee(context: RenderContext, costs: CallCosts, hit: int) -> PromptTokens:
-    """Tokens of the prompt as it goes out."""
-    plan, gauge = context.plan, context.gauge
-    total = gauge.prompt(plan, costs.around_chars)
-    if hit == NOTHING:
-        return _split(costs, total, 0)
-    after = plan.chars_sent - plan.chars_before(hit)
-    if hit == HEAD:
-        after += costs.around_chars - costs.fixed_chars
-    return _split(costs, total, total - gauge.tokens(after))
 
 
 def _foresee_plain(context: RenderContext, costs: CallCosts, window: int | None) -> PromptTokens:

@@ -83,7 +83,7 @@ of the request, and what has nothing to do with the prompt."""
 def seal_rule(
     workspace: Workspace, chat: Chat, alignment: Alignment, model: Model | None, *, within: bool
 ) -> SealRule:
-    """The rule for one call. `within`: whether it is wanted that a turn with sealed reasoning is
+    """The rule for one call. `within`: whether the user wants a turn with sealed reasoning to be
     rewritten where no provider is known to refuse that."""
     if not within or model is None or binds_by_table(model.api, model.name):
         return SealRule()

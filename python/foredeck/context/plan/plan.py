@@ -44,8 +44,8 @@ class Plan:
     says: dict[int, list[Say]] = field(default_factory=dict)
     """Messages of ours, by the index of the host's message that they go before."""
     chars: list[int] = field(default_factory=list)
-    """Characters of each message as it goes out. The last of those that a say covers has the
-    characters of the say."""
+    """Characters of each message as it goes out. Of the messages that one of ours covers, the last
+    has the characters of that."""
     tips: list[str] = field(default_factory=list)
     tip: str = ROOT_TIP
     """The rolling hash over all keys; `tips` has that after each message."""

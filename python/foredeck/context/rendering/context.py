@@ -113,7 +113,7 @@ class RenderContext:
     digests: DigestSize = field(default_factory=DigestSize)
     """How long the digest of a folded result may be."""
     summary_chars: int = 8000
-    """How long the summary of a message may be whose middle folds."""
+    """Longest summary of a message whose middle folds."""
     branch: Branch = field(init=False)
     plan: Plan = field(init=False)
     """What goes out of the branch's messages."""
