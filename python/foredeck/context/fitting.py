@@ -203,6 +203,7 @@ def _compact(budget: WindowBudget, until: int, held: frozenset[int]) -> str:
     context, plan = budget.context, budget.context.plan
     done, previous = plan.compacted
     question, summed_up = plan.newest_question, host_compaction(context.chat)
+    # A summary that begins the list is not summed up: the new one names it as the one before.
     first = max(done, 1 if summed_up else 0)
     covered = [plan.items[i] for i in range(first, until) if i != question]
     if all(item.kind == "opaque" for item in covered):

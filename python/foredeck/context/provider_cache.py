@@ -70,6 +70,8 @@ class CacheEntries:
         if cache.hit == NOTHING:
             self.used.clear()
         rendered = record.first_rendered
+        # From the first message on that is another, is rendered anew or stands beside another of
+        # ours, the provider was sent other bytes.
         self.cut(min(kept, record.changed_from, kept if rendered is None else rendered))
         touched = {end, cache.hit, cache.marked}
         self.touched = tuple(n for n in touched if n and n > HEAD)
@@ -106,6 +108,7 @@ class CacheReach:
             return NOTHING
         if self.rule == "prefix":
             return min(self.start, changed_from)
+        # Ends further back than a marker looks are found only if a marker is set on them.
         found = (e for e in self.ends if e >= self.nearest or e in self.markable)
         return max((e for e in found if e <= changed_from), default=HEAD)
 

@@ -85,6 +85,7 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
     """Rebase where that is free, pays or must be; the call has the decision then. Returns what it
     was decided by."""
     session, request, plan = call.session, call.request, call.context.plan
+    # As it would go out if nothing were rewritten, the head included.
     tokens = call.gauge.prompt(plan, session.frame.chars + plan.head_chars)
     reason = why_lost(call)
     if must_withdraw(call) and reason is None:

@@ -245,6 +245,7 @@ class Pools:
         blocks = [block for own in contents if not _is_held(own, held) for block in own]
         found: dict[int, list[Block]] = {}
         if lines:
+            # What sealed reasoning binds begins the prompt, so nothing new may go before it.
             found[end if free else 0] = [text_block("\n".join([pool_heading(), *lines]))]
         if blocks:
             heading = newly_active_heading() if held else active_heading()
