@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from foredeck.context.rebase import (
     CandidateMessage,
-    Ledger,
     Prices,
-    PromptBill,
     RebaseThresholds,
     best_rebase,
     calls_until,
@@ -19,7 +17,7 @@ from foredeck.context.rebase import (
 from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost, Decision
 from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 
-RICH = Ledger(plain=1e9, ours=0.0)
+RICH = BranchCost(plain=1e9, ours=0.0)
 
 
 def due(index: int, saving: float, rent: float, suffix: float) -> CandidateMessage:
@@ -70,21 +68,21 @@ def test_the_earliest_position_that_pays_is_taken() -> None:
 def test_the_guard_keeps_a_session_from_falling_behind() -> None:
     dues = [due(5, 100, 3000, 1100)]
     premium = 1150
-    at_edge = Ledger(plain=100_000, ours=102_000 - premium)
+    at_edge = BranchCost(plain=100_000, ours=102_000 - premium)
     assert best_rebase(dues, Prices(), RebaseThresholds(), at_edge) is not None
-    over = Ledger(plain=100_000, ours=102_001 - premium)
+    over = BranchCost(plain=100_000, ours=102_001 - premium)
     assert best_rebase(dues, Prices(), RebaseThresholds(), over) is None
 
 
 def test_without_a_premium_on_writing_it_always_pays() -> None:
     flat = prices_of({"input": 1, "cacheRead": 1, "cacheWrite": 1})
-    assert best_rebase([due(5, 1, 0, 9999)], flat, RebaseThresholds(), Ledger(1, 1)) is not None
+    assert best_rebase([due(5, 1, 0, 9999)], flat, RebaseThresholds(), BranchCost(1, 1)) is not None
 
 
 def test_a_ledger_comes_back_from_its_record_as_it_was() -> None:
-    ledger = Ledger().after(Prices(), PromptBill(1 / 3, 2 / 3), PromptBill(0.1, 0.2))
-    assert Ledger(*BranchCost.from_record(ledger.to_record())) == ledger
-    assert Ledger(*BranchCost.from_record({})) == Ledger()
+    ledger = BranchCost().after(1 / 3, 2 / 7)
+    assert BranchCost.from_record(ledger.to_record()) == ledger
+    assert BranchCost.from_record({}) == BranchCost()
 
 
 @given(
@@ -102,7 +100,7 @@ def test_what_is_offered_is_within_the_rules(
         suffix += saving + more
         dues.append(due(100 - index, saving, rent, suffix))
     dues.reverse()
-    ledger = Ledger(plain, ours)
+    ledger = BranchCost(plain, ours)
     offer = best_rebase(dues, Prices(), RebaseThresholds(), ledger)
     if offer is None:
         return
@@ -136,7 +134,7 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
     ours: list[float] = []
     due_since: dict[int, int] = {}
     savings: list[float] = []
-    ledger, added = Ledger(), 0.0
+    ledger, added = BranchCost(), 0.0
     for call, (size, share, state) in enumerate(steps):
         warm, sent, cached = state == "warm" and call > 0, list(ours), sum(ours) + tools
         host.append(size)
@@ -149,18 +147,18 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
             )
             for n, since in due_since.items()
         ]
-        plain = PromptBill(sum(host[:-1]), size) if warm else PromptBill(0, sum(host))
-        as_is = PromptBill(cached, size) if warm else PromptBill(0, sum(ours) + tools)
-        offer = best_rebase(dues, prices, terms, ledger.after(prices, plain, as_is))
+        plain = prices.cost(sum(host[:-1]), size) if warm else prices.cost(0, sum(host))
+        as_is = prices.cost(cached, size) if warm else prices.cost(0, sum(ours) + tools)
+        offer = best_rebase(dues, prices, terms, ledger.after(plain, as_is))
         first = 0 if not warm else offer.index if offer else len(ours)
         for n in [n for n in due_since if n >= first]:
             ours[n] -= savings[n]
             due_since[n] = len(steps)
             savings[n] = 0.0
         kept = sum(ours[:first]) + tools if warm else 0.0
-        bill = PromptBill(kept, sum(ours) + tools - kept) if first < len(ours) else as_is
-        ledger = ledger.after(prices, plain, bill)
-        added += PromptBill(tools, 0).cost(prices) if warm else PromptBill(0, tools).cost(prices)
+        bill = prices.cost(kept, sum(ours) + tools - kept) if first < len(ours) else as_is
+        ledger = ledger.after(plain, bill)
+        added += prices.cost(tools, 0) if warm else prices.cost(0, tools)
         assert ledger.ours <= (1 + terms.guard) * ledger.plain + added + 1
 
 
@@ -172,7 +170,7 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
 def test_a_rebase_pays_at_the_call_that_was_foreseen_and_not_before(
     pieces: list[tuple[float, float, float]],
 ) -> None:
-    prices, terms, rich = Prices(), RebaseThresholds(guard=1000.0), Ledger(1e9, 0.0)
+    prices, terms, rich = Prices(), RebaseThresholds(guard=1000.0), BranchCost(1e9, 0.0)
 
     def after(calls: int) -> list[CandidateMessage]:
         found: list[CandidateMessage] = []

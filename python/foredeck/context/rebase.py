@@ -133,6 +133,10 @@ class Prices:
     """Whether the provider keeps prompts at all. Where it does not, cost is tokens, and folding
     is free."""
 
+    def cost(self, cached: float, written: float) -> float:
+        """The price of so many tokens found in the cache, and written to it."""
+        return cached * self.read + written * self.write
+
     @property
     def rewrite(self) -> float:
         """What a token costs more when it is written instead of read."""
@@ -166,6 +170,10 @@ class RebaseThresholds:
     closing: float = 0.5
     """Factor on `factor` at the last call for a while at which everything may change."""
 
+    def allow(self, branch: BranchCost, rewrite_cost: float) -> bool:
+        """Whether the session could still pay so much more; what costs nothing always goes."""
+        return rewrite_cost <= 0 or branch.ours + rewrite_cost <= (1 + self.guard) * branch.plain
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateMessage:
@@ -177,36 +185,6 @@ class CandidateMessage:
     suffix: float
     """Tokens between the prefix that stays cached if its message changes, and the one that would
     be found if nothing did; 0 where it is not cached anyway."""
-
-
-class Ledger(BranchCost):
-    """What the branch has cost so far, and what may be added to that."""
-
-    __slots__ = ()
-
-    def after(self, prices: Prices, plain: PromptBill, ours: PromptBill) -> Ledger:
-        """The ledger after one more call; rounded, so that a stored one is the same."""
-        return Ledger(
-            round(self.plain + plain.cost(prices), 1),
-            round(self.ours + ours.cost(prices), 1),
-            self.left,
-        )
-
-    def allows(self, rewrite_cost: float, thresholds: RebaseThresholds) -> bool:
-        """Whether the session could still pay so much more; what costs nothing always goes."""
-        return rewrite_cost <= 0 or self.ours + rewrite_cost <= (1 + thresholds.guard) * self.plain
-
-
-@dataclass(frozen=True, slots=True)
-class PromptBill:
-    """Tokens of one prompt: found in the cache, and written to it."""
-
-    cached: float
-    written: float
-
-    def cost(self, prices: Prices) -> float:
-        """Its price."""
-        return self.cached * prices.read + self.written * prices.write
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +209,7 @@ def best_rebase(
     messages: Sequence[CandidateMessage],
     prices: Prices,
     thresholds: RebaseThresholds,
-    ledger: Ledger,
+    ledger: BranchCost,
 ) -> RebaseOffer | None:
     """The earliest position from which a rebase pays, None where there is none.
 
@@ -248,9 +226,8 @@ def best_rebase(
         cached += message.saving if message.suffix else 0.0
         # What leaves the prompt need not be written again.
         rewrite_cost = prices.rewrite * max(0.0, message.suffix - cached)
-        if carrying_cost >= thresholds.factor * rewrite_cost and ledger.allows(
-            rewrite_cost, thresholds
-        ):
+        pays = carrying_cost >= thresholds.factor * rewrite_cost
+        if pays and thresholds.allow(ledger, rewrite_cost):
             found = RebaseOffer(message.index, carrying_cost, rewrite_cost, saving)
     return found
 

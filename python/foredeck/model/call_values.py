@@ -296,6 +296,10 @@ class BranchCost(NamedTuple):
     left: int = 0
     """Characters of the chat that the host would have compacted away by now."""
 
+    def after(self, plain: float, ours: float) -> BranchCost:
+        """With the prompts of one more call; rounded, so that a stored one is the same."""
+        return BranchCost(round(self.plain + plain, 1), round(self.ours + ours, 1), self.left)
+
     @classmethod
     def from_record(cls, stored: Stored) -> BranchCost:
         """The inverse of `to_record`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from foredeck.context.compactions import SummaryRequest, summary_of
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import observable, split_turns
-from foredeck.context.rebase import Ledger, Prices, RebaseThresholds
+from foredeck.context.rebase import Prices, RebaseThresholds
 from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.features import StandIn, StandInKind
 from foredeck.context.state.gauge import Gauge
@@ -21,6 +21,7 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.state.opening import Session
 from foredeck.context.summary import written_names
 from foredeck.engine.observing.runs import later_calls
+from foredeck.model.call_values import BranchCost
 from foredeck.model.names import identifiers
 from foredeck.model.observations import (
     NotedDocument,
@@ -69,7 +70,7 @@ class AskedBill:
         """How often a model would have been asked."""
         return self.observations + self.reflections
 
-    def allows(self, price: float, worth: float, ledger: Ledger, now_ms: int) -> bool:
+    def allows(self, price: float, worth: float, ledger: BranchCost, now_ms: int) -> bool:
         """Whether one more question pays and stays within the caps; `ledger`: of the session's own
         calls."""
         recent = sum(1 for time in self.times_ms if now_ms - time < HOUR_MS)
@@ -78,7 +79,7 @@ class AskedBill:
             return False
         # It is not known how long a session goes on. So a question that is not worth many times its
         # price must not make the session dearer than it would be with nothing folded.
-        return worth >= SAFE_WORTH * price or ledger.allows(asked, RebaseThresholds())
+        return worth >= SAFE_WORTH * price or RebaseThresholds().allow(ledger, asked)
 
     def add(self, price: float, now_ms: int) -> None:
         """One more question."""

@@ -1,6 +1,6 @@
 """What a call costs as it is, with nothing folded, and with a rebase; what is then cached.
 
-A rebase is decided by `PromptBill`s, which count characters. A `CachePrediction` is counted by the
+A rebase is decided by costs that count characters. A `CachePrediction` is counted by the
 model's `Gauge`: call records keep it, to be compared with what the provider reports.
 """
 
@@ -17,9 +17,7 @@ from foredeck.context.provider_cache import HEAD, MINIMUM_TOKENS, NOTHING, Cache
 from foredeck.context.rebase import (
     DEFAULT_TTL_S,
     CandidateMessage,
-    Ledger,
     Prices,
-    PromptBill,
     RebaseReason,
     declared_chars,
     may_change,
@@ -30,7 +28,7 @@ from foredeck.context.rewriting.folding import Fold
 from foredeck.context.rewriting.replacing import Cover
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.request import Model
-from foredeck.model.call_values import CHARS_PER_TOKEN, CachePrediction, PromptTokens
+from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost, CachePrediction, PromptTokens
 
 Candidate = Fold | Refresh | Cover
 """What can change at a rebase: where it is (`ref`), and how many characters that saves."""
@@ -59,20 +57,24 @@ class CallCosts:
         """Whether the provider's cache holds nothing of what was sent before."""
         return self.reason not in (None, "high-water")
 
-    def ledger_after(self, branch: Branch, changed_from: int) -> Ledger:
+    def ledger_after(self, branch: Branch, changed_from: int) -> BranchCost:
         """The branch's ledger after this call, if it changes from that message on."""
         plan, reach = branch.plan, self.reach
         # With every message as the host has it, and without our tools and our cache marker.
         total = max(0, plan.chars_host + self.fixed_chars - self.own_chars)
         new = sum(item.chars for item in self.new_without_marker(plan))
         warm = reach.warm and reach.rule != "none"
-        plain = _bill(total, max(0, total - new) if warm else 0)
+        plain = self._price(total, max(0, total - new) if warm else 0)
         # As it goes out. The shortest prefix that a provider finds ends before our block.
         total = plan.chars_sent + self.around_chars
         hit = reach.hit(min(changed_from, reach.start))
         around = self.fixed_chars if hit == HEAD else self.around_chars
-        ours = _bill(total, 0 if hit == NOTHING else plan.chars_before(hit) + around)
-        return branch.ledger.after(self.prices, plain, ours)
+        ours = self._price(total, 0 if hit == NOTHING else plan.chars_before(hit) + around)
+        return branch.ledger.after(plain, ours)
+
+    def _price(self, total: int, cached: int) -> float:
+        """Of a prompt of so many characters."""
+        return self.prices.cost(cached / CHARS_PER_TOKEN, (total - cached) / CHARS_PER_TOKEN)
 
     def new_without_marker(self, plan: Plan) -> list[Item]:
         """The messages that the cache would hold nothing of without our cache marker."""
@@ -148,10 +150,6 @@ def priced(
         saving = savings[index] / CHARS_PER_TOKEN
         messages.append(CandidateMessage(index, saving, carrying[index], suffix / CHARS_PER_TOKEN))
     return messages
-
-
-def _bill(total: int, cached: int) -> PromptBill:
-    return PromptBill(cached / CHARS_PER_TOKEN, (total - cached) / CHARS_PER_TOKEN)
 
 
 def _ttl_s(call: CallInProgress) -> float:

@@ -100,4 +100,4 @@ def _affordable(call: CallInProgress) -> int:
     prices = model.prices if model else Prices()
     longer = budget.next(before)
     price = longer * (prices.write + HORIZON_CALLS * prices.read)
-    return longer if ledger.allows(price, call.settings.thresholds) else budget.least
+    return longer if call.settings.thresholds.allow(ledger, price) else budget.least

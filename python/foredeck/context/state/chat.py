@@ -13,11 +13,10 @@ from foredeck.context.plan.codec import unpack_says
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.plan.plan import Plan
 from foredeck.context.provider_cache import CacheEntries
-from foredeck.context.rebase import Ledger
 from foredeck.context.state.call_log import BranchState, CallLog, load_record
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_values import Delta, PartRow
+from foredeck.model.call_values import BranchCost, Delta, PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Fields
@@ -42,7 +41,7 @@ class Branch:
     matched: int = 0
     """How many messages of that call's list the host still has."""
     policy_state: Mapping[str, Any] = field(default_factory=dict)
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: BranchCost = field(default_factory=BranchCost)
     """What the branch has cost so far."""
     rebase_in: int | None = None
     """In how many calls at the earliest a rebase pays, as far as the newest call could tell."""
@@ -92,7 +91,7 @@ class Branch:
             call,
             len(items),
             state.policy_state,
-            Ledger(*state.cost),
+            state.cost,
             depth=state.depth,
             cache_entries=state.cache_entries,
             applied=set(applied),
