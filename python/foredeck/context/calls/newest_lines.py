@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.messages.items import Item
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.state.features import StandIn
 from foredeck.context.state.request import Zone
@@ -30,14 +28,10 @@ def attach_time(context: RenderContext, first_new: int, zone: Zone | None, minut
     index = len(items) - 1
     if not minutes or zone is None or index < first_new or not context.takes_lines(index):
         return
-    if items[index].kind == "user" and _gap_ms(items) >= minutes * MINUTE_MS:
-        context.attach(index, _line(items[index].time_ms, zone))
-
-
-def _gap_ms(items: Sequence[Item]) -> int:
-    """How long nothing was said before the newest message; 0 where nothing was before."""
     before = next((item.time_ms for item in reversed(items[:-1]) if item.time_ms), 0)
-    return items[-1].time_ms - before if before else 0
+    is_pause = before and items[index].time_ms - before >= minutes * MINUTE_MS
+    if items[index].kind == "user" and is_pause:
+        context.attach(index, _line(items[index].time_ms, zone))
 
 
 def _line(time_ms: int, zone: Zone) -> str:

@@ -6,6 +6,7 @@ look-up up to date, and only a change of branch or history walks the whole list.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -397,38 +398,36 @@ class Plan:
 
     def _remember(self, index: int) -> None:
         op = self.ops[index]
-        if op.subject is not None and op.carries:
-            self.carried[op.subject] += 1
         if op.base is not None:
             self.referred_at[op.base] = max(index, self.referred_at.get(op.base, op.base))
-        if op.subject is not None and op.shows:
-            holders = self.holders.setdefault(op.subject, [])
-            holders.append(index)
-            # A rebase renders in any order, but `newest_holder` takes the last one.
-            if len(holders) > 1 and holders[-2] > index:
-                holders.sort()
-        if op.text_hash is not None and op.shows:
-            self.texts.setdefault(op.text_hash, set()).add(index)
+        if op.subject is None:
+            return
+        if op.carries:
+            self.carried[op.subject] += 1
+        if op.shows:
+            # In order, though a rebase renders in any: `newest_holder` takes the last one.
+            insort(self.holders.setdefault(op.subject, []), index)
+            if op.text_hash is not None:
+                self.texts.setdefault(op.text_hash, set()).add(index)
 
     def _forget(self, index: int) -> None:
         op = self.ops[index]
-        if op.subject is not None and op.carries:
+        if op.base is not None and self.referred_at.get(op.base) == index:
+            self._forget_reference(op.base, index)
+        if op.subject is None:
+            return
+        if op.carries:
             self.carried[op.subject] -= 1
             if not self.carried[op.subject]:
                 del self.carried[op.subject]
-        if op.base is not None and self.referred_at.get(op.base) == index:
-            self._forget_reference(op.base, index)
-        if op.subject is not None and op.shows:
-            holders = self.holders.get(op.subject, [])
-            if index in holders:
-                holders.remove(index)
-            if not holders:
-                self.holders.pop(op.subject, None)
-        if op.text_hash is not None and op.shows:
-            showing = self.texts.get(op.text_hash, set())
-            showing.discard(index)
-            if not showing:
-                self.texts.pop(op.text_hash, None)
+        if op.shows:
+            self.holders[op.subject].remove(index)
+            if not self.holders[op.subject]:
+                del self.holders[op.subject]
+            if op.text_hash is not None:
+                self.texts[op.text_hash].discard(index)
+                if not self.texts[op.text_hash]:
+                    del self.texts[op.text_hash]
 
     def _forget_reference(self, base: int, index: int) -> None:
         """Message `index` refers to `base` no longer."""

@@ -308,16 +308,14 @@ class Uses:
         """The newest piece that holds a text."""
         if not text.strip():
             return None
-        return next((use for use in self._possible_holders(text) if text in use.text), None)
-
-    def _possible_holders(self, text: str) -> Iterable[LastUse]:
-        """Pieces that may hold a text, the newest first; none that does is missing."""
+        possible: Iterable[LastUse] = reversed(self._in_order)
         # Nearly every text has a rare name in it, so that few pieces have to be searched.
         for name in inner_identifiers(text):
             numbers = self.holders.get(name, ())
             if len(numbers) <= self.rule.max_holders:
-                return [self._in_order[number] for number in reversed(numbers)]
-        return reversed(self._in_order)
+                possible = [self._in_order[number] for number in reversed(numbers)]
+                break
+        return next((use for use in possible if text in use.text), None)
 
     def _path(self, arguments: dict[str, object]) -> str:
         path = path_argument(arguments)

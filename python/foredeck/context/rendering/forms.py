@@ -7,8 +7,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Item, text_block
@@ -108,12 +107,15 @@ def referring(
     shown = shown or op.shown
     if shown is None:
         return op
+    # The call right above shows arguments this short as long as the result is there: they never
+    # fold. So the line need not repeat them, nor what it says of a read's lines.
+    in_call = len(json.dumps(item.arguments, ensure_ascii=False)) <= FOLDABLE_ARGUMENT_CHARS
+    said = ("offset", "limit") if item.tool == "read" else ()
+    arguments = {k: v for k, v in item.arguments.items() if k not in said}
     fields = {
         "tool": item.tool,
         "status": "fail" if item.failed else "ok",
-        "args_display": ""
-        if stays_in_call(item)
-        else args_display(_distinctive_arguments(item), context.cwd),
+        "args_display": "" if in_call else args_display(arguments, context.cwd),
     }
     images = sum(1 for block in item.blocks if block.get("type") == "image")
     text = shown_text(context.plan, index)
@@ -143,19 +145,6 @@ def render_dependents(context: RenderContext, gone: Collection[int], start: int 
             plan.write(index, full(plan.items[index], op.shown))
         else:
             plan.write(index, referring(context, index))
-
-
-def stays_in_call(item: Item) -> bool:
-    """Whether the call right above shows a result's arguments, and will as long as the result is
-    there: arguments this short never fold. Its reference line then need not repeat them."""
-    return len(json.dumps(item.arguments, ensure_ascii=False)) <= FOLDABLE_ARGUMENT_CHARS
-
-
-def _distinctive_arguments(item: Item) -> Mapping[str, Any]:
-    """The arguments, but for what `lines` says of a read."""
-    if item.tool != "read":
-        return item.arguments
-    return {k: v for k, v in item.arguments.items() if k not in ("offset", "limit")}
 
 
 def _lines(item: Item, text: str) -> str:

@@ -239,7 +239,8 @@ class Pools:
         end, free = len(context.plan), first_mutable(context.plan)
         self.fold(context, {i for i in _as_the_host_sent_them(context) if i >= free})
         listed = _pool_lines(held)
-        lines = [self._line(context, ordinal) for ordinal in sorted(context.sets.pool)]
+        pool = sorted(context.sets.pool)
+        lines = [object_line(ordinal, context.describe(ordinal)) for ordinal in pool]
         lines = [line for line in lines if listed.get(_first_word(line)) != line]
         contents = [self._content(context, ordinal) for ordinal in sorted(context.sets.active)]
         blocks = [block for own in contents if not _is_held(own, held) for block in own]
@@ -251,9 +252,6 @@ class Pools:
             heading = newly_active_heading() if held else active_heading()
             found[end] = [*found.get(end, ()), text_block(heading), *blocks]
         return found
-
-    def _line(self, context: RenderContext, ordinal: int) -> str:
-        return object_line(ordinal, context.describe(ordinal))
 
     def _content(self, context: RenderContext, ordinal: int) -> list[Block]:
         """A file as it is now; anything else, and a long file, as results have shown it."""
