@@ -339,6 +339,9 @@ def _joined(names: Iterable[str] | str) -> str:
     return names if isinstance(names, str) else " ".join(sorted(names))
 
 
+# What was found is kept between processes. It follows from the messages: where it is lost, or of
+# other messages, these are read again.
+
 DECIDED_BY = (
     *("context/messages/items.py", "context/plan/ops.py"),
     "context/plan/plan.py",
