@@ -45,10 +45,7 @@ from foredeck.context.summary import ASKED_CHARS, losses_of
 from foredeck.context.wording import turn_line, turns_span
 from foredeck.errors import ToolError
 from foredeck.model.figures import shortened
-from foredeck.model.observations import (
-    CompactionDocument,
-    Writer,
-)
+from foredeck.model.observations import CompactionDocument, Writer
 from foredeck.model.quoting import block
 
 LEAST_SUMMARY_CHARS = 400

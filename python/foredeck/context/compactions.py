@@ -24,12 +24,7 @@ from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Fields, Provenance
 from foredeck.model.messages import pack, unpack
-from foredeck.model.observations import (
-    AskedBy,
-    CompactionDocument,
-    Writer,
-    compaction_id,
-)
+from foredeck.model.observations import AskedBy, CompactionDocument, Writer, compaction_id
 from foredeck.store.protocol import Head, Store
 
 if TYPE_CHECKING:

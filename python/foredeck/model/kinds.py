@@ -16,11 +16,7 @@ from foredeck.model.documents import (
     ToolcallDocument,
     UserDocument,
 )
-from foredeck.model.memory import (
-    MemoryDocument,
-    WorkingDocument,
-    is_kept_with,
-)
+from foredeck.model.memory import MemoryDocument, WorkingDocument, is_kept_with
 from foredeck.model.observations import (
     CompactionDocument,
     ObservationDocument,

@@ -20,12 +20,7 @@ from foredeck.context.fitting import WindowBudget, fit
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
 from foredeck.context.policies.policy_run import PolicyRun, run_policy
-from foredeck.context.rebase import (
-    best_rebase,
-    calls_until,
-    first_mutable,
-    precedes_bound_turn,
-)
+from foredeck.context.rebase import best_rebase, calls_until, first_mutable, precedes_bound_turn
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.rewriting.current import (
     CurrentCopy,
