@@ -48,7 +48,9 @@ OPENED_OTHERWISE = {
     "timeline/states.py": "a new file",
     "ui/views/sessions.py": "of this package",
     "xtdb/backup.py": "the node's data, and a draft of our own",
-    "xtdb/node": "the node's jars and data",
+    "xtdb/installing.py": "the node's jars",
+    "xtdb/node": "the node's data",
+    "xtdb/runtime.py": "the node's jars",
 }
 """Modules that open something by name without `regular_files`, and what that is."""
 
