@@ -204,8 +204,8 @@ class XtdbPlace:
         """See `StorePlace.check_settled`."""
         if entries := read_backlog(copy_file(self.config)).entries:
             raise StoreUnavailable(
-                f"commits are still to go to XTDB ({entries}): start it (`foredeck xtdb up`), "
-                "let Pi run for a moment, and try again"
+                f"commits are still to go to XTDB ({entries}): `foredeck xtdb sync` delivers them, "
+                "then try again"
             )
 
     def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:
