@@ -46,7 +46,7 @@ def test_what_is_known_takes_its_answers_along(store: Store) -> None:
     workspace.look_up(["a"])
     workspace.put_bytes(b"of a message that is stored already")
     token = store.commit(Batch(puts=[note("a")]))
-    workspace.discard_known()
+    workspace.commit_if_new()
     assert workspace.empty
     assert _token(workspace, "a") == token
 

@@ -77,17 +77,17 @@ class Assembler:
         # on record goes out once more, and is not counted as another call.
         repeated = repeated_record(call)
         if repeated is not None:
-            self._objects.workspace.discard_known()
+            self._objects.workspace.commit_if_new()
             return answer_call(call, repeated, call.first_new)
         # Before anything is rendered: another layout renders all of the list anew.
         choose_layout(call)
         # The new messages, before it is decided what folds: they make the prompt longer, and what
-        # they name is in use.
+        # they name is in use. All of them join the plan before it is repaired, since only the whole
+        # list shows what it lacks; and it is repaired before they are rendered, since what is left
+        # out shows nothing.
         context, continued = call.context, call.alignment.continued
         for item in call.items[len(context.plan) :]:
             context.plan.append(item)
-        # Before they are rendered: what is left out shows nothing. Which repairs a list needs is
-        # seen in the whole list only.
         repair_list(context, call.items, call.says_decided_from)
         take_in(
             context,

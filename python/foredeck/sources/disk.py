@@ -373,7 +373,6 @@ class DiskSource(FileSource):
         if not gone:
             return
         # First those that were met anyway; the folders are searched only for what is left.
-        # First those that were met anyway; the folders are searched only for what is left.
         hashes = {str(m.known.file.source_hash) for m in gone}
         bare = [
             (m.location, m.snapshot.role, m.known)

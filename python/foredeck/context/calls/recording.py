@@ -97,13 +97,13 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
 def _record_host_call(call: CallInProgress, outcome: Outcome) -> None:
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
     session, chat = call.session, call.session.chat
-    plan, kept, before = chat.branch.plan, chat.branch.matched, chat.branch_record
+    plan, matched, before = chat.branch.plan, chat.branch.matched, chat.branch_record
     # With `ending`, what we put behind the last edited message has gone out, too.
     plan.as_host(outcome.edited, outcome.edited + outcome.ending)
     _commit(
         call,
-        changed=[index for index in range(kept, len(plan)) if plan.ops[index].subject],
-        changed_from=min(kept, outcome.edited),
+        changed=[index for index in range(matched, len(plan)) if plan.ops[index].subject],
+        changed_from=min(matched, outcome.edited),
         decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,
         model=chat.log.last.model if chat.log.last else CalledModel(),
@@ -131,7 +131,7 @@ def _commit(
     than before, or show another object now; from `changed_from` on, the record has all messages of
     ours and all that are left out."""
     session, chat, workspace = call.session, call.session.chat, call.session.objects.workspace
-    branch, plan, kept, info = chat.branch, chat.branch.plan, chat.branch.matched, session.info
+    branch, plan, info = chat.branch, chat.branch.plan, session.info
     # Packing and popping change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
     ordinal, due = chat.log.newest + 1, branch.pop_candidates().to_record()
@@ -140,8 +140,8 @@ def _commit(
         session=info.id,
         ordinal=ordinal,
         parent=branch.call,
-        kept=kept,
-        keys=[list(item.key) for item in plan.items[kept:]],
+        kept=branch.matched,
+        keys=[list(item.key) for item in plan.items[branch.matched :]],
         tip=plan.tip,
         parts=[pack_op(plan, index, workspace.blobs).to_row() for index in changed],
         changed_from=changed_from,

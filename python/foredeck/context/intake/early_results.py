@@ -180,7 +180,7 @@ def take_answer(
     item.turn = plan.turn
     writer.assistant(item, {}, new=True)
     writer.finish()
-    objects.workspace.discard_known()
+    objects.workspace.commit_if_new()
 
 
 def _is_stored(objects: Objects, chat: Chat, inbox: Inbox, call: ToolUse, item: Item) -> bool:

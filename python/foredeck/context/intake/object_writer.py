@@ -341,9 +341,9 @@ class ToolRound:
     # local models count from `call_0` in every answer.
 
     def __init__(self, objects: Objects, inbox: Inbox, assistant: Item | None = None) -> None:
-        self._stored, self._inbox = objects, inbox
+        self._objects, self._inbox = objects, inbox
         self._assistant = assistant
-        self._objects: dict[str, str] | None = None
+        self._ids: dict[str, str] | None = None
         """Object ids by call id, once they are decided or found."""
         self._answered: set[str] = set()
         """Ids of the calls that have had a result."""
@@ -351,18 +351,18 @@ class ToolRound:
     @property
     def object_ids(self) -> list[str]:
         """The objects in the order of their calls; none before `name_objects`."""
-        return list((self._objects or {}).values())
+        return list((self._ids or {}).values())
 
     def name_objects(self, results: dict[str, Item], turn_id: str) -> None:
         """Decide the object ids of a new turn. `results`: those at hand, by call id."""
         calls = self._assistant.calls if self._assistant else ()
-        self._objects = {}
+        self._ids = {}
         for call in calls:
-            head, result = self._stored.workspace.head(call.id), results.get(call.id)
+            head, result = self._objects.workspace.head(call.id), results.get(call.id)
             is_free = head is None or same_call(
-                self._stored.info, self._inbox, head, call, result, turn_id
+                self._objects.info, self._inbox, head, call, result, turn_id
             )
-            self._objects[call.id] = call.id if is_free else uuid7()
+            self._ids[call.id] = call.id if is_free else uuid7()
 
     def position(self, call: ToolUse) -> int | None:
         """Which of the message's calls this is, from 0; None where the call is not in the list."""
@@ -386,14 +386,14 @@ class ToolRound:
             # The call is not in the list: the object keeps what is known of it.
             call, object_id = ToolUse(item.call_id, item.tool, {}), self._id_without_call(item)
         else:
-            if self._objects is None:
-                self._objects = self._stored_objects(assistant)
-            object_id = self._objects.get(call.id, call.id)
+            if self._ids is None:
+                self._ids = self._stored_ids(assistant)
+            object_id = self._ids.get(call.id, call.id)
         return call, self._id_of_second(item) if is_second else object_id
 
     def _id_without_call(self, item: Item) -> str:
         """The provider's id, unless that is missing or names something else already."""
-        head = self._stored.workspace.head(item.call_id)
+        head = self._objects.workspace.head(item.call_id)
         if head is None:
             return item.call_id or uuid7()
         same = head.type == "toolcall" and head.fields.get("text_hash") == hash_text(item.text)
@@ -403,17 +403,17 @@ class ToolRound:
         """The id of the object that says the same, where there is one, else a new one."""
         # The list is read again after a restart: then the second result has its object already.
         text_hash = hash_text(item.text)
-        for head in self._stored.store.query("toolcall", {"provider_call_id": item.call_id}):
-            own = head.fields.get("chat_ref") == chat_id(self._stored.info.id)
+        for head in self._objects.store.query("toolcall", {"provider_call_id": item.call_id}):
+            own = head.fields.get("chat_ref") == chat_id(self._objects.info.id)
             if own and head.fields.get("text_hash") == text_hash:
                 return head.id
-        first = self._stored.workspace.head(item.call_id)
+        first = self._objects.workspace.head(item.call_id)
         same = first is not None and first.fields.get("text_hash") == text_hash
         return item.call_id if same else uuid7()
 
-    def _stored_objects(self, assistant: Item) -> dict[str, str]:
+    def _stored_ids(self, assistant: Item) -> dict[str, str]:
         """The objects of an assistant message whose turn is stored already."""
-        where = {"session": self._stored.info.id, "assistant": assistant.key.address}
-        turns = self._stored.store.query("turn", where)
+        where = {"session": self._objects.info.id, "assistant": assistant.key.address}
+        turns = self._objects.store.query("turn", where)
         ids = turns[-1].fields.get("toolcall_ids") or [] if turns else []
         return {call.id: id for call, id in zip(assistant.calls, ids, strict=False)}

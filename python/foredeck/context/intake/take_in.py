@@ -59,6 +59,7 @@ def take_in(
     objects, chat, plan = context.objects, context.chat, context.plan
     writer = ObjectWriter(objects, chat, inbox, active)
     # All of them before any is rendered: whether a result is in flight depends on what follows.
+    # Those of a call that goes out as we say have joined the plan already (`Assembler.assemble`).
     for item in items[len(plan) :]:
         plan.append(item)
     # From the newest assistant message before the new ones on, so that the turn under way is whole.

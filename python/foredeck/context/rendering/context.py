@@ -134,8 +134,9 @@ class RenderContext:
         return self.objects.info.cwd
 
     def content(self, ordinal: int) -> str | None:
-        """A file's content as the session has seen it last, by handle; None for any other object,
-        and for what is not text."""
+        """A file's content as it was stored last, by handle; None for any other object, and for
+        what is not text. It may be newer than `newest` says: another session has stored it, or a
+        tool of this one whose result no list has had yet."""
         objects, entry = self.objects, self.objects.index.entries[ordinal]
         if entry.type != "file":
             return None

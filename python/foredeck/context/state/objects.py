@@ -126,9 +126,9 @@ class Workspace:
         """Whether there is nothing to commit."""
         return not self.pending and not self.blobs
 
-    def discard_known(self) -> None:
-        """Commit what is new."""
-        # Blobs alone belong to messages that are stored already.
+    def commit_if_new(self) -> None:
+        """Commit if a document was written, and start afresh."""
+        # Blobs alone are of messages that are stored already: they need not be stored once more.
         if self.pending:
             self.commit()
         self.discard()
