@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context.driver import Host
-from context.messages import assistant, calls, image, lines, result, text
+from context.messages import assistant, calls, image, lines, result, text, user
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent
 from foredeck.context.rendering.forms import MIN_SAVING_CHARS, contains_lines, short_difference
@@ -83,6 +83,25 @@ def test_nothing_is_said_to_stand_above_once_it_is_folded(host: Host) -> None:
     sent = ask(host)
     assert [sent.text(index).split(": ", 1)[0] for index in (2, 4)] == ["@3 folded"] * 2
     assert sent.text(6) == ("@3 is not above any more: activate it again if you need it.")
+
+
+def test_what_went_out_as_the_host_has_it_is_above_again(host: Host) -> None:
+    ask(host)
+    bash(host, "c0", FILE)
+    bash(host, "c1", FILE)
+    context_tool(host, "t1", "activate", "@3")
+    context_tool(host, "t2", "deactivate", "@3")
+    finish(host)
+    host.wait(600)
+    ask(host)
+    finish(host)
+    host.add(user("Go on."))
+    host.off()
+    finish(host)
+    sent = ask(host)
+    assert (sent.text(2), sent.text(6)) == (FILE, "@3 is above.")
+    host.restart()
+    assert ask(host).text(6) == "@3 is above."
 
 
 def test_a_text_too_short_to_pay_is_said_again(host: Host) -> None:

@@ -55,8 +55,8 @@ def attach_continuation(call: CallInProgress) -> None:
     if not context.takes_lines(index):
         return
     if context.plan.ops[index].form == "note":
-        # An answer of our own tools, which `as_host` keeps as it is: if the call then went out
-        # without us, the records would say that the line was sent.
+        # An answer of our own tools. It has never had the line, since records could not say that
+        # such a line had not gone out; prompts stay as they were.
         return
     newest = _newest(call)
     task, suggestion = ("", "") if newest is None else (newest.task, newest.suggestion)

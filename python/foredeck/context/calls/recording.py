@@ -98,11 +98,15 @@ def _record_host_call(call: CallInProgress, outcome: Outcome) -> None:
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
     session, chat = call.session, call.session.chat
     plan, matched, before = chat.branch.plan, chat.branch.matched, chat.branch_record
+    # An answer of our own tools needs a row of its own: without one, whoever reads the record takes
+    # it for what it was before.
+    ops = plan.ops[outcome.edited :]
+    notes = {i for i, op in enumerate(ops, outcome.edited) if op.form == "note" and op.blocks}
     # With `ending`, what we put behind the last edited message has gone out, too.
     plan.as_host(outcome.edited, outcome.edited + outcome.ending)
     _commit(
         call,
-        changed=[index for index in range(matched, len(plan)) if plan.ops[index].subject],
+        changed=sorted(notes.union(i for i in range(matched, len(plan)) if plan.ops[i].subject)),
         changed_from=min(matched, outcome.edited),
         decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,

@@ -7,7 +7,7 @@ it was sent. Operations never change; `Plan` replaces them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from foredeck.context.messages.items import Block, Item, block_chars
@@ -108,8 +108,8 @@ def omit(shown: Shown | None = None) -> Op:
 
 def as_host(op: Op) -> Op:
     """The operation for a message of a call that went out without us: the host's own text shows all
-    of the object, whatever of it had gone out before. An answer of our own tools is what it was."""
-    return op if op.form == "note" else Op(shown=op.shown)
+    of the object, whatever of it had gone out before. An answer of our own tools stays one."""
+    return replace(op, blocks=None) if op.form == "note" else Op(shown=op.shown)
 
 
 def apply_recipe(recipe: list[Block] | None, own: list[Block]) -> list[Block]:
