@@ -46,7 +46,7 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     if (isText(block)) return { block: true, reason: block };
     if (isText(notice)) notices.set(toolCallId, notice);
     const { path } = input as Fields;
-    // Last: a call that is blocked never runs, so its start is not reported.
+    // Last: a call that was blocked above never runs. Another extension may still block this one.
     if (isText(path)) shim.engine.notify("tool/started", { id: toolCallId, tool: toolName, path });
     return undefined;
   });
