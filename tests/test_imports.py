@@ -78,13 +78,19 @@ def test_imports_run_one_way(package: str, parts: tuple[str, ...]) -> None:
         here = module.relative_to(folder).parts[0].removesuffix(".py")
         if here == "__init__":
             continue
+        assert here in parts, (
+            f"{package}.{here} is new: give it its place in the list at the top of this file, "
+            "behind all that it imports, and in docs/architecture.md"
+        )
         known.add(here)
         for dotted in imported(module):
             there = dotted.removeprefix(f"{package}.").partition(".")[0]
             if dotted.startswith(f"{package}.") and there in parts[parts.index(here) + 1 :]:
                 wrong.append(f"{module.relative_to(ROOT)} imports {dotted}")
-    assert not wrong, "\n".join(wrong)
-    assert known == set(parts)
+    assert not wrong, "\n".join(
+        [*wrong, "a part imports what stands before it in the list: pass the rest in, or move it"]
+    )
+    assert known == set(parts), f"no longer there: {sorted(set(parts) - known)}"
 
 
 def test_pages_and_answers_use_of_the_command_line_only_what_their_commands_are_made_of() -> None:

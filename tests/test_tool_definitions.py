@@ -49,7 +49,7 @@ def test_a_facility_has_a_switch_and_its_tools_stand_together(specs: list[dict[s
     declared = [(spec["facility"], spec["name"]) for spec in specs]
     assert declared == [(f, tool) for f, tools in FACILITY_TOOLS.items() for tool in tools]
     assert FACILITY_TOOLS.keys() == ToolsSection.model_fields.keys(), (
-        "a facility of tools.json has a key of this name in ToolsSection (config/model.py)"
+        "a facility of tools.json has a key of this name in ToolsSection (config/sections.py)"
     )
 
 

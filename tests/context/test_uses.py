@@ -12,14 +12,12 @@ from foredeck.config.model import AdaptiveSection
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import REASONING, Op, PieceRef
 from foredeck.context.plan.plan import Plan
-from foredeck.context.policies.built_in import Adaptive, FoldingPastes
+from foredeck.context.policies.built_in import Adaptive, FoldingPastes, LastN, SeedWindow
 from foredeck.context.policies.policy import (
     ActiveContent,
     FoldablePiece,
     History,
-    LastN,
     PolicyDecision,
-    SeedWindow,
     UseRule,
 )
 from foredeck.context.policies.uses import Uses

@@ -215,11 +215,13 @@ class TestKinds:
             importlib.import_module(f"foredeck.model.{module.name}")
         kinds = [*Document.__subclasses__(), *RecordDocument.__subclasses__()]
         ours = {kind for kind in kinds if kind.__module__.startswith("foredeck")}
-        assert ours - {RecordDocument} == set(KINDS.values())
+        assert ours - {RecordDocument} == set(KINDS.values()), "name it in KINDS (model/kinds.py)"
 
     def test_every_type_belongs_to_somebody(self) -> None:
         """A new type is a session's own, shared, or of this store; exports and `forget` need it."""
-        assert sorted(KINDS) == sorted([*OWNED, *SHARED, *KEPT_HERE])
+        assert sorted(KINDS) == sorted([*OWNED, *SHARED, *KEPT_HERE]), (
+            "name it in one of OWNED, SHARED and KEPT_HERE (model/kinds.py)"
+        )
 
     def test_a_member_keeps_its_pin(self) -> None:
         file = make_file(content="x")

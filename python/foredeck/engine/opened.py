@@ -38,7 +38,7 @@ class FacilityTool(Protocol):
 
     @property
     def name(self) -> str:
-        """As the model calls it: what `ts-shim/tools.json` has."""
+        """The `name` in `ts-shim/tools.json`."""
         ...
 
     def run(self, input: Mapping[str, Any], call: str) -> str:

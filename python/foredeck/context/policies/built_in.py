@@ -16,11 +16,8 @@ from foredeck.context.policies.policy import (
     ActiveContent,
     FoldablePiece,
     History,
-    KeepAll,
-    LastN,
     Policy,
     PolicyDecision,
-    SeedWindow,
     UseRule,
 )
 from foredeck.errors import ConfigError
@@ -33,6 +30,60 @@ REFERENCE_TOKENS = 1000
 
 SHORTEST_FACTOR = 0.3
 """The least that a large size leaves of patience."""
+
+
+class SeedWindow:
+    """A window by user turns: the newest results of each of the newest user turns stay.
+
+    `per_turn` results in each turn (context tools not counted), over `turns` user turns, the
+    current one included. An activation restarts its window, since its content is where it was
+    activated.
+    """
+
+    name = "seed-window"
+    use_rule = None
+
+    def __init__(self, per_turn: int = 5, turns: int = 3) -> None:
+        self._per_turn = per_turn
+        self._turns = turns
+
+    def decide(self, history: History) -> PolicyDecision:
+        """Fold what is older than the window."""
+        expired = frozenset(
+            content.message
+            for content in history.contents
+            if content.age_in_turns >= self._turns or content.recency_rank > self._per_turn
+        )
+        return PolicyDecision(expired)
+
+
+class KeepAll:
+    """Folds nothing: what the host alone would show, with handles. For comparisons."""
+
+    name = "keep-all"
+    use_rule = None
+
+    def decide(self, history: History) -> PolicyDecision:
+        """Keep everything."""
+        del history
+        return PolicyDecision()
+
+
+class LastN:
+    """Keeps the newest tool results, over all user turns. For comparisons."""
+
+    name = "last-n"
+    use_rule = None
+
+    def __init__(self, count: int = 10) -> None:
+        self._count = count
+
+    def decide(self, history: History) -> PolicyDecision:
+        """Fold all but the newest."""
+        kept = len(history.contents) - self._count
+        return PolicyDecision(
+            frozenset(content.message for content in history.contents[: max(0, kept)])
+        )
 
 
 class Adaptive:

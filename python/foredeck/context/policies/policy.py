@@ -2,7 +2,8 @@
 
 A policy names messages whose content it no longer wants; it never touches the prompt. The content
 leaves at the next rebase. Pinned objects, and results that answer the newest assistant message, are
-never offered to a policy. docs/policies.md says how to add one.
+never offered to a policy. foredeck's own are in `built_in.py`; docs/policies.md says how another
+package adds one.
 """
 
 from __future__ import annotations
@@ -133,57 +134,3 @@ class Policy(Protocol):
 
     def decide(self, history: History) -> PolicyDecision:
         """What may go, given everything that is known."""
-
-
-class SeedWindow:
-    """A window by user turns: the newest results of each of the newest user turns stay.
-
-    `per_turn` results in each turn (context tools not counted), over `turns` user turns, the
-    current one included. An activation restarts its window, since its content is where it was
-    activated.
-    """
-
-    name = "seed-window"
-    use_rule = None
-
-    def __init__(self, per_turn: int = 5, turns: int = 3) -> None:
-        self._per_turn = per_turn
-        self._turns = turns
-
-    def decide(self, history: History) -> PolicyDecision:
-        """Fold what is older than the window."""
-        expired = frozenset(
-            content.message
-            for content in history.contents
-            if content.age_in_turns >= self._turns or content.recency_rank > self._per_turn
-        )
-        return PolicyDecision(expired)
-
-
-class KeepAll:
-    """Folds nothing: what the host alone would show, with handles. For comparisons."""
-
-    name = "keep-all"
-    use_rule = None
-
-    def decide(self, history: History) -> PolicyDecision:
-        """Keep everything."""
-        del history
-        return PolicyDecision()
-
-
-class LastN:
-    """Keeps the newest tool results, over all user turns. For comparisons."""
-
-    name = "last-n"
-    use_rule = None
-
-    def __init__(self, count: int = 10) -> None:
-        self._count = count
-
-    def decide(self, history: History) -> PolicyDecision:
-        """Fold all but the newest."""
-        kept = len(history.contents) - self._count
-        return PolicyDecision(
-            frozenset(content.message for content in history.contents[: max(0, kept)])
-        )
