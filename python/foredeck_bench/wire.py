@@ -25,7 +25,7 @@ from foredeck_bench.process_usage import resident_mb
 
 LINE_LIMIT = 1_000_000
 """What the engine under test takes at most, in bytes."""
-_SHORT_LINES = f"from foredeck.rpc import transport; transport.LINE_LIMIT = {LINE_LIMIT}; "
+_SHORT_LINES = f"from foredeck.rpc import wire; wire.LINE_LIMIT = {LINE_LIMIT}; "
 
 PATIENCE_S = 60.0
 """An engine that does not answer for this long counts as hung."""

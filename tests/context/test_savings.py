@@ -155,6 +155,17 @@ def test_lines_of_another_file_are_said(reading: Host) -> None:
     assert part_of(9, 10) in read(reading, "r2", part_of(9, 10), path="b.py", offset=10, limit=10)
 
 
+def test_lines_that_now_stand_elsewhere_are_said(reading: Host) -> None:
+    # Five lines have come above them: what the visible read shows as lines 15 to 24 is other text.
+    assert part_of(9, 10) in read(reading, "r2", part_of(9, 10), offset=15, limit=10)
+
+
+def test_a_file_that_has_been_cut_is_said(reading: Host) -> None:
+    # All that is left stands above under the same numbers, with lines below it that are gone.
+    left = "\n".join(FILE.split("\n")[:20]) + "\n"
+    assert left in read(reading, "r2", left)
+
+
 def test_changed_lines_are_said(reading: Host) -> None:
     changed = part_of(9, 10).replace("line 12:", "line twelve:")
     assert changed in read(reading, "r2", changed, offset=10, limit=10)

@@ -33,7 +33,7 @@ class TestProcesses(ProcessContract):
 
 def tell(store: XtdbStore, id: str) -> list[tuple[str, int, object]]:
     """The history of a document, once all that is in the log is indexed."""
-    store._client.catch_up()
+    store.client.catch_up()
     return [(head.token, head.time_ms, head.fields["text_hash"]) for head in store.history(id)]
 
 

@@ -5,18 +5,18 @@ A layout turns facts about results into operations, and decides what changes at 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from foredeck.context.digests import digest
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.plan.ops import Op, Shown
+from foredeck.context.plan.plan import Plan
 from foredeck.context.rebase import first_mutable
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rendering.forms import (
     HANDLE_FROM_CHARS,
-    contains_lines,
     folded,
     full,
     is_garbled,
@@ -24,7 +24,6 @@ from foredeck.context.rendering.forms import (
     referring,
     render_dependents,
     short_difference,
-    shown_lines,
     shown_name,
     shown_text,
 )
@@ -46,6 +45,7 @@ from foredeck.context.wording import (
 )
 from foredeck.errors import ConfigError
 from foredeck.model.names import identifiers
+from foredeck.sources.tool_calls import parse_read_range
 
 SHOWING_FILES = frozenset({"read", "activate", "pin"})
 """Tools whose result is a file's text as it is."""
@@ -156,13 +156,9 @@ class Anchored:
         return Op("same", [text_block(text)], shown, base)
 
     def _contained(self, context: RenderContext, item: Item, placed: Shown) -> Op | None:
-        """A read of lines that a visible read of the same file holds."""
+        """A read of lines that a visible read of the same file shows at the same place."""
         base = _visible_read(context, item, placed)
-        if base is None:
-            return None
-        visible = context.plan.items[base]
-        text = shown_text(context.plan, base)
-        if not contains_lines(shown_lines(visible, text), shown_lines(item, item.text)):
+        if base is None or not _holds_lines(context.plan, base, item):
             return None
         text = contained(shown_name(context.plan, base, placed.object, context.cwd))
         return Op("same", [text_block(text)], placed, base)
@@ -175,7 +171,7 @@ class Anchored:
         plan = context.plan
         if placed.version < (plan.ops[base].version or 0):
             return None  # it would read like a change that takes the newer version back
-        if _range(plan.items[base]) != _range(item):
+        if _range(_read_by(plan, base)) != _range(item.arguments):
             return None
         diff = short_difference(shown_text(plan, base), item.text)
         if diff is None:
@@ -197,8 +193,29 @@ def _visible_read(context: RenderContext, item: Item, placed: Shown) -> int | No
     return None
 
 
-def _range(item: Item) -> tuple[Any, Any]:
-    return item.arguments.get("offset"), item.arguments.get("limit")
+def _holds_lines(plan: Plan, base: int, item: Item) -> bool:
+    """Whether message `base` shows the lines of a read under the same numbers."""
+    held = parse_read_range(_read_by(plan, base), shown_text(plan, base))
+    asked = parse_read_range(item.arguments, item.text)
+    if held is None or asked is None or not asked.text.strip("\n"):
+        return False
+    if asked.last == asked.total and held.last != asked.last:
+        # The file ends here now: where the copy goes on, "unchanged" would say that it does not.
+        return False
+    # Not anywhere in the copy: lines that have moved are no longer where the model would look.
+    start, lines = asked.first - held.first, asked.text.split("\n")
+    return start >= 0 and held.text.split("\n")[start : start + len(lines)] == lines
+
+
+def _read_by(plan: Plan, index: int) -> Mapping[str, Any]:
+    """The arguments of a read that shows what a message shows: where the copy was brought up to
+    date, it is of the whole file, whatever had been read."""
+    item = plan.items[index]
+    return item.arguments if shown_text(plan, index) == item.text else {}
+
+
+def _range(arguments: Mapping[str, Any]) -> tuple[Any, Any]:
+    return arguments.get("offset"), arguments.get("limit")
 
 
 WHOLE_CHARS = 50_000
