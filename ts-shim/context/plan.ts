@@ -70,10 +70,10 @@ export class Plan {
     return this.slots.findIndex(({ isOmitted }) => isOmitted);
   }
 
-  /** What goes out of these messages, none of them rewritten. */
-  sent(messages: readonly HostMessage[]): HostMessage[] {
-    const own = messages.flatMap((message, index) => {
-      const { says, isOmitted } = this.slot(index);
+  /** What goes out of the messages from an index on, none of them rewritten. */
+  sent(messages: readonly HostMessage[], from = 0): HostMessage[] {
+    const own = messages.slice(from).flatMap((message, index) => {
+      const { says, isOmitted } = this.slot(from + index);
       return isOmitted ? says : [...says, message];
     });
     return [...own, ...this.slot(messages.length).says];
@@ -151,11 +151,17 @@ export function checkAnswer(
   // Before `from` the plan in force stays. That is right only for messages that the engine had.
   const from = integer(numbers.from, 0, keep, "from");
   const plan = held.with(from, slotsOf(list(ops, "ops"), messages, from));
-  const sent = plan.sent(messages);
-  if (sent.length === 0 && messages.length > 0) {
+  // Calls and results are paired from the newest assistant message before `from` on: results follow
+  // their call, so no earlier pair can be torn apart by this answer, and earlier checks hold. Of the
+  // whole of a long list this would take longer than all else in the hook.
+  const start = Math.max(0, messages.slice(0, from).findLastIndex(isAnswer));
+  // A message of ours right before it can be the result of a call that is not looked at here.
+  const said = start > 0 ? plan.slot(start).says.length : 0;
+  const sent = plan.sent(messages, start).slice(said);
+  if (sent.length === 0 && messages.length > 0 && plan.sent(messages).length === 0) {
     throw new BadAnswerError("nothing would be left to send");
   }
-  const apart = torn(messages, sent);
+  const apart = torn(messages.slice(start), sent);
   if (apart.length > 0) throw new BadAnswerError(`torn apart: ${apart.join(", ")}`);
   return {
     call,

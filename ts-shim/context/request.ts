@@ -43,11 +43,19 @@ export function describe(model: object): Fields {
   return { provider, id, api, contextWindow, input, cost, promptCache, reasoning, retention };
 }
 
+/** The newest answer of `timeZone`. */
+let zone = { name: "", offset_minutes: Number.NaN };
+
 /** The time zone of this machine, as the protocol describes it. */
 export function timeZone(): Fields {
-  // A runtime without time zone data has no name for it.
-  const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
-  return { name, offset_minutes: -Math.round(new Date().getTimezoneOffset()) };
+  const offset = -Math.round(new Date().getTimezoneOffset());
+  if (offset !== zone.offset_minutes) {
+    // Asked once only: this takes longer than all else in a request. A runtime without time zone data
+    // has no name for it.
+    const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+    zone = { name, offset_minutes: offset };
+  }
+  return zone;
 }
 
 /** The entries of the session's branch, oldest first; none where Pi cannot tell. */
