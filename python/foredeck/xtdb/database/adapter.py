@@ -211,8 +211,9 @@ class XtdbWriter:
             commit.attempts += 1
             if time.monotonic() > commit.deadline:
                 raise StoreUnavailable(
-                    f"XTDB at {self._client.url} is busy: {commit.attempts} attempts to commit "
-                    f"came too late in {self._client.timeout_ms} ms"
+                    f"XTDB at {self._client.url} took none of {commit.attempts} attempts to commit "
+                    f"in {self._client.timeout_ms} ms: others write all the time, or its disk may "
+                    "be full; `foredeck xtdb logs` says more"
                 )
             time.sleep(random.uniform(0, min(_PAUSE * commit.attempts, _LONGEST_PAUSE)))
         return token
