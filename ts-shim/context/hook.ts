@@ -207,7 +207,11 @@ export class ContextHook {
     host.status(`foredeck: taking in ${lists.list.length} messages`);
     try {
       const { session } = this;
-      const params = { session, ...tailOf(lists, 0), ...headOf(lists, this.shim.api) };
+      const params = {
+        session,
+        ...tailOf(lists.list, 0, branchOf(lists.ctx)),
+        ...headOf(lists, this.shim.api),
+      };
       const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
       const held = await engine.request("session/history", params, limits);
       // No longer once a call went out without it: the engine may have been sent more since.
@@ -241,6 +245,8 @@ export class ContextHook {
     if (list.length - keep > MANY_MESSAGES) {
       host.status(`foredeck: taking in ${list.length - keep} messages`);
     }
+    // Once: Pi makes the list anew, from the newest entry back.
+    const branch = branchOf(ctx);
     const head = headOf(call, this.shim.api);
     // An engine that is sent the whole list may be another one: it has nothing of before.
     const isNew = ([name, part]: [string, unknown]) => !keep || !sameValue(part, this.head[name]);
@@ -250,11 +256,11 @@ export class ContextHook {
     const request = {
       session: this.session,
       keep,
-      ...tailOf(call, keep),
+      ...tailOf(list, keep, branch),
       ...Object.fromEntries(changed),
       model: this.shim.model(ctx),
       time_ms: Date.now(),
-      warmed_ms: warmedAt(branchOf(ctx)),
+      warmed_ms: warmedAt(branch),
       zone: timeZone(),
       outcomes,
       typed,

@@ -31,8 +31,12 @@ export function headOf({ ctx, system: own }: HostLists, pi: ExtensionAPI): Field
 }
 
 /** The messages from an index on, and Pi's entries of them. */
-export function tailOf({ ctx, list }: HostLists, keep: number): Fields {
-  return { messages: list.slice(keep), entries: entryIds(branchOf(ctx), list, keep) };
+export function tailOf(
+  list: readonly HostMessage[],
+  keep: number,
+  branch: readonly SessionEntry[],
+): Fields {
+  return { messages: list.slice(keep), entries: entryIds(branch, list, keep) };
 }
 
 /** One of Pi's models, as the protocol describes it: nothing of its keys and addresses. */

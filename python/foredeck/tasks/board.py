@@ -116,10 +116,12 @@ class Board:
 
     def _take(self, heads: Iterable[Head]) -> None:
         """Take in newer versions, and work out what follows from all tasks."""
-        for head in heads:
-            if head.fields.get("project") == self.project:
-                self._tasks[head.id] = task_of(head)
-                self.names.add(head.id)
+        own = [head for head in heads if head.fields.get("project") == self.project]
+        if not own and self._tasks:
+            return  # a task of another project
+        for head in own:
+            self._tasks[head.id] = task_of(head)
+            self.names.add(head.id)
         tasks = self._tasks
         self._ordered = sorted(tasks.values(), key=lambda task: task.order)
         self._referring, self._waiting = defaultdict(list), set()
