@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -13,8 +14,11 @@ import pytest
 import foredeck
 from foredeck.cli.registry import COMMANDS, load
 from foredeck.config import Config
+from foredeck.config.sections import XtdbSection
+from foredeck.errors import StoreUnavailable
 from foredeck.store import STORES
-from foredeck.store.kind import StoreKind, store_kind
+from foredeck.store.kind import StoreKind, StorePlace, store_kind
+from foredeck.store.protocol import ScanMark
 
 
 def test_every_store_that_can_be_configured_is_registered() -> None:
@@ -27,6 +31,34 @@ def test_a_name_leads_to_a_kind(name: str, tmp_path: Path) -> None:
     assert isinstance(kind, StoreKind)
     assert kind.file(Config(home=tmp_path)).is_relative_to(tmp_path)
     assert kind.place(Config(home=tmp_path), "").describe().startswith(f"{name}:")
+
+
+@pytest.mark.parametrize(
+    ("use", "timeout_ms"),
+    [
+        (lambda place: place.erase([], [], ScanMark(0, 0)), 300_000),
+        (lambda place: place.open(create=False), 60_000),
+    ],
+    ids=["erased from", "copied"],
+)
+def test_an_erasing_waits_for_xtdb_as_long_as_is_configured(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    use: Callable[[StorePlace], object],
+    timeout_ms: int,
+) -> None:
+    asked = []
+
+    def open_database(_url: str, _token: object, _namespace: str, timeout_ms: int) -> None:
+        asked.append(timeout_ms)
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr("foredeck.xtdb.link._open_database", open_database)
+    xtdb = XtdbSection(url="http://127.0.0.1:1", timeout_ms=300_000)
+    config = Config(home=tmp_path, store="xtdb", xtdb=xtdb)
+    with pytest.raises(StoreUnavailable, match="away"):
+        use(store_kind("xtdb").place(config))
+    assert asked == [timeout_ms]
 
 
 @pytest.mark.parametrize("name", [name for store in STORES.values() for name in store.commands])

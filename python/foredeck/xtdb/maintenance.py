@@ -169,8 +169,7 @@ class XtdbPlace:
         `ConfigError`."""
         if where and not where.startswith(("http://", "https://")):
             raise ConfigError(f"{where!r}: an address begins with http:// or https://")
-        url = where or config.xtdb.url
-        xtdb = config.xtdb.model_copy(update={"url": url, "timeout_ms": _PATIENCE_MS})
+        xtdb = config.xtdb.model_copy(update={"url": where or config.xtdb.url})
         return cls(config.model_copy(update={"xtdb": xtdb, "store": "xtdb"}))
 
     def describe(self) -> str:
@@ -180,8 +179,10 @@ class XtdbPlace:
 
     def open(self, *, create: bool) -> XtdbStore:  # noqa: ARG002
         """See `StorePlace.open`: the database, once it has what waits for it in the local copy."""
-        deliver_first(self.config)
-        return open_database(self.config)
+        xtdb = self.config.xtdb.model_copy(update={"timeout_ms": _PATIENCE_MS})
+        patient = self.config.model_copy(update={"xtdb": xtdb})
+        deliver_first(patient)
+        return open_database(patient)
 
     def after_copy(self) -> None:
         """See `StorePlace.after_copy`: the local copy does not know what has come."""
