@@ -76,6 +76,7 @@ def test_where_a_text_stood(served: Served) -> None:
     value: Any = served.value(f"/sessions/{TIDY}/trace.json?text=spring_tide")
     assert [span["state"] for span in value["spans"]] == ["never seen", "in view"]
     assert "never seen" in served.page(f"/sessions/{TIDY}/trace?text=spring_tide")
+    assert "No call." not in served.page(f"/sessions/{TIDY}/trace")
 
 
 def test_an_object_has_its_versions_and_what_changed_between_them(served: Served) -> None:

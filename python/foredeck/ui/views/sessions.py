@@ -282,7 +282,7 @@ def trace_page(store: Store, name: str, text: str) -> WebPage:
     records = records_of(store, session)
     if not records:
         raise NotFound(_no_calls(session, head))
-    data: dict[str, Any] = {**described(store, session, head, records), "text": text, "spans": []}
+    data = {**described(store, session, head, records), "text": text, "spans": [], "archived": 0}
     if text:
         data |= trace(store, session, text, records[-1].id).to_json()
     return WebPage("trace.html", "Was it in view?", data, "sessions")
