@@ -112,6 +112,8 @@ export interface RunOptions {
   /** Without it the command may run for as long as it likes. */
   timeoutMs?: number;
   signal?: AbortSignal | undefined;
+  /** What ends it before its time, with all that it has started. Default `SIGKILL`. */
+  endsBy?: NodeJS.Signals;
   /** Working folder; that of Pi by default. */
   cwd?: string;
   /** Called with each line of its standard output. */
@@ -144,7 +146,7 @@ export function run(
       // A process group of its own, so that killing an installer also kills what it started.
       detached: process.platform !== "win32",
     });
-    const end = () => killTree(child);
+    const end = () => killTree(child, options.endsBy);
     const timer = options.timeoutMs ? setTimeout(end, options.timeoutMs).unref() : undefined;
     if (options.signal?.aborted) end();
     options.signal?.addEventListener("abort", end, { once: true });
@@ -170,7 +172,7 @@ function unref(child: ChildProcess): void {
   for (const stream of child.stdio) (stream as { unref?: () => void } | null)?.unref?.();
 }
 
-function killTree(child: ChildProcess): void {
+function killTree(child: ChildProcess, signal: NodeJS.Signals = "SIGKILL"): void {
   if (child.pid === undefined) return;
   if (process.platform === "win32") {
     // There are no process groups.
@@ -179,7 +181,7 @@ function killTree(child: ChildProcess): void {
     return;
   }
   try {
-    process.kill(-child.pid, "SIGKILL");
+    process.kill(-child.pid, signal);
   } catch {
     // It has ended by itself.
   }

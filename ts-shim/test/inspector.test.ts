@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { openInspector } from "../command.ts";
 import { Host } from "../host.ts";
+import { until } from "./support/harness.ts";
 
 test("commands in notices are as they can be typed", () => {
   const host = new Host();
@@ -21,16 +22,27 @@ test("commands in notices are as they can be typed", () => {
 const hold = setInterval(() => {}, 1000);
 after(() => clearInterval(hold));
 
-test("the pages are opened once", { skip: process.platform === "win32" }, async () => {
+test("the pages are opened once, and clean up when Pi ends", {
+  skip: process.platform === "win32",
+}, async () => {
   await assert.rejects(openInspector(undefined), /not running/);
   const failing = { file: "/bin/sh", args: ["-c", "echo nothing is stored >&2; exit 1", "engine"] };
   await assert.rejects(openInspector(failing), /nothing is stored/);
   const folder = mkdtempSync(join(tmpdir(), "foredeck-line-"));
   const file = join(folder, "foredeck");
-  writeFileSync(file, "#!/bin/sh\necho http://127.0.0.1:1/?token=x\nexec sleep 30\n");
+  const page = join(folder, "page");
+  const lines = [
+    ...["#!/bin/sh", `trap 'rm "${page}"; exit' TERM`, `touch "${page}"`],
+    ...["echo http://127.0.0.1:1/?token=x", "sleep 30 & wait", ""],
+  ];
+  writeFileSync(file, lines.join("\n"));
   chmodSync(file, 0o755);
   const address = "http://127.0.0.1:1/?token=x";
   const engine = { file, args: ["engine"] };
   assert.deepEqual([await openInspector(engine), await openInspector(engine)], [address, address]);
+  assert.ok(existsSync(page));
+  // What runs when Pi ends was registered last.
+  (process.listeners("exit").at(-1) as () => void)();
+  await until(() => !existsSync(page), "the page is removed");
   rmSync(folder, { recursive: true });
 });
