@@ -66,6 +66,23 @@ def test_versions_of_every_kind(xtdb: XtdbStore, monkeypatch: pytest.MonkeyPatch
     assert len(asked) < len(IDS)
 
 
+def test_what_came_in_late_in_its_only_version_is_listed_with_few_requests(
+    xtdb: XtdbStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As most of what two machines write at the same time."""
+    xtdb.commit(batch(note("first")))
+    late = Token("1ade0000-1")
+    xtdb.commit(batch(*(note(id) for id in IDS)), origin=Origin(late, 5))
+    asked = count_requests(xtdb, monkeypatch)
+    changes = xtdb.changes_since(None)
+    assert [change.id for change in changes] == ["first", *IDS]
+    assert [dict(record.changes).keys() for record in xtdb.records(None, 10)] == [
+        {"first"},
+        set(IDS),
+    ]
+    assert len(asked) < len(IDS)
+
+
 def test_versions_that_do_not_exist_are_left_out(xtdb: XtdbStore) -> None:
     token = xtdb.commit(batch(note("a")))
     xtdb.commit(batch(note("a", "again")))

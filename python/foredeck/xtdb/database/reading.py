@@ -267,22 +267,29 @@ class XtdbReader:
         # it may come back under a transaction of before, and not under the next one.
         named = {id for transaction in transactions for id, _ in transaction.changes}
         eids = {self.names.document(id): id for id in named}
-        query = (
-            f"{{:find [?e ?born ?irregular] :in [[?e ...]] :where [[?e {self._key('born')} ?born] "
-            f"[?e {self._key('irregular')} ?irregular]]}}"
-        )
+        columns = ("born", "irregular", "token")
+        clauses = "".join(f"[?e {self._key(name)} ?{name}]" for name in columns)
+        query = f"{{:find [?e ?born ?irregular ?token] :in [[?e ...]] :where [{clauses}]}}"
         born: dict[str, int] = {}
         tokens: dict[str, set[Token]] = {}
+        # Irregular documents of which `tokens` has the newest version alone.
+        unread: set[str] = set()
         for chunk in portions(eids, CHUNK):
-            for eid, place, irregular in self.client.query(query, chunk):
+            for eid, place, irregular, token in self.client.query(query, chunk):
                 born[eids[eid]] = place >> POSITION_BITS
                 if irregular:
-                    tokens[eids[eid]] = {version.token for version in self.all_versions(eids[eid])}
+                    tokens[eids[eid]] = {token}
+                    unread.add(eids[eid])
 
         def is_there(id: str, transaction: Transaction) -> bool:
-            if id in tokens:
-                return transaction.origin.token in tokens[id]
-            return id in born and born[id] <= transaction.seq
+            if id not in tokens:
+                return id in born and born[id] <= transaction.seq
+            token = transaction.origin.token
+            if token not in tokens[id] and id in unread:
+                # Most documents have one version, and need no request of their own.
+                tokens[id] = {version.token for version in self.all_versions(id)}
+                unread.remove(id)
+            return token in tokens[id]
 
         # Records of earlier versions name twice what came again.
         return [
