@@ -50,6 +50,11 @@ def test_a_file_joins_the_index_when_it_is_activated(host: Host, name: str) -> N
     assert 3 in host.state.chat.branch.sets.pool
 
 
+def test_a_version_that_a_file_new_to_the_session_does_not_have(host: Host) -> None:
+    with pytest.raises(ToolError, match="@3 has no v9: this session has seen no other version yet"):
+        host.tool("c1", "activate", id="a.txt v9")
+
+
 def test_by_full_id_too(host: Host) -> None:
     (file,) = host.store.query("file")
     assert context_tool(host, "c1", "pin", file.id).text(2) == f"@3\n{TEXT}"

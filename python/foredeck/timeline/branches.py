@@ -98,16 +98,20 @@ def _summed_up(store: Store, branch: Sequence[CallRecord], heads: Iterable[Head]
     covered: set[str] = set()
     for record in branch:
         for message in stored_messages(store, record.addresses).values():
-            if _OF_FOREDECK in message:
-                for head in by_text.get(_digest(message), ()):
+            if _OF_FOREDECK in message and (digest := _digest(message)):
+                for head in by_text.get(digest, ()):
                     covered |= _calls_in(store, head)
     return {head.id for head in heads if _outer_call(head) in covered}
 
 
-def _digest(message: bytes) -> str:
-    """The hash of the one text that a message of foredeck's has."""
-    (block,) = json.loads(message)["content"]
-    text = block["text"]
+def _digest(message: bytes) -> str | None:
+    """The hash of the one text that a message of foredeck's has; None for any other message, such
+    as a tool call with the same words in its arguments."""
+    stored = json.loads(message)
+    blocks = stored["content"] if stored.get("customType") == "foredeck" else None
+    if not isinstance(blocks, list) or len(blocks) != 1 or "text" not in blocks[0]:
+        return None
+    text = blocks[0]["text"]
     return str(text["$text"]) if isinstance(text, dict) else hash_text(text)
 
 

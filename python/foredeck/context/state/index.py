@@ -281,7 +281,12 @@ def version_seen(store: Store, session: str, ordinal: int, version: int) -> Vers
     # Of several changes in one answer of the model only the last is kept under a number.
     numbers = sorted(known)
     is_gapless = numbers == [*range(1, len(numbers) + 1)]
-    seen = f"v1 to v{numbers[-1]}" if is_gapless else ", ".join(f"v{number}" for number in numbers)
+    if not numbers:
+        seen = "no other version yet"  # the object was met in this very tool call
+    elif is_gapless:
+        seen = f"v1 to v{numbers[-1]}"
+    else:
+        seen = ", ".join(f"v{number}" for number in numbers)
     raise ToolError(f"@{ordinal} has no v{version}: this session has seen {seen}.")
 
 
