@@ -367,7 +367,7 @@ def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
 
 
 def selection_of(args: Namespace, tag: str | None = None) -> Selection:
-    """What `add_selection` has read."""
+    """What to follow, by the arguments; `tag`: as of `Selection`."""
     return Selection(frozenset(args.type), frozenset(args.relation), tag)
 
 

@@ -42,7 +42,7 @@ from foredeck.engine.tasks import tasks_command, tasks_of, tasks_view
 from foredeck.errors import ToolError
 from foredeck.home import command_file
 from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
-from foredeck.model.figures import short_tokens
+from foredeck.model.figures import cut, short_tokens
 from foredeck.model.observations import Mode
 from foredeck.model.quoting import one_line
 from foredeck.timeline.rewind_command import calls_with_changes, rewind_command
@@ -229,8 +229,8 @@ def _search(opened: OpenedSession, query: str) -> CommandResult:
 
 def _found_row(row: FoundRow) -> ViewRow:
     opened = {"task": "tasks show", "memory": "memory show"}.get(row.type, "open")
-    session = row.session if len(row.session) <= _TITLE else f"{row.session[: _TITLE - 1]}…"
-    return {"name": f"{opened} {row.name}", "cells": [row.when, row.kind, session, row.says]}
+    cells = [row.when, row.kind, cut(row.session, _TITLE), row.says]
+    return {"name": f"{opened} {row.name}", "cells": cells}
 
 
 # The command line on the PATH; what is completed
