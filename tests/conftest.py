@@ -18,7 +18,7 @@ from xdist.scheduler import LoadScopeScheduling
 import foredeck
 import foredeck_bench
 from foredeck.cli import person
-from foredeck_bench.injections import Injections, NoInjections, load_injections
+from hostile.injections import Injections, NoInjections, load_injections
 from patience import be_patient
 from processes import STARTED
 from store.xtdb_node import memory_node, runtime

@@ -8,18 +8,20 @@ with any way to assemble it. Each begins with the summary that its agent was sho
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import NO_MODEL, find_recordings, load_recording, stem_of
 from foredeck.histories.records import RecordedMessage, Transcript
 from foredeck.model.figures import counted
-from foredeck_bench.long_session import write_session
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -67,6 +69,21 @@ def _summary(text: str, messages: Sequence[RecordedMessage]) -> RecordedMessage:
     time_ms = next((r.message["timestamp"] for r in messages if r.message.get("timestamp")), 0)
     said = {"role": "user", "content": text, "timestamp": time_ms}
     return RecordedMessage(said, "summary")
+
+
+def write_session(transcript: Transcript, path: Path) -> None:
+    """As a session file of Pi's."""
+    header = {"type": "session", "version": 3, "id": transcript.id, "cwd": transcript.cwd}
+    entries: list[dict[str, Any]] = [header]
+    for recorded in transcript.messages:
+        time = recorded.message.get("timestamp")
+        seconds = time / 1000 if isinstance(time, int | float) else 0
+        at = datetime.fromtimestamp(seconds, UTC).isoformat()
+        parent = entries[-1]["id"] if len(entries) > 1 else None
+        entry = {"type": "message", "id": recorded.entry, "parentId": parent, "timestamp": at}
+        entries.append({**entry, "message": recorded.message})
+    lines = (json.dumps(entry, ensure_ascii=True) for entry in entries)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from foredeck_bench.measure.growth import grow
 from foredeck_bench.measure.history import history_figures
 from foredeck_bench.measure.large import large_figures
 from foredeck_bench.measure.policy import digest_figures
-from foredeck_bench.measure.run import MEASURES, NAMES, Measurement, measure
+from foredeck_bench.measure.run import Measurement, measure
 from foredeck_bench.process_usage import resident_mb
 from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line, work_host
 from replay.recordings import everything
@@ -169,10 +169,6 @@ def test_recorded_sessions_are_measured_where_they_are_given(tmp_path: Path) -> 
     assert figure.more["files"] == 1
     assert figure.value == figure.more["worst"]
     assert list((tmp_path / "scratch").glob("*")) == []
-
-
-def test_the_command_knows_every_measurement() -> None:
-    assert tuple(MEASURES) == NAMES
 
 
 def test_the_command_prints_figures_and_the_machine(

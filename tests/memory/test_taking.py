@@ -11,7 +11,6 @@ from foredeck.memory.entry import MemoryCaps
 from foredeck.memory.extracting import ExtractionMemory, FoundMemory, known_facts
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.records import ExtractionDocument, extraction_id
-from foredeck_bench.remembering.junk import UNUSED_SESSIONS, junk_among
 from memory.desk import IMPORTED, ME, OWN, PRIVATE, Table, literal, new, refused
 
 
@@ -147,16 +146,3 @@ def test_what_was_refused_or_taken_out_is_known(table: Table) -> None:
     known = known_facts(table.user, OWN, None)
     states = {fact.text: fact.state for fact in known["preference"]}
     assert states == {"Refused": "refused", "Deleted": "refused", "Kept": "kept"}
-
-
-def test_junk(table: Table) -> None:
-    for fact in ("Prefers tabs in Go", "User prefers tabs in Go.", "Never used", "Used"):
-        table.user.add(literal(fact))
-    entries = {entry.document.fact: entry for entry in table.user.of_user()}
-    sessions = [table.clock() for _ in range(UNUSED_SESSIONS)]
-    table.clock.pass_days(2)
-    table.model.note_use(entries[fact].id for fact in ("Used", "Prefers tabs in Go"))
-    junk = junk_among(table.user.of_user(), sessions)
-    assert junk.duplicates == (entries["User prefers tabs in Go."].id,)
-    assert junk.unused == (entries["Never used"].id,)
-    assert junk.rate == 0.5

@@ -30,13 +30,13 @@ from terminal import SIZE, TerminalPi
 _ONE = VERSIONS if os.environ.get("FOREDECK_TEST_VERSIONS") == "all" else VERSIONS[:1]
 
 one_version = pytest.mark.parametrize("pi", _ONE, indirect=True)
-"""For what does not differ between versions of Pi: run on the oldest alone, unless
-`foredeck bench lifecycle` runs it, which shows every case on all of them."""
+"""For what does not differ between versions of Pi: run on the oldest alone,
+unless FOREDECK_TEST_VERSIONS=all."""
 
 STORE: Literal["sqlite", "xtdb"] = (
     "xtdb" if os.environ.get("FOREDECK_TEST_STORE") == "xtdb" else "sqlite"
 )
-"""The store of every run here; `foredeck bench lifecycle` sets it."""
+"""The store of every run here; FOREDECK_TEST_STORE sets it."""
 
 PATIENCE_S = 240.0
 """Far beyond what any run here takes: only one that hangs gets there."""

@@ -178,7 +178,7 @@ class TimingRules:
 BEGIN_SHARE, LEAST_WINDOW = 0.65, 100_000
 """By themselves notes begin where the chat, all folded that can be, takes this share of a window of
 at least so many tokens. Before, and in smaller windows, they cost more than they save: replays of
-recorded sessions say so (`foredeck bench facts`, `python -m foredeck_bench.weigh`)."""
+recorded sessions say so (docs/economics.md, "What observations cost and keep")."""
 
 
 def begins(chat_tokens: int, window: int | None) -> bool:

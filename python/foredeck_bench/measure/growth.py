@@ -20,7 +20,6 @@ from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Origin, Store, Token
-from foredeck.xtdb.maintenance import deliver
 from foredeck_bench.measure.policy import TimedPolicy
 from foredeck_bench.work_session import START_MS, Step, WorkSession, work_host
 
@@ -35,7 +34,6 @@ UNWATCHED = SourcesSection(watch=False)
 """Nobody else changes the files."""
 
 
-Settings = dict[str, Any]
 Clock = Callable[[], float]
 """Seconds: `time.perf_counter`, or `time.process_time` where a session takes minutes to grow and
 other programs would make one end of it look slower than the other."""
@@ -68,8 +66,6 @@ class Growth:
     commit: list[float] = field(default_factory=list)
     policy: list[float] = field(default_factory=list)
     resume: list[float] = field(default_factory=list)
-    resume_elsewhere: list[float] = field(default_factory=list)
-    """With nothing on this machine; only where the database is another's."""
     store_bytes: dict[int, int] = field(default_factory=dict)
     transcript_bytes: dict[int, int] = field(default_factory=dict)
 
@@ -82,7 +78,6 @@ def grow(
     folder: Path,
     advance: Callable[[int], None],
     lengths: tuple[int, ...] = LENGTHS,
-    settings: Settings | None = None,
     *,
     resumed_at: int = RESUMED_CALLS,
     clock: Clock = time.perf_counter,
@@ -90,14 +85,13 @@ def grow(
     """Grow a session to the greatest of `lengths`; `advance` is told of calls that are done.
 
     The engine is closed at `resumed_at`, where resuming is measured, and at the end.
-    `settings` of the configuration name a database; without them it is a file in `folder`.
     """
     growth = Growth()
     work = WorkSession(folder / "work")
     home, messages = folder / "home", list[Message]()
     done = 0
     for length in sorted({*lengths, min(resumed_at, max(lengths))}):
-        config = Config(home=home, sources=UNWATCHED, **(settings or {}))
+        config = Config(home=home, sources=UNWATCHED)
         host = work_host(work.id, messages)
         with closing(_Run(config, work, host, growth, clock)) as run:
             for step in work.steps(length - done):
@@ -107,7 +101,7 @@ def grow(
         growth.store_bytes[length] = folder_bytes(home)
         growth.transcript_bytes[length] = work.transcript_bytes
         if length == resumed_at:
-            _measure_resumes(growth, folder, work, messages, settings, clock)
+            _measure_resumes(growth, folder, work, messages, clock)
     return growth
 
 
@@ -164,28 +158,15 @@ def _measure_resumes(
     folder: Path,
     work: WorkSession,
     messages: list[Message],
-    settings: Settings | None,
     clock: Clock,
 ) -> None:
     """Seconds to resume the session as it stands, a day later, each time from the same state."""
-    if settings is not None:
-        # What still waits on this machine another one does not see.
-        deliver(Config(home=folder / "home", **settings))
     gc.collect()
     gc.freeze()  # as the engine does at its start: what is here already is not its to look at
     for number in range(RESUMES):
         home = folder / f"resumed-{number}"
-        if settings is None:
-            shutil.copytree(folder / "home", home)
-            growth.resume.append(
-                _resume(Config(home=home, sources=UNWATCHED), work, messages, clock)
-            )
-        else:
-            # A copy of what this machine holds would write transactions that are there already.
-            here = Config(home=folder / "home", sources=UNWATCHED, **settings)
-            growth.resume.append(_resume(here, work, messages, clock))
-            elsewhere = Config(home=home, sources=UNWATCHED, **settings)
-            growth.resume_elsewhere.append(_resume(elsewhere, work, messages, clock))
+        shutil.copytree(folder / "home", home)
+        growth.resume.append(_resume(Config(home=home, sources=UNWATCHED), work, messages, clock))
         shutil.rmtree(home, ignore_errors=True)
     gc.unfreeze()
 

@@ -7,10 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 from foredeck.config import Config
+from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
 from foredeck.store.kind import open_store
+from foredeck.store.protocol import Batch
 from foredeck_bench.engine_process import EngineProcess
 from foredeck_bench.figures import Figure
-from foredeck_bench.inspector import add_sessions
 from foredeck_bench.process_usage import peak_mb_of, used_seconds
 from foredeck_bench.work_session import WorkSession, transcript_line
 
@@ -33,8 +34,20 @@ def large_figures(
     file.unlink()
     advance("a store of many sessions")
     with closing(open_store(Config(home=folder / "home"))) as store:
-        add_sessions(store, sessions)
+        store.commit(Batch(puts=[_session(f"{n:08d}-none", n) for n in range(sessions)]))
     yield from _opened("many_sessions", f"a store of {sessions:,} sessions", folder, None)
+
+
+def _session(id: str, number: int) -> SessionDocument:
+    """A session without calls."""
+    return SessionDocument(
+        id=session_object_id(id),
+        session_id=id,
+        chat_ref=chat_id(id),
+        system_prompt_ref="",
+        cwd=f"/projects/{number % 40}",
+        provenance=Provenance(origin="bench", generator="system"),
+    ).seal()
 
 
 def _write(file: Path, folder: Path, size: int) -> None:

