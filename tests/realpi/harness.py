@@ -30,7 +30,7 @@ from terminal import SIZE, TerminalPi
 _ONE = VERSIONS if os.environ.get("FOREDECK_TEST_VERSIONS") == "all" else VERSIONS[:1]
 
 one_version = pytest.mark.parametrize("pi", _ONE, indirect=True)
-"""For what does not differ between versions of Pi: run on the oldest alone,
+"""For what does not differ between versions of Pi: run on the newest alone,
 unless FOREDECK_TEST_VERSIONS=all."""
 
 STORE: Literal["sqlite", "xtdb"] = (

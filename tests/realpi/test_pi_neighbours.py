@@ -14,7 +14,6 @@ from foredeck.accounting.stored import StoredCalls
 from foredeck.model.call_values import Ack
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
-from foredeck_bench.scripted.pi_process import VERSIONS
 from harness import Asked, Pi, one_version
 from observed import (
     answered,
@@ -237,16 +236,9 @@ def test_searching_tools_list_and_leave_content_alone(pi: Pi) -> None:
         assert len(store.history(file.id)) == 1
 
 
-def _needs_code_mode(pi: Pi) -> None:
-    if not (Path(pi.install.command[1]).parents[3] / "node_modules" / "quickjs-wasi").is_dir():
-        pytest.skip("what runs the scripts of code mode is not installed: run scripts/setup")
-
-
-@pytest.mark.parametrize("pi", VERSIONS[1:], indirect=True)
 def test_nested_calls_of_code_mode_change_no_script(pi: Pi) -> None:
     """A script gets the text of a tool as it is, also where the model would see a line of ours.
     What it edits is the agent's own doing."""
-    _needs_code_mode(pi)
     (pi.repo / "a.txt").write_text(TEXT)
     script = (
         "const a = await tools.read({ path: 'a.txt' }); "
@@ -276,10 +268,8 @@ def test_nested_calls_of_code_mode_change_no_script(pi: Pi) -> None:
     assert origins == ["disk", "edit"]
 
 
-@pytest.mark.parametrize("pi", VERSIONS[1:], indirect=True)
 def test_nested_calls_of_code_mode_and_their_files_can_be_had(pi: Pi, asked: Asked) -> None:
     """No message list has them; the model finds them by their files, the user under their call."""
-    _needs_code_mode(pi)
     (pi.repo / "a.txt").write_text(TEXT)
     script = (
         "const a = await tools.read({ path: 'a.txt' }); "

@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 240
 INITIALIZE = {
     "protocol": 2,
     "shim": "0.1.0",
-    "host": {"name": "pi", "version": "0.87.1"},
+    "host": {"name": "pi", "version": "1.6.0"},
     "cwd": "/",
     "trusted": False,
     "pid": 1,

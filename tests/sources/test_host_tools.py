@@ -20,10 +20,8 @@ from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import parse_read_range, touched_paths
 from foredeck.store.protocol import Batch
 
-HOSTS = {
-    "0.87.1": "node_modules/@earendil-works/pi-coding-agent/dist/index.js",
-    "1.5.2": ".cache/pi-1.5.2/package/dist/bundle/index.js",
-}
+MODULE = "node_modules/@earendil-works/pi-coding-agent/dist/index.js"
+HOSTS = {"1.6.0": MODULE, "1.5.2": f".cache/pi-1.5.2/{MODULE}"}
 
 
 class Host:

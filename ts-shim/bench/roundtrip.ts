@@ -51,7 +51,7 @@ async function measure(label: string, chars: number): Promise<Row> {
     if (event === "context_with_system") hook = handler;
   };
   const pi = { getActiveTools: () => [], getAllTools: () => [], on } as never;
-  const shim = new Shim(pi, { VERSION: "1.5.2" });
+  const shim = new Shim(pi, { VERSION: "1.6.0" });
   registerContextHook(pi, shim);
   const cwd = process.cwd();
   shim.begin({ session: "bench", file: null, cwd, reason: "startup", parent: null }, ctx);

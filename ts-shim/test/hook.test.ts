@@ -65,7 +65,7 @@ test("the handshake, the open session and the status line", async () => {
   const [hello, open] = harness.requests();
   assert.equal(hello?.method, "initialize");
   assert.equal(hello?.params.protocol, 2);
-  assert.deepEqual(hello?.params.host, { name: "pi", version: "1.5.2" });
+  assert.deepEqual(hello?.params.host, { name: "pi", version: "1.6.0" });
   assert.equal(hello?.params.trusted, true);
   assert.equal(open?.method, "session/open");
   assert.equal(open?.params.session, "s1");

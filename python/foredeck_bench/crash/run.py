@@ -141,7 +141,7 @@ def _configure(parser: ArgumentParser) -> None:
         "--seed", metavar="S", type=int, default=1, help="choose the same moments again"
     )
     parser.add_argument(
-        "--pi", metavar="VERSION", default="0.87.1", help="version of Pi (default: %(default)s)"
+        "--pi", metavar="VERSION", default=VERSIONS[0], help="version of Pi (default: %(default)s)"
     )
     add_json_flag(parser)
 

@@ -14,7 +14,8 @@ from typing import Any
 from foredeck_bench.scripted.agent_dir import pi_environment
 from foredeck_bench.scripted.processes import Process, kill, wait_for_end, with_environment
 
-VERSIONS = ("0.87.1", "1.5.2")
+VERSIONS = ("1.6.0", "1.5.2")
+"""Those that are supported, the newest first: it is what a checkout itself runs on."""
 MARK = "FOREDECK_SCRATCH_RUN"
 PATIENT = {
     "FOREDECK_DEADLINE_MS": "30000",
@@ -38,9 +39,8 @@ class PiInstall:
 def checkout_pi(checkout: Path, version: str) -> PiInstall | None:
     """The Pi of this version that `scripts/setup` left in a checkout; None where there is none."""
     node = checkout / "node_modules" / ".bin" / "node"
-    package = checkout / "node_modules" / "@earendil-works" / "pi-coding-agent"
-    if version != VERSIONS[0]:
-        package = checkout / ".cache" / f"pi-{version}" / "package"
+    root = checkout if version == VERSIONS[0] else checkout / ".cache" / f"pi-{version}"
+    package = root / "node_modules" / "@earendil-works" / "pi-coding-agent"
     manifest = package / "package.json"
     if not node.exists() or not manifest.exists():
         return None

@@ -47,7 +47,7 @@ export class Harness {
         { name: "grep", description: "inactive", parameters: { type: "object" } },
       ],
     };
-    this.shim = new Shim(pi as never, { VERSION: "1.5.2" });
+    this.shim = new Shim(pi as never, { VERSION: "1.6.0" });
     this.ctx = this.context() as never;
   }
 

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { Shim } from "../../shim.ts";
 
 const shim = new Shim({ getActiveTools: () => [], getAllTools: () => [] } as never, {
-  VERSION: "1.5.2",
+  VERSION: "1.6.0",
 });
 const ctx = { hasUI: false, ui: { setStatus: () => {} }, isProjectTrusted: () => false };
 const cwd = process.cwd();
