@@ -95,12 +95,10 @@ function report(event: ToolResultEvent, shim: Shim): void {
  */
 
 /**
- * What the model sees in place of a folded argument: `<activate @12: 4120 chars folded>`, and in
- * older sessions `<activate @12: 4120 chars folded by foredeck>`, in those of 0.1 without `activate`.
- * Models imitate what they see.
+ * What the model sees in place of a folded argument: `<activate @12: 4120 chars folded>`. Models
+ * imitate what they see.
  */
-const FOLD_MARKER =
-  /<(?:activate )?@\d+:[^<>\n]{0,200}folded by foredeck>|<activate "?@\d+[^<>\n]{0,60} chars folded>/;
+const FOLD_MARKER = /<activate "?@\d+[^<>\n]{0,60} chars folded>/;
 
 /** Why this tool call must not run, written for the model; undefined when it may. Never throws. */
 export function refusal(tool: string, input: Fields, cwd: () => string): string | undefined {

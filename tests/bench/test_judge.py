@@ -117,12 +117,9 @@ def test_own_words_are_what_only_earlier_answers_held(tmp_path: Path) -> None:
     assert judged(transcript, silent).judgement.own_words_seen == 0
 
 
-@pytest.mark.parametrize(
-    "line", ["@1 folded: 48 chars", "toolcall_ref id=@1 tool=read status=ok chars=48"]
-)
-def test_a_name_in_a_digest_alone_is_told_apart(tmp_path: Path, line: str) -> None:
+def test_a_name_in_a_digest_alone_is_told_apart(tmp_path: Path) -> None:
     transcript = recorded(tmp_path, evidence_session())
-    left = text(f"{line}\nnames: parse_range")
+    left = text("@1 folded: 48 chars\nnames: parse_range")
     folded = [
         [{**m, "content": [left]} if m["role"] == "toolResult" else m for m in prompt]
         for prompt in plain_prompts(transcript, [])

@@ -17,7 +17,7 @@ import pytest
 
 from foredeck import __version__, errors
 from foredeck.cli.main import EXIT_CODES, build_parser, main
-from foredeck.cli.registry import COMMANDS, GROUPS, NO_PLUGINS, RENAMED, Command, later, load
+from foredeck.cli.registry import COMMANDS, GROUPS, NO_PLUGINS, Command, later, load
 from foredeck.store import STORES
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
@@ -66,20 +66,6 @@ def test_help_lists_every_command_and_exit_code(capsys: pytest.CaptureFixture[st
     assert max(map(len, text.splitlines())) <= 100
     for code, meaning in EXIT_CODES.items():
         assert f"  {code:<4} {meaning}" in text
-
-
-@pytest.mark.parametrize("name", RENAMED)
-def test_an_old_name_does_what_the_new_one_does_and_says_so(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*RENAMED[name], "--help"]) == 0
-    new = capsys.readouterr()
-    assert main([*name.split(), "--help"]) == 0
-    old = capsys.readouterr()
-    assert (old.out, new.err) == (new.out, "")
-    now = " ".join(RENAMED[name])
-    assert old.err.startswith(f"foredeck: `foredeck {name}` is now `foredeck {now}`;")
-    assert name not in COMMANDS
 
 
 def test_what_spares_time_at_the_import_of_a_command_ends_with_it(

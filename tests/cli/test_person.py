@@ -81,7 +81,6 @@ def in_a_terminal(command: list[str]) -> int:
         f"{FOREDECK} memory add something",
         f"{FOREDECK} observations first --delete",
         f"{FOREDECK} restore $FOREDECK_HOME/foredeck.db --force",
-        f"{FOREDECK} xtdb restore $FOREDECK_HOME/foredeck.db --force",
     ],
 )
 def test_an_agents_shell_is_refused_whatever_it_drops(home: Path, command: str) -> None:

@@ -38,8 +38,7 @@ def said(capsys: Out, *arguments: str, code: int = 0) -> str:
 
 
 def lost(capsys: Out, folder: Path) -> None:
-    """Have the old names taken for deleted before the new ones are met, as stores of before have
-    it."""
+    """Have the old names taken for deleted before the new ones are met."""
     asked(capsys, "index", ".")
     moved = folder.parent / "elsewhere"
     (folder / "old").rename(moved)

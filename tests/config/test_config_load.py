@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.config import Config, Resolved, load_config
-from foredeck.config.keys import RESERVED, RETIRED, all_keys, environment_name, key_name, nearest
+from foredeck.config.keys import RESERVED, all_keys, environment_name, key_name, nearest
 from foredeck.config.model import BUILT_IN
 from foredeck.errors import ConfigError
 from foredeck_bench.docs_pages import described
@@ -380,27 +380,3 @@ def test_an_xtdb_address_selects_the_store(layers: Layers) -> None:
     assert layers.load(environ=other).config.xtdb.url == url
     layers.project_file.write_text(f"[xtdb]\nurl = '{url}'\n")
     assert "cannot be set by a project" in layers.left_out()
-
-
-def test_a_key_of_an_earlier_version_is_named_and_changes_nothing(layers: Layers) -> None:
-    assert layers.load().retired_notice == ""
-    layers.user_file.write_text("[observing]\nraw_hours = 80000\nbuffer_tokens = 9000\n")
-    environ = {"FOREDECK_LIMITS__DISCOVERED_PATHS": "many", "FOREDECK_ADAPTIVE__COLD_AT_WORK": "1"}
-    resolved = layers.load(environ=environ)
-    assert resolved.config.observing.buffer_tokens == 9000
-    assert resolved.retired_notice == (
-        f"foredeck has no such settings any more: observing.raw_hours ({layers.user_file}), "
-        "adaptive.cold_at_work (FOREDECK_ADAPTIVE__COLD_AT_WORK), "
-        "limits.discovered_paths (FOREDECK_LIMITS__DISCOVERED_PATHS)"
-    )
-
-
-@pytest.mark.parametrize("key", sorted(RETIRED))
-def test_a_key_of_an_earlier_version_may_be_set_anywhere(layers: Layers, key: str) -> None:
-    section, _, name = key.rpartition(".")
-    for file in (layers.user_file, layers.project_file):
-        file.write_text(f"[{section}]\n{name} = 'x'\n")
-    resolved = layers.load(f"{key}=x", environ={environment_name(key): "x"})
-    assert key not in all_keys()
-    assert (resolved.config, resolved.left_out) == (Config(), ())
-    assert resolved.retired_notice.count(key) == 4 + 1, "the flag is its own place"

@@ -91,29 +91,11 @@ def test_the_newest_record_has_the_sums_of_all(new_host: NewHost) -> None:
     for number in range(6):
         bash(host, f"s{number}", lines(200, f"s{number}"))
     made = records(host)
-    (kept,) = made[-1].spent or ()
-    (summed,) = spent_by(made, ())
+    (kept,) = made[-1].spent
+    (summed,) = spent_by(made)
     assert kept.calls == summed.calls == len(made)
     assert kept.plain == pytest.approx(summed.plain, abs=1)
     assert kept.ours == pytest.approx(summed.ours, abs=1)
     told = figure(host)
     assert told.in_money
     assert told.ours == pytest.approx(kept.ours * 3 / 1_000_000)
-
-
-def test_records_from_before_there_were_sums_go_by_their_ledgers(host: Host) -> None:
-    ask(host)
-    bash(host, "s0", lines(400, "s0"))
-    bash(host, "s1", lines(400, "s1"))
-    old = [
-        CallRecord(
-            {
-                **record.fields,
-                "cache": {k: v for k, v in record.fields["cache"].items() if k != "plain"},
-            }
-        )
-        for record in records(host)
-    ]
-    (summed,) = spent_by(old, ())
-    assert summed.calls == len(old)
-    assert summed.plain == pytest.approx(figure(host).plain, rel=0.1)

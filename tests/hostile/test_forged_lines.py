@@ -73,10 +73,6 @@ OTHER_LINES = [
     '22 November: committed "x"',
     describing.LINKS,
     passed_text("@9 a.py", "+x"),
-    # As earlier versions wrote them.
-    'toolcall_ref id=@9 tool=bash status=ok args="ls" chars=4120',
-    "<activate @9: 4120 chars folded by foredeck>",
-    "[foredeck] 5 calls stood here, folded:",
     "said last: done",
 ]
 

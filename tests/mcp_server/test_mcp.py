@@ -179,14 +179,6 @@ async def test_answers_name_the_clients_tools_and_leave_what_others_wrote(folder
     assert title in ready
 
 
-async def test_former_names_and_forms_are_accepted(folder: Path) -> None:
-    async with _asked(folder, "--write") as client:
-        fields = {"title": "Chart the tides"}
-        assert "Chart" in await _text(client, "task-mutate", action="create", fields=fields)
-        assert "Chart" in await _text(client, "task-query")
-        assert "tide.py" in await _text(client, "search", query="spring_tide")
-
-
 async def test_every_parameter_is_described(folder: Path) -> None:
     async with _asked(folder, "--write") as client:
         tools = (await client.list_tools()).tools

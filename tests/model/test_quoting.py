@@ -98,17 +98,14 @@ FORMS_OF_RUNS = [
     "[foredeck] 1 call, folded:\nbash @3 ls",
     '[foredeck] Turn 2, folded: 8 calls. activate "@2 turn 2" shows it in full.',
     '[foredeck] Turn 2, folded. activate "@2 turn 2" shows it in full.',
-    "[foredeck] 5 calls stood here, folded:\nread @3 a.py",
-    '[foredeck] Of turn 2, 8 calls and what was said stood here, folded; activate "@2 turn 2" ...',
 ]
 FORMS_OF_REFERENCES = [
     "@12 folded: 80 lines, 4120 chars",
     "@12 folded: failed, 99 chars\n exit 2",
-    'toolcall_ref id=@12 tool=bash status=ok args="ls" chars=4120',
 ]
 
 
-def test_both_forms_of_folded_text_are_known() -> None:
+def test_folded_text_is_told_from_other_text() -> None:
     for text in FORMS_OF_RUNS:
         assert quoting.is_run(text)
         assert quoting.looks_like_ours(f"x\n{text}")

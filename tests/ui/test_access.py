@@ -61,13 +61,10 @@ def test_other_sites_are_refused(served: Served) -> None:
 def test_a_token_is_good_for_one_run_and_in_no_file(served: Served) -> None:
     files = [file for file in served.home.rglob("*") if file.is_file()]
     assert not [file for file in files if served.token.encode() in file.read_bytes()]
-    old = served.home / "ui-token"
-    old.write_text(served.token + "\n")  # as versions before kept it
     process, address = started(served.home)
     try:
         base, _, token = address.partition("/?token=")
         assert token != served.token
-        assert not old.exists()
         port = base.rpartition(":")[2]
         for name in (port, served.base.rpartition(":")[2]):
             cookie = {"cookie": f"foredeck-{name}={served.token}"}

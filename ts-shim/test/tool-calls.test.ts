@@ -61,12 +61,10 @@ test("files, folders, missing paths and nonsense are left to Pi", () => {
   }
 });
 
-const MARKER = "<activate @12: 4120 chars folded by foredeck>";
+const MARKER = "<activate @12: 4120 chars folded>";
 const OTHER_MARKERS = [
-  "<activate @12: 4120 chars folded>",
   '<activate "@12 turn 3": 4120 chars folded>',
   "<activate @41: lines 31-877, 34942 chars folded>",
-  "<@12: 4,120 chars, folded by foredeck>",
 ];
 
 test("a fold marker in an argument is refused wherever it is, with advice", () => {
@@ -92,10 +90,10 @@ test("a fold marker in an argument is refused wherever it is, with advice", () =
 
 test("text that only resembles a marker passes; foredeck's own tools resolve markers themselves", () => {
   for (const content of [
-    "folded by foredeck",
-    "<@12> folded by foredeck>",
-    "<@x: 1 chars, folded by foredeck>",
-    "<p>folded by foredeck></p>",
+    "chars folded",
+    "<@12> chars folded>",
+    "<activate @x: 1 chars folded>",
+    "<p>4120 chars folded></p>",
     "<activate the paper: 12 chars folded>",
   ]) {
     assert.equal(refusal("write", { content }, cwd), undefined, content);

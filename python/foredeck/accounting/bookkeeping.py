@@ -68,7 +68,7 @@ def _opened(
         method.rate or stats.rate,
         stats.reports,
         method.reported,
-        figure or figure_of(spent_by(records, ())),
+        figure or figure_of(spent_by(records)),
     )
 
 
@@ -92,7 +92,6 @@ class _Bookkeeper:
         self._last: tuple[StoredCall, float] | None = None
         self._sent: CachedPrompt | None = None
         """The last prompt."""
-        self._records: dict[str, CallRecord] = {}
         self._open: list[tuple[RebaseBalance, int]] = []
         """Rebases whose savings last, with the first message that they have changed."""
 
@@ -109,8 +108,7 @@ class _Bookkeeper:
         lost = self._lost(call, hit, self._ideal.request(prompt, time_ms), head, warmed)
         self._compare(call, hit, lost)
         decision = call.record.decision
-        spent = spent_at(call.record, self._records.get(call.record.parent or ""))
-        self._records[call.record.id] = call.record
+        spent = spent_at(call.record)
         line = AccountLine(
             call.ordinal,
             time_ms,

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from foredeck.context.state.spending import spent_by
 from foredeck.model.call_values import ModelSpending
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import counted, money
@@ -139,17 +138,10 @@ def session_figure(
     of foredeck's own, where they are read already."""
     if newest is None:
         return CostFigure()
-    spent: Iterable[ModelSpending] | None = newest.spent
-    if spent is None:
-        # Records of earlier versions have no sums; to list sessions takes long enough without.
-        from foredeck.context.state.call_log import CallLog
-
-        log = CallLog.load(store.query("call", {"session": session}))
-        spent = spent_by(log.records.values(), log.unsent)
     # A call without the engine has no report of its own, and says nothing of the ones before.
     estimate = not newest.stats.reports and not newest.is_host
     asked = stored_questions(store, session) if questions is None else questions
-    return figure_of(spent, asked, is_estimate=estimate)
+    return figure_of(newest.spent, asked, is_estimate=estimate)
 
 
 def figure_lines(store: Store, session: str, newest: CallRecord | None) -> list[str]:

@@ -128,8 +128,6 @@ def check_config(args: Namespace) -> tuple[Config, Finding]:
     if resolved.warning:
         advice = "Tell whoever keeps the project, or set it in your own configuration."
         return resolved.config, note("config", resolved.warning, advice)
-    if resolved.retired_notice:
-        return resolved.config, note("config", resolved.retired_notice, "Remove them.")
     return resolved.config, ok("config", "every layer can be read")
 
 

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 
 from foredeck import __version__
 from foredeck.cli.output import shown
-from foredeck.cli.registry import COMMANDS, GROUPS, RENAMED, Command, load
+from foredeck.cli.registry import COMMANDS, GROUPS, Command, load
 from foredeck.errors import ForedeckError
 from foredeck.home import command_name
 
@@ -34,7 +34,7 @@ This command shows what it has stored, and looks after it."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; gives the exit code (see EXIT_CODES)."""
-    arguments = _renamed(_join_name(list(sys.argv[1:] if argv is None else argv)))
+    arguments = _join_name(list(sys.argv[1:] if argv is None else argv))
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     _survive_odd_streams(needs_stdout=chosen == "engine")
     # These two speak to a program over stdout.
@@ -63,20 +63,6 @@ def _join_name(arguments: list[str]) -> list[str]:
     """A command of two words (`bench crash`) as one argument."""
     name = " ".join(arguments[:2])
     return [name, *arguments[2:]] if name in COMMANDS and " " in name else arguments
-
-
-def _renamed(arguments: list[str]) -> list[str]:
-    """A command line with a command's old name as it is written now; says so."""
-    for words in (1, 2):
-        old = " ".join(arguments[:words])
-        if (new := RENAMED.get(old)) is not None:
-            print(
-                f"foredeck: `foredeck {old}` is now `foredeck {' '.join(new)}`; the old name will "
-                "be removed in the next version.",
-                file=sys.stderr,
-            )
-            return [*new, *arguments[words:]]
-    return arguments
 
 
 class _Parser(argparse.ArgumentParser):

@@ -105,19 +105,6 @@ COMMANDS: dict[str, Listed] = {
 }
 """All commands."""
 
-RENAMED: dict[str, tuple[str, ...]] = {
-    "backlinks": ("graph", "--backlinks"),
-    "describe": ("name",),
-    "diff": ("history", "--diff"),
-    "note": ("notes", "--new"),
-    "reindex": ("doctor", "--rebuild"),
-    "report": ("cost", "--report"),
-    "tags": ("graph", "--tags"),
-    "xtdb backup": ("backup", "--set", "store=xtdb"),
-    "xtdb restore": ("restore", "--set", "store=xtdb"),
-}
-"""Commands of the version before, by their first words, and what they are now."""
-
 
 class Command(NamedTuple):
     """One command of the command line.

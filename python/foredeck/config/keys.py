@@ -52,40 +52,6 @@ def sections() -> frozenset[str]:
     return frozenset(name.rpartition(".")[0] for name in all_keys() if "." in name)
 
 
-RETIRED = frozenset(
-    {
-        "adaptive.closing_factor",
-        "adaptive.cold_at_work",
-        "adaptive.fold_arguments",
-        "adaptive.fold_edits",
-        "adaptive.fold_thinking",
-        "adaptive.max_holders",
-        "adaptive.min_names",
-        "adaptive.patience_left",
-        "adaptive.patience_left_edits",
-        "adaptive.reference_tokens",
-        "adaptive.shortest_factor",
-        "compaction.summary_tokens",
-        "digests.max_share",
-        "limits.activate_chars",
-        "limits.discovered_paths",
-        "limits.max_line_bytes",
-        "memory.findings",
-        "memory.global_entries",
-        "memory.session_entries",
-        "observing.activation",
-        "observing.block_after",
-        "observing.raw_count",
-        "observing.raw_hours",
-        "observing.reflection_tokens",
-        "observing.summary_tokens",
-        "rebase.closing_factor",
-        "rebase.low_water",
-    }
-)
-"""Keys of earlier versions. They change nothing; a notice names those that are still set."""
-
-
 def nearest(name: str) -> str | None:
     """The key that a mistyped one most probably means, or None if none is like it."""
     names = list(all_keys())

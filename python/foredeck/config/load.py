@@ -21,7 +21,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from foredeck.config.keys import (
-    RETIRED,
     XTDB_URL,
     all_keys,
     environment_name,
@@ -74,15 +73,6 @@ class Resolved(NamedTuple):
     config: Config
     origins: Mapping[str, ValueOrigin]
     left_out: tuple[str, ...] = ()
-    retired: tuple[str, ...] = ()
-    """Keys of earlier versions that are still set, each with its place."""
-
-    @property
-    def retired_notice(self) -> str:
-        """Which of the keys that are set have no effect any more; empty where none is."""
-        if not self.retired:
-            return ""
-        return f"foredeck has no such settings any more: {', '.join(self.retired)}"
 
     @property
     def warning(self) -> str:
@@ -109,12 +99,8 @@ class _Layer:
     kind: LayerKind
     values: dict[str, tuple[Any, ValueOrigin]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    retired: list[str] = field(default_factory=list)
 
     def add(self, key: str, value: Any, place: str) -> None:
-        if key in RETIRED:
-            self.retired.append(f"{key} ({place})")
-            return
         problem = self._problem(key, value)
         if problem is None:
             self.values[key] = value, ValueOrigin(self.kind, place)
@@ -178,8 +164,7 @@ def load_config(
     layers = [user, theirs, environment, flag]
     config, origins = _merged(layers)
     known = {key: origins.get(key, DEFAULT) for key in all_keys()}
-    retired = tuple(text for layer in layers for text in layer.retired)
-    return Resolved(config, known, tuple(theirs.problems), retired)
+    return Resolved(config, known, tuple(theirs.problems))
 
 
 def _merged(layers: Sequence[_Layer]) -> tuple[Config, dict[str, ValueOrigin]]:

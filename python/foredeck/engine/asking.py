@@ -238,7 +238,7 @@ class SessionAsking:
         """Why a question at this price is not asked now; None where it may be."""
         asked = stored_questions(self._chat.store, self._chat.info.id)
         record = self._chat.newest_record
-        rows = () if record is None else record.spent or ()
+        rows = () if record is None else record.spent
         session = sum(row.ours * row.price for row in rows) / 1_000_000
         return why_not(asked, self._config, now_ms(), session, price, worth, insisted=insisted)
 

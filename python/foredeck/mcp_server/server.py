@@ -30,17 +30,6 @@ INSTRUCTIONS = (
 _READS = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
 _CHANGES = ToolAnnotations(readOnlyHint=False, destructiveHint=False, openWorldHint=False)
 
-_FORMER = {
-    "search": "foredeck_search",
-    "read": "foredeck_read",
-    "history": "foredeck_history",
-    "links": "foredeck_links",
-    "notes": "foredeck_notes",
-    "task-query": "foredeck_tasks",
-    "task-mutate": "foredeck_change_tasks",
-}
-"""Names that clients' prompts may still have: accepted, and not listed."""
-
 _WORDS = {
     "task-query": "foredeck_tasks",
     "task-mutate": "foredeck_change_tasks",
@@ -50,18 +39,6 @@ _WORDS = {
 }
 """What errors say to a model in Pi or to a person at a terminal, and what a client is to call
 instead."""
-
-
-class _ToolServer(MCPServer[Any]):
-    """A server that also answers to the former names of its tools."""
-
-    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        """See `MCPServer`."""
-        name = _FORMER.get(name, name)
-        if name == "foredeck_change_tasks" and isinstance(arguments.get("fields"), dict):
-            # The former form of this tool: all but the action in one object.
-            arguments = {**arguments["fields"], "action": arguments.get("action")}
-        return await super().call_tool(name, arguments, context)
 
 
 def run(args: Namespace) -> int:
@@ -75,7 +52,7 @@ def make_server(config: Config, folder: Path, *, writes: bool) -> MCPServer[Any]
     """A server about the project in `folder`. Without `writes` nothing that it does changes
     anything."""
     answers = Answers(Reader(config), folder, Actor(f"mcp:{user_name()}"))
-    server = _ToolServer("foredeck", version=__version__, instructions=INSTRUCTIONS)
+    server = MCPServer[Any]("foredeck", version=__version__, instructions=INSTRUCTIONS)
     reading: list[Callable[..., str]] = [
         answers.search,
         answers.read,

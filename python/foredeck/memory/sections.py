@@ -91,7 +91,7 @@ class EntriesSection:
         if not shown:
             return False
         valid, _moved = self._sorted_out()
-        unknown = _without(shown, (line for entry in valid for line in lines_of(entry)))
+        unknown = _without(shown, map(line_of, valid))
         here = {entry.id for entry in valid}
         unknown = [line for line in unknown if not self._may_wait(self.known.get(line), here)]
         if unknown:
@@ -163,15 +163,8 @@ def section_text(
 
 
 def line_of(entry: MemoryEntry) -> str:
-    """The line of an entry. A rule is said in short: it holds whenever it was learned."""
-    short, *_ = lines_of(entry)
-    return short
-
-
-def lines_of(entry: MemoryEntry) -> list[str]:
-    """The line of an entry, and behind it the one that earlier versions wrote for a rule."""
-    line = _dated(entry)
-    return [f"- [{entry.trust}] {_text(entry)}", line] if is_rule(entry) else [line]
+    """The line of an entry. A rule has no date: it holds whenever it was learned."""
+    return f"- [{entry.trust}] {_text(entry)}" if is_rule(entry) else dated_line(entry)
 
 
 def lines_in_prompts(store: Store, id: str) -> Iterator[str]:
@@ -179,7 +172,9 @@ def lines_in_prompts(store: Store, id: str) -> Iterator[str]:
     for version in store.history(id):
         document = MemoryDocument.model_validate(dict(version.fields))
         for trust in ("user-stated", "derived"):
-            yield from lines_of(MemoryEntry(document, version.token, trust))
+            entry = MemoryEntry(document, version.token, trust)
+            # Tools answer with the dated line, of rules too.
+            yield from {line_of(entry): None, dated_line(entry): None}
 
 
 def words_of(entries: Sequence[MemoryEntry]) -> list[str]:
@@ -210,7 +205,8 @@ def _text(entry: MemoryEntry) -> str:
     return text
 
 
-def _dated(entry: MemoryEntry) -> str:
+def dated_line(entry: MemoryEntry) -> str:
+    """The line of an entry with the day on which it was learned."""
     document, text, learned = entry.document, _text(entry), day(entry.document.learned_ms)
     if document.place == "findings":
         tags = "".join(f" #{one_line(tag)}" for tag in document.tags)

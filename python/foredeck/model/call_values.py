@@ -249,7 +249,7 @@ class CachePrediction(NamedTuple):
     reported: ReportedUsage | None = None
     """What the provider has counted of the call before."""
     plain: PromptTokens | None = None
-    """What the host alone would have sent; None in records from before this was kept."""
+    """What the host alone would have sent."""
 
     @classmethod
     def from_record(cls, stored: Stored | None) -> CachePrediction:

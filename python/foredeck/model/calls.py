@@ -68,10 +68,9 @@ class CallDocument(RecordDocument):
     """What a restart must find again: the `policy`'s own state, the branch's cost (`ledger`), how
     many tokens the `head` may have, where there is one, and `seals`: `free` in a turn in which
     bytes before sealed reasoning may change. `spent`: what the session has cost so far."""
-    due: dict[str, list[list[int]]] | None = None
+    due: dict[str, list[list[int]]] = Field(default_factory=dict)
     """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
-    and a piece of it (`context.plan.ops.PieceRef`). None in the first records, which were
-    sealed without it."""
+    and a piece of it (`context.plan.ops.PieceRef`)."""
     stats: dict[str, Any] = Field(default_factory=dict)
     """`CallStats`."""
     cache: dict[str, Any] | None = None
@@ -199,11 +198,9 @@ class CallRecord:
         return BranchCost.from_record(self._state.get("ledger") or {})
 
     @property
-    def spent(self) -> tuple[ModelSpending, ...] | None:
-        """What the session has cost up to this call, over all branches, by model; None in records
-        from before this was kept."""
-        rows = self._state.get("spent")
-        return None if rows is None else tuple(ModelSpending(*row) for row in rows)
+    def spent(self) -> tuple[ModelSpending, ...]:
+        """What the session has cost up to this call, over all branches, by model."""
+        return tuple(ModelSpending(*row) for row in self._state.get("spent") or ())
 
     @property
     def head_tokens(self) -> int:

@@ -116,8 +116,8 @@ class ObservationDocument(Document):
     observed_by: ObservedBy = "model"
     model: str = ""
     """`provider/id`."""
-    left_out: int | None = None
-    """Lines of the model's answer that were no notes; None in documents of earlier versions."""
+    left_out: int = 0
+    """Lines of the model's answer that were no notes."""
     operation: str = ""
     """Id of the operation that committed it."""
     is_edited: bool = False
@@ -158,7 +158,7 @@ class ReflectionDocument(Document):
     tokens: int = 0
     observed_by: ObservedBy = "model"
     model: str = ""
-    left_out: int | None = None
+    left_out: int = 0
     operation: str = ""
     is_edited: bool = False
     time_ms: int = 0

@@ -27,13 +27,9 @@ _UNNAMED = re.compile(f"[\t\n{_HIDDEN_CHARS}]")
 _TAG = re.compile(r"[\[\uff3b\u3010\u27e6](?=\s*(?:user-stated|derived|foredeck)\b)", re.IGNORECASE)
 _WORD = re.compile(r"\w(?:[\w./:-]*\w)?")
 
-_OURS = re.compile(
-    r"^(?:@\d+\b|toolcall_ref id=|\[foredeck\]|Unchanged: |<(?:activate )?\"?@\d+\b)", re.MULTILINE
-)
-_REFERENCE = re.compile(r"toolcall_ref id=@|@\d+ folded: ")
-_RUN = re.compile(
-    r"\[foredeck\] (?:\d+ calls?, folded:|Turn \d+, folded[.:]|[^\n]{1,60} stood here, folded[:;])"
-)
+_OURS = re.compile(r"^(?:@\d+\b|\[foredeck\]|Unchanged: |<activate \"?@\d+\b)", re.MULTILINE)
+_REFERENCE = re.compile(r"@\d+ folded: ")
+_RUN = re.compile(r"\[foredeck\] (?:\d+ calls?, folded:|Turn \d+, folded[.:])")
 
 
 def name(text: str) -> str:

@@ -35,8 +35,7 @@ class TaskLink(BaseModel):
     """A message or object that has to do with a task.
 
     `object` is its id, `part` what of it is meant (`turn 7`), `label` a name that opens it
-    (`SESSION:@41`; of earlier versions the handle in the session that linked it). `relation`:
-    `output` of the work, or a `reference` that the work builds on.
+    (`SESSION:@41`). `relation`: `output` of the work, or a `reference` that the work builds on.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)

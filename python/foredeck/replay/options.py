@@ -56,15 +56,11 @@ class ReplayOptions:
     """A profile of prices, or a file of them."""
 
     def config(self, home: Path) -> Config:
-        """The configuration of an engine on the store in `home`. Raises `ConfigError`, for a key of
-        an earlier version too: figures would not show that it changes nothing."""
+        """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
         cache = "markers" if self.cache == "anthropic" else "prefix"
         own = (f"layout={self.layout}", f"policy={self.policy}", f"rebase.cache={cache}")
         flags = (*own, *self._tools(), *self.settings, f"home={home}")
-        resolved = load_config(flags=flags, environ={}, user_file=Path(os.devnull))
-        if resolved.retired:
-            raise ConfigError(resolved.retired_notice)
-        return resolved.config
+        return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
 
     def _tools(self) -> Iterable[str]:
         for facility in FACILITY_TOOLS:

@@ -161,7 +161,7 @@ class Replayed:
     def figure(self) -> CostFigure:
         """What the session would have cost with foredeck, beside plain Pi."""
         head = self.store.head(call_id(self.transcript.id, len(self.transcript.calls)))
-        rows = () if head is None else CallRecord(head.fields).spent or ()
+        rows = () if head is None else CallRecord(head.fields).spent
         # Tokens were counted by the default rate.
         scale = CHARS_PER_TOKEN / self.rate.chars_per_token
         scaled = [

@@ -89,7 +89,7 @@ class _Server:
         return self._factory(
             config,
             Host(self._notify, loop.call_soon_threadsafe, self._models, self._show),
-            warnings=[*filter(None, (resolved.warning, resolved.retired_notice))],
+            warnings=[resolved.warning] if resolved.warning else [],
         )
 
     def _notify(self, level: str, text: str) -> None:

@@ -32,8 +32,6 @@ NETWORK_FILESYSTEMS = frozenset(
 _MOUNTS = Path("/proc/self/mounts")
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _DRAFT, _DRAFT_END = ".foredeck-", ".draft"
-_OLD_DRAFT = re.compile(r"\..+\.[a-z0-9_]{8}")
-"""As earlier versions have named them."""
 
 
 def make_private_file(path: Path) -> None:
@@ -69,10 +67,8 @@ def private_draft(target: Path) -> Iterator[IO[bytes]]:
 
 def is_draft(path: Path) -> bool:
     """Whether a file is named like a draft, which a killed process may have left behind."""
-    is_ours = path.name.startswith(_DRAFT) and path.name.removesuffix("-journal").endswith(
-        _DRAFT_END
-    )
-    return is_ours or _OLD_DRAFT.fullmatch(path.name) is not None
+    name = path.name.removesuffix("-journal")
+    return name.startswith(_DRAFT) and name.endswith(_DRAFT_END)
 
 
 @contextmanager

@@ -281,8 +281,7 @@ def _finish(home: Path, place: StorePlace, scanned: ScanMark | None) -> None:
                 seen = store.needed(blobs, ids)[1] if scanned is None else scanned
                 # Not by `erase`, which refuses while commits wait for the database: what an
                 # interrupted purge has committed again may still be on its way there.
-                sessions = first.get("sessions", ())  # not in files of before
-                step = ErasureStep(sessions, ids, blobs, seen)
+                step = ErasureStep(first["sessions"], ids, blobs, seen)
                 erase_from(place, home, store, Erasure([], [step]))
         except Conflict:
             # Nothing was taken out, and what is planned is out of date. Of an interrupted purge the

@@ -86,10 +86,8 @@ def details(
 
 
 def _link_name(link: TaskLink) -> str:
-    """What opens a linked message or object, whoever reads it. Earlier versions called it by its
-    handle in the session that linked it, which means another object elsewhere."""
-    name = link.object if link.label.startswith("@") or not link.label else link.label
-    return one_line(f"{name} {link.part}".rstrip())
+    """What opens a linked message or object, whoever reads it."""
+    return one_line(f"{link.label or link.object} {link.part}".rstrip())
 
 
 def _status_lines(task: Task, now_ms: int) -> list[str]:

@@ -193,8 +193,6 @@ def run(args: Namespace) -> int:
         raise NotFound(nothing_stored(config))
     reader = Reader(config, edits=args.edit)
     collect_seldom()
-    # Earlier versions of foredeck kept one token for all runs.
-    (config.home / "ui-token").unlink(missing_ok=True)
     with listening_on([UI_PORT, 0] if args.port is None else [args.port]) as listener:
         number = listener.getsockname()[1]
         app = OnlyThisUser(make_app(reader), number)

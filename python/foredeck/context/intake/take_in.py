@@ -218,5 +218,5 @@ def _meet_chat(objects: Objects) -> None:
 
 def _given(fields: Fields) -> tuple[Any, ...]:
     """What of a version is the host's."""
-    # Not the whole document: those of older versions of foredeck name their session differently.
+    # Not the whole document: its nickname and description are the user's.
     return fields.get("text_hash"), fields.get("messages"), fields.get("tools")

@@ -306,8 +306,7 @@ def _fact(op: Op) -> str:
     if op.form != "reference" or not op.blocks:
         return ""
     lines = str(op.blocks[-1].get("text") or "").split("\n")
-    # Earlier versions did not quote it.
-    fact = one_line(lines[1]).strip() if lines[1:] and not lines[1].startswith("names:") else ""
+    fact = lines[1].strip() if lines[1:] and not lines[1].startswith("names:") else ""
     return fact if len(fact) <= FACT_CHARS else fact[: FACT_CHARS - 1] + "…"
 
 

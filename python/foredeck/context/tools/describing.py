@@ -13,7 +13,7 @@ from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.stored_chat import inherited_turns
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.sections import lines_of
+from foredeck.memory.sections import dated_line
 from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import Document
 from foredeck.model.ids import ENTRY, TASK, ShortNames
@@ -233,7 +233,7 @@ def read_record(store: Store, memory: SessionMemory | None, name: str) -> str | 
 def _described(entry: MemoryEntry) -> str:
     turn = (entry.document.turn or "").rpartition(":")
     where = f"\n  said in chat:{turn[0].partition(':')[2]} message {turn[2]}" if turn[0] else ""
-    return lines_of(entry)[-1].removeprefix("- ") + where
+    return dated_line(entry).removeprefix("- ") + where
 
 
 def _task(store: Store, name: str) -> str | None:

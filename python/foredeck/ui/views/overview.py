@@ -121,7 +121,7 @@ def _spent(store: Store, heads: Sequence[Head], active: dict[str, int]) -> Itera
         project = project_folder(str(head.fields.get("cwd") or ""))
         last = newest[session]
         if last is not None:
-            figure, rows = session_figure(store, session, last), last.spent or ()
+            figure, rows = session_figure(store, session, last), last.spent
             ours, plain = sum(row.ours for row in rows), sum(row.plain for row in rows)
             money = figure.ours if figure.in_money else 0.0
             yield _Spent(day, project, ours, plain, money, last.stats.folded, figure)

@@ -291,10 +291,8 @@ class XtdbReader:
                 unread.remove(id)
             return token in tokens[id]
 
-        # Records of earlier versions name twice what came again.
         return [
-            Record(t.origin, tuple(dict.fromkeys(c for c in t.changes if is_there(c[0], t))))
-            for t in transactions
+            Record(t.origin, tuple(c for c in t.changes if is_there(c[0], t))) for t in transactions
         ]
 
     def _sequence(self, after: int, last: int) -> list[Transaction]:
