@@ -10,10 +10,11 @@ import pytest
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result
+from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask, context_tool
 from context.sent import Sent
 from context.working import Work
+from foredeck.context.messages.shape import Message
 from foredeck.context.state.stored_chat import render_chat
 from foredeck.model.documents import FileDocument
 from foredeck.store.portable.export import export_session
@@ -42,10 +43,16 @@ def nested(work: Work, id: str, tool: str, output: str, /, **arguments: Any) -> 
 
 def script(work: Work, id: str, *ran: str) -> None:
     """The script that has made these calls ends; its result joins the list."""
-    found = [{"id": call, "name": "read", "status": "ok"} for call in ran]
-    ended = result(id, "codemode", f"{id} completed", nestedCalls=found)
+    ended = ended_with(id, *({"id": call, "name": "read"} for call in ran))
     work.host.observe(ended, SCRIPT)
     work.host.add(assistant(calls(id, "codemode", **SCRIPT)), ended)
+
+
+def ended_with(id: str, *ran: dict[str, Any], **more: Any) -> Message:
+    """The result of a script as Pi writes it."""
+    listed = [{"status": "ok", "durationMs": 1, **call} for call in ran]
+    nested = {"calls": listed, "complete": True}
+    return result(id, "codemode", f"{id} completed", nestedCalls=nested, **more)
 
 
 def run(work: Work, id: str = "c1") -> Sent:
@@ -182,3 +189,57 @@ def test_an_export_has_them(work: Work) -> None:
     files = {e.object for e in work.host.state.objects.index.entries.values() if e.type == "file"}
     assert len(files) == 2
     assert {"c1/1", "c1/2", *files} <= ids
+
+
+def written(path: str, content: str, number: int = 1) -> dict[str, Any]:
+    """A call of a script's that writes a file, as Pi notes it."""
+    return {"id": f"c1/{number}", "name": "write", "arguments": {"path": path, "content": content}}
+
+
+def test_a_script_of_a_time_without_foredeck_names_its_files(work: Work) -> None:
+    """Only the result of the script says what it called: nothing was reported."""
+    work.file("new.py", "print()\n")
+    reads = {"id": "c1/2", "name": "read", "arguments": {"path": "a.py"}}
+    failed = {**written("never.py", "", 3), "status": "error"}
+    ended = ended_with("c1", written("new.py", "print()\n"), reads, failed)
+    work.host.add(assistant(calls("c1", "codemode", **SCRIPT)), ended)
+    work.host.add(assistant("Written."), user("Go on."))
+    work.host.call()
+    assert labels(work.host, work.host.state.chat.branch.sets.pool) == {"new.py", "a.py", "c1"}
+    names = [Path(id).name for id in files_of(work.host, "c1")]
+    assert names == ["new.py", "a.py"]
+
+
+def test_a_script_that_an_engine_did_not_outlive_leaves_versions(work: Work) -> None:
+    work.file("new.py", "print()\n")
+    work.host.restart()
+    work.host.add(assistant(calls("c1", "codemode", **SCRIPT)))
+    work.host.add(ended_with("c1", written("new.py", "print()\n")))
+    work.host.call()
+    index = work.host.state.objects.index
+    entry = index.entries[index.by_label[f"{work.folder}/new.py"]]
+    document = work.host.store.get(entry.object, FileDocument)
+    assert document is not None
+    assert document.content == "print()\n"
+    assert document.provenance.model_dump()["tool_call"] == "c1"
+
+
+def test_a_call_of_an_earlier_script_with_the_same_id_is_another(work: Work) -> None:
+    nested(work, "c1/1", "read", TEXT, path="a.py")
+    script(work, "c1", "c1/1")
+    work.host.call()
+    before = toolcall(work.host, "c1/1").fields
+    work.host.add(
+        assistant(calls("c1", "codemode", **SCRIPT)), ended_with("c1", written("n.py", ""))
+    )
+    work.host.add(assistant("Written."), user("Go on."))
+    work.host.call()
+    assert toolcall(work.host, "c1/1").fields == before
+
+
+def files_of(host: Host, call_id: str) -> list[str]:
+    """The paths of the files that a call has touched."""
+    refs = toolcall(host, call_id).fields["file_refs"]
+    entries = host.state.objects.index.entries.values()
+    labelled = {entry.object: entry.label for entry in entries}
+    return [labelled[ref] for ref in refs]

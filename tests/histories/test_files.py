@@ -200,3 +200,43 @@ def test_they_are_forgotten_exported_and_imported_with_their_session(
 def test_what_codex_has_read_by_commands_gives_none(tmp_path: Path, store: Store) -> None:
     ingest_files(store, [write_lines(tmp_path / "c.jsonl", CODEX_LINES)])
     assert store.query("file") == []
+
+
+def test_files_that_scripts_of_pi_have_written_have_versions(tmp_path: Path, store: Store) -> None:
+    """Pi notes what a script calls, not what that answers: a read shows nothing of its file."""
+
+    def nested(number: int, name: str, status: str = "ok", **arguments: Any) -> dict[str, Any]:
+        return {"id": f"s1/{number}", "name": name, "status": status, "arguments": arguments}
+
+    edit = {"path": "a.py", "edits": [{"oldText": "two", "newText": "2"}]}
+    ran = [
+        nested(1, "write", path="a.py", content="one\ntwo\n"),
+        nested(2, "edit", **edit),
+        nested(3, "read", path="b.py"),
+        nested(4, "write", "error", path="c.py", content="never"),
+        nested(5, "bash", command="rm c.py"),
+    ]
+    script = {"type": "toolCall", "id": "s1", "name": "codemode", "arguments": {"code": "..."}}
+    messages = [
+        {"role": "user", "content": "Work on it."},
+        {"role": "assistant", "content": [script], "stopReason": "toolUse"},
+        {
+            "role": "toolResult",
+            "toolCallId": "s1",
+            "toolName": "codemode",
+            "content": [said("Script completed")],
+            "isError": False,
+            "nestedCalls": {"calls": ran, "complete": True},
+        },
+    ]
+    header = {"type": "session", "version": 3, "id": SESSION, "cwd": "/repo"}
+    entries = [
+        {"type": "message", "id": f"e{n}", "parentId": f"e{n - 1}" if n else None, "message": each}
+        for n, each in enumerate(messages)
+    ]
+    ingest_files(store, [write_lines(tmp_path / "a.jsonl", [header, *entries])])
+    texts = [text for text, *_ in versions(store, "/repo/a.py")]
+    assert texts == ["one\ntwo\n", "one\n2\n"]
+    assert {name for _, _, name in versions(store, "/repo/a.py")} == {"s1"}
+    paths = [head.fields["source"]["path"] for head in store.query("file")]
+    assert paths == ["/repo/a.py"]

@@ -46,24 +46,29 @@ class HistoryFiles:
         before: str | None = None,
         again: bool = False,
     ) -> None:
-        """Store the file that a call has shown or changed.
+        """Store the file that a call has shown or changed, and those of the calls that it made.
 
         `tool_call`: the id of the call's object. `before`: the file's text before an edit, where
-        the history has it. `again`: the result was read before, and its file perhaps too.
+        the history has it. `again`: the result was read before, and its files perhaps too.
         """
-        call = None if result.failed else _call_of(result.call_id, answer)
-        path = None if call is None else _path(call, self._objects.info.cwd)
-        if call is None or path is None:
+        info = self._objects.info
+        calls = [(call, _path(call, info.cwd)) for call in _calls_of(result, answer)]
+        on_files = [
+            (c, path, *_source_and_id(info.id, path)) for c, path in calls if path is not None
+        ]
+        ids = {id for *_, id in on_files}
+        if again and any(
+            _is_by(tool_call, h.fields) for id in ids for h in self._objects.store.history(id)
+        ):
             return
-        id = _source_and_id(self._objects.info.id, path)[1]
-        if again and any(_is_by(tool_call, h.fields) for h in self._objects.store.history(id)):
-            return
-        at_ms = result.time_ms
-        for text, generator in self._texts(call, result.text, before, id):
-            self._put(path, text, generator, tool_call, at_ms)
+        for call, path, _, id in on_files:
+            # Nobody has kept what a call of a script's has shown.
+            shown = result.text if call.get("id") == result.call_id else None
+            for text, generator in self._texts(call, shown, before, id):
+                self._put(path, text, generator, tool_call, result.time_ms)
 
     def _texts(
-        self, call: Block, shown: str, before: str | None, id: str
+        self, call: Block, shown: str | None, before: str | None, id: str
     ) -> Iterator[tuple[str, Generator]]:
         """What the file held before an edit, where only the history has that, and what it holds."""
         # A call's files are known from what it says alone. A write, and a read that shows all
@@ -124,16 +129,24 @@ def _is_by(tool_call: str, fields: Mapping[str, Any]) -> bool:
     return tool_call in (provenance.get(TOOL_CALL), provenance.get(SHOWN_BY))
 
 
-def _call_of(id: str, answer: Message | None) -> Block | None:
-    """A call of an answer, if it is one of a file's, with the names of Pi's tools."""
-    blocks = (answer or {}).get("content")
-    for block in blocks if isinstance(blocks, list) else ():
-        is_call = isinstance(block, dict) and block.get("type") == "toolCall"
-        if not is_call or block.get("id") != id or not isinstance(block.get("arguments"), dict):
-            continue
-        call: Block = in_pis_tools({"role": "assistant", "content": [block]})["content"][0]
-        return call if call["name"] in ("read", "write", "edit") else None
-    return None
+def _calls_of(result: Item, answer: Message | None) -> list[Block]:
+    """The call that a result answers and those made inside it, as far as they have succeeded and
+    are a file's, with the names of Pi's tools."""
+    blocks = [] if result.failed else (answer or {}).get("content")
+    calls = [
+        block
+        for block in (blocks if isinstance(blocks, list) else ())
+        if isinstance(block, dict)
+        and (block.get("type"), block.get("id")) == ("toolCall", result.call_id)
+        and isinstance(block.get("arguments"), dict)
+    ][:1]
+    calls += [
+        {"type": "toolCall", "id": each.id, "name": each.tool, "arguments": each.arguments}
+        for each in result.nested
+        if not each.failed
+    ]
+    named: list[Block] = in_pis_tools({"role": "assistant", "content": calls})["content"]
+    return [call for call in named if call["name"] in ("read", "write", "edit")]
 
 
 def _path(call: Block, cwd: str) -> str | None:
@@ -143,12 +156,13 @@ def _path(call: Block, cwd: str) -> str | None:
     return os.path.normpath(os.path.join(cwd, path))  # noqa: PTH118
 
 
-def _whole(call: Block, shown: str) -> str | None:
+def _whole(call: Block, shown: str | None) -> str | None:
     """The whole text of a file that a read has shown or a write has left."""
-    lines = _REMINDER.sub("", shown).split("\n")
+    lines = _REMINDER.sub("", shown or "").split("\n")
     if call["name"] == "read" and _NUMBERED.match(lines[0]):
         return _unnumbered(lines, call["arguments"])
-    return whole_text(ToolEvent(call["name"], call["arguments"], shown))
+    event = ToolEvent(call["name"], call["arguments"], shown or "", is_unheard=shown is None)
+    return whole_text(event)
 
 
 def _unnumbered(lines: Sequence[str], arguments: Mapping[str, Any]) -> str | None:

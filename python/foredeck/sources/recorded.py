@@ -206,6 +206,8 @@ def location_of(id: str, known: Known, filesystems: FilesystemMap | None = None)
 
 
 def _shown_by_read(event: ToolEvent) -> _Reported | None:
+    if event.is_unheard:
+        return None
     shown = parse_read_range(event.input, event.text)
     if shown is None:
         return _Reported("binary")

@@ -74,6 +74,8 @@ class ToolEvent:
     cwd: str = ""
     changed: tuple[str, ...] = ()
     """Known files that have changed while the tool ran, as paths of this machine."""
+    is_unheard: bool = False
+    """Whether nobody has kept what the tool answered: `text` is empty for that reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from foredeck.context.intake.toolcalls import (
     nested_object_id,
     objects_among,
     same_call,
+    unseen_nested,
 )
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.chat import Chat
@@ -102,13 +103,22 @@ def store_lost_results(
             continue
         tool, cwd = item.tool or call.tool, objects.info.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
-        look = partial(objects.source.after_unobserved, event)
+        look = partial(_look_again, objects, event, item)
         place = CallPlace(_turn_ref(chat), 0)
         found = _store(objects, inbox, _ToolRun(event, item, look, item.call_id, place))
         inbox.early_results[item.call_id] = found
         # Some time has passed since the tool ended: what is on the disk now may not be its work.
         stale = (s.object_id for s in found.snapshots if s.role in ("read", "written"))
         inbox.stale.update(stale)
+
+
+def _look_again(objects: Objects, event: ToolEvent, item: Item) -> list[FileSnapshot]:
+    """The files of a tool that has run unseen, and of the calls that it made."""
+    snapshots = {s.object_id: s for s in objects.source.after_unobserved(event)}
+    for nested in unseen_nested(objects, item):
+        for snapshot in objects.source.after_tool(nested):
+            snapshots.setdefault(snapshot.object_id, snapshot)
+    return [*snapshots.values()]
 
 
 def _store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:

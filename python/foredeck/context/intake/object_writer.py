@@ -16,6 +16,7 @@ from foredeck.context.intake.toolcalls import (
     reads_file,
     same_call,
     see_file,
+    unseen_nested,
 )
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import Shown
@@ -36,7 +37,7 @@ from foredeck.model.messages import pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.records import TurnDocument, turn_id
 from foredeck.model.sources import path_of
-from foredeck.sources.snapshots import ToolEvent, attribute_to_tool
+from foredeck.sources.snapshots import FileSnapshot, ToolEvent, attribute_to_tool
 from foredeck.store.protocol import Head
 
 if TYPE_CHECKING:  # imported where a session has tasks
@@ -255,11 +256,18 @@ class ObjectWriter:
         event = ToolEvent(
             item.tool, call.arguments, item.text, item.details, item.failed, self._objects.info.cwd
         )
-        source, pending = self._objects.source, self._objects.workspace.pending
-        snapshots = objects_among(source.recall(event, pending))
+        source, workspace = self._objects.source, self._objects.workspace
+        pending, touched = dict(workspace.pending), dict[str, FileSnapshot]()
+        for each in (event, *unseen_nested(self._objects, item)):
+            for snapshot in objects_among(source.recall(each, pending)):
+                touched.setdefault(snapshot.object_id, snapshot)
+                if snapshot.document is not None:
+                    # A script may write a file again: the next call goes on from here.
+                    touched[snapshot.object_id] = snapshot
+                    pending[snapshot.object_id] = snapshot.document
         # What the agent wrote was taken for another's change until now.
-        self._withdraw_notices(s.object_id for s in snapshots if s.role == "written")
-        return EarlyResult(snapshots)
+        self._withdraw_notices(s.object_id for s in touched.values() if s.role == "written")
+        return EarlyResult([*touched.values()])
 
     def _withdraw_notices(self, objects: Iterable[str]) -> None:
         """The model needs no notice about these files, nor after a restart."""

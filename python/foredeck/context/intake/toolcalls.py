@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.context.arguments import args_display
-from foredeck.context.messages.items import Item, ToolUse
+from foredeck.context.messages.items import Item, NestedUse, ToolUse
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry, SeenVersion
@@ -206,18 +206,35 @@ def list_nested(objects: Objects, branch: Branch, item: Item, parent: str, turn_
     """Take what ran inside the call that `item` answers into the pool, with its turn and parent
     set right. `parent`: id of that call's object.
 
-    A call that no engine has seen run is not stored, and is passed over.
+    A call that no engine has seen run is not stored, and is passed over: the files that it touched
+    are those of the call that `item` answers (`unseen_nested`).
     """
-    for call_id in item.nested:
-        head = _head_of(objects, call_id)
-        if head is None or head.type != "toolcall":
+    for call in item.nested:
+        head = _head_of(objects, call)
+        if head is None:
             continue
         inside = head.fields.get("parent_ref")
         place = CallPlace(
             turn_ref, head.fields.get("position"), parent if inside == item.call_id else inside
         )
-        entry = put_in_place(objects, head, call_id, place)
+        entry = put_in_place(objects, head, call.id, place)
         _show(branch, head, [*_files_of(objects, head), entry.ordinal])
+
+
+def unseen_nested(objects: Objects, item: Item) -> list[ToolEvent]:
+    """What ran inside the call that `item` answers, as far as no engine has seen it run."""
+    return [
+        ToolEvent(
+            call.tool,
+            call.arguments,
+            "",
+            is_error=call.failed,
+            cwd=objects.info.cwd,
+            is_unheard=True,
+        )
+        for call in item.nested
+        if _head_of(objects, call) is None
+    ]
 
 
 def _newer_entry(objects: Objects, document: Document, token: Token) -> Entry | None:
@@ -269,11 +286,16 @@ def _image_blob(workspace: Workspace, encoded: str) -> str:
     return workspace.put_bytes(data)
 
 
-def _head_of(objects: Objects, call_id: str) -> Head | None:
-    """The object of a nested call: the newest that the session knows under this id."""
-    ordinal = objects.index.by_label.get(call_id)
-    object_id = call_id if ordinal is None else objects.index.entries[ordinal].object
-    return objects.workspace.head(object_id)
+def _head_of(objects: Objects, call: NestedUse) -> Head | None:
+    """The object of a nested call: the newest that the session knows under its id."""
+    ordinal = objects.index.by_label.get(call.id)
+    object_id = call.id if ordinal is None else objects.index.entries[ordinal].object
+    head = objects.workspace.head(object_id)
+    if head is None or head.type != "toolcall" or head.fields.get("tool") != call.tool:
+        return None
+    # An id that came again names another call. Arguments that the host has left out tell nothing.
+    is_other = call.arguments and (head.fields.get("args") or {}) != pack(call.arguments, {})
+    return None if is_other else head
 
 
 def _files_of(objects: Objects, head: Head) -> list[int]:

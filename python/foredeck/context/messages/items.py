@@ -30,6 +30,14 @@ class ToolUse:
     arguments: dict[str, Any]
 
 
+@dataclass(slots=True)
+class NestedUse(ToolUse):
+    """A call that a tool made while it ran, as the host notes it: never with its result."""
+
+    failed: bool
+    """Also one that had not ended when its script did."""
+
+
 class PromptUsage(NamedTuple):
     """Tokens that the provider counted of the prompt which an assistant message answers."""
 
@@ -59,8 +67,8 @@ class Item:
     tool: str = ""
     failed: bool = False
     details: Any = None
-    nested: list[str] = field(default_factory=list)
-    """Result: the host's ids of the calls that its tool made while it ran, in their order."""
+    nested: list[NestedUse] = field(default_factory=list)
+    """Result: the calls that its tool made while it ran, in the order in which they began."""
     signed: bool = False
     """Assistant: carries signed or encrypted reasoning, which may be bound to what precedes it."""
     unsent: bool = False

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from foredeck.context.messages.items import Block, Item, PromptUsage, ToolUse
+from foredeck.context.messages.items import Block, Item, NestedUse, PromptUsage, ToolUse
 from foredeck.model.messages import KnownMessages, MessageKey, MessageKind, store_message, text_in
 
 Message = dict[str, Any]
@@ -165,11 +165,18 @@ def _result(message: Message, key: MessageKey, time_ms: int) -> Item:
     )
 
 
-def _nested(message: Message) -> list[str]:
-    """Ids of the calls that a script of code mode has made, at any depth (Pi 1.x lists 256)."""
-    calls = message.get("nestedCalls")
-    ids = (c.get("id") for c in calls if isinstance(c, dict)) if isinstance(calls, list) else ()
-    return [id for id in ids if isinstance(id, str)]
+def _nested(message: Message) -> list[NestedUse]:
+    """The calls that a script of code mode has made, at any depth. Pi lists 256, and leaves out
+    arguments of more than 8 KiB a call or 32 KiB a script."""
+    listed = message.get("nestedCalls")
+    calls = listed.get("calls") if isinstance(listed, dict) else None
+    return [
+        NestedUse(
+            call["id"], str(call.get("name") or ""), _object(call), call.get("status") != "ok"
+        )
+        for call in (calls if isinstance(calls, list) else ())
+        if isinstance(call, dict) and isinstance(call.get("id"), str)
+    ]
 
 
 def is_signed(block: Block) -> bool:
