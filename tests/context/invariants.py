@@ -131,7 +131,8 @@ def _store_shows_what_was_sent(host: Host, sent: Sent, shown: Prompt) -> None:
 
 
 def _figures_are_true(host: Host, sent: Sent) -> None:
-    around = len("\n\n".join(map(message_text, host.system))) + value_chars(host.tools)
+    texts = filter(None, map(message_text, host.system))
+    around = len("\n\n".join(texts)) + value_chars(host.tools)
     assert sent.stats.chars_sent == around + sum(_chars(host, m) for m in sent.prompt)
     assert sent.stats.chars_host == around + sum(_chars(host, m) for m in sent.messages)
     assert sent.stats.messages == len(sent.messages)

@@ -1,7 +1,7 @@
 /** The parts of a request to the engine, as Pi's state has them. */
 
 import type { ExtensionAPI, ExtensionContext, SessionEntry } from "@earendil-works/pi-coding-agent";
-import { type Fields, type HostMessage, isSystem, nameOf } from "./messages.ts";
+import { type Fields, type HostMessage, isSystem, nameOf, recordOf } from "./messages.ts";
 
 /** The host's list for one model call, and apart from each other its system entries and the rest. */
 export interface HostLists {
@@ -44,7 +44,10 @@ export function describe(model: object): Fields {
   const { provider, id, api, contextWindow, input, cost, promptCache, reasoning } = model as Fields;
   // For which of their two times Pi asks providers to keep what they cache.
   const retention = process.env.PI_CACHE_RETENTION === "long" ? "long" : undefined;
-  return { provider, id, api, contextWindow, input, cost, promptCache, reasoning, retention };
+  // Only switches: what else is there, such as a route, is nobody's business.
+  const flags = Object.entries(recordOf((model as Fields).compat)).filter(([, on]) => on === true);
+  const compat = flags.length > 0 ? Object.fromEntries(flags) : undefined;
+  return { provider, id, api, contextWindow, input, cost, promptCache, reasoning, retention, compat };
 }
 
 /** The newest answer of `timeZone`. */

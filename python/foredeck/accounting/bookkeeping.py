@@ -265,7 +265,7 @@ Cause = Literal[
     "unexplained",
 ]
 
-FREE = frozenset({"cold", "model", "history", "layout", "look-back"})
+FREE = frozenset({"cold", "model", "history", "system", "layout", "look-back"})
 FORCED = frozenset({"high-water", "window", "withdrawn"})
 
 

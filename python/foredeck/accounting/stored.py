@@ -44,10 +44,12 @@ _LINES = frozenset({"reference", "same", "note"})
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What comes before the messages. Equal hashes mean equal bytes."""
+    """What comes before the messages, and changes of it among them."""
 
     hash: str
+    """Of what comes before them: equal hashes mean equal bytes."""
     chars: int
+    """Of all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,9 @@ class _CallReader:
         self._messages: list[Message] = []
         """The host's list at the newest call that was read."""
         self._sent = _Listed()
-        self._around: dict[str, Around] = {}
+        self._chars_around: dict[str, int] = {}
+        """By the version of the system prompt."""
+        self._before_chat = ""
 
     def go_to(self, id: str) -> None:
         """Apply a call, which need not continue the one before."""
@@ -296,15 +300,17 @@ class _CallReader:
         return self._loaded[address]
 
     def _what_is_around(self, head: Head) -> Around:
-        pin = CallRecord(head.fields).system
-        if pin is None:
-            return Around("", 0)
+        record = CallRecord(head.fields)
+        # Of a call that went out without the engine it is not known: most likely it is as before.
+        self._before_chat = record.cache.around or self._before_chat
+        if (pin := record.system) is None:
+            return Around(self._before_chat, 0)
         hash = pin.content_hash
-        if hash not in self._around:
+        if hash not in self._chars_around:
             system, tools = system_at(self._store, head)
             chars = sum(len(message_text(message)) for message in system) + value_chars(tools)
-            self._around[hash] = Around(hash, chars)
-        return self._around[hash]
+            self._chars_around[hash] = chars
+        return Around(self._before_chat, self._chars_around[hash])
 
 
 # What prompts are made of

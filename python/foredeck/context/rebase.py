@@ -26,6 +26,7 @@ RebaseReason = Literal[
     "cold",
     "model",
     "history",
+    "system",
     "layout",
     "withdrawn",
     "high-water",

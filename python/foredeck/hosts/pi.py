@@ -13,9 +13,17 @@ from typing import Any
 from foredeck.context.intake.toolcalls import CallPlace
 from foredeck.context.messages.items import Block, Item, message_text
 from foredeck.context.messages.shape import Message, to_item
+from foredeck.context.messages.wires import RESPONSES_APIS
 from foredeck.context.provider_cache import rule_of
 from foredeck.context.rebase import prices_of
-from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone
+from foredeck.context.state.request import (
+    CompactionRequest,
+    InlineChanges,
+    Model,
+    Outcome,
+    Request,
+    Zone,
+)
 from foredeck.hosts.host import kept_s
 from foredeck.hosts.protocol import (
     AssembleParams,
@@ -31,6 +39,11 @@ from foredeck.regular_files import open_to_read, read_regular
 from foredeck.sources.snapshots import ToolEvent
 
 log = logging.getLogger(__name__)
+
+_COLLAPSING = frozenset(
+    {"bedrock-converse-stream", "google-generative-ai", "google-vertex", "google-gemini-cli"}
+)
+"""Whatever a model record of these says, all changes go out before the chat."""
 
 # A larger output is not kept: every copy of the session would be as large.
 MAX_BYTES = 16 * 1024 * 1024
@@ -118,7 +131,25 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
         cache=rule_of(api, provider, id),
         marks=api == "anthropic-messages",
         input_price=float(per_million) if isinstance(per_million, int | float) else 0.0,
+        inline=_inline(api, model.get("compat")),
     )
+
+
+def _inline(api: str, compat: Any) -> InlineChanges:
+    """Which changes of system prompt and tools Pi's adapter sends at their place in the chat."""
+    # `resolveTranscript` and `resolveTranscriptTools` in pi-ai, as each adapter calls them.
+    flags: Mapping[str, Any] = compat if isinstance(compat, dict) else {}
+    if not flags.get("supportsMidConvoSystemMessages") or api in _COLLAPSING:
+        return "none"
+    if api == "anthropic-messages":
+        return "all" if flags.get("supportsMidConvoToolChanges") else "text"
+    if api == "openai-completions":
+        return "additions" if flags.get("supportsMidConvoToolAdditions") else "text"
+    if api not in RESPONSES_APIS:
+        return "text"
+    if flags.get("supportsAdditionalTools"):
+        return "all"
+    return "additions" if flags.get("supportsToolSearch") else "text"
 
 
 def _positive(value: Any) -> int | None:

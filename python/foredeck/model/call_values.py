@@ -65,6 +65,7 @@ REASONS: dict[str, str] = {
     "cold": "the provider's cache had expired, so rewriting cost nothing extra",
     "model": "another model was chosen, whose cache held nothing of it",
     "history": "the host had changed what was sent before",
+    "system": "the system prompt or the tools had changed, and the provider's cache held nothing of it",
     "layout": "another layout was configured",
     "withdrawn": "what you have taken back, or what has changed, had to leave the head",
     "pays": "it pays",
@@ -250,6 +251,8 @@ class CachePrediction(NamedTuple):
     """What the provider has counted of the call before."""
     plain: PromptTokens | None = None
     """What the host alone would have sent."""
+    around: str = ""
+    """A hash of what went out before the chat."""
 
     @classmethod
     def from_record(cls, stored: Stored | None) -> CachePrediction:

@@ -92,6 +92,9 @@ def why_lost(call: CallInProgress) -> RebaseReason | None:
         return "history"
     if model is not None and last is not None and last.model.name not in ("", model.name):
         return "model"
+    around = last.cache.around if last is not None else ""
+    if model is not None and around not in ("", call.session.frame.before_chat(model.inline)):
+        return "system"
     return "cold" if is_cold(call) else None
 
 
@@ -190,6 +193,7 @@ def predict_cache(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> 
         warmed_ms=call.request.warmed_ms,
         reported=call.reported,
         plain=_foresee_plain(context, costs, model.window if model else None),
+        around=call.session.frame.before_chat(model.inline if model else "none"),
     )
 
 

@@ -144,6 +144,7 @@ def take_system(
         frame.messages = messages
     if tools is not None:
         frame.tools = tools
+    frame.hashes.clear()
     blobs = objects.workspace.blobs
     document = SystemPromptDocument(
         id=system_prompt_id(objects.info.id),

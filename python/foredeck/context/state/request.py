@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from foredeck.context.messages.items import Item
+from foredeck.context.messages.items import Item, message_text
 from foredeck.context.messages.wires import Wire, wire_of
 from foredeck.context.plan.ops import Op, Say
 from foredeck.context.provider_cache import CacheRule
@@ -17,19 +19,70 @@ from foredeck.model.records import VersionRef
 
 OutcomeKind = Literal["applied", "fallback", "aborted", "off"]
 
+InlineChanges = Literal["none", "text", "additions", "all"]
+"""Which later changes of system prompt and tools a model takes at their place in the chat: none,
+new instructions, these and new tools, or these and every change of a tool. Any other change goes
+out before the chat, and nothing of an earlier prompt is cached any more."""
+
 
 @dataclass(slots=True)
 class PromptFrame:
     """What the host puts around the chat, and the object that keeps it."""
 
     messages: list[Any] = field(default_factory=list)
-    """The system prompt, as messages of the host's."""
+    """The system prompt, as messages of the host's: the first is the prompt, others change it."""
     tools: list[Any] = field(default_factory=list)
     """Definitions of the active tools."""
     chars: int = 0
     """Characters of both."""
     version: VersionRef | None = None
     """The version of the system prompt object that the next call goes out with."""
+    hashes: dict[InlineChanges, str] = field(default_factory=dict)
+    """What `before_chat` has worked out of these messages and tools."""
+
+    def before_chat(self, inline: InlineChanges) -> str:
+        """A hash of what goes out before the chat: equal hashes mean equal bytes."""
+        if inline not in self.hashes:
+            self.hashes[inline] = self._hash(inline)
+        return self.hashes[inline]
+
+    def _hash(self, inline: InlineChanges) -> str:
+        changes = [message for message in self.messages if isinstance(message, dict)]
+        # A host that names no tools in its system messages sends them before the chat.
+        if inline in ("additions", "all") and not (changes and changes[0].get("toolsAdded")):
+            inline = "text"
+        texts = list(filter(None, map(message_text, changes[:1] if inline != "none" else changes)))
+        if inline == "all":
+            tools = changes[0]["toolsAdded"]
+        elif inline == "additions":
+            tools = _declared(changes[: _last_not_added(changes) + 1])
+        else:
+            tools = self.tools
+        shown = [(tool["name"], tool.get("description"), tool.get("parameters")) for tool in tools]
+        text = json.dumps([texts, shown], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _declared(changes: Sequence[Any]) -> list[Any]:
+    """The tools that these system messages leave, in the order in which they were declared."""
+    tools: dict[str, Any] = {}
+    for change in changes:
+        for tool in change.get("toolsRemoved") or ():
+            tools.pop(tool["name"], None)
+        tools |= {tool["name"]: tool for tool in change.get("toolsAdded") or ()}
+    return list(tools.values())
+
+
+def _last_not_added(changes: Sequence[Any]) -> int:
+    """The last system message that takes a tool away or declares one again; 0 where none does."""
+    declared: set[str] = set()
+    last = 0
+    for index, change in enumerate(changes):
+        names = {tool["name"] for tool in change.get("toolsAdded") or ()}
+        if change.get("toolsRemoved") or names & declared:
+            last = index
+        declared |= names
+    return last
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +104,7 @@ class Model:
     """Whether one more cache marker can be set in its requests."""
     input_price: float = 0.0
     """What a million uncached input tokens cost, in the host's currency; 0: not known."""
+    inline: InlineChanges = "none"
 
     @property
     def name(self) -> str:
