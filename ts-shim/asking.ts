@@ -8,7 +8,7 @@ import type {
 } from "@earendil-works/pi-coding-agent";
 import { blocksIn, type Fields, isRecord, recordOf } from "./context/messages.ts";
 import type { SentPrompt } from "./context/provider.ts";
-import { branchOf, describe, warmedAt } from "./context/request.ts";
+import { branchOf, describe, modelOf, warmedAt } from "./context/request.ts";
 import { ErrorCode, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 
@@ -74,7 +74,7 @@ function usable(
   if (!ctx) throw noModel("no session is open");
   const registry = ctx.modelRegistry as Partial<ModelRegistry>;
   if (!registry.streamSimple) throw noModel("this Pi lends no models: update it to 0.87 or later");
-  const model = named ? registry.find?.(named.provider, named.id) : ctx.model;
+  const model = named ? registry.find?.(named.provider, named.id) : modelOf(ctx);
   if (!model) {
     throw named
       ? noModel(`Pi has no model ${named.provider}/${named.id}: /model lists those it has`)

@@ -10,7 +10,7 @@ import { askModel, describeModel, type Question } from "./asking.ts";
 import { Compactions } from "./compaction.ts";
 import { ContextHook } from "./context/hook.ts";
 import { type Fields, recordOf } from "./context/messages.ts";
-import { describe } from "./context/request.ts";
+import { describe, modelOf } from "./context/request.ts";
 import { Engine, type EngineInfo, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled, ProvisionError, packageVersion, provision } from "./engine/locate.ts";
 import type { EngineCommand } from "./engine/process.ts";
@@ -105,9 +105,10 @@ export class Shim implements PeerHost {
 
   /** The model in use, and what Pi leaves free in its window, as the protocol describes both. */
   model(ctx: ExtensionContext): Fields | null {
-    const model = ctx.model ? describe(ctx.model) : null;
+    const used = modelOf(ctx);
+    const model = used ? describe(used) : null;
     this.safely("settings", () => {
-      const { enabled, reserveTokens } = this.settings?.getCompactionSettings(ctx.model) ?? {};
+      const { enabled, reserveTokens } = this.settings?.getCompactionSettings(used) ?? {};
       if (model && enabled) model.reserve = reserveTokens;
     });
     return model;

@@ -18,6 +18,9 @@ export type HostMessage = {
   [key: string]: unknown;
 };
 
+/** Pi's adapters leave out answers with these stop reasons, calls and all. */
+export const UNSENT_STOPS: ReadonlySet<string> = new Set(["error", "aborted"]);
+
 /** Roles whose `content` is what the model gets. The others Pi turns into text of its own. */
 const CONTENT_ROLES = new Set(["user", "assistant", "toolResult", "custom"]);
 

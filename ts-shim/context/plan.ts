@@ -18,6 +18,7 @@ import {
   isSystem,
   recordOf,
   sameMessage,
+  UNSENT_STOPS,
 } from "./messages.ts";
 
 /** The engine's answer cannot be used; the message says what is wrong with it. */
@@ -298,9 +299,6 @@ function isSent(message: HostMessage): boolean {
 
 /** Of these Pi renders other fields than `content`. */
 const RENDERED_ROLES = new Set(["bashExecution", "branchSummary", "compactionSummary"]);
-
-/** Pi's adapters leave out answers with these stop reasons, calls and all. */
-const UNSENT_STOPS = new Set(["error", "aborted"]);
 
 function integer(value: unknown, low: number, high: number, what: string): number {
   if (typeof value !== "number" || !Number.isInteger(value) || value < low || value > high) {

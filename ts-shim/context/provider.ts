@@ -7,6 +7,7 @@
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
 import { type Block, blocksIn, type Fields, isRecord, recordOf, sameValue } from "./messages.ts";
+import { modelOf } from "./request.ts";
 
 /** What Anthropic allows in one request. */
 const MAX_MARKERS = 4;
@@ -19,7 +20,7 @@ export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
     shim.safely("before_provider_request", () => {
       const { context } = shim;
       marked = withMarker(payload, context.marker);
-      const compare = context.lastRequest.take(marked ?? payload, ctx.model);
+      const compare = context.lastRequest.take(marked ?? payload, modelOf(ctx));
       // Later extensions may still change it in place: compared when it is on its way. One that
       // replaces it does so out of our sight.
       const report = () => {

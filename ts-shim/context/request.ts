@@ -1,7 +1,14 @@
 /** The parts of a request to the engine, as Pi's state has them. */
 
 import type { ExtensionAPI, ExtensionContext, SessionEntry } from "@earendil-works/pi-coding-agent";
-import { type Fields, type HostMessage, isSystem, nameOf, recordOf } from "./messages.ts";
+import {
+  type Fields,
+  type HostMessage,
+  isSystem,
+  nameOf,
+  recordOf,
+  UNSENT_STOPS,
+} from "./messages.ts";
 
 /** The host's list for one model call, and apart from each other its system entries and the rest. */
 export interface HostLists {
@@ -39,6 +46,24 @@ export function tailOf(
   return { messages: list.slice(keep), entries: entryIds(branch, list, keep) };
 }
 
+/** The API of Pi's virtual models, each of which picks a physical model for every request. */
+const VIRTUAL = "pi-virtual";
+
+/**
+ * The model in use: in place of a virtual one the physical model that has answered last on the
+ * session's branch. Undefined where none is selected, or none has answered yet.
+ */
+export function modelOf(ctx: ExtensionContext): ExtensionContext["model"] {
+  const { model } = ctx;
+  if (model?.api !== VIRTUAL) return model;
+  const answers = branchOf(ctx).flatMap((entry) =>
+    entry.type === "message" && entry.message.role === "assistant" ? [entry.message] : [],
+  );
+  // Of a request that failed the model may be the virtual one.
+  const newest = answers.findLast(({ stopReason }) => !UNSENT_STOPS.has(stopReason));
+  return newest && ctx.modelRegistry.find(newest.provider, newest.model);
+}
+
 /** One of Pi's models, as the protocol describes it: nothing of its keys and addresses. */
 export function describe(model: object): Fields {
   const { provider, id, api, contextWindow, input, cost, promptCache, reasoning } = model as Fields;
@@ -47,7 +72,18 @@ export function describe(model: object): Fields {
   // Only switches: what else is there, such as a route, is nobody's business.
   const flags = Object.entries(recordOf((model as Fields).compat)).filter(([, on]) => on === true);
   const compat = flags.length > 0 ? Object.fromEntries(flags) : undefined;
-  return { provider, id, api, contextWindow, input, cost, promptCache, reasoning, retention, compat };
+  return {
+    provider,
+    id,
+    api,
+    contextWindow,
+    input,
+    cost,
+    promptCache,
+    reasoning,
+    retention,
+    compat,
+  };
 }
 
 /** The newest answer of `timeZone`. */

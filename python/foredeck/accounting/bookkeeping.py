@@ -97,7 +97,7 @@ class _Bookkeeper:
 
     def enter(self, call: StoredCall) -> None:
         """Add the next call."""
-        model, rate = call.record.model, self.account.rate
+        model, rate = call.model, self.account.rate
         prices = Prices(model.read, model.write)
         head = call.around.chars / rate
         name = f"{model.name}\0{call.around.hash}"
@@ -108,7 +108,7 @@ class _Bookkeeper:
         lost = self._lost(call, hit, self._ideal.request(prompt, time_ms), head, warmed)
         self._compare(call, hit, lost)
         decision = call.record.decision
-        spent = spent_at(call.record)
+        spent = spent_at(call.record, model)
         line = AccountLine(
             call.ordinal,
             time_ms,
@@ -287,7 +287,7 @@ def continues(last: StoredCall, call: StoredCall) -> bool:
 
 def cause_around(last: StoredCall, call: StoredCall, *, expired: bool) -> Cause | None:
     """Why no prefix could be found at all, whatever the messages; None where one could."""
-    if last.record.model.name != call.record.model.name:
+    if last.model.name != call.model.name:
         return "model switch"
     if last.around.hash != call.around.hash:
         return "system prompt or tools"

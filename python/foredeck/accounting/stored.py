@@ -15,9 +15,10 @@ from foredeck.context.messages.items import PromptUsage, message_text, value_cha
 from foredeck.context.messages.shape import Message, to_usage
 from foredeck.context.plan.codec import StoredPlan, unpack_op, unpack_says
 from foredeck.context.state.call_log import CallLog, load_record
+from foredeck.context.state.spending import answered_by
 from foredeck.hosts.outgoing import rewritten, to_message
 from foredeck.lookup.prompts import system_at
-from foredeck.model.call_values import PartRow
+from foredeck.model.call_values import CalledModel, PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, load_message, load_messages
 from foredeck.store.protocol import Head, Store
@@ -57,6 +58,8 @@ class StoredCall:
     """One call that went out."""
 
     record: CallRecord
+    model: CalledModel
+    """The one that has answered."""
     keys: Sequence[MessageKey]
     messages: Sequence[Message]
     """The host's, by index."""
@@ -109,13 +112,14 @@ class StoredCalls:
         turns = self._store.query("turn", {"session": self._session})
         usages, answers, last = _usages(turns), _answers(self._log), _last_answers(turns)
         reader = _CallReader(self._store, self._log)
+        models = answered_by(self._log.records.values())
         for head in self._heads:
             tip = CallRecord(head.fields).tip
             usage = usages.get(answers.get(tip) or last.get(head.id, ""))
             # Also one that did not go out: the next call goes on from its list.
             reader.go_to(head.id)
             if self._is_sent(head):
-                yield reader.read(head, usage)
+                yield reader.read(head, usage, models.get(head.id))
 
     def _is_sent(self, head: Head) -> bool:
         return head.id not in self._log.unsent
@@ -235,8 +239,11 @@ class _CallReader:
             self._state = self._log.sent(id, partial(load_record, self._store))
         self._at = id
 
-    def read(self, head: Head, usage: PromptUsage | None) -> StoredCall:
-        """The call that `go_to` has applied last, given what was reported of it."""
+    def read(
+        self, head: Head, usage: PromptUsage | None, model: CalledModel | None = None
+    ) -> StoredCall:
+        """The call that `go_to` has applied last, given what was reported of it. `model`: the one
+        that has answered, where it is not that of the record."""
         record = self._log.records[head.id]
         start = min(self._changed_from, len(self._messages))
         keys = list(self._state.keys)
@@ -251,6 +258,7 @@ class _CallReader:
         around = self._what_is_around(head)
         return StoredCall(
             record,
+            model or record.model,
             keys,
             messages,
             list(self._sent.shapes),

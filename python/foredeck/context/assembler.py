@@ -174,7 +174,7 @@ class Assembler:
         store_lost_results(
             self._objects, self._chat, self._inbox, alignment.items, alignment.matched
         )
-        reported = take_report(self._chat, alignment, self._calibrator)
+        reported = take_report(self._chat, alignment, self._calibrator, request.model)
         # After the report, from which the calibrator has learned.
         model, known = request.model, self._calibrator.gauge
         self._gauge = Gauge() if model is None else known(model.name, model.api)

@@ -65,7 +65,7 @@ REASONS: dict[str, str] = {
     "cold": "the provider's cache had expired, so rewriting cost nothing extra",
     "model": "another model was chosen, whose cache held nothing of it",
     "history": "the host had changed what was sent before",
-    "system": "the system prompt or the tools had changed, and the provider's cache held nothing of it",
+    "system": "other tools or instructions had come before the chat, so nothing of it was cached",
     "layout": "another layout was configured",
     "withdrawn": "what you have taken back, or what has changed, had to leave the head",
     "pays": "it pays",
@@ -214,6 +214,23 @@ class ReportedUsage(NamedTuple):
     read: int
     written: int
     fresh: int
+    model: CalledModel | None = None
+    """The model that has answered it; None where it is that of the call's record. Where the host
+    picks a model for each request, it is known only by the answer."""
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any]) -> ReportedUsage:
+        """The inverse of `to_row`."""
+        model = CalledModel.from_record(row[_COUNTS]) if len(row) > _COUNTS else None
+        return cls(*row[:_COUNTS])._replace(model=model)
+
+    def to_row(self) -> list[Any]:
+        """As a record keeps it."""
+        counts = list(self[:_COUNTS])
+        return counts if self.model is None else [*counts, self.model.to_record()]
+
+
+_COUNTS = 4
 
 
 class PromptTokens(NamedTuple):
@@ -261,14 +278,16 @@ class CachePrediction(NamedTuple):
             return NO_PREDICTION
         reported, plain = stored.get("reported"), stored.get("plain")
         return _read(cls, stored)._replace(
-            reported=ReportedUsage(*reported) if reported else None,
+            reported=ReportedUsage.from_row(reported) if reported else None,
             plain=PromptTokens(*plain) if plain else None,
         )
 
     def to_record(self) -> dict[str, Any] | None:
         """As a record keeps it; None without a prediction."""
         counts = "hit", "read", "written", "fresh"
-        return None if self.rule is None else _written(self, "rule", *counts)
+        reported = {} if self.reported is None else {"reported": self.reported.to_row()}
+        rest = _written(self._replace(reported=None), "rule", *counts)
+        return None if self.rule is None else rest | reported
 
 
 NO_PREDICTION = CachePrediction()

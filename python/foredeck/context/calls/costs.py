@@ -28,7 +28,13 @@ from foredeck.context.rewriting.folding import Fold
 from foredeck.context.rewriting.replacing import Cover
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.request import Model
-from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost, CachePrediction, PromptTokens
+from foredeck.model.call_values import (
+    CHARS_PER_TOKEN,
+    BranchCost,
+    CachePrediction,
+    CalledModel,
+    PromptTokens,
+)
 
 Candidate = Fold | Refresh | Cover
 """What can change at a rebase: where it is (`ref`), and how many characters that saves."""
@@ -85,12 +91,15 @@ class CallCosts:
 def why_lost(call: CallInProgress) -> RebaseReason | None:
     """Why the provider's cache holds nothing of what was sent before; None where it may."""
     # On whichever branch: the provider's cache knows no branches, and they share a beginning.
-    model, last = call.request.model, call.session.chat.newest_record
+    model, last, reported = call.request.model, call.session.chat.newest_record, call.reported
     if call.layout_changed:
         return "layout"
     if call.alignment.replaced:
         return "history"
-    if model is not None and last is not None and last.model.name not in ("", model.name):
+    answered = last.model if last is not None else CalledModel()
+    if last is not None and reported is not None and reported.call == last.ordinal:
+        answered = reported.model or answered
+    if model is not None and answered.name not in ("", model.name):
         return "model"
     around = last.cache.around if last is not None else ""
     if model is not None and around not in ("", call.session.frame.before_chat(model.inline)):

@@ -23,8 +23,11 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.records import SealsDocument, calibration_id, seals_id
 
 
-def take_report(chat: Chat, alignment: Alignment, calibrator: Calibrator) -> ReportedUsage | None:
-    """Learn from the answer to the session's newest call, where it is new here.
+def take_report(
+    chat: Chat, alignment: Alignment, calibrator: Calibrator, model: Model | None
+) -> ReportedUsage | None:
+    """Learn from the answer to the session's newest call, where it is new here. `model`: the one
+    in use now, which may have given that answer in place of the one that was expected.
 
     Returns what was counted of that call. Nothing is learned from a call that went out without
     us: its bytes are known, but not what stood around them.
@@ -37,12 +40,16 @@ def take_report(chat: Chat, alignment: Alignment, calibrator: Calibrator) -> Rep
         return None
     answer, stats = alignment.items[sent], record.stats
     known = answer.key.address in chat.log.known
-    if answer.usage is None or known or answer.model != record.model.name:
+    if answer.usage is None or known:
+        return None
+    is_other = answer.model != record.model.name
+    if is_other and (model is None or answer.model != model.name):
         return None
     chars = stats.chars_sent - stats.images * IMAGE_CHARS
     usage = answer.usage
     calibrator.learn(answer.model, chars, usage.total - stats.image_tokens)
-    return ReportedUsage(record.ordinal, usage.read, usage.written, usage.fresh)
+    counts = usage.read, usage.written, usage.fresh
+    return ReportedUsage(record.ordinal, *counts, model.called if is_other and model else None)
 
 
 def unpriced(workspace: Workspace, chat: Chat) -> str | None:

@@ -33,20 +33,38 @@ def spent_after(
         record = log.record(id) if ack.outcome in UNSENT and id not in log.unsent else None
         if record is not None:
             rows = _with(rows, _negative(spent_at(record)))
+    if (reported := cache.reported) is not None and reported.model is not None:
+        # The answer has told which model it was.
+        record = log.record(call_id(session, reported.call))
+        if record is not None:
+            rows = _with(rows, _negative(spent_at(record)))
+            rows = _with(rows, spent_at(record, reported.model))
     return _with(rows, _spent(model, cache))
 
 
-def spent_at(record: CallRecord) -> ModelSpending:
-    """What one call has cost."""
-    return _spent(record.model, record.cache)
+def spent_at(record: CallRecord, model: CalledModel | None = None) -> ModelSpending:
+    """What one call has cost. `model`: the one that has answered, where it is not the record's."""
+    return _spent(model or record.model, record.cache)
 
 
 def spent_by(records: Iterable[CallRecord]) -> list[ModelSpending]:
     """The sums of these calls."""
     rows: list[ModelSpending] = []
-    for record in records:
-        rows = _with(rows, spent_at(record))
+    listed = list(records)
+    answered = answered_by(listed)
+    for record in listed:
+        rows = _with(rows, spent_at(record, answered.get(record.id)))
     return rows
+
+
+def answered_by(records: Iterable[CallRecord]) -> dict[str, CalledModel]:
+    """By the id of a call, the model that has answered it, where that is not the record's."""
+    reports = ((record.session, record.cache.reported) for record in records)
+    return {
+        call_id(session, reported.call): reported.model
+        for session, reported in reports
+        if reported is not None and reported.model is not None
+    }
 
 
 def _spent(model: CalledModel, cache: CachePrediction) -> ModelSpending:
