@@ -82,7 +82,8 @@ def _with(rows: Sequence[ModelSpending], more: ModelSpending) -> list[ModelSpend
     key = more.model, more.price
     row = sums.get(key, ModelSpending(*key, 0, 0.0, 0.0))
     plain, ours = round(row.plain + more.plain, 1), round(row.ours + more.ours, 1)
-    return list({**sums, key: ModelSpending(*key, row.calls + more.calls, plain, ours)}.values())
+    sums = {**sums, key: ModelSpending(*key, row.calls + more.calls, plain, ours)}
+    return [row for row in sums.values() if row.calls]
 
 
 def _negative(spent: ModelSpending) -> ModelSpending:
