@@ -86,7 +86,10 @@ ANTHROPIC_REFUSALS: dict[str, tuple[str, Any]] = {
     "messages not a list": ("empty_messages", None),
     "assistant first": ("first_message", [says("hi"), USER]),
     "unknown role": ("unknown_role", [USER, {"role": "toolResult", "content": "x"}]),
-    "system role": ("unknown_role", [USER, {"role": "system", "content": "x"}]),
+    "system after an answer": (
+        "system_place",
+        [USER, says("hi"), {"role": "system", "content": "x"}],
+    ),
     "not an object": ("unknown_role", ["hello"]),
     "empty content": ("empty_content", [user()]),
     "blank string": ("empty_content", [{"role": "user", "content": " \n"}]),

@@ -75,7 +75,7 @@ def _run(client: Client, folder: Path, *, proxied: bool) -> tuple[ScriptedModel,
     folder.mkdir()
     subprocess.run(["git", "init", "-q", "."], cwd=folder, check=True)
     shown = ""
-    with ScriptedModel(_Story(client, folder), mid_system=True) as model:
+    with ScriptedModel(_Story(client, folder)) as model:
         for turn in range(len(client.turns)):
             done = run_client(client, model, folder, turn, proxied=proxied)
             assert done.returncode == 0, done.stderr + done.stdout

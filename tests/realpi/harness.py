@@ -93,13 +93,15 @@ class Pi:
         *,
         api: Api = "anthropic-messages",
         context_window: int = 200_000,
+        plain: bool = False,
         reasoning: bool = False,
         settings: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> ScriptedModel:
         """Start a scripted model and make it the one that Pi uses.
 
-        `context_window` is what Pi is told, in tokens; `options` go to `ScriptedModel`.
+        `context_window` is what Pi is told, in tokens; `plain` and `reasoning` are as in
+        `write_agent_dir`; `options` go to `ScriptedModel`.
         """
         model = self._stack.enter_context(ScriptedModel(script, **options))
         write_agent_dir(
@@ -107,6 +109,7 @@ class Pi:
             model.url,
             api=api,
             window=context_window,
+            plain=plain,
             reasoning=reasoning,
             settings=dict(settings or {}),
         )

@@ -97,7 +97,7 @@ def blocks(recorded: RecordedRequest) -> list[Any]:
 
 
 def worked(pi: Pi, api: Api, answer: StepResult = "ready", **options: Any) -> ScriptedModel:
-    return pi.serve(WORK, api=api, side=beside(answer), **options)
+    return pi.serve(WORK, api=api, side=beside(answer), plain=True, **options)
 
 
 @both_wires
@@ -195,7 +195,7 @@ def test_an_answer_of_no_use_is_told_with_what_it_took(
     pi: Pi, questions: Questions, api: Api
 ) -> None:
     answers: list[StepResult] = [call("bash", command="rm -r ."), server_error()]
-    model = pi.serve(WORK, api=api, side=lambda r: beside(answers[0])(r))
+    model = pi.serve(WORK, api=api, side=lambda r: beside(answers[0])(r), plain=True)
     questions.rpc.prompt("go")
     (pi.repo / "kept").touch()
     answer = questions.ask(warm=2)

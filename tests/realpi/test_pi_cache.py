@@ -40,9 +40,9 @@ def parallel(count: int) -> Step:
 
 def test_one_more_marker_finds_what_the_look_back_misses(pi: Pi) -> None:
     steps: list[Step] = [[call("bash", command="seq 2000")], parallel(25), "done"]
-    plain = pi.serve(steps)
+    plain = pi.serve(steps, plain=True)
     assert pi.print("go").code == 0
-    ours = pi.serve(steps)
+    ours = pi.serve(steps, plain=True)
     assert pi.print("go", foredeck=True).code == 0
     assert ours.violations == plain.violations == []
     before, after = plain.requests[-1], ours.requests[-1]

@@ -54,7 +54,7 @@ def test_a_long_turn_folds_before_it_ends(pi: Pi) -> None:
 def test_after_a_pause_a_turn_goes_on_without_the_reasoning_that_bound_it(pi: Pi) -> None:
     pause = [Thinking("", redacted=True), call("bash", command="sleep 3; seq 8000 9400")]
     long: list[Step] = [*(sealed(number, 1400) for number in range(1, 8)), pause]
-    model = pi.serve([*long, *TURN[-2:]], api="anthropic-messages", reasoning=True)
+    model = pi.serve([*long, *TURN[-2:]], api="anthropic-messages", plain=True, reasoning=True)
     patient = EAGER | {"FOREDECK_REBASE__CACHE_TTL_S": "2", "FOREDECK_REBASE__RENT_FACTOR": "1000"}
     rpc = pi.rpc(foredeck=True, environment=patient)
     rpc.prompt("go")
@@ -68,7 +68,7 @@ def test_after_a_pause_a_turn_goes_on_without_the_reasoning_that_bound_it(pi: Pi
 
 
 def test_where_the_provider_refuses_that_the_turn_goes_on_with_the_old_bytes(pi: Pi) -> None:
-    model = pi.serve([*TURN, *TURN], api="openai-responses", reasoning=True, binds=True)
+    model = pi.serve([*TURN, *TURN], api="openai-responses", plain=True, reasoning=True, binds=True)
     rpc = pi.rpc(foredeck=True, environment=EAGER)
     rpc.prompt("go")
     assert model.violations == []

@@ -14,6 +14,36 @@ API_KEY = "loopback"
 
 Json = dict[str, Any]
 
+_PRICES = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
+"""Dollars per million tokens."""
+
+_EFFORTS = {name: name for name in ("low", "medium", "high", "xhigh", "max")}
+_ALWAYS_THINKS = {"off": None, "minimal": None, **_EFFORTS}
+
+_FLAGS: dict[Api, Json] = {
+    # `claude-opus-5-5` of pi-ai 1.6.0; threads are Pi's default at Anthropic's own address.
+    "anthropic-messages": {
+        "forceAdaptiveThinking": True,
+        "supportsTemperature": False,
+        "supportsMidConvoEffort": True,
+        "supportsMidConvoSystemMessages": True,
+        "supportsMidConvoToolChanges": True,
+        "supportsStrictTools": True,
+        "supportsMessageThreads": True,
+    },
+    # `gpt-6.2-sol` of pi-ai 1.6.0.
+    "openai-responses": {
+        "supportsStrictMode": True,
+        "supportsOpenAIGrammarTools": True,
+        "supportsAdditionalTools": True,
+        "supportsToolSearch": True,
+        "supportsMidConvoSystemMessages": True,
+        "supportsExplicitPromptCacheMode": True,
+        "supportsMidConvoEffort": True,
+    },
+}
+"""`compat` of Pi's records of the newest models, by API; the others have no such flags."""
+
 
 def write_agent_dir(
     directory: Path,
@@ -22,25 +52,30 @@ def write_agent_dir(
     api: Api = "anthropic-messages",
     window: int = 200_000,
     max_tokens: int = 4096,
+    plain: bool = False,
     reasoning: bool = False,
     settings: Json | None = None,
 ) -> Path:
     """Fill `directory` (made if missing) so that Pi talks to the scripted model at `url`.
 
-    `window` and `max_tokens` go into the model record, in tokens. `settings` is merged over
-    settings that keep Pi silent and its retries short. Returns `directory`, which is meant for
+    The model has the flags of the newest models of its API; `plain`: it has none. A model
+    without flags thinks if `reasoning` says so, one with flags always does. `window` and
+    `max_tokens` go into the model record, in tokens. `settings` is merged over settings that keep
+    Pi silent and its retries short. Returns `directory`, which is meant for
     `PI_CODING_AGENT_DIR`.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    flags = {} if plain else _FLAGS.get(api, {})
     model = {
         "id": MODEL,
         "name": "Scripted",
-        "reasoning": reasoning,
+        "reasoning": reasoning or bool(flags),
         "input": ["text", "image"],
         "contextWindow": window,
         "maxTokens": max_tokens,
-        "cost": {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75},
+        "cost": _PRICES,
         "promptCache": {"short": 300},
+        **({"compat": flags, "thinkingLevelMap": _ALWAYS_THINKS} if flags else {}),
     }
     base = url if api == "anthropic-messages" else f"{url}/v1"
     provider = {"baseUrl": base, "api": api, "apiKey": API_KEY, "models": [model]}

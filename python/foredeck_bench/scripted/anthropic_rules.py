@@ -12,21 +12,17 @@ from foredeck_bench.scripted.rules import Finding, Json, check_invented_result, 
 
 MAX_MARKERS = 4
 
-_ROLES = ("user", "assistant")
+_ROLES = ("user", "assistant", "system")
 _BLOCKS = {
     "user": {"text", "image", "document", "tool_result"},
     "assistant": {"text", "thinking", "redacted_thinking", "tool_use"},
-    "system": {"text"},
+    "system": {"text", "tool_addition", "tool_removal"},
 }
 
 
-def check(body: Json, *, mid_system: bool = False) -> Iterator[Finding]:
-    """All findings on a request body, worst first; an empty iterator means that it is accepted.
-
-    `mid_system`: so are messages of the role `system`, as with the beta that Claude Code uses.
-    """
-    roles = (*_ROLES, "system") if mid_system else _ROLES
-    findings = list(check_list(body)) or list(_check_roles(body["messages"], roles))
+def check(body: Json) -> Iterator[Finding]:
+    """All findings on a request body, worst first; an empty iterator means that it is accepted."""
+    findings = list(check_list(body)) or list(_check_roles(body["messages"]))
     if findings:
         yield from findings
         return
@@ -35,15 +31,38 @@ def check(body: Json, *, mid_system: bool = False) -> Iterator[Finding]:
         yield "first_message", "messages: first message must use the user role"
     yield from check_invented_result(messages)
     for index, message in enumerate(messages):
+        if is_effort_marker(message):
+            continue
         yield from _check_content(index, message)
+        if message["role"] == "system":
+            yield from _check_place(index, messages)
     yield from _check_pairs(messages)
     yield from _check_markers(body)
 
 
-def _check_roles(messages: list[Any], roles: tuple[str, ...]) -> Iterator[Finding]:
+def is_effort_marker(message: Json) -> bool:
+    """Whether this message says nothing but how much effort is made from here on.
+
+    platform.claude.com/docs/en/build-with-claude/effort-per-message
+    """
+    effort = (message.get("output_config") or {}).get("effort")
+    return message["role"] == "system" and not message.get("content") and bool(effort)
+
+
+def _check_place(index: int, messages: list[Json]) -> Iterator[Finding]:
+    """A system message with content follows a user's, other system messages between left out.
+
+    platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+    """
+    before = [m["role"] for m in messages[:index] if m["role"] != "system"]
+    if before[-1:] != ["user"]:
+        yield "system_place", f"messages.{index}: a system message must follow a user message"
+
+
+def _check_roles(messages: list[Any]) -> Iterator[Finding]:
     for index, message in enumerate(messages):
         role = message.get("role") if isinstance(message, dict) else None
-        if role not in roles:
+        if role not in _ROLES:
             yield "unknown_role", f"messages.{index}: role {role!r} is not 'user' or 'assistant'"
 
 

@@ -56,7 +56,9 @@ def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usa
 
 def error_body(failure: Failure) -> Json:
     """The JSON body of an error answer."""
-    return {"type": "error", "error": {"type": failure.kind, "message": failure.message}}
+    details = {"details": {"error_code": failure.code}} if failure.code else {}
+    error = {"type": failure.kind, "message": failure.message, **details}
+    return {"type": "error", "error": error}
 
 
 def _event(kind: str, data: Json) -> str:

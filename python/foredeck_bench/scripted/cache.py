@@ -144,7 +144,8 @@ def _blocks(body: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, An
         yield block, {}
     for message in body["messages"]:
         rest = {k: v for k, v in message.items() if k != "content"}
-        for block in _content_blocks(message.get("content")):
+        blocks = _content_blocks(message.get("content"))
+        for block in blocks or [{"type": "text", "text": ""}]:
             yield block, rest
         for call in message.get("tool_calls") or ():
             yield call, {"role": message["role"]}

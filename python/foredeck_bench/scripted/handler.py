@@ -60,6 +60,9 @@ class ModelHandler(BaseHTTPRequestHandler):
         except ValueError as error:
             self._send_json(400, {"error": {"message": f"not JSON: {error}"}})
             return
+        betas = self.headers.get("anthropic-beta")
+        if betas and isinstance(body, dict):
+            body["betas"] = betas.split(",")
         self._send(type(self).answer(api, body))
 
     def log_message(self, format: str, *args: Any) -> None:

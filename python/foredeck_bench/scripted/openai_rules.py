@@ -45,7 +45,7 @@ def _check_content(index: int, message: Json) -> Iterator[Finding]:
     if role == "assistant":
         for tool_call in message.get("tool_calls") or ():
             yield from _check_arguments(index, tool_call)
-    if role == "tool" or (role == "assistant" and message.get("tool_calls")):
+    if role == "tool" or message.get("tool_calls") or message.get("configuration_update"):
         return
     if not content or (isinstance(content, str) and not content.strip()):
         yield "empty_content", f"messages[{index}].content: must not be empty"

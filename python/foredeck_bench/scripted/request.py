@@ -40,8 +40,18 @@ class ModelRequest:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Names of the tools that the request declares, in its order."""
-        return tuple((t.get("function") or t).get("name", "") for t in self.body.get("tools") or ())
+        """Names of the tools that the model can call, in the order in which they came."""
+        offered = [t for t in self.body.get("tools") or () if not t.get("defer_loading")]
+        names = dict.fromkeys((t.get("function") or t).get("name", "") for t in offered)
+        for message in self.messages:
+            if message.get("role") == "system":
+                for block in _blocks(message):
+                    if block.get("type") == "tool_addition":
+                        tool = block["tool"]
+                        names[(tool.get("definition") or tool)["name"]] = None
+                    elif block.get("type") == "tool_removal":
+                        names.pop(block["tool"]["name"], None)
+        return tuple(names)
 
     @property
     def text(self) -> str:

@@ -17,6 +17,8 @@ __all__ = ["as_chat", "check_items", "error_body", "events", "whole"]
 
 Json = dict[str, Any]
 
+_ANSWERED = ("reasoning", "function_call", "custom_tool_call")
+
 
 def as_chat(body: Json) -> Json:
     """The same request with `messages` in place of `input`, for scripts and rules to look at:
@@ -26,13 +28,15 @@ def as_chat(body: Json) -> Json:
     tools = list(body.get("tools") or ())
     for item in body.get("input") or ():
         kind = item.get("type")
-        if kind == "function_call_output":
+        if kind in ("function_call_output", "custom_tool_call_output"):
             text = content_text(item.get("output"))
             messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": text})
-        elif kind in ("reasoning", "function_call") or item.get("role") == "assistant":
+        elif kind in _ANSWERED or item.get("role") == "assistant":
             _add_to_answer(messages, item)
         elif kind == "additional_tools":
-            tools += [tool for space in item["tools"] for tool in _in_namespace(space)]
+            tools += [tool for each in item["tools"] for tool in _in_namespace(each)]
+        elif kind == "configuration_update":
+            messages.append({"role": "developer", "content": "", "configuration_update": item})
         elif "role" in item:
             messages.append({"role": item["role"], "content": content_text(item.get("content"))})
     kept = {name: body[name] for name in body if name != "input"}
@@ -40,6 +44,9 @@ def as_chat(body: Json) -> Json:
 
 
 def _in_namespace(space: Json) -> list[Json]:
+    """The tools of a namespace; what is a tool itself stays as it is."""
+    if "tools" not in space:
+        return [space]
     return [{**tool, "name": f"{space['name']}.{tool['name']}"} for tool in space["tools"]]
 
 
@@ -47,7 +54,7 @@ def check_items(body: Json) -> Iterator[Finding]:
     """Findings that only the list of items shows."""
     items = [*(body.get("input") or ()), {}]
     for item, follower in pairwise(items):
-        follows = follower.get("type") in ("reasoning", "function_call", "message")
+        follows = follower.get("type") in (*_ANSWERED, "message")
         if item.get("type") == "reasoning" and not follows:
             name = item.get("id")
             yield (
@@ -98,9 +105,10 @@ def _add_to_answer(messages: list[Json], item: Json) -> None:
     if item.get("type") == "reasoning":
         detail = {"data": item.get("encrypted_content")}
         answer.setdefault("reasoning_details", []).append(detail)
-    elif item.get("type") == "function_call":
+    elif item.get("type") in _ANSWERED:
         name = f"{item['namespace']}.{item['name']}" if "namespace" in item else item.get("name")
-        function = {"name": name, "arguments": item.get("arguments")}
+        arguments = item.get("arguments") or json.dumps({"input": item.get("input")})
+        function = {"name": name, "arguments": arguments}
         called = {"id": item.get("call_id"), "type": "function", "function": function}
         answer.setdefault("tool_calls", []).append(called)
     else:

@@ -35,6 +35,7 @@ from foredeck_bench.scripted.steps import (
     overflow,
     unverified,
 )
+from foredeck_bench.twin.threads import ThreadRefusal, Threads
 
 Json = dict[str, Any]
 
@@ -52,6 +53,7 @@ SUMMARY_MARK = "context summarization assistant"
 class RecordedRequest:
     """One request and what became of it.
 
+    `request` is the whole one also where only its end was sent; `thread` is what was said of that.
     `status` is the HTTP status, `side` tells that it was answered beside the script, `complete`
     that the whole answer was sent: False where the step cut it or the client went away.
     """
@@ -63,6 +65,7 @@ class RecordedRequest:
     usage: Usage | None = None
     reply: list[Json] = field(default_factory=list)
     complete: bool = False
+    thread: Json | None = None
 
 
 def answer_summaries(request: ModelRequest) -> StepResult | None:
@@ -91,7 +94,7 @@ class ScriptedModel:
     no limit. `side` is asked before the script and may answer a request without using up a step.
     `clock` gives seconds for the cache's expiry. `binds`: over OpenAI's wires, too, a prompt is
     refused where bytes before encrypted reasoning of the turn under way have changed; no correct
-    client can know of that, so it is no violation. `mid_system`: as in `anthropic_rules`.
+    client can know of that, so it is no violation.
 
     `requests` holds every request in order of arrival, refused ones included; `violations` every
     refusal that a correct client never meets.
@@ -106,7 +109,6 @@ class ScriptedModel:
         side: Callable[[ModelRequest], StepResult | None] = answer_summaries,
         clock: Callable[[], float] = time.monotonic,
         binds: bool = False,
-        mid_system: bool = False,
     ) -> None:
         self.requests: list[RecordedRequest] = []
         self.violations: list[Violation] = []
@@ -117,7 +119,7 @@ class ScriptedModel:
         self._side = side
         self._clock = clock
         self._binds = binds
-        self._mid_system = mid_system
+        self._threads = Threads()
         self._reasoning = ReasoningMemory()
         self._ids = 0
         self._lock = threading.Lock()
@@ -174,7 +176,7 @@ class ScriptedModel:
             body = responses_wire.as_chat(body) if responses else body
             recorded = RecordedRequest(ModelRequest(len(self.requests), api, body), self._clock())
             self.requests.append(recorded)
-            refusal = self._refusal(recorded.request, alone)
+            refusal = self._whole(recorded) or self._refusal(recorded.request, alone)
         outcome = refusal or self._outcome(recorded)
         if isinstance(outcome, Failure):
             recorded.status = outcome.status
@@ -182,6 +184,19 @@ class ScriptedModel:
                 outcome.status, _WIRES[api].error_body(outcome), outcome.retry_after_s
             )
         return self._stream(recorded, outcome)
+
+    def _whole(self, recorded: RecordedRequest) -> Failure | None:
+        """Put the whole conversation in place of the end of one that the server keeps."""
+        request = recorded.request
+        recorded.thread = request.body.get("thread")
+        try:
+            body = self._threads.rebuild(request.body, recorded.time_s)
+        except ThreadRefusal as refusal:
+            return Failure(
+                refusal.status, "invalid_request_error", refusal.message, code=refusal.code
+            )
+        recorded.request = ModelRequest(request.index, request.api, body)
+        return None
 
     def _refusal(self, request: ModelRequest, alone: list[Finding]) -> Failure | None:
         findings = alone or list(self._check(request))
@@ -201,9 +216,7 @@ class ScriptedModel:
     def _check(self, request: ModelRequest) -> Iterator[Finding]:
         anthropic = request.api == "anthropic-messages"
         findings = list(
-            anthropic_rules.check(request.body, mid_system=self._mid_system)
-            if anthropic
-            else openai_rules.check(request.body)
+            anthropic_rules.check(request.body) if anthropic else openai_rules.check(request.body)
         )
         if not findings:
             memory = self._reasoning
@@ -243,6 +256,8 @@ class ScriptedModel:
         recorded.status, recorded.reply, recorded.usage = 200, blocks, usage
         wire = _WIRES[request.api]
         name = f"msg_{request.index:04d}"
+        if recorded.thread is not None and not reply.cut:
+            self._threads.store(name, request.body, blocks, recorded.time_s)
         model = str(request.body.get("model", ""))
 
         def done() -> None:

@@ -70,12 +70,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error answer. `kind` is the provider's error type, `retry_after_s` a header in seconds."""
+    """An error answer. `kind` is the provider's error type, `retry_after_s` a header in seconds,
+    `code` what Anthropic calls `error_code`."""
 
     status: int
     kind: str
     message: str
     retry_after_s: int | None = None
+    code: str | None = None
 
 
 StepOutcome = Reply | Failure
