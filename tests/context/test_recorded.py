@@ -23,7 +23,7 @@ from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import arguments, compacting, compactions, fitting, summary, wording
 from foredeck.context.calls import newest_lines
-from foredeck.context.intake import file_changes, worked
+from foredeck.context.intake import file_changes
 from foredeck.context.messages import transcript
 from foredeck.context.plan import repairs
 from foredeck.context.policies import pieces
@@ -54,7 +54,6 @@ USERS = (
     tools,
     transcript,
     wording,
-    worked,
 )
 
 LINES = (

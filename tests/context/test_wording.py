@@ -43,7 +43,6 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     ],
     "folded_argument": [((12, 4120), {})],
     "time_now": [((NOON, "Europe/Zurich"), {}), ((NOON, ""), {})],
-    "worked_line": [(("npm test -- --run", "before"), {}), (("odd\nname", "on 3 May"), {})],
     "folded_paste": [((12, 4120, (20, 90)), {}), ((12, 4120, None), {})],
     "pasted": [((12,), {})],
     "folded_answer": [((12, 7, 4120), {})],

@@ -148,7 +148,6 @@ FIELDS: dict[str, Callable[[str], str]] = {
     "commit": lambda text: describe(FinishedWork("commit", text, "", (text, f"/{text}"), "s", 1)),
     "tests": lambda text: "3 May: " + describe(FinishedWork("tests", text, text, (text,), "s", 1)),
     "unlabelled": lambda text: wording.unlabelled(9, text, text),
-    "worked": lambda text: wording.worked_line(text, "before"),
     "turn": lambda text: wording.turn_line(7, text),
     "file": lambda text: wording.file_line(9, text, "read", 7, "now text"),
     "error": lambda text: wording.error_line(9, text, 7, text),

@@ -1,4 +1,4 @@
-"""What one session learned and did, in the next one through the real Pi."""
+"""What one session did, in the next one through the real Pi."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from foredeck_bench.scripted import call
 from harness import Pi, one_version
-from observed import answered, assert_stable, messages, results
+from observed import answered, assert_stable, messages
 
 COMMIT = "git add -A && git -c user.name=a -c user.email=a@example.org commit -qm 'Say hello'"
 
@@ -18,13 +18,11 @@ def today() -> str:
 
 
 @one_version
-def test_a_later_session_is_told_what_worked_and_what_is_done(pi: Pi) -> None:
+def test_a_later_session_is_told_what_is_done(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text("hello\n")
     pi.serve(
         [
             call("bash", command="git init -q"),
-            call("bash", command="cat --nope a.txt"),
-            call("bash", command="cat a.txt"),
             call("edit", path="a.txt", edits=[{"oldText": "hello", "newText": "hello all"}]),
             call("bash", command=COMMIT),
             "done",
@@ -33,24 +31,12 @@ def test_a_later_session_is_told_what_worked_and_what_is_done(pi: Pi) -> None:
     day = today()
     assert pi.print("say hello", foredeck=True).code == 0
 
-    (pi.repo / "b.txt").write_text("more\n")
-    model = pi.serve(
-        [
-            call("bash", command="cat --nope b.txt"),
-            call("bash", command="cat --nope b.txt"),
-            "done",
-        ]
-    )
+    model = pi.serve([call("bash", command="cat a.txt"), "done"])
     assert pi.print("go on", foredeck=True).code == 0
 
     assert model.violations == []
     head = messages(model.requests[0])[0]["content"][0]["text"]
     assert f'{day}: committed "Say hello" (a.txt)' in head or day != today()
-    first, second = results(model.requests[-1])
-    line, _, said = first.partition("\n")
-    assert line == f"[foredeck] worked on {day} as: cat a.txt" or day != today()
-    assert said.startswith("cat: unrecognized option '--nope'")
-    assert second == said  # named once
     assert_stable(answered(model))
 
 

@@ -1,4 +1,4 @@
-"""The work log's layer: what sessions did and learned, whatever batches it was taken in."""
+"""The work log's layer: what sessions did, whatever batches it was taken in."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from foredeck.model.messages import pack
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import Batch
 from foredeck.worklog.done import FinishedWork, SessionWork
-from foredeck.worklog.layer import done_by, folders, lessons_of
-from foredeck.worklog.lessons import Lesson, Run, SessionLessons
+from foredeck.worklog.layer import done_by, folders
 from search.sessions import START_MS, TEST, Searched, Talk, searched
 
 CALLS = (
@@ -38,28 +37,24 @@ def stored(tmp_path: Path) -> Iterator[Searched]:
         yield made
 
 
-def layer_of(stored: Searched, *sessions: str) -> tuple[list[Lesson], list[FinishedWork]]:
+def layer_of(stored: Searched, *sessions: str) -> list[FinishedWork]:
     """What the layer has of sessions, brought up to date."""
     with Follower(stored.store, load_layer("worklog"), stored.home) as follower:
         follower.catch_up()
         assert set(sessions) <= set(folders(follower.db))
-        return lessons_of(follower.db, sessions), done_by(follower.db, sessions)
+        return done_by(follower.db, sessions)
 
 
-def straight(session: str, picks: Sequence[int]) -> tuple[list[Lesson], list[FinishedWork]]:
+def straight(session: str, picks: Sequence[int]) -> list[FinishedWork]:
     """The same without a layer."""
-    learning, work = SessionLessons(), SessionWork(session)
-    lessons: list[Lesson] = []
+    work = SessionWork(session)
     done: list[FinishedWork] = []
     for number, pick in enumerate(picks):
         tool, arguments, output, failed = CALLS[pick]
         time_ms = START_MS + number * 1000
-        if "command" in arguments:
-            run = Run(session, time_ms, arguments["command"], output, failed)
-            lessons += learning.take(run)
         thing = work.take(tool, arguments, output, failed=failed, time_ms=time_ms)
         done += [] if thing is None else [thing]
-    return lessons, done
+    return done
 
 
 def play(stored: Searched, session: str, picks: Sequence[int]) -> None:
@@ -91,7 +86,7 @@ def test_it_says_what_the_calls_say(
 def test_what_was_done_names_the_files_that_were_edited_for_it(stored: Searched) -> None:
     play(stored, "s", range(len(CALLS)))
 
-    _lessons, done = layer_of(stored, "s")
+    done = layer_of(stored, "s")
 
     assert [(thing.kind, thing.what, thing.how, thing.files) for thing in done] == [
         ("tests", "npm test", "12 passed", ("src/a.py",)),
@@ -114,7 +109,7 @@ def test_a_closed_task_is_done_until_it_is_opened_again(stored: Searched) -> Non
             **fields,
         )
         stored.store.commit(Batch(puts=[task.seal()]))
-        _lessons, done = layer_of(stored, "s")
+        done = layer_of(stored, "s")
         is_done = fields.get("close_reason") == "completed"
         assert [thing.what for thing in done] == (["Write it"] if is_done else [])
 
@@ -152,20 +147,20 @@ def test_a_call_whose_text_was_out_of_reach_is_taken_in_later(stored: Searched) 
         provenance=TEST,
     )
     stored.store.commit(Batch(puts=[call.seal()]))
-    assert layer_of(stored, "s")[1] == []
+    assert layer_of(stored, "s") == []
 
     Talk(stored.store, "other")
     stored.store.commit(Batch(blobs=blobs))
     Talk(stored.store, "third")
-    assert [thing.what for thing in layer_of(stored, "s")[1]] == ["Add a parser"]
+    assert [thing.what for thing in layer_of(stored, "s")] == ["Add a parser"]
 
 
 def test_sessions_are_kept_apart(stored: Searched) -> None:
-    play(stored, "one", [0])
-    play(stored, "two", [1, 4])
+    play(stored, "one", [2])
+    play(stored, "two", [4])
 
-    assert layer_of(stored, "one", "two")[0] == []
-    assert layer_of(stored, "one")[1] == []
+    assert layer_of(stored, "one") == []
+    assert [work.files for work in layer_of(stored, "two")] == [()]
 
 
 @pytest.mark.parametrize(

@@ -180,11 +180,8 @@ class WorkingMemorySection(Section):
 
 
 class WorklogSection(Section):
-    """`[worklog]`: what was done in a project, and which commands worked."""
+    """`[worklog]`: what was done in a project."""
 
-    lines: bool = True
-    """A command that fails as one before it did says in its own result in which form it worked
-    then."""
     head: bool = True
     """Lists commits, passing test runs and closed tasks of the project's earlier sessions before
     the chat, in a few lines."""

@@ -106,11 +106,6 @@ class Assembler:
         fit_window(call)
         # After the window was fitted: the lines are short, and `fitting.py` leaves room for them.
         if call.first_new < len(call.items):
-            if self.facilities.lessons is not None:
-                # Not at the top: its patterns take longer to prepare than the step itself takes.
-                from foredeck.context.intake.worked import attach_worked_lines
-
-                attach_worked_lines(context, self.facilities.lessons, call.first_new)
             attach_time(context, call.first_new, request.zone, self.settings.pause_minutes)
             attach_continuation(call)
             attach_task_news(self.facilities.tasks, context)

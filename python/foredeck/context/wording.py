@@ -153,11 +153,6 @@ def whole_call(arguments: Mapping[str, Any], result: str) -> str:
     return "\n".join([*sections, f"result:\n{result}"])
 
 
-def worked_line(typed: str, when: str) -> str:
-    """In which form a failing command has worked; `when`: `before`, or `on 3 May`."""
-    return f"[foredeck] worked {when} as: {one_line(typed)}"
-
-
 def no_result() -> str:
     """Replaces the result of a call that never got one."""
     return "[foredeck] No result: the call was interrupted."

@@ -23,13 +23,12 @@ from foredeck.engine.observing.facility import make_observing, others_section
 from foredeck.engine.opened import Facilities, FacilityInputs, FacilityTool
 from foredeck.engine.pool import make_pool
 from foredeck.engine.tasks import make_tasks, work_on_tasks
-from foredeck.engine.worklog import make_work_log, recall_work
+from foredeck.engine.worklog import make_work_log
 from foredeck.memory.session import SessionMemory
 from foredeck.model.memory import MemoryScope, by_an_agent
 from foredeck.store.protocol import Store
 from foredeck.tasks.session import SessionTasks
 from foredeck.working import ContextUpdates, WorkingMemory, WorkingSection, open_page
-from foredeck.worklog.done import EarlierWork
 
 log = logging.getLogger(__name__)
 
@@ -43,15 +42,13 @@ def make_facilities(opening: FacilityInputs) -> Facilities:
     config, session_folder, session = opening.config, opening.session_folder, opening.session
     info, objects, chat, inbox = session.info, session.objects, session.chat, session.inbox
     store = objects.store
-    recalled = tried(recall_work, config, store, info, session_folder, opening.layers_wait)
     memory = tried(memory_of, config, objects, chat, session_folder)
     work = tried(work_on_tasks, config, store, info, session_folder)
     search = tried(memory_search, config, objects, chat, session_folder, memory, work)
     pages = tried(_working_pages, config, store, info, session_folder)
     updates = None if pages is None else tried(ContextUpdates, pages)
     tasks = None if work is None else tried(make_tasks, work, objects, chat, updates, search)
-    earlier = None if recalled is None else recalled.work
-    sections = sections_of(opening, memory, pages, tasks, earlier)
+    sections = sections_of(opening, memory, pages, tasks)
     observing = tried(make_observing, config, objects, chat, inbox, session_folder)
     findings = tried(promote_finding, config, objects, memory)
     of_tasks = (None, None) if tasks is None else (tasks.query, tasks.mutate)
@@ -62,7 +59,6 @@ def make_facilities(opening: FacilityInputs) -> Facilities:
     )
     return Facilities(
         present(*sections),
-        None if recalled is None else recalled.lessons,
         None if observing is None else observing.notes,
         tasks,
         memory,
@@ -76,7 +72,6 @@ def sections_of(
     memory: SessionMemory | None,
     pages: Mapping[MemoryScope, WorkingMemory] | None,
     tasks: SessionTasks | None,
-    earlier: EarlierWork | None,
 ) -> Sequence[HeadSection | None]:
     """What writes into the head, in its order; None for what the session does not have."""
     config, session_folder, session = opening.config, opening.session_folder, opening.session
@@ -88,7 +83,7 @@ def sections_of(
         None if in_head is None else in_head.of_user(),
         None if pages is None or not config.working.head else WorkingSection(list(pages.values())),
         None if tasks is None else tasks.active,
-        tried(make_work_log, config, earlier, info.cwd),
+        tried(make_work_log, config, store, info, session_folder, opening.layers_wait),
         tried(make_pool, config, objects, session.chat, session_folder, opening.layers_wait),
         tried(others_section, config, store, info, session_folder),
         None if in_head is None else in_head.of_session(),

@@ -1,11 +1,11 @@
-"""What an opened session learns of its project's earlier work."""
+"""What an opened session is shown of its project's earlier work."""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.state.objects import SessionInfo
@@ -17,8 +17,7 @@ from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.protocol import LocalStore, Store
 from foredeck.store.sessions import private_sessions
-from foredeck.worklog.done import EarlierWork, WorkLog
-from foredeck.worklog.lessons import BranchLessons
+from foredeck.worklog.done import FinishedWork, WorkLog
 
 log = logging.getLogger(__name__)
 
@@ -30,29 +29,20 @@ FOLLOWING_S = 0.6
 """How long taking in a session's own work may take, where no request waits for that."""
 
 
-class RecalledWork(NamedTuple):
-    """What a session is given of its project's earlier work."""
-
-    lessons: BranchLessons | None
-    """For the lines on failing commands; None where these are off."""
-    work: EarlierWork | None
-    """For the head; None where that is off, or cannot be read."""
-
-
-def recall_work(
+def make_work_log(
     config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder, wait: TimeBudget
-) -> RecalledWork:
-    """What the project's other sessions did and learned, as far as that is switched on. A failure
+) -> WorkLog | None:
+    """The work log's section of the head; None if it is off, or there is no earlier work. A failure
     to read it is only logged."""
-    section, found = config.worklog, None
     local = store.local
-    if (section.lines or section.head) and local is not None and store.latest() is not None:
-        try:
-            found = _read(config, local, info, session_folder, wait)
-        except StoreError as error:
-            log.warning("the work log cannot be read: %s", error)
-    lessons = BranchLessons(() if found is None else found.lessons)
-    return RecalledWork(lessons if section.lines else None, found if section.head else None)
+    if not config.worklog.head or local is None or store.latest() is None:
+        return None
+    try:
+        done = _read(config, local, info, session_folder, wait)
+    except StoreError as error:
+        log.warning("the work log cannot be read: %s", error)
+        return None
+    return WorkLog(done, info.cwd) if done else None
 
 
 def follow_work(config: Config, store: Store) -> None:
@@ -60,7 +50,7 @@ def follow_work(config: Config, store: Store) -> None:
     logged."""
     # The next opening need not wait for it then.
     local, layer = store.local, load_layer("worklog")
-    if local is None or not (config.worklog.lines or config.worklog.head):
+    if local is None or not config.worklog.head:
         return
     try:
         with Follower(local, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
@@ -71,20 +61,13 @@ def follow_work(config: Config, store: Store) -> None:
         log.warning("the work log was not brought up to date: %s", error)
 
 
-def make_work_log(config: Config, earlier: EarlierWork | None, cwd: str) -> WorkLog | None:
-    """The work log's section of the head; None where there is no earlier work, or it is off."""
-    if not config.worklog.head or earlier is None or not earlier.done:
-        return None
-    return WorkLog(earlier.done, cwd)
-
-
 def _read(
     config: Config,
     store: LocalStore,
     info: SessionInfo,
     session_folder: SessionFolder,
     wait: TimeBudget,
-) -> EarlierWork:
+) -> Sequence[FinishedWork]:
     layer = load_layer("worklog")
     with (
         wait.spent() as left_s,
@@ -98,9 +81,9 @@ def _read(
 
 def _of_project(
     follower: Follower, store: Store, info: SessionInfo, session_folder: SessionFolder
-) -> EarlierWork:
+) -> Sequence[FinishedWork]:
     # The layer's module is loaded by now, and only by sessions that have a layer to read.
-    from foredeck.worklog.layer import done_by, folders, lessons_of
+    from foredeck.worklog.layer import done_by, folders
 
     with reported(follower.path):
         known = folders(follower.db)
@@ -115,5 +98,4 @@ def _of_project(
         hidden = {info.id, *private_sessions(store)}
         others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id not in hidden]
         done = done_by(follower.db, others, project, but=info.id)
-        done = [one for one in done if one.session not in hidden]
-        return EarlierWork(lessons_of(follower.db, others), done)
+        return [one for one in done if one.session not in hidden]

@@ -262,8 +262,6 @@ class SessionDocument(Document):
     """Id of the session whose agent started this one: a subagent's link to its parent."""
     untold: dict[str, str] | None = None
     """Pending notices: by handle, which files changed on disk the model has yet to hear of."""
-    worked_forms: list[str] | None = None
-    """Forms of commands of which the model has read that they worked, each once."""
     behind: dict[str, str] | None = None
     """By handle, the hash of the text that the agent knows of a file which something else has
     changed since: what a write of it must be compared with."""

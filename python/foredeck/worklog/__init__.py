@@ -1,2 +1,1 @@
-"""What was done, and in which form a command worked: recognised from tool results, without a
-model."""
+"""What was done: recognised from tool results, without a model."""

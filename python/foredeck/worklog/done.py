@@ -9,18 +9,28 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from foredeck.commands import ToolOutput, command_of, test_facts
+from foredeck.commands import ToolOutput, command_of, steps, test_facts
 from foredeck.model.figures import MONTHS, shortened
 from foredeck.model.quoting import name, one_line, quoted
 from foredeck.search.secrets import mask_secrets
 from foredeck.sources.tool_calls import path_argument
-from foredeck.worklog.lessons import Lesson, acts, was_run
 
 Kind = Literal["commit", "tests", "task"]
 MAX_FILES = 20
 """Of one piece of work, the last ones edited."""
 COMMAND_CHARS, SUBJECT_CHARS = 60, 72
 
+_SILENT = frozenset(
+    {"echo", "pwd", "export", "set", "true", "false", "sleep", "source", "printf", "exit"}
+    | {".", ":", "for", "do", "done", "if", "then", "else", "fi", "while", "{", "}"}
+    | {"test", "[", "[["}
+)
+"""Steps that do no work."""
+_NOT_RUN = re.compile(
+    r"<tool_use_error>|.{0,40}doesn't want to proceed with this tool use|\[Request interrupted"
+    r"|\[foredeck\] No result|\s*(?:Command|Operation) aborted|\[removed\]"
+)
+"""How a result begins that no program has put out."""
 _SHOWING = frozenset(
     {"cat", "grep", "rg", "sed", "awk", "head", "tail", "less", "ls", "find", "git", "gh", "jq"}
     | {"curl", "diff", "tee", "wc", "cp", "mv", "rm", "mkdir", "ssh", "docker", "kubectl"}
@@ -80,14 +90,6 @@ def newest(finished: Sequence[FinishedWork]) -> list[FinishedWork]:
     return [each for each in finished if last[each.kind, each.what] is each]
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierWork:
-    """What the project's other sessions did and learned, as the layer had it at the opening."""
-
-    lessons: Sequence[Lesson] = ()
-    done: Sequence[FinishedWork] = ()
-
-
 @dataclass(slots=True)
 class SessionWork:
     """Follows the tool calls of one session, in their order."""
@@ -100,7 +102,7 @@ class SessionWork:
         self, tool: str, arguments: Mapping[str, Any], output: str, *, failed: bool, time_ms: int
     ) -> FinishedWork | None:
         """What a tool call finished, if anything."""
-        if failed or not was_run(output):
+        if failed or _NOT_RUN.match(output):
             return None
         if tool.lower() in _WRITERS:
             self._edit(path_argument(arguments))
@@ -114,7 +116,7 @@ class SessionWork:
         if (subject := _commit_of(command, output)) is not None:
             files, self.edited = tuple(self.edited), []
             return FinishedWork("commit", subject, "", files, self.session, time_ms)
-        if (passed := _passed(output)) is not None and (run := _last_act(command)):
+        if (passed := _passed(output)) is not None and (run := _test_step(command)):
             return FinishedWork("tests", run, passed, tuple(self.edited), self.session, time_ms)
         return None
 
@@ -129,13 +131,13 @@ def failed_run(tool: str, arguments: Mapping[str, Any]) -> str | None:
     """The command that a failing call ran, by the name that `FinishedWork.what` has where it
     passes: what passed under that name passes no longer."""
     command = command_of(tool, arguments)
-    return None if command is None else _last_act(command) or None
+    return None if command is None else _test_step(command) or None
 
 
 def _commit_of(command: str, output: str) -> str | None:
     """The subject of the commit that a command made."""
-    made = [act for act in acts(command) if act.program == "git commit"]
-    if not made or all("--dry-run" in act.words for act in made):
+    commits = [step for step in steps(command) if step.program == "git commit"]
+    if not commits or all("--dry-run" in step.words for step in commits):
         return None
     # The last one, as an amended commit replaces the one before it.
     *_, found = None, *_COMMITTED.finditer(output)
@@ -156,12 +158,19 @@ def _passed(output: str) -> str | None:
     return None
 
 
-def _last_act(command: str) -> str:
+def _test_step(command: str) -> str:
     """The step of a command line that ran the tests: the last one that sounds like it, else the
     last. Steps that only show something are left out: they may show any run."""
-    made = [act for act in acts(command) if act.program.split()[0] not in _SHOWING]
-    testing = [act for act in made if _TESTING.search(act.text)] or made
-    return shortened(" ".join(testing[-1].words), COMMAND_CHARS) if testing else ""
+    folder, work, tests = "", [], []
+    for step in steps(command):
+        if step.program == "cd":
+            folder = step.text
+        elif step.program not in _SILENT and step.program.partition(" ")[0] not in _SHOWING:
+            work.append(step)
+            if _TESTING.search(step.text) or _TESTING.search(folder):
+                tests.append(step)
+    last = (tests or work)[-1:]
+    return shortened(" ".join(last[0].words), COMMAND_CHARS) if last else ""
 
 
 @dataclass(frozen=True, slots=True)

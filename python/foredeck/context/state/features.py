@@ -11,7 +11,6 @@ from foredeck.memory.session import SessionMemory
 
 if TYPE_CHECKING:  # what a session may never use is imported where it is made
     from foredeck.tasks.session import ActiveTask, SessionTasks
-    from foredeck.worklog.lessons import BranchLessons
 
 StandInKind = Literal["observation", "reflection"]
 
@@ -54,8 +53,6 @@ class ContextFacilities:
 
     sections: Sequence[HeadSection] = ()
     """What writes into the block before the chat, in the order of that."""
-    lessons: BranchLessons | None = None
-    """Forms of commands that have worked; None where the model is not to read of any."""
     stand_ins: StandIns | None = None
     """What may replace spans of the chat; None where nothing ever does."""
     tasks: SessionTasks | None = None
