@@ -32,7 +32,7 @@ README = PAGE.parents[1] / "README.md"
 SAVED_BEGIN, SAVED_END = "<!-- saved -->", "<!-- end of saved -->"
 OURS = "anchored, adaptive"
 """The row of the table that the README is about: what is used by default."""
-SHOWN = ("anchored, careful", "anchored, lean", f"{OURS}, no digests")
+SHOWN = (f"{OURS}, no digests",)
 """The rows beside it; `foredeck_bench.compare` has more."""
 COMMAND = "python -m foredeck_bench.economics_page PATH..."
 

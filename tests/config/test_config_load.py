@@ -65,7 +65,7 @@ def test_each_layer_overrides_the_one_before_and_is_remembered(layers: Layers) -
         "[seed_window]\nper_turn = 11\nturns = 12\n[rebase]\ncache_ttl_s = 60\n"
     )
     layers.project_file.write_text(
-        "observations = 'off'\npolicy = 'lean'\n[seed_window]\nper_turn = 21\nturns = 22\n"
+        "observations = 'off'\npolicy = 'keep-all'\n[seed_window]\nper_turn = 21\nturns = 22\n"
     )
     environ = {"FOREDECK_OBSERVATIONS": "on", "FOREDECK_SEED_WINDOW__PER_TURN": "31"}
     resolved = layers.load("observations=off", environ=environ)
@@ -73,7 +73,7 @@ def test_each_layer_overrides_the_one_before_and_is_remembered(layers: Layers) -
     assert config.layout == "pools"
     assert config.rebase.cache_ttl_s == 60
     assert (config.seed_window.turns, config.seed_window.per_turn) == (22, 31)
-    assert (config.observations, config.policy) == ("off", "lean")
+    assert (config.observations, config.policy) == ("off", "keep-all")
     assert {key: str(origin) for key, origin in resolved.origins.items() if origin.place} == {
         "layout": f"user: {layers.user_file}",
         "rebase.cache_ttl_s": f"user: {layers.user_file}",

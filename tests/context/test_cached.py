@@ -128,13 +128,13 @@ def played(host: Host, seed: int) -> list[Sent]:
 
 
 @pytest.mark.parametrize("rule", ["markers", "prefix"])
-@pytest.mark.parametrize("policy", ["last-n", "adaptive", "keep-all"])
+@pytest.mark.parametrize("policy", ["seed-window", "adaptive", "keep-all"])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_prediction_is_what_the_rule_gives(
     new_host: NewHost, rule: str, policy: str, seed: int
 ) -> None:
     settings = {"rebase": {"cache": rule}, "policy": policy, "adaptive": {"patience": 3}}
-    host = new_host(**settings, last_n={"results": 4})
+    host = new_host(**settings, seed_window={"per_turn": 4})
     cache = MarkedCache(300) if rule == "markers" else IdealCache(300)
     shapes, prompts = Shapes(), PromptMaker(CHARS_PER_TOKEN)
     for sent in played(host, seed):
@@ -149,7 +149,7 @@ def test_the_prediction_is_what_the_rule_gives(
 
 
 def test_a_session_taken_up_again_expects_what_it_would_have_expected(new_host: NewHost) -> None:
-    host = new_host(policy="last-n", last_n={"results": 2})
+    host = new_host(policy="seed-window", seed_window={"per_turn": 2})
     host.system = SYSTEM
     ask(host)
     for number in range(9):
@@ -170,7 +170,7 @@ def test_over_twenty_new_blocks_the_marker_saves_the_hit(host: Host) -> None:
 
 
 def test_what_the_look_back_misses_anyway_is_rewritten_for_nothing(new_host: NewHost) -> None:
-    host = new_host(policy="last-n", last_n={"results": 4})
+    host = new_host(policy="seed-window", seed_window={"per_turn": 4})
     host.system = SYSTEM
     assert host.model is not None
     host.model = {**host.model, "api": "bedrock-converse-stream"}
@@ -182,7 +182,7 @@ def test_what_the_look_back_misses_anyway_is_rewritten_for_nothing(new_host: New
 
 
 def test_without_a_cache_folding_is_free(new_host: NewHost) -> None:
-    host = new_host(policy="last-n", last_n={"results": 2})
+    host = new_host(policy="seed-window", seed_window={"per_turn": 2})
     assert host.model is not None
     host.model = {**host.model, "cost": {"input": 1, "cacheRead": 0, "cacheWrite": 0}}
     ask(host)

@@ -105,16 +105,15 @@ def test_going_on_at_any_message_finds_what_reading_everything_does(
         assert names(goes_on.keep())[0] == names(everything.keep())[0]
 
 
-@pytest.mark.parametrize("policy", ["adaptive", "lean", "careful"])
 @pytest.mark.parametrize("layout", ["anchored", "pools"])
 @settings(BOUNDED, max_examples=6)
 @given(script=sound_scripts())
 def test_an_engine_that_takes_over_what_was_kept_sends_the_same_bytes(
-    layout: str, policy: str, script: Script
+    layout: str, script: Script
 ) -> None:
     def play(min_messages: int) -> list[Sent]:
         resumption.MIN_MESSAGES = min_messages
-        with fresh_host(layout=layout, policy=policy, checked=False) as host:
+        with fresh_host(layout=layout, checked=False) as host:
             for step in script:
                 take(host, step)
                 host.call()

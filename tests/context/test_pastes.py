@@ -29,7 +29,7 @@ KeyError: 'warehouse_id'"""
 LOG = f"What is wrong?\n{lines(450, 'logged')}\n{TRACE}\n{lines(450, 'retried')}\nLook at it."
 ID = user_object_id(hash_text(LOG))
 EAGER: dict[str, Any] = {"adaptive": {"patience": 2}, "rebase": {"rent_factor": 0, "guard": 10}}
-FOLDING = ["adaptive", "lean", "careful", "seed-window", "last-n"]
+FOLDING = ["adaptive", "seed-window"]
 
 
 def talk(host: Host, turns: int = 13) -> Sent:

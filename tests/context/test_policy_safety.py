@@ -30,9 +30,7 @@ GREEDY: dict[str, Any] = {
 }
 OTHERS: list[dict[str, Any]] = [
     GREEDY,
-    {"policy": "lean"},
     {"policy": "seed-window", "seed_window": {"per_turn": 1, "turns": 1}},
-    {"policy": "last-n", "last_n": {"results": 1}},
     {"policy": "keep-all"},
 ]
 

@@ -46,7 +46,7 @@ def read(model: RealModel, host: Host) -> tuple[Sent, dict[str, Any]]:
 @pytest.mark.timeout(900)
 def test_the_predicted_prefix_is_what_the_model_had(new_host: NewHost, model: RealModel) -> None:
     eager = {"rent_factor": 0, "guard": 10, "cache": "prefix"}
-    host = new_host(policy="last-n", last_n={"results": 2}, rebase=eager)
+    host = new_host(policy="seed-window", seed_window={"per_turn": 2}, rebase=eager)
     host.add(user("Tell me of the ships."))
     sent, usage = read(model, host)
     records = [sent.record]

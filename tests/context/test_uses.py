@@ -12,7 +12,7 @@ from foredeck.config.model import AdaptiveSection
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import REASONING, Op, PieceRef
 from foredeck.context.plan.plan import Plan
-from foredeck.context.policies.built_in import Adaptive, FoldingPastes, LastN, SeedWindow
+from foredeck.context.policies.built_in import Adaptive, FoldingPastes, SeedWindow
 from foredeck.context.policies.policy import (
     ActiveContent,
     FoldablePiece,
@@ -286,7 +286,7 @@ def test_a_pause_takes_no_patience_with_edits(
     assert bool(decision_of(soon, pieces=[piece]).foldable) is of_edited
 
 
-@pytest.mark.parametrize("policy", [Adaptive(), LastN(2), SeedWindow()])
+@pytest.mark.parametrize("policy", [Adaptive(), SeedWindow()])
 @pytest.mark.parametrize(("age", "gone"), [(11, False), (12, True)])
 def test_messages_go_by_one_rule_under_every_policy(policy: Any, age: int, gone: bool) -> None:
     piece = foldable("message", age, earlier_turn=True)
@@ -294,8 +294,3 @@ def test_messages_go_by_one_rule_under_every_policy(policy: Any, age: int, gone:
     folding = FoldingPastes(policy, Adaptive())
     assert (folding.name, folding.use_rule is None) == (policy.name, False)
     assert decision_of(folding, pieces=[piece]).foldable == ({piece.ref} if gone else set())
-
-
-def test_last_n_keeps_the_newest() -> None:
-    told = decision_of(LastN(2), *(content(n, 0) for n in range(5)))
-    assert told.expired == {0, 1, 2}

@@ -43,7 +43,7 @@ def test_the_users_folders_are_not_those_of_a_run(
 
 
 def _result(round: int, side: str) -> RunResult:
-    key = RunKey("task", "d", "m", ("policy=lean",), round, side)
+    key = RunKey("task", "d", "m", ("policy=keep-all",), round, side)
     return RunResult(key, "passed", 3, 10, 20, 30, 5, 0.25, 3, 0, 1.5, "said\u2028this")
 
 

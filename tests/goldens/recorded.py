@@ -26,10 +26,7 @@ CONFIGURATIONS = {
     "anthropic": ReplayOptions(cache="anthropic"),
     "60k": ReplayOptions(window=60_000),
     "head": ReplayOptions(settings=head_settings(2000), window=60_000),
-    "lean": ReplayOptions(policy="lean"),
-    "careful": ReplayOptions(policy="careful"),
     "seed-window": ReplayOptions(policy="seed-window"),
-    "last-n": ReplayOptions(policy="last-n"),
     "keep-all": ReplayOptions(policy="keep-all", window=60_000),
     "pools": ReplayOptions(layout="pools"),
 }

@@ -30,7 +30,7 @@ EVENT_COUNT = 16
 T = TypeVar("T")
 
 LAYOUTS = [*("anchored",) * 7, "pools"]
-POLICIES = [*("adaptive",) * 6, "seed-window", "lean", "careful", "last-n", "keep-all"]
+POLICIES = [*("adaptive",) * 6, *("seed-window",) * 4, "keep-all"]
 WINDOWS = [200_000, 200_000, 60_000, 8_000, 2_500]
 EAGER: dict[str, Any] = {
     "rebase": {"min_saving_tokens": 0, "rent_factor": 0, "guard": 10},

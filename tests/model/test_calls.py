@@ -44,7 +44,7 @@ STORED: dict[str, Any] = {
     },
     "time_ms": 17,
     "layout": "anchored",
-    "policy": "lean",
+    "policy": "keep-all",
     "decision": {
         **{"kind": "rebase", "reason": "pays", "from": 5},
         **{"rent": 9, "premium": 8, "saves": 7},

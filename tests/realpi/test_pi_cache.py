@@ -17,8 +17,8 @@ from harness import Pi, one_version
 from observed import calls_of, session_of, stored
 
 EAGER = {
-    "FOREDECK_POLICY": "last-n",
-    "FOREDECK_LAST_N__RESULTS": "3",
+    "FOREDECK_POLICY": "seed-window",
+    "FOREDECK_SEED_WINDOW__PER_TURN": "3",
     "FOREDECK_REBASE__RENT_FACTOR": "0",
     "FOREDECK_REBASE__GUARD": "10",
 }

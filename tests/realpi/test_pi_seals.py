@@ -12,8 +12,8 @@ from harness import Pi, one_version
 from observed import calls_of, notified, results, stored
 
 EAGER = {
-    "FOREDECK_POLICY": "last-n",
-    "FOREDECK_LAST_N__RESULTS": "2",
+    "FOREDECK_POLICY": "seed-window",
+    "FOREDECK_SEED_WINDOW__PER_TURN": "2",
     "FOREDECK_REBASE__RENT_FACTOR": "0",
     "FOREDECK_REBASE__GUARD": "10",
 }

@@ -80,7 +80,7 @@ def test_the_guard_forbids_what_would_put_the_session_behind(session: Path) -> N
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("policy", ["seed-window", "last-n", "adaptive", "lean", "careful"])
+@pytest.mark.parametrize("policy", ["seed-window", "adaptive"])
 def test_prompts_around_rebases_survive_restarts(
     session: Path, tmp_path: Path, policy: str
 ) -> None:

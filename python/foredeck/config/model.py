@@ -44,15 +44,8 @@ class SeedWindowSection(Section):
     """User turns, counted back from the newest, that keep any."""
 
 
-class LastNSection(Section):
-    """`[last_n]`: the policy `last-n`."""
-
-    results: int = Field(10, ge=1, le=100_000)
-    """Tool results that stay active, newest first."""
-
-
 class AdaptiveSection(Section):
-    """`[adaptive]`: the policy `adaptive`. `lean` and `careful` take only the `fold_` keys.
+    """`[adaptive]`: the policy `adaptive`.
 
     Ages count model calls since the last use of a content of 1,000 tokens; larger content goes
     earlier, smaller later.
@@ -205,7 +198,7 @@ class HeadBudgetSection(Section):
     references. An empty list for nothing."""
 
 
-BUILT_IN = ("adaptive", "lean", "careful", "seed-window", "last-n", "keep-all")
+BUILT_IN = ("adaptive", "seed-window", "keep-all")
 
 ENTRY_POINTS = "foredeck.policies"
 """The group under which packages name their policies in `pyproject.toml`."""
@@ -244,8 +237,8 @@ class Config(Section):
     """Order of the prompt. `anchored` leaves sent bytes where they are; `pools` puts metadata
     before the chat and active content after it."""
     policy: Annotated[str, AfterValidator(check_policy)] = "adaptive"
-    """What decides which content stays active: `adaptive`, `lean`, `careful`, `seed-window`,
-    `last-n`, `keep-all`, or one that another package brings ([policies.md](policies.md))."""
+    """What decides which content stays active: `adaptive`, `seed-window`, `keep-all`, or
+    one that another package brings ([policies.md](policies.md))."""
     policy_options: Annotated[dict[str, Any], USER_ONLY] = Field(default_factory=dict)
     """What a policy of another package is made with; those that come with foredeck have sections of
     their own."""
@@ -276,7 +269,6 @@ class Config(Section):
     sqlite: Annotated[SqliteSection, USER_ONLY] = Field(default_factory=SqliteSection)
     xtdb: Annotated[XtdbSection, USER_ONLY] = Field(default_factory=XtdbSection)
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)
-    last_n: LastNSection = Field(default_factory=LastNSection)
     adaptive: AdaptiveSection = Field(default_factory=AdaptiveSection)
     pastes: PastesSection = Field(default_factory=PastesSection)
     digests: DigestsSection = Field(default_factory=DigestsSection)

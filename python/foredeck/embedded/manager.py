@@ -245,7 +245,7 @@ class ContextManager:
 
     `session` names the conversation: the same id goes on where it was, in this process or another.
     `format` is that of the messages: `chat` (chat completions) or `anthropic`. `settings` are
-    configuration keys (`policy="lean"`); without them the user's own configuration holds.
+    configuration keys (`policy="keep-all"`); without them the user's own configuration holds.
     """
 
     def __init__(

@@ -22,10 +22,7 @@ from foredeck_bench.judging.judge import Judgement, Rule, SessionFacts
 RIVALS: tuple[tuple[str, str], ...] = (
     ("pools", "seed-window"),
     ("anchored", "seed-window"),
-    ("anchored", "last-n"),
-    ("anchored", "careful"),
     ("anchored", "adaptive"),
-    ("anchored", "lean"),
 )
 """Layout and policy."""
 

@@ -1,7 +1,7 @@
 """The policies of foredeck's own, and policies by name: built in, or of another package.
 
 The constants of `adaptive` were found by replaying recorded sessions; docs/experiments.md says what
-was tried. `lean` and `careful` are the same rules with other constants.
+was tried.
 """
 
 from __future__ import annotations
@@ -69,39 +69,19 @@ class KeepAll:
         return PolicyDecision()
 
 
-class LastN:
-    """Keeps the newest tool results, over all user turns. For comparisons."""
-
-    name = "last-n"
-    use_rule = None
-
-    def __init__(self, count: int = 10) -> None:
-        self._count = count
-
-    def decide(self, history: History) -> PolicyDecision:
-        """Fold all but the newest."""
-        kept = len(history.contents) - self._count
-        return PolicyDecision(
-            frozenset(content.message for content in history.contents[: max(0, kept)])
-        )
-
-
 class Adaptive:
     """Content goes when it has not been used for as long as its size is worth."""
+
+    name = "adaptive"
 
     def __init__(
         self,
         constants: AdaptiveSection | None = None,
-        *,
-        name: str = "adaptive",
-        min_names: int = 2,
     ) -> None:
-        self.name = name
         self._constants = constants or AdaptiveSection()
         self._factors: dict[int, float] = {}
         constants = self._constants
         self.use_rule = UseRule(
-            min_names=min_names,
             refresh=True,
             at_work=constants.at_work,
             copies=constants.copy_chars > 0,
@@ -210,32 +190,10 @@ class FoldingPastes:
         return replace(decision, foldable=decision.foldable | gone) if gone else decision
 
 
-def _variant(config: Config, **constants: Any) -> AdaptiveSection:
-    """Constants of a variant of `adaptive` that ignores what is configured for it, except for what
-    may be folded at all."""
-    allowed = {k: v for k, v in config.adaptive if k.startswith("fold_")}
-    return AdaptiveSection(**{**allowed, **constants})
-
-
 POLICIES: dict[str, Callable[[Config], Policy]] = {
     "seed-window": lambda config: SeedWindow(config.seed_window.per_turn, config.seed_window.turns),
     "keep-all": lambda _config: KeepAll(),
-    "last-n": lambda config: LastN(config.last_n.results),
     "adaptive": lambda config: Adaptive(config.adaptive),
-    "lean": lambda config: Adaptive(
-        _variant(config, patience_edited=16, patience_edits=20), name="lean"
-    ),
-    "careful": lambda config: Adaptive(
-        _variant(
-            config,
-            patience=20,
-            idle_output=0.7,
-            patience_edited=60,
-            fold_answers=False,
-        ),
-        name="careful",
-        min_names=1,
-    ),
 }
 
 
