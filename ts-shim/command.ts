@@ -2,7 +2,7 @@
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import definitions from "./commands.json" with { type: "json" };
-import { type Stretch, uncompact } from "./compaction.ts";
+import { uncompact } from "./compaction.ts";
 import type { Fields } from "./context/messages.ts";
 import { type EngineCommand, run } from "./engine/process.ts";
 import { GoneError, textOf, within } from "./engine/wire.ts";
@@ -162,7 +162,7 @@ async function forward(
   shim: Shim,
   ctx: ExtensionCommandContext,
 ): Promise<Answer> {
-  const { engine, host, compactions } = shim;
+  const { engine, host } = shim;
   shim.safely("session/history", () => shim.context.bringHistory(ctx));
   try {
     // Commands are answered one after the other: what may ask a model is none, or calls would wait.
@@ -173,7 +173,6 @@ async function forward(
       ? await engine.ask("doctor", { ask: args === "ask" }, limits)
       : await engine.ask("command", { name, args }, limits);
     host.showState(result);
-    if (result.stretch) compactions.keep(result.stretch as Stretch);
     return { text: String(result.text ?? ""), view: result.view, asked: [name, args] };
   } catch (error) {
     if (!(error instanceof GoneError)) throw error;

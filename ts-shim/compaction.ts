@@ -1,5 +1,5 @@
 /**
- * Compaction: who decides about Pi's, what the user has had compacted besides, and taking one back.
+ * Compaction: who decides about Pi's, and taking one back.
  *
  * The engine decides whether Pi's is needed, and writes the summary unless the user's model should.
  * Where it is away, slow or wrong, Pi's own compaction goes ahead. Another extension may cancel it or
@@ -9,7 +9,6 @@
 import type {
   CompactionEntry,
   CompactionResult,
-  CustomEntry,
   ExtensionAPI,
   ExtensionCommandContext,
   ExtensionContext,
@@ -24,10 +23,8 @@ import {
   type HostMessage,
   isRecord,
   isSystem,
-  nameOf,
   recordOf,
 } from "./context/messages.ts";
-import { torn } from "./context/plan.ts";
 import { branchOf } from "./context/request.ts";
 import type { PiModule } from "./host.ts";
 import type { Shim } from "./shim.ts";
@@ -127,29 +124,18 @@ function withoutImages({ content }: HostMessage): unknown {
 }
 
 /*
- * What the user has had compacted, and what was taken back, stands in entries of Pi's session: so it
- * holds on one branch, and after a restart. A stretch that foredeck has compacted is a custom entry.
- * What takes a compaction back is either a compaction of Pi's that keeps from the earlier place, or a
- * custom entry that names it.
+ * What was taken back stands in entries of Pi's session: so it holds on one branch, and after a
+ * restart. Such an entry is either a compaction of Pi's that keeps from the earlier place, or a custom
+ * entry that names the compaction.
  */
 
-/** Types of our custom entries. */
-const STRETCH = "foredeck-compacted";
+/** Type of our custom entry. */
 const TAKEN_BACK = "foredeck-uncompacted";
 
-/** A stretch of chat that a summary of foredeck's replaces. `first`, `last`: its messages. */
-export interface Stretch extends Fields {
-  first: string;
-  last: string;
-  summary: string;
-  time_ms: number;
-}
-
-/** Compactions of a branch that have not been taken back, oldest first: Pi's, and ours. */
-export function notTakenBack(branch: readonly SessionEntry[]): SessionEntry[] {
+/** Compactions of a branch that have not been taken back, oldest first. */
+export function notTakenBack(branch: readonly SessionEntry[]): CompactionEntry[] {
   const gone = undone(branch);
-  const isCompaction = (entry: SessionEntry) => entry.type === "compaction" || stretchOf(entry);
-  return branch.filter((entry) => isCompaction(entry) && !gone.has(entry.id));
+  return branch.filter((entry) => entry.type === "compaction").filter(({ id }) => !gone.has(id));
 }
 
 /** Ids of what no longer counts: compactions that were taken back, and what only takes one back. */
@@ -158,21 +144,14 @@ function undone(branch: readonly SessionEntry[]): Set<string> {
   for (const entry of branch) {
     let back: unknown;
     if (entry.type === "compaction") back = recordOf(recordOf(entry.details).foredeck).takes_back;
-    else if (isCustom(entry, TAKEN_BACK)) back = recordOf(entry.data).compaction;
+    else if (entry.type === "custom" && entry.customType === TAKEN_BACK)
+      back = recordOf(entry.data).compaction;
     if (typeof back === "string") gone.add(back).add(entry.id);
   }
   return gone;
 }
 
-function isCustom(entry: SessionEntry, type: string): entry is CustomEntry {
-  return entry.type === "custom" && entry.customType === type;
-}
-
-function stretchOf(entry: SessionEntry): Stretch | null {
-  return isCustom(entry, STRETCH) && isRecord(entry.data) ? (entry.data as Stretch) : null;
-}
-
-/** The user's compactions on the branch at hand. */
+/** The compactions that were taken back on the branch at hand. */
 export class Compactions {
   /** While Pi makes a compaction that takes another one back: that one. */
   takingBack: CompactionResult | null = null;
@@ -185,11 +164,7 @@ export class Compactions {
     this.project = project;
   }
 
-  keep(stretch: Stretch): void {
-    this.pi.appendEntry(STRETCH, stretch);
-  }
-
-  /** Takes a compaction back, without Pi; one of Pi's own only where Pi exports its projection. */
+  /** Takes a compaction back where Pi cannot; only where Pi exports its projection. */
   takeBack(compaction: SessionEntry): void {
     this.pi.appendEntry(TAKEN_BACK, { compaction: compaction.id });
   }
@@ -202,26 +177,14 @@ export class Compactions {
   }
 
   /**
-   * The list to go on with: `list` itself where nothing was compacted or taken back.
+   * The list to go on with, in place of the summary that begins Pi's: what stood there before that
+   * compaction. `list` itself where the newest compaction was not taken back.
    * @param list the host's messages, system entries included
    */
   apply(list: HostMessage[], ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
     const branch = branchOf(ctx);
     // Few entries say something of it, and this runs before every call.
     const marks = branch.filter(({ type }) => type === "compaction" || type === "custom");
-    const changed = this.withRestored(list, branch, marks);
-    return notTakenBack(marks)
-      .map(stretchOf)
-      .filter((stretch) => stretch !== null)
-      .reduce(withStretch, changed);
-  }
-
-  /** In place of the summary that begins Pi's list: what stood there before that compaction. */
-  private withRestored(
-    list: HostMessage[],
-    branch: SessionEntry[],
-    marks: SessionEntry[],
-  ): HostMessage[] {
     const at = list.findIndex((message) => !isSystem(message));
     const newest = marks.findLast((entry) => entry.type === "compaction");
     const gone = undone(marks);
@@ -244,21 +207,6 @@ export class Compactions {
       .filter((message) => !isSystem(message))
       .map((message) => ({ ...message }));
   }
-}
-
-/** A list with the summary of a stretch in its place; the list itself where that cannot be done. */
-function withStretch(list: HostMessage[], stretch: Stretch): HostMessage[] {
-  const first = list.findIndex((message) => nameOf(message) === stretch.first);
-  const last = list.findLastIndex((message) => nameOf(message) === stretch.last);
-  if (first < 0 || last < first) return list;
-  const summary = {
-    ...{ role: "custom", customType: "foredeck", display: false, timestamp: stretch.time_ms },
-    content: [{ type: "text", text: stretch.summary }],
-  };
-  const system = list.slice(first, last + 1).filter(isSystem);
-  const made = list.toSpliced(first, last + 1 - first, ...system, summary);
-  // A provider refuses a result without its call.
-  return torn(list, made).length > 0 ? list : made;
 }
 
 /*
@@ -285,11 +233,9 @@ export async function uncompact(shim: Shim, ctx: ExtensionCommandContext): Promi
   const newest = notTakenBack(branch).at(-1);
   if (!newest) throw new Error(NOTHING);
   let said = BACK;
-  if (newest.type !== "compaction") shim.compactions.takeBack(newest);
-  else if (!(await takeBack(newest, branch, shim, ctx))) said = `${BACK} ${BY_US}`;
+  if (!(await takeBack(newest, branch, shim, ctx))) said = `${BACK} ${BY_US}`;
   // The engine keeps it in the store: what a summary replaces may be pruned, and this no more.
-  const { summary } = stretchOf(newest) ?? (newest as CompactionEntry);
-  shim.event("uncompact", { summary });
+  shim.event("uncompact", { summary: newest.summary });
   return said;
 }
 

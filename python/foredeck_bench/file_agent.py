@@ -10,7 +10,6 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.host import AskModels, Host
 from foredeck.hosts.protocol import (
-    CommandParams,
     ToolObservedParams,
     ToolPrepareParams,
     ToolPrepareResult,
@@ -95,21 +94,6 @@ class FileAgent:
         self._away = self._host.messages[:count]
         summary = {"role": "compactionSummary", "summary": "All of it.", "tokensBefore": 1}
         self._host.messages[:count] = [{**summary, "timestamp": 99}]
-
-    def sum_up(self, first: int, last: int) -> None:
-        """Let a summary stand for the answers of these calls, as `/foredeck compact --calls`."""
-        asked = CommandParams(session=self.session, name="compact", args=f"--calls {first}-{last}")
-        stretch = self.engine.command(asked)["stretch"]
-        names = [
-            f"{message['role']} {message['timestamp']} {message.get('toolCallId', '')}".strip()
-            for message in self._host.messages
-        ]
-        summary = {"role": "custom", "customType": "foredeck", "display": False}
-        content = [{"type": "text", "text": stretch["summary"]}]
-        here = slice(names.index(stretch["first"]), names.index(stretch["last"]) + 1)
-        self._host.messages[here] = [
-            {**summary, "content": content, "timestamp": stretch["time_ms"]}
-        ]
 
     def take_back(self) -> None:
         """Have what was put away in the chat again."""

@@ -17,8 +17,7 @@ from context.playing import use_tool
 from context.test_compacting import compact
 from context.test_seals import BOUND
 from foredeck.context.messages.shape import Message
-from foredeck.errors import ToolError
-from foredeck.hosts.protocol import CommandParams, SessionEventParams
+from foredeck.hosts.protocol import SessionEventParams
 from goldens.lines import Prompt
 
 COUNT, IN_SUITE = 500, 200
@@ -304,20 +303,10 @@ class Playing:
             self.host.compact(summary, min(keep, len(self.host.messages)))
         self.end_turn()
 
-    def put_away(self) -> None:
-        first = 1 + self.dice.below(6)
-        span = f"--calls {first}-{first + self.dice.below(5)}"
-        command = CommandParams(session=self.host.session, name="compact", args=span)
-        try:
-            stretch = self.host.engine.command(command)["stretch"]
-        except ToolError:
-            return
-        names = [_name(message) for message in self.host.messages]
-        here = slice(names.index(stretch["first"]), names.index(stretch["last"]) + 1)
-        summary = {"role": "custom", "customType": "foredeck", "display": False}
-        summary |= {"content": [text(stretch["summary"])], "timestamp": stretch["time_ms"]}
-        self.host.messages[here], self.host.entries[here] = [summary], [None]
-        self.end_turn()
+    def roll_twice(self) -> None:
+        """Nothing happens. An event that is gone rolled as often: so the other scripts stay."""
+        self.dice.below(6)
+        self.dice.below(5)
 
 
 EVENTS: list[Callable[[Playing], None]] = [
@@ -330,10 +319,5 @@ EVENTS: list[Callable[[Playing], None]] = [
     *(Playing.observe,) * 2,
     *(Playing.meet_others, Playing.restart, Playing.reconfigure, Playing.switch_model),
     *(Playing.change_window, Playing.stop_a_call, Playing.be_refused, Playing.fork),
-    *(Playing.edit, Playing.change_head, Playing.compact, Playing.put_away),
+    *(Playing.edit, Playing.change_head, Playing.compact, Playing.roll_twice),
 ]
-
-
-def _name(message: Message) -> str:
-    """What a stretch calls a message."""
-    return f"{message['role']} {message.get('timestamp')} {message.get('toolCallId', '')}".strip()

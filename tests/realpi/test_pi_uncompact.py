@@ -1,4 +1,4 @@
-"""Chat put away and back in the real Pi: `/foredeck uncompact`, and calls of the user's choice."""
+"""Chat put away and back in the real Pi: `/foredeck uncompact`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from typing import Any
 
 import pytest
 
-from foredeck.accounting.account import AccountingMethod
-from foredeck.accounting.bookkeeping import account_of
-from foredeck.accounting.stored import StoredCalls
-from foredeck_bench.scripted import call
 from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
-from observed import answered, assert_stable, messages, notified, results, session_of, stored
-from test_pi_compaction import SMALL, TALK, compactions, handle
+from observed import answered, assert_stable, messages, notified, stored
+from test_pi_compaction import SMALL, TALK, compactions
 from test_pi_interactive import ask
 
 BIG = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 5000}}
@@ -130,63 +126,6 @@ def test_what_is_taken_back_goes_when_pi_compacts_again(pi: Pi) -> None:
     last = answered(model)[-1].request.text
     assert f"Answer 0. {TALK}" not in last
     assert summary in last
-
-
-@pytest.fixture
-def worked(pi: Pi) -> tuple[Any, Any]:
-    """Pi after five calls: two questions with a tool call each, and a third."""
-    script: list[Step] = [call("bash", command="seq 1000 1400"), f"First. {TALK}"]
-    script += [call("bash", command="seq 2000 2400"), "Second.", "Third."]
-    model = pi.serve([*script, lambda _: call("activate", id=f"{handle(pi)} turns 1"), "on", "b"])
-    rpc = pi.rpc(foredeck=True)
-    for question in ("Count.", "Count on.", "And?"):
-        rpc.prompt(question)
-    return model, rpc
-
-
-@one_version
-def test_calls_of_choice_give_way_to_a_summary_and_come_back(
-    pi: Pi, worked: tuple[Any, Any]
-) -> None:
-    model, rpc = worked
-    before = answered(model)[-1]
-    rpc.command("/foredeck compact --calls 1-2")
-    assert f"A summary, {handle(pi)}, replaces the answers of calls 1 to 2" in notified(rpc)[-1]
-    rpc.prompt("What was it?")
-    assert model.violations == []
-    without, found = answered(model)[-2:]
-    assert "1399" not in without.request.text
-    assert f"First. {TALK}" not in without.request.text
-    for stays in ("Count.", "2399", "Second.", "Third.", "[foredeck] Turn"):
-        assert stays in without.request.text
-    assert f"First. {TALK}".strip() in results(found)[-1]
-    assert_stable([without, found])
-    rpc.command("/foredeck why @3")
-    assert notified(rpc)[-1].endswith(
-        f"It left with the chat that the summary {handle(pi)} replaces. activate @3 brings it back."
-    )
-    rpc.command("/foredeck uncompact")
-    rpc.prompt("And back.")
-    assert model.violations == []
-    assert taken_back(pi) == [True]
-    back = answered(model)[-1]
-    assert messages(back)[: len(messages(before))] == messages(before)
-    with stored(pi) as store:
-        method = AccountingMethod("ideal")
-        lost = account_of(StoredCalls(store, session_of(store)), method).lost
-    assert set(lost) == {"compact or uncompact"}
-
-
-def test_calls_that_cannot_be_put_away_are_refused_in_words(worked: tuple[Any, Any]) -> None:
-    _, rpc = worked
-    for arguments, answer in (
-        ("--calls", "with the numbers of two calls"),
-        ("--calls 3-9", "The answers of calls 1 to 4 are in the chat"),
-        ("--calls 4-2", "The answers of calls 1 to 4 are in the chat"),
-        ("--calls 1-3 now", "with the numbers of two calls"),
-    ):
-        rpc.command(f"/foredeck compact {arguments}")
-        assert answer in notified(rpc)[-1]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")

@@ -192,32 +192,6 @@ def test_what_a_compaction_has_put_away_is_not_given_up(at_work: Agent) -> None:
     assert (at_work.cwd / "new/b.txt").exists()
 
 
-@pytest.mark.parametrize("calls", [(1, 1), (1, 2), (2, 2)])
-def test_what_a_summary_of_chosen_calls_stands_for_is_not_given_up(
-    at_work: Agent, calls: tuple[int, int]
-) -> None:
-    at_work.call("write", path="c.txt", content="c\n")
-    at_work.answer()
-    at_work.answer()
-    at_work.sum_up(*calls)
-    last = at_work.answer()
-    assert not [text for text in at_work.notices if "has gone back" in text]
-    assert rewind(at_work, last).done == []
-    assert (at_work.cwd / "a.txt").read_text() == "two\n"
-    at_work.back_to(1)
-    at_work.answer()
-    assert [text for text in at_work.notices if "has gone back" in text]
-
-
-def test_a_call_that_quotes_a_message_of_foredecks_is_none(at_work: Agent) -> None:
-    at_work.call("write", path="c.txt", content="c\n", customType="foredeck")
-    at_work.answer()
-    at_work.answer()
-    at_work.sum_up(1, 1)
-    assert rewind(at_work, at_work.answer()).done == []
-    assert (at_work.cwd / "a.txt").read_text() == "two\n"
-
-
 def test_what_was_done_before_a_compaction_was_taken_back_stays_done(at_work: Agent) -> None:
     at_work.put_away(4)
     at_work.answer()

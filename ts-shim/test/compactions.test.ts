@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildSessionProjection, type SessionEntry } from "@earendil-works/pi-coding-agent";
 import { Compactions, notTakenBack } from "../compaction.ts";
-import { type HostMessage, nameOf } from "../context/messages.ts";
-import { assistant, call, result, user } from "./support/conversation.ts";
+import type { HostMessage } from "../context/messages.ts";
+import { user } from "./support/conversation.ts";
 
 /** A branch of Pi's: each entry follows the one before. */
 class Branch {
@@ -112,41 +112,4 @@ test("the next compaction ends it", () => {
   assert.deepEqual(branch.texts(), ["C2", "m4", "m5"]);
   branch.takeBack(newest);
   assert.deepEqual(branch.texts(), ["m0", "m1", "m2", "m3", "m4", "m5"]);
-});
-
-test("a stretch gives way to its summary, and comes back", () => {
-  const branch = new Branch();
-  const asks = assistant([call("c1")], 11);
-  branch.message(user("m0", 10));
-  branch.message(asks);
-  branch.message(result("c1", "out", 12));
-  branch.message(user("m1", 13));
-  const data = { first: nameOf(asks), last: "toolResult 12 c1", summary: "S", time_ms: 12 };
-  const stretch = branch.add("custom", { customType: "foredeck-compacted", data });
-  assert.deepEqual(branch.texts(), ["m0", "S", "m1"]);
-  branch.takeBack(stretch);
-  assert.deepEqual(branch.texts(), ["m0", "c1", "out", "m1"]);
-});
-
-test("a stretch that would part a call from its result is left in the chat", () => {
-  const branch = new Branch();
-  const asks = assistant([call("c1"), call("c2")], 11);
-  branch.message(asks);
-  branch.message(result("c1", "one", 12));
-  branch.message(result("c2", "two", 13));
-  const data = { first: nameOf(asks), last: "toolResult 12 c1", summary: "S", time_ms: 12 };
-  branch.add("custom", { customType: "foredeck-compacted", data });
-  assert.deepEqual(branch.texts(), ["c1 c2", "one", "two"]);
-});
-
-test("a stretch gives way to its summary where a call in it was answered twice", () => {
-  const branch = new Branch();
-  const asks = assistant([call("c1")], 11);
-  branch.message(asks);
-  branch.message(result("c1", "out", 12));
-  branch.message(result("c1", "out again", 13));
-  branch.message(user("m1", 14));
-  const data = { first: nameOf(asks), last: "toolResult 13 c1", summary: "S", time_ms: 13 };
-  branch.add("custom", { customType: "foredeck-compacted", data });
-  assert.deepEqual(branch.texts(), ["S", "m1"]);
 });

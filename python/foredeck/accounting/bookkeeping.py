@@ -254,7 +254,7 @@ Cause = Literal[
     "system prompt or tools",
     "host edit: compaction",
     "host edit: branch",
-    "compact or uncompact",
+    "uncompact",
     "another extension",
     "rebase: free",
     "rebase: paid",
@@ -298,12 +298,10 @@ def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
     """Who changed the host's list from message `index` on."""
     old = last.keys[index] if index < len(last.keys) else None
     new = call.keys[index] if index < len(call.keys) else None
-    was, now = _summary_at(last, index), _summary_at(call, index)
-    # What `/foredeck compact --calls` and `uncompact` put in has no entry in the host's file.
-    back = was == "host" and new is not None and new.entry is None
-    if back or "ours" in (was, now):
-        return "compact or uncompact"
-    if now == "host":
+    # What `uncompact` puts back has no entry in the host's file.
+    if _is_summary(last, index) and new is not None and new.entry is None:
+        return "uncompact"
+    if _is_summary(call, index):
         return "host edit: compaction"
     # A branch or a compaction brings other entries; only an extension changes one that stays. What
     # is but a place says nothing.
@@ -319,13 +317,10 @@ def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
     return "host edit: branch"
 
 
-def _summary_at(call: StoredCall, index: int) -> Literal["host", "ours"] | None:
-    """Which summary is at this place in the list, if any: the host's, or one for calls that the
-    user has had compacted."""
+def _is_summary(call: StoredCall, index: int) -> bool:
+    """Whether the host's summary is at this place in the list."""
     message = call.messages[index] if index < len(call.messages) else {}
-    if message.get("role") == "compactionSummary":
-        return "host"
-    return "ours" if message.get("customType") == "foredeck" else None
+    return message.get("role") == "compactionSummary"
 
 
 def _is_injected(

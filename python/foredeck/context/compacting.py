@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, Literal
 
 from foredeck.context.compactions import (
@@ -20,7 +19,6 @@ from foredeck.context.compactions import (
     names_of,
     summary_lines,
     summary_of,
-    turn_number,
 )
 from foredeck.context.fitting import (
     SUMMARY_SHARE,
@@ -339,60 +337,3 @@ def preview(objects: Objects, chat: Chat, max_chars: int) -> str:
 def report_of(what: str, summary: str, lost: str) -> str:
     """A summary and what it leaves out, for the user."""
     return f"{what}:\n{summary}\n\nWhat it does not name:\n{lost}"
-
-
-def compact_calls(
-    objects: Objects, chat: Chat, first: int, last: int, max_chars: int
-) -> tuple[Compacted, Sequence[Item]]:
-    """Sum up what the model answered at calls `first` to `last`, with its tools' results and what
-    the user said between. The compaction is committed before this returns, with the messages that
-    it covers.
-
-    Raises `ToolError` where the chat does not have these answers, or they hold the newest question.
-    """
-    answers = _answers(chat)
-    if first > last or first not in answers or last not in answers:
-        raise ToolError(_what_there_is(answers))
-    items = chat.branch.plan.items
-    begin, end = answers[first], answers[last] + 1
-    while end < len(items) and items[end].kind == "result":
-        end += 1
-    question = chat.branch.plan.newest_question
-    if begin <= question < end:
-        raise ToolError(
-            "The newest question is among these calls, and it must stay. "
-            + _what_there_is({call: at for call, at in answers.items() if at < question})
-        )
-    covered = items[begin:end]
-    made = compact(
-        objects,
-        chat,
-        covered,
-        SummaryRequest("user", max_chars, covered[-1].time_ms),
-        first=turn_number(chat, covered[0]),
-        pinned=pinned_in(chat.branch, covered),
-    )
-    objects.workspace.commit()
-    return made, covered
-
-
-def _answers(chat: Chat) -> dict[int, int]:
-    """The calls of this session whose answers are in the chat, each with the answer's index."""
-    items = chat.branch.plan.items
-    places = {item.key.address: n for n, item in enumerate(items) if item.kind == "assistant"}
-    chain = chat.chain(chat.branch.call)
-    found: dict[int, int] = {}
-    for record, following in pairwise(chain):
-        answer = next(following.addresses, "") if following.kept == record.length else ""
-        if answer in places and record.session == chat.info.id:
-            found[record.ordinal] = places[answer]
-    return found
-
-
-def _what_there_is(answers: dict[int, int]) -> str:
-    if not answers:
-        return "No call can be compacted yet: one more call has to follow it."
-    return (
-        f"The answers of calls {min(answers)} to {max(answers)} are in the chat: "
-        f"/foredeck compact --calls {min(answers)}-{max(answers)} compacts them."
-    )

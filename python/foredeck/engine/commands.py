@@ -33,7 +33,7 @@ from foredeck.context.tools.listing import (
 )
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.reasons import why
-from foredeck.engine.compact_command import compact_stretch, compact_text
+from foredeck.engine.compact_command import compact_text
 from foredeck.engine.memory_commands import memory_commands, memory_view
 from foredeck.engine.observing.facility import observe_command
 from foredeck.engine.opened import OpenedSession
@@ -86,8 +86,6 @@ def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
     session = opened.session
     if name in ("view", "context") and not args:
         return _window(opened, largest=name == "context")
-    if name == "compact" and args.startswith("--calls"):
-        return compact_stretch(opened, args)
     if name == "private":
         return {"text": go_private(session.objects, session.chat), "private": True}
     if name == "search":
@@ -288,7 +286,7 @@ def _known(opened: OpenedSession, command: str, verb: str) -> Iterator[Choice]:
         case "foredeck", "observe":
             yield from _words("yes", "status", "reflect", *(f"mode {m}" for m in get_args(Mode)))
         case "foredeck", "compact":
-            yield from _words("--preview", "--calls")
+            yield from _words("--preview")
         case "foredeck", "rewind":
             yield from calls_with_changes(opened.session.objects.store, opened.session.info)
         case "foredeck", _ if verb in _OBJECTS:

@@ -1,69 +1,40 @@
-"""`/foredeck compact`: what the newest compaction lost, what one would say now, and a summary in
-place of the answers of some calls."""
+"""`/foredeck compact`: what the newest compaction lost, and what one would say now."""
 
 from __future__ import annotations
 
 import logging
-import re
 from pathlib import Path
 
-from foredeck.context.compacting import compact_calls, last_compaction, preview, report_of
+from foredeck.context.compacting import last_compaction, preview, report_of
 from foredeck.context.compactions import names_of
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.shape import name_of, to_item
+from foredeck.context.messages.shape import to_item
 from foredeck.context.messages.transcript import split_turns
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import by_summary
 from foredeck.context.summary import losses_of
-from foredeck.context.wording import handle
 from foredeck.engine.assembling import SUMMARY_CHARS
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.records import Transcript, TranscriptError
-from foredeck.hosts.protocol import CommandResult
 
 log = logging.getLogger(__name__)
 
 ADOPTED = "A summary from while foredeck was not on"
 
-_CALLS = re.compile(r"--calls[ =](\d{1,9})(?:-(\d{1,9}))?")
-
 
 def compact_text(opened: OpenedSession, arguments: str) -> str:
-    """The answer to all but `--calls`. Raises `ToolError` with what to type instead."""
+    """The answer. Raises `ToolError` with what to type instead."""
     objects, chat = opened.session.objects, opened.session.chat
     if arguments == "--preview":
         return preview(objects, chat, SUMMARY_CHARS)
     if arguments:
         raise ToolError(
             "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
-            "would say now; /foredeck compact --calls A-B puts the answers of these calls away. "
-            "/compact compacts."
+            "would say now. /compact compacts."
         )
     return adopted_compaction(opened) or last_compaction(objects, chat.compactions)
-
-
-def compact_stretch(opened: OpenedSession, arguments: str) -> CommandResult:
-    """The answer, with the stretch that the host is to leave out. Raises `ToolError`."""
-    asked = _CALLS.fullmatch(arguments)
-    if asked is None:
-        raise ToolError("It is /foredeck compact --calls A-B, with the numbers of two calls.")
-    first, last = int(asked[1]), int(asked[2] or asked[1])
-    session = opened.session
-    made, covered = compact_calls(session.objects, session.chat, first, last, SUMMARY_CHARS)
-    name = handle(made.ordinal)
-    calls = f"call {first}" if first == last else f"calls {first} to {last}"
-    return {
-        "text": f"A summary, {name}, replaces the answers of {calls} from the next call on. "
-        "/foredeck compact shows what it leaves out, /foredeck uncompact takes it back.",
-        "stretch": {
-            "first": name_of(covered[0]),
-            "last": name_of(covered[-1]),
-            "summary": made.summary,
-            "time_ms": covered[-1].time_ms,
-        },
-    }
 
 
 def adopted_compaction(opened: OpenedSession) -> str | None:

@@ -352,16 +352,6 @@ class ToolPrepareResult(TypedDict):
     """The file that `activate` or `pin` would show, and that no `read` has shown in this chat."""
 
 
-class StretchResult(TypedDict):
-    """Messages that a summary is to replace from now on: the first and the last by role, time
-    stamp and tool call id, with spaces between."""
-
-    first: str
-    last: str
-    summary: str
-    time_ms: int
-
-
 class ViewRow(TypedDict):
     """A row of a view: what keys call it, and what is shown of it."""
 
@@ -407,8 +397,6 @@ class CommandResult(TypedDict):
     text: str
     view: NotRequired[CommandView]
     tasks: NotRequired[TaskStatus]
-    stretch: NotRequired[StretchResult]
-    """`compact --calls`: what the host is to leave out."""
     private: NotRequired[bool]
     """As of `SessionOpenResult`."""
     choices: NotRequired[list[tuple[str, str]]]

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import hash_text
-from foredeck.model.messages import unpack
 from foredeck.model.observations import CompactionDocument
-from foredeck.model.records import FileChangeDocument, MemberDocument, call_id, member_id
+from foredeck.model.records import FileChangeDocument, call_id
 from foredeck.store.protocol import Head, Store
 from foredeck.store.references import stored_messages
 
 _SUMMARY = b'"compactionSummary"'
-_OF_FOREDECK = b'"customType":"foredeck"'
-_HANDLE_OF_CALL = re.compile(r"^--- toolcall @(\d+) ", re.MULTILINE)
 
 
 def chain_to(store: Store, call: str | None) -> list[CallRecord]:
@@ -62,7 +58,7 @@ def on_branch(
     ids = {record.id for record in branch}
     # After a compaction that was taken back the chat has calls that its records do not follow.
     elsewhere = [head for call, made in by_call.items() if call not in ids for head in made]
-    found = _summed_up(store, branch, heads)
+    found: set[str] = set()
     if elsewhere and branch:
         found |= _named(store, branch[0], elsewhere)
     # A call's answer may have been given up: then the next call on the branch does not have it.
@@ -84,46 +80,6 @@ def _still_there(
         if any(_SUMMARY in message for message in messages):
             return {head.id for head in made}  # compacted, not given up
     return _named(store, following, made)
-
-
-def _summed_up(store: Store, branch: Sequence[CallRecord], heads: Iterable[Head]) -> set[str]:
-    """The changes of the calls that summaries in the middle of the chat stand for, which the user
-    has asked for (`/foredeck compact --calls`)."""
-    by_text: dict[object, list[Head]] = {}
-    for session in dict.fromkeys(record.session for record in branch):
-        for head in store.query("compaction", {"session": session}):
-            by_text.setdefault(head.fields.get("text_hash"), []).append(head)
-    if not by_text:
-        return set()
-    covered: set[str] = set()
-    for record in branch:
-        for message in stored_messages(store, record.addresses).values():
-            if _OF_FOREDECK in message and (digest := _digest(message)):
-                for head in by_text.get(digest, ()):
-                    covered |= _calls_in(store, head)
-    return {head.id for head in heads if _outer_call(head) in covered}
-
-
-def _digest(message: bytes) -> str | None:
-    """The hash of the one text that a message of foredeck's has; None for any other message, such
-    as a tool call with the same words in its arguments."""
-    stored = json.loads(message)
-    blocks = stored["content"] if stored.get("customType") == "foredeck" else None
-    if not isinstance(blocks, list) or len(blocks) != 1 or "text" not in blocks[0]:
-        return None
-    text = blocks[0]["text"]
-    return str(text["$text"]) if isinstance(text, dict) else hash_text(text)
-
-
-def _calls_in(store: Store, compaction: Head) -> set[str]:
-    """The ids of the tool calls that are in the turns of a compaction."""
-    document = store.get(compaction.id, CompactionDocument, compaction.token)
-    turns = document.turns if document is not None else []
-    text = "\n".join(unpack(turn, store.blob) for _, turn in turns)
-    session = compaction.view(CompactionDocument).session
-    handles = [member_id(session, int(number)) for number in _HANDLE_OF_CALL.findall(text)]
-    members = [store.head(id) for id in handles]
-    return {member.view(MemberDocument).object for member in members if member is not None}
 
 
 def _named(store: Store, record: CallRecord, made: Sequence[Head]) -> set[str]:
