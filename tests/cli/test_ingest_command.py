@@ -173,7 +173,6 @@ START = SESSION[:8]
 REPLAYING = {
     f"show {START} --call 1": "call 1 of 2",
     f"cost {START}": "with plain Pi, over 2 calls.",
-    f"cost {START} --report": "none was asked for again",
     f"trace a.py {START}": "2      in view",
 }
 
@@ -190,16 +189,3 @@ def test_its_prompts_are_replayed(
         file.unlink()
     assert main(command.split()) == 4
     assert "no longer exists" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("user")
-def test_its_page_has_the_figure_of_its_cost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["ingest", "--yes"]) == 0
-    capsys.readouterr()
-    figure = json.loads(run(capsys, "cost", START, "--json")[0])["figure"]["text"]
-    page = tmp_path / "page.html"
-    out, _ = run(capsys, "cost", START, "--html", str(page))
-    assert "2 calls" in out
-    assert figure in page.read_text()

@@ -31,8 +31,6 @@ RUN = [
     "show s",
     "show s --call 1",
     "cost s",
-    "report s",
-    "report s --full --html OUT/report.html",
     "blame src/app.py",
     "blame src/keys.txt",
     "blame docs/guide.md",

@@ -23,7 +23,6 @@ Command = Callable[[Path, Path], list[str]]
 WRITING: dict[str, Command] = {
     "export": lambda file, _: ["export", SESSION, str(file)],
     "backup": lambda file, _: ["backup", str(file)],
-    "report": lambda file, _: ["cost", SESSION, "--html", str(file)],
 }
 
 

@@ -35,7 +35,6 @@ READING = {
     "sessions": "sessions --size",
     "show": f"show {SESSION} --call 7",
     "cost": f"cost {SESSION}",
-    "report": f"cost {SESSION} --html {{out}}/page.html",
     "blame": f"blame {FILE}",
     "trace": f"trace turn {SESSION}",
     "history": f"history {FILE} 1 2",

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
-
 from .conftest import Served
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -104,25 +102,3 @@ def test_nothing_that_is_stored_runs_or_is_fetched(
         assert (page["errors"], page["elsewhere"], page["dialogs"]) == ([], [], []), page["path"]
         assert page["memory"] < 50_000_000, page["path"]
     assert served.value("/policy-reports.json") == {"reports": []}
-
-
-@pytest.mark.long
-def test_a_snapshot_needs_nothing_but_itself(
-    served: Served, chromium: str, checkout: Path, tmp_path: Path
-) -> None:
-    pages = []
-    for session in (TIDY, HOSTILE):
-        file = tmp_path / f"{session}.html"
-        assert main(["cost", session, "--home", str(served.home), "--html", str(file)]) == 0
-        pages += [
-            {"path": f"{file.as_uri()}#call-2", "scheme": "light", "width": 1280},
-            {"path": file.as_uri(), "scheme": "dark", "width": 420},
-        ]
-    found = _browsed(served, chromium, checkout, pages)
-    for page in found:
-        where = (page["path"], page["scheme"])
-        assert page["violations"] == [], where
-        assert (page["errors"], page["elsewhere"], page["dialogs"]) == ([], [], []), where
-        assert page["wider"] is False, where
-    # Its own script runs: the table with the call that the address names stands open.
-    assert [page["open"] for page in found] == [1, 0, 1, 0]

@@ -1,44 +1,30 @@
-"""`foredeck cost`: what sessions have cost, why cache hits were lost, and a report to pass on."""
+"""`foredeck cost`: what sessions have cost, and why cache hits were lost."""
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib import import_module
-from pathlib import Path
-from typing import Any
 
 from foredeck.accounting.account import Account, AccountingMethod, AccountLine, RebaseBalance
 from foredeck.accounting.bookkeeping import account_of, stored_account
 from foredeck.accounting.figure import AskedSum, asked_lines, asked_sums, stored_questions
-from foredeck.accounting.report import ChangedFile, SessionReport, report_of
 from foredeck.accounting.stored import StoredCalls
 from foredeck.cli.cost_overview import Overview, add_histories, add_stored, overview_text
-from foredeck.cli.files import STANDARD, written_file
-from foredeck.cli.output import Progress, answer, print_json, screen_width, table
-from foredeck.cli.prompts import NamedSession, named_session, replayed_for, with_prompts
+from foredeck.cli.output import Progress, answer, screen_width, table
+from foredeck.cli.prompts import NamedSession, named_session, replayed_for
 from foredeck.cli.stored import store_if_any
 from foredeck.context.messages.shape import to_usage
-from foredeck.errors import NotFound
 from foredeck.histories.recordings import history_files, usual_folders
 from foredeck.model.figures import counted, money, short_count, when
-from foredeck.search.secrets import mask_secrets
-from foredeck.store.protocol import Store
 
 
 def run(args: Namespace) -> int:
     """`foredeck cost`."""
-    if args.session is None and (args.report or args.html):
-        raise NotFound("which session? `foredeck cost SESSION --report`.")
     if args.all or args.histories is not None or args.session is None:
         return _overview(args)
     with named_session(args) as named:
-        if args.report or args.html:
-            print_report(named, args)
-            return 0
         account, asked = _account(named, args)
     own = {} if asked is None else {"asked": {name: s.to_json() for name, s in asked.items()}}
     figure = account.figure.to_json()
@@ -256,103 +242,3 @@ def _compared(account: Account) -> Iterator[str]:
 
 def _k(count: float) -> str:
     return short_count(round(count)) if count >= 0 else f"-{short_count(round(-count))}"
-
-
-# The report of a session
-
-
-DIFF_LINES = 60
-"""How many lines of each difference are printed without --full."""
-
-
-def print_report(named: NamedSession, args: Namespace) -> None:
-    """Print the report of a session, or write its page."""
-    with with_prompts(named, args) as (store, figure):
-        report = report_of(store, named.session, files_in=named.store, figure=figure)
-        page = _snapshot(store, report, full=args.full) if args.html else None
-    stream = sys.stderr if args.html == STANDARD else sys.stdout
-    if page is not None:
-        with written_file(args.html) as write:
-            # What holds half a surrogate pair has no bytes of its own.
-            write(page.encode(errors="replace").decode())
-    if args.json:
-        value = report.to_json()
-        print_json(value if args.full else _redacted_json(value), stream)
-    elif page is not None:
-        calls, size = counted(report.calls, "call"), short_count(len(page.encode(errors="replace")))
-        print(f"{args.html}: session {named.session}, {calls}, {size} bytes", file=stream)
-    else:
-        text = "\n\n".join(_parts(report, full=args.full))
-        print(text if args.full else redacted(text))
-
-
-def _snapshot(store: Store, report: SessionReport, *, full: bool) -> str:
-    # By name: the pages import this package.
-    page: str = import_module("foredeck.ui.views.sessions").snapshot(
-        store,
-        report,
-        (lambda value: value) if full else _redacted_json,
-        diff_lines=None if full else DIFF_LINES,
-    )
-    return page
-
-
-def redacted(text: str) -> str:
-    """Without keys and tokens of the usual shapes, and without the name of the home folder."""
-    home = str(Path.home())
-    shortened = text.replace(home, "~") if len(home) > 1 else text
-    return mask_secrets(shortened)
-
-
-def _redacted_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _redacted_json(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_redacted_json(each) for each in value]
-    return redacted(value) if isinstance(value, str) else value
-
-
-def _parts(report: SessionReport, *, full: bool) -> Iterator[str]:
-    yield _report_title(report)
-    yield f"{report.figure.sentence}."
-    if report.files:
-        yield "\n\n".join(["Files changed", *(_file(each, full=full) for each in report.files)])
-    if report.unversioned:
-        left = [(f"{count:,}", why) for why, count in report.unversioned.items()]
-        yield "Files that commands changed, of which no versions were kept\n" + table(left)
-    if report.failed:
-        rows = [
-            (f"call {f.call or '?'}", f.handle, f"{f.tool} {f.arguments}") for f in report.failed
-        ]
-        yield "Commands that failed\n" + table(rows)
-    yield _folded(report)
-
-
-def _report_title(report: SessionReport) -> str:
-    models = ", ".join(report.models) or "an unknown model"
-    return (
-        f"Session {report.session}\n{report.folder}\n{models}, "
-        f"{when(report.first_ms)} to {when(report.last_ms)}, {counted(report.calls, 'call')}"
-    )
-
-
-def _file(changed: ChangedFile, *, full: bool) -> str:
-    lines = changed.diff.split("\n")
-    shown = lines if full else lines[:DIFF_LINES]
-    more = len(lines) - len(shown)
-    name = f"{changed.path} ({changed.handle})" if changed.handle else changed.path
-    head = (
-        f"{name}: +{changed.added} -{changed.removed} lines in "
-        f"{counted(changed.versions, 'version')}"
-    )
-    return "\n".join([head, *shown, *([f"({more} more lines: --full)"] if more > 0 else [])])
-
-
-def _folded(report: SessionReport) -> str:
-    lines = [f"Folded: {counted(report.folded, 'object')}"]
-    for asked in report.asked_back:
-        calls = ", ".join(map(str, asked.calls)) or "?"
-        lines.append(f"  {asked.what} was asked for again at call {calls}")
-    if not report.asked_back:
-        lines.append("  none was asked for again")
-    return "\n".join(lines)

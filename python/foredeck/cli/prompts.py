@@ -23,8 +23,6 @@ from foredeck.names import find_session
 from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:  # loads the engine, which a stored session has no use for
-    from foredeck.accounting.figure import CostFigure
-
     # Loads what replays, which a stored session has no use for.
     from foredeck.replay.options import ReplayOptions
     from foredeck.replay.replayed_session import Replayed
@@ -68,15 +66,15 @@ def named_session(args: Namespace) -> Iterator[NamedSession]:
 
 
 @contextmanager
-def with_prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, CostFigure | None]]:
-    """The store that holds the session's prompts; of one that is replayed for it, with progress,
-    also what the session has cost there."""
+def with_prompts(named: NamedSession, args: Namespace) -> Iterator[Store]:
+    """The store that holds the session's prompts; one that was not recorded is replayed for it,
+    with progress."""
     if named.recording is None:
         assert named.store is not None  # only what is stored has no recording
-        yield named.store, None
+        yield named.store
         return
     with replayed_for(args, named.recording) as (done, _):
-        yield done.store, done.figure()
+        yield done.store
 
 
 @contextmanager

@@ -43,7 +43,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Use what is stored": {
         "sessions": Listed("use", "list the stored sessions"),
         "search": Listed("use", "search messages, tool calls, files and summaries"),
-        "cost": Listed("use", "show what sessions cost beside plain Pi, and what one of them did"),
+        "cost": Listed("use", "show what sessions cost beside plain Pi"),
         "tasks": Listed("records", "list, create, claim, close and connect a project's tasks"),
         "notes": Listed("use", "list notes, find broken links, or make a new note"),
         "memory": Listed("records", "show and change what is remembered across sessions"),

@@ -28,7 +28,7 @@ from foredeck.timeline.branches import records_of
 
 def run(args: Namespace) -> int:
     """`foredeck show`."""
-    with named_session(args) as named, with_prompts(named, args) as (store, _):
+    with named_session(args) as named, with_prompts(named, args) as store:
         session = named.session
         branches = branches_of(store, session)
         calls = len(branches.times)
@@ -232,7 +232,7 @@ def run_trace(args: Namespace) -> int:
     """`foredeck trace`."""
     if not args.text.strip():
         raise NotFound("there is nothing to look for: give a name, a path or any other text.")
-    with named_session(args) as named, with_prompts(named, args) as (store, _):
+    with named_session(args) as named, with_prompts(named, args) as store:
         found = _trace(store, named.session, args)
     rows = [tuple(cell.replace("\n", " ") for cell in row) for row in rows_of(found)]
     head = f"{found.text!r} in session {found.session}, {counted(found.calls, 'call')}"

@@ -100,7 +100,7 @@ COST = Command(
     Show what sessions cost beside plain Pi at the same calls: in dollars, or in uncached input
     tokens where a model has no price. Without SESSION, all stored sessions by week and project. Of
     one session: every call, every rebase with its reason and what it has paid back, and why each
-    lost cache hit was lost; --report has its files and commands.
+    lost cache hit was lost.
 
     The cost is that of the prompts, foredeck's own questions included. Plain Pi's side has
     everything in full, compacted when the window is full, without foredeck's tools. ~ marks an
@@ -108,8 +108,7 @@ COST = Command(
     prices. If a loss has no explanation, please report it: it is a bug.
 
     JSON: `figure` (calls, plain_pi, foredeck, questions, saved, unit), `calls`, `rebases`, `total`,
-    `asked`; with --all `total`, `weeks`, `projects`; with --report `session`, `calls`, `figure`,
-    `files` (path, added, removed, diff), `unversioned`, `failed`, `folded`, `asked_back`.
+    `asked`; with --all `total`, `weeks`, `projects`.
     """,
     example="foredeck cost 0199",
     configure=arguments(
@@ -126,11 +125,6 @@ COST = Command(
             300)
         --prices P  for a replay: the prices that it plans by: anthropic (default), openai,
             no-cache, or a JSON file; recorded sessions have their own
-        --report  instead of the calls, one page to pass on: the cost, the files that the session
-            changed (with differences), its failed commands, what was folded and asked for again
-        --html FILE  write the report, with all prompts as charts and tables, to one HTML file that
-            fetches nothing (`-`: stdout)
-        --full  report whole differences, and mask no keys, tokens and home folder
         {USUAL}
         """,
         histories=PATH,

@@ -1,21 +1,16 @@
-"""The list of sessions, and one session: its prompts as a chart and a table, on a page or in a file
-that needs nothing else; where foredeck saw none, what was said in it."""
+"""The list of sessions, and one session: its prompts as a chart and a table; where foredeck saw
+none, what was said in it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
-from markupsafe import Markup
-
 from foredeck.accounting.figure import session_figure
-from foredeck.accounting.report import SessionReport
 from foredeck.accounting.shapes import blocks_of
 from foredeck.accounting.stored import Composition, Kind, compositions
 from foredeck.accounting.trace import trace
@@ -32,7 +27,7 @@ from foredeck.names import find_session
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.branches import records_of
 from foredeck.ui.charts import bars, folded_handles, outline, tokens_of, why
-from foredeck.ui.pages import STATIC, WebPage, environment, link
+from foredeck.ui.pages import WebPage, link
 from foredeck.ui.views.turns import TurnsListing, turns_of
 
 SESSIONS_PER_PAGE = 100
@@ -235,47 +230,6 @@ def turns_page(store: Store, name: str, asked: TurnsListing) -> WebPage:
     return WebPage("turns.html", str(data["title"]), data, "sessions")
 
 
-def snapshot(
-    store: Store,
-    report: SessionReport,
-    redact: Callable[[Any], Any],
-    *,
-    diff_lines: int | None = None,
-) -> str:
-    """The page of a session that has made calls, with what `report` says of it, as HTML.
-
-    `redact` gets every text that is shown, within lists and dicts; without `diff_lines`, the most
-    lines of a difference, nothing is said to have been left out. Raises `Missing` or `Corrupt`
-    where something stored is gone or altered.
-    """
-    session, head = found_session(store, report.session)
-    heads = store.query("call", {"session": session})
-    records = in_order(head.fields for head in heads)
-    made = list(compositions(store, heads, {record.ordinal for record in records}))
-    said = {
-        **report.to_json(),
-        **described(store, session, head, records),
-        # Of a session that was replayed, the store has not how its provider counts.
-        "figure": report.figure.to_json(),
-        "branches": _branch_rows(store, session, heads),
-    }
-    said = redact(said)
-    rows = redact(_call_rows(store, made))
-    return _rendered(
-        {
-            **said,
-            "files": [_file_difference(changed, diff_lines) for changed in said["files"]],
-            "full": diff_lines is None,
-            "kinds": [str(kind) for kind in Kind],
-            "outline": outline(records, 0, CALLS_PER_PAGE, lambda call: f"#part-{call}"),
-            "parts": [
-                _part(made[at : at + CALLS_PER_PAGE], rows[at : at + CALLS_PER_PAGE])
-                for at in range(0, len(made), CALLS_PER_PAGE)
-            ],
-        }
-    )
-
-
 def trace_page(store: Store, name: str, text: str) -> WebPage:
     """The calls of the newest branch, by whether the model could see `text`. Raises `NotFound`."""
     session, head = found_session(store, name)
@@ -365,41 +319,3 @@ def _no_calls(session: str, head: Head) -> str:
         f"session {session} was read from a history of {agent}: foredeck did not "
         f"see its prompts. `foredeck cost`, `trace` and `show` replay its file in a terminal."
     )
-
-
-def _file_difference(changed: dict[str, Any], most: int | None) -> dict[str, Any]:
-    # Masked as a whole before: a key may stand on several lines.
-    lines = changed["diff"].split("\n")
-    shown = lines[:most]
-    return {**changed, "lines": shown, "more": len(lines) - len(shown)}
-
-
-def _part(made: list[Composition], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "first": made[0].record.ordinal,
-        "last": made[-1].record.ordinal,
-        "calls": rows,
-        "chart": bars(made, lambda call: f"#call-{call}"),
-    }
-
-
-def _rendered(data: dict[str, Any]) -> str:
-    # Their hashes let these two run, and nothing that is shown.
-    style, script = (
-        Markup((STATIC / name).read_text(encoding="utf-8"))  # ours, and nothing stored in it
-        for name in ("style.css", "snapshot.js")
-    )
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return (
-        environment()
-        .get_template("snapshot.html")
-        .render(policy=policy, style=style, script=script, page=data, **data)
-    )
-
-
-def _hash(text: str) -> str:
-    """What a content policy allows a text by."""
-    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
