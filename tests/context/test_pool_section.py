@@ -187,12 +187,6 @@ def test_nothing_of_the_project_where_the_pool_is_empty(new_work: NewWork) -> No
     assert named(ask(new_work("later", head={"pool": ()}).host)) == []
 
 
-def test_files_of_the_newest_other_sessions(new_work: NewWork) -> None:
-    with_notes(new_work)
-    lines = named(ask(new_work("later", head={"pool": ("sessions",)}).host))
-    assert lines == ["main.py", "docs/why.md", "notes/ideas.md", "notes/release.md"]
-
-
 def test_files_that_a_listing_found_once_that_is_folded(new_work: NewWork) -> None:
     work = new_work("s", head={"pool": ("listed",)})
     work.file("src/a.py", "a = 1\n")
@@ -211,16 +205,6 @@ def test_files_that_a_listing_found_once_that_is_folded(new_work: NewWork) -> No
     finish(work.host)
     work.host.wait(400)
     assert {"src/a.py", "src/b.py"} <= set(named(ask(work.host)))
-
-
-def test_neighbours_of_what_is_active(new_work: NewWork) -> None:
-    with_notes(new_work)
-    work = new_work("later", head={"pool": ("neighbours",)})
-    assert named(ask(work.host)) == []
-    work.read("notes/ideas.md")
-    finish(work.host)
-    work.host.wait(400)
-    assert named(ask(work.host)) == ["notes/release.md: Release checklist"]
 
 
 def test_a_graph_that_takes_too_long_costs_the_names_and_nothing_else(

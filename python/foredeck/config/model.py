@@ -32,7 +32,7 @@ from foredeck.model.json_schema import check_schema
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-PoolKind = Literal["notes", "listed", "sessions", "neighbours"]
+PoolKind = Literal["notes", "listed"]
 
 
 class SeedWindowSection(Section):
@@ -194,8 +194,7 @@ class HeadBudgetSection(Section):
     zone, in a line of its own; 0 for never."""
     pool: tuple[PoolKind, ...] = ("notes",)
     """What of the project it names, as far as the chat does not show it: `notes`, files that were
-    only `listed`, text files of the five newest other `sessions`, `neighbours` of active files by
-    references. An empty list for nothing."""
+    only `listed`. An empty list for nothing."""
 
 
 BUILT_IN = ("adaptive", "seed-window", "keep-all")

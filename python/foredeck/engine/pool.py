@@ -17,10 +17,8 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.state.opening import SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.errors import StoreUnavailable
-from foredeck.model.documents import SessionDocument
 from foredeck.model.quoting import name as named
 from foredeck.model.quoting import one_line
-from foredeck.model.records import MemberDocument
 from foredeck.model.sources import filesystem_source
 from foredeck.notes import live_graph
 from foredeck.notes.parsed import NoteRule
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
     from foredeck.notes.graph import Graph, Node
 
 log = logging.getLogger(__name__)
-
-EARLIER_SESSIONS = 5
-"""How many of the project's sessions, the newest, have their files named."""
 
 FOLDERS = 3
 """Folders that are named for what has no line of its own."""
@@ -119,8 +114,6 @@ class PoolSection:
         sources = {
             "notes": self._notes,
             "listed": self._listed,
-            "sessions": self._of_earlier_sessions,
-            "neighbours": self._neighbours,
         }
         in_chat = self._in_chat()
         found: dict[str, PoolObject] = {}
@@ -171,35 +164,6 @@ class PoolSection:
             head = self._objects.workspace.head(entry.object) if entry.type == "file" else None
             if head is not None and is_unread(head.fields):
                 yield from self._file(head)
-
-    def _of_earlier_sessions(self) -> Iterator[PoolObject]:
-        """Text files that the newest other sessions of the project have read or written."""
-        store, places = self._objects.store, self._places()
-        sessions = [
-            head
-            for head in store.query("session")
-            if head.fields.get("cwd") in places
-            and head.view(SessionDocument).session_id != self._objects.info.id
-            and not SessionDocument.is_private(head.fields)
-        ]
-        for session in sessions[-EARLIER_SESSIONS:]:
-            members = store.query("member", {"session": session.view(SessionDocument).session_id})
-            heads = store.heads(member.view(MemberDocument).object for member in members)
-            for head in heads.values():
-                is_text = head.type == "file" and head.fields.get("state") == "text"
-                if is_text and not is_unread(head.fields):
-                    yield from self._file(head)
-
-    def _neighbours(self) -> Iterator[PoolObject]:
-        """Files that what is active refers to, and that refer to it."""
-        entries = self._objects.index.entries
-        active = [entries[n].object for n in sorted(self._chat.branch.sets.active)]
-        with self._graph() as graph:
-            for id in active:
-                for node, distance in graph.neighbours(id).nodes:
-                    head = self._objects.store.head(node.id)
-                    if distance and node.path is not None and not node.gone and head is not None:
-                        yield self._named(head, node, [])
 
     def _graph(self) -> AbstractContextManager[Graph]:
         wait_s = self._config.opening_s
