@@ -1,12 +1,18 @@
 /** Asks a model of the user's for the engine, beside the agent's own work. */
 
-import type { Api, AssistantMessage, Model } from "@earendil-works/pi-ai";
+import {
+  type Api,
+  type AssistantMessage,
+  clampThinkingLevel,
+  type Model,
+} from "@earendil-works/pi-ai";
 import type {
   ExtensionContext,
   ModelRegistry,
   SessionManager,
 } from "@earendil-works/pi-coding-agent";
 import { blocksIn, type Fields, isRecord, recordOf } from "./context/messages.ts";
+import { lastOf, listOf } from "./context/payload.ts";
 import type { SentPrompt } from "./context/provider.ts";
 import { branchOf, describe, modelOf, warmedAt } from "./context/request.ts";
 import { ErrorCode, RpcError } from "./engine/wire.ts";
@@ -18,13 +24,15 @@ export interface Question {
   max_tokens: number;
   system?: string;
   model?: { provider: string; id: string };
-  reasoning?: string;
+  reasoning?: Thinking;
   tools?: Fields[];
   session_id?: string;
   retention?: string;
   warm?: number;
   wanted?: boolean;
 }
+
+type Thinking = Parameters<typeof clampThinkingLevel>[1];
 
 /** `host/model`: whether a model could be asked now, and its warm cache be read. Sends nothing. */
 export function describeModel(shim: Shim, named?: Question["model"]): Fields {
@@ -35,8 +43,13 @@ export function describeModel(shim: Shim, named?: Question["model"]): Fields {
     const warm =
       typeof found === "string"
         ? { cold: found }
-        : { warm: found.call, sent_ms: Math.max(found.sentMs, warmedMs) };
-    return { model: describe(model), single_slot: isSingleSlot(model), ...warm };
+        : {
+            warm: found.call,
+            warm_thinking: thinkingOf(model, found),
+            sent_ms: Math.max(found.sentMs, warmedMs),
+          };
+    const thinking = thinkingOf(model, null);
+    return { model: describe(model), thinking, single_slot: isSingleSlot(model), ...warm };
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
     return { model: null, reason: error.message };
@@ -100,7 +113,9 @@ function request(
   prompt: SentPrompt | null,
   signal: AbortSignal,
 ): Parameters<ModelRegistry["streamSimple"]> {
-  const { system, tools, reasoning, retention, max_tokens: maxTokens } = question;
+  const { system, tools, retention } = question;
+  const reasoning = thinkingOf(model, prompt, question.reasoning);
+  const maxTokens = Math.min(question.max_tokens, model.maxTokens || question.max_tokens);
   const now = Date.now();
   const context = defined({
     systemPrompt: system,
@@ -117,6 +132,21 @@ function request(
   });
   // Messages and tools are Pi's own shapes, which the engine has from Pi: nothing more to check.
   return [model, context, options] as unknown as Parameters<ModelRegistry["streamSimple"]>;
+}
+
+/**
+ * How much a model thinks about a question: as little as it can, or `wanted`. About one at the end of
+ * a prompt as that says, unless it says so behind what the cache holds.
+ */
+function thinkingOf(
+  model: Model<Api>,
+  prompt: SentPrompt | null,
+  wanted: Thinking = "off",
+): string {
+  if (prompt === null) return clampThinkingLevel(model, wanted);
+  const messages = listOf(prompt.payload);
+  const isOwn = lastOf(messages) < messages.length - 1;
+  return isOwn ? clampThinkingLevel(model, "minimal") : prompt.thinking;
 }
 
 /** What is not undefined: Pi lets such an option take the place of its default. */
@@ -185,19 +215,24 @@ function refused(text: string): RpcError {
 /** The request to send in place of one that Pi has built for the question alone. */
 export function askedAgain({ payload, model }: SentPrompt, built: unknown): Fields {
   const alone = recordOf(built);
-  const question = (alone.messages as unknown[] | undefined)?.at(-1);
+  const asked = listOf(alone);
+  const question = asked[lastOf(asked)];
   if (!isRecord(question)) throw new Error("Pi has built no question");
-  const messages = [...(payload.messages as Fields[])];
-  const last = messages.at(-1);
+  const sent = payload.messages as Fields[];
+  const at = lastOf(sent);
+  const last = sent[at];
   // Without cache markers: those of the prompt stay where they are, and what is asked once need not
   // be kept.
   const blocks = blocksIn(question.content).map(({ cache_control: _, ...block }) => block);
-  if (model.api === "anthropic-messages" && last?.role === "user") {
-    // As the provider itself would join two messages of the user's.
-    messages[messages.length - 1] = { ...last, content: [...blocksIn(last.content), ...blocks] };
-  } else {
-    messages.push({ ...question, content: blocks });
-  }
+  // As the provider itself would join two messages of the user's.
+  const joins = model.api === "anthropic-messages" && last?.role === "user";
+  const end = joins
+    ? [{ ...last, content: [...blocksIn(last.content), ...blocks] }]
+    : [...sent.slice(at, at + 1), { ...question, content: blocks }];
+  // The effort follows what the cache holds, and says how much is thought about what it follows.
+  const [efforts, own] = [sent.slice(at + 1), asked.slice(lastOf(asked) + 1)];
+  const ending = efforts.length > 0 && own.length > 0 ? own : efforts;
+  const messages = [...sent.slice(0, at), ...end, ...ending];
   const { max_tokens, max_completion_tokens } = alone;
   return { ...payload, ...defined({ max_tokens, max_completion_tokens }), messages };
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -76,6 +77,10 @@ def test_one_more_marker_stands_where_it_is_needed() -> None:
     assert reach.mark(40, 25, rebased=False) == 20, "before what goes soon"
     assert reach.mark(40, None, rebased=False) is None
     assert reach.mark(40, 5, rebased=False) is None
+    thread = replace(reach, threads=True)
+    assert thread.mark(20, None, rebased=False) == 20, "the whole prompt is sent for it"
+    assert thread.mark(40, 25, rebased=True) == 40, "it is sent anyway"
+    assert thread.mark(40, 25, rebased=False) is None, "it would be sent for nothing"
 
 
 def test_rules_and_lifetimes_come_from_the_model_record() -> None:

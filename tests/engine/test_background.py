@@ -17,8 +17,6 @@ from foredeck.config.sections import AskingSection
 from foredeck.context.state.opening import Session
 from foredeck.engine.asking import (
     NOT_KEPT,
-    AskingPrices,
-    AskingTerms,
     SessionAsking,
     is_rate_limit,
     why_not,
@@ -27,6 +25,7 @@ from foredeck.engine.background import Job, SessionEvent
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.errors import ForedeckError
+from foredeck.hosts.asking_terms import AskingPrices, AskingTerms
 from foredeck.hosts.host import (
     AskTimedOut,
     CompleteParams,
@@ -371,3 +370,25 @@ def test_a_warm_question_reads_the_prompt_and_sends_itself() -> None:
     terms = AskingTerms("test/model", AskingPrices.of({"cost": COST}), False, 3, 50_000, 4.0)
     assert terms.price(warm, 20) == pytest.approx(101 * 3e-6 + 50_000 * 0.3e-6 + 20 * 15e-6)
     assert terms._replace(prices=AskingPrices.of({})).price(warm, 20) == 0
+
+
+def test_what_a_model_must_think_has_room_and_a_price() -> None:
+    terms = AskingTerms("test/model", AskingPrices.of({"cost": COST}), False, 3, 0, 4.0)
+    low = terms._replace(thinking="low", warm_thinking="xhigh")
+    asked, warm = (QUESTION.model_copy(update={"warm": call}) for call in (None, 3))
+    assert terms.with_room(asked) == asked
+    assert low.with_room(asked).max_tokens == asked.max_tokens + 2048
+    assert low.with_room(warm).max_tokens == warm.max_tokens + 16_384
+    assert low.price(asked) - terms.price(asked) == pytest.approx(2048 * 15e-6)
+    assert low.price(asked, 20) - terms.price(asked, 20) == pytest.approx(682 * 15e-6)
+    high = asked.model_copy(update={"reasoning": "high"})
+    assert low.room(high) == 16_384, "what is asked for comes first"
+
+
+def test_a_long_prompt_has_the_prices_of_its_tier() -> None:
+    above = {"inputTokensAbove": 40_000, "input": 6, "output": 30, "cacheRead": 0.6}
+    prices = AskingPrices.of({"cost": {**COST, "tiers": [above]}})
+    warm = QUESTION.model_copy(update={"warm": 3})
+    price = AskingTerms("test/model", prices, False, 3, 50_000, 4.0).price(warm, 20)
+    assert price == pytest.approx(101 * 6e-6 + 50_000 * 0.6e-6 + 20 * 30e-6)
+    assert prices.at(40_000).fresh == 3e-6

@@ -58,6 +58,7 @@ class SmallEngine:
         self.config = config
         self.notify = host.notify
         self.call_soon = host.call_soon
+        self.opened: Any = None
         self.session: str | None = None
         self.messages: list[Any] = []
         self.calls = 0

@@ -173,3 +173,11 @@ async def test_the_doctor_says_what_is_in_the_way() -> None:
     assert said[1] == "note     warm cache  would not be read: it is old"
     assert said[2].startswith("problem  question    4,000 tokens read")
     assert said[2].endswith("(The model's answer is of no use: overloaded.)")
+
+
+async def test_the_doctor_names_the_price_of_asking() -> None:
+    said = await told({**OFFER, "sent_ms": now_ms()})
+    assert said.endswith("none sent; /foredeck doctor ask sends one word, for about $0.0002")
+    said = await told({**OFFER, "thinking": "low", "warm_thinking": "high", "sent_ms": now_ms()})
+    assert "; can be asked, and thinks about it (at least low)\n" in said
+    assert said.endswith("for about $0.0821"), "a third of what it may think"

@@ -7,7 +7,8 @@
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
 import { type Block, blocksIn, type Fields, isRecord, recordOf, sameValue } from "./messages.ts";
-import { modelOf } from "./request.ts";
+import { isEffort, lastOf, listOf, settled } from "./payload.ts";
+import { inThreads, modelOf } from "./request.ts";
 
 /** What Anthropic allows in one request. */
 const MAX_MARKERS = 4;
@@ -19,8 +20,9 @@ export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
     let marked: Fields | undefined;
     shim.safely("before_provider_request", () => {
       const { context } = shim;
-      marked = withMarker(payload, context.marker);
-      const compare = context.lastRequest.take(marked ?? payload, modelOf(ctx));
+      const model = modelOf(ctx);
+      marked = withMarker(payload, context.marker, model !== undefined && inThreads(model));
+      const compare = context.lastRequest.take(marked ?? payload, model, pi.getThinkingLevel());
       // Later extensions may still change it in place: compared when it is on its way. One that
       // replaces it does so out of our sight.
       const report = () => {
@@ -41,13 +43,22 @@ export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
 /**
  * A copy of the request with one more cache marker, on the result of this tool call; undefined where
  * it is to stay as it is.
+ * @param threads whether Pi may send only what is new of it
  */
-export function withMarker(payload: unknown, toolCallId: string | null): Fields | undefined {
+export function withMarker(
+  payload: unknown,
+  toolCallId: string | null,
+  threads = false,
+): Fields | undefined {
   if (!toolCallId || !isRecord(payload) || !Array.isArray(payload.messages)) return undefined;
   const messages = payload.messages as unknown[];
   // Pi marks the end of each request, but over other APIs or with caching switched off.
-  const control = contentOf(messages.at(-1)).at(-1)?.cache_control;
-  if (!control || markers(payload) >= MAX_MARKERS) return undefined;
+  const control = contentOf(messages[lastOf(messages)]).at(-1)?.cache_control;
+  // A thread goes on with requests that do not bring its older messages, and with them no markers.
+  // Pi begins another one, with all messages, where the markers on the system prompt have changed.
+  const isFull = markers(payload) >= MAX_MARKERS && markers({ system: payload.system }) > 1;
+  const request = threads || isFull ? withoutSystemMarker(payload) : payload;
+  if (!control || markers(request) >= MAX_MARKERS) return undefined;
   const isWanted = (block: Block) =>
     block.type === "tool_result" && block.tool_use_id === toolCallId;
   const at = messages.findLastIndex((message) => contentOf(message).some(isWanted));
@@ -57,7 +68,18 @@ export function withMarker(payload: unknown, toolCallId: string | null): Fields 
   const content = contentOf(message).map((own) =>
     own === block ? { ...own, cache_control: control } : own,
   );
-  return { ...payload, messages: messages.with(at, { ...message, content }) };
+  return { ...request, messages: messages.with(at, { ...message, content }) };
+}
+
+/**
+ * The request without the first marker on its system prompt. With a subscription that is on a
+ * sentence before the prompt, which is too short to be kept by itself.
+ */
+function withoutSystemMarker(payload: Fields): Fields {
+  const parts = objectsIn(payload.system);
+  const marked = parts.findIndex((part) => part.cache_control);
+  if (marked < 0) return payload;
+  return { ...payload, system: parts.with(marked, unmarked(parts[marked]) as Block) };
 }
 
 function markers({ tools, system, messages }: Fields): number {
@@ -84,6 +106,8 @@ export interface SentPrompt {
   /** The request itself and not what it was made of: the same bytes, whatever was switched since. */
   payload: Fields;
   model: ModelRecord;
+  /** How much the model was to think. */
+  thinking: string;
   sentMs: number;
   /** The provider has begun to answer, so its cache can be read. */
   answered: boolean;
@@ -92,8 +116,6 @@ export interface SentPrompt {
 /** The two wires on which a request has been seen to come back from the cache. */
 const WIRES = new Set(["anthropic-messages", "openai-completions"]);
 
-/** The field that holds the messages, in one or another of the APIs that Pi speaks. */
-const MESSAGE_FIELDS = ["messages", "input", "contents"];
 /** What is sent in front of the messages, as the user would call it. */
 const HEAD_FIELDS: Record<string, string> = {
   system: "system prompt",
@@ -127,17 +149,22 @@ export class LastRequest {
 
   /**
    * Takes a request. One that was not announced (a warming request, a summary) is ignored.
+   * @param thinking how much the model is to think, as Pi calls it
    * @returns null where there is nothing to compare; else a function that compares this request
    *   with the last one, and returns what another extension has changed in either, null for nothing
    */
-  take(payload: unknown, model: ModelRecord | undefined): (() => string | null) | null {
+  take(
+    payload: unknown,
+    model: ModelRecord | undefined,
+    thinking = "off",
+  ): (() => string | null) | null {
     const { expected, payload: last } = this;
     this.expected = null;
     if (!expected || expected.signal?.aborted || !isRecord(payload)) return null;
     const { call, extendsLast } = expected;
     this.payload = payload;
     if (call !== null && model) {
-      this.sent = { call, payload, model, sentMs: Date.now(), answered: false };
+      this.sent = { call, payload, model, thinking, sentMs: Date.now(), answered: false };
     }
     // Pi turns a message into the same bytes every time. So where foredeck has changed nothing, the
     // next request must begin with the last, or the provider's cache misses what follows the change.
@@ -168,6 +195,10 @@ export class LastRequest {
       return `prompts are not asked again over ${model.api}`;
     }
     if (payload.model !== model.id) return "another model answers in the place of this one";
+    // No message of the user's may stand behind one of the system, and before it the cache ends.
+    if (recordOf(payload.messages[lastOf(payload.messages)]).role === "system") {
+      return "the last call ends in a change of the instructions or the tools";
+    }
     // Pi's own cache warmer leaves these alone as well: the budget would follow the shorter answer.
     if (isRecord(payload.thinking) && payload.thinking.type === "enabled") {
       return "the last call thinks within a budget, with which the provider's cache is bound up";
@@ -181,7 +212,8 @@ function changes(last: Fields, now: Fields): string | null {
   const found = Object.keys(HEAD_FIELDS)
     .filter((name) => !sameValue(unmarked(last[name]), unmarked(now[name])))
     .map((name) => HEAD_FIELDS[name]);
-  const changed = firstChanged(listOf(last), listOf(now));
+  const whole = listOf(now).filter((message) => !isEffort(message));
+  const changed = firstChanged(settled(listOf(last)), whole);
   if (changed !== null) found.push(`messages from number ${changed} on`);
   return found.length > 0 ? found.join(", ") : null;
 }
@@ -195,11 +227,6 @@ function firstChanged(last: unknown[], now: unknown[]): number | null {
   const at = before.findIndex(({ part }, index) => !sameValue(part, after[index]?.part));
   const [was, is] = [before[at], after[at]];
   return was ? Math.min(was.number, is?.number ?? was.number) : null;
-}
-
-function listOf(payload: Fields): unknown[] {
-  const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray);
-  return (list as unknown[] | undefined) ?? [];
 }
 
 /**

@@ -72,6 +72,7 @@ export function describe(model: object): Fields {
   // Only switches: what else is there, such as a route, is nobody's business.
   const flags = Object.entries(recordOf((model as Fields).compat)).filter(([, on]) => on === true);
   const compat = flags.length > 0 ? Object.fromEntries(flags) : undefined;
+  const threads = inThreads(model) || undefined;
   return {
     provider,
     id,
@@ -83,7 +84,16 @@ export function describe(model: object): Fields {
     reasoning,
     retention,
     compat,
+    threads,
   };
+}
+
+/** Whether Pi sends only what is new to a thread that the provider keeps. By Pi's own rule. */
+export function inThreads(model: object): boolean {
+  const { api, baseUrl, compat } = model as Fields;
+  const { supportsMessageThreads } = recordOf(compat);
+  const isTheirs = String(baseUrl).includes("api.anthropic.com");
+  return api === "anthropic-messages" && Boolean(supportsMessageThreads ?? isTheirs);
 }
 
 /** The newest answer of `timeZone`. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { askedAgain, askModel, describeModel, isSingleSlot } from "../asking.ts";
+import { askedAgain, askModel, describeModel, isSingleSlot, type Question } from "../asking.ts";
 import { LastRequest, type SentPrompt } from "../context/provider.ts";
 import type { Shim } from "../shim.ts";
 
@@ -104,6 +104,66 @@ test("a question joins the last message, with the markers where they were", () =
   const end = { ...last, content: [...(last?.content ?? []), { type: "text", text: "?" }] };
   assert.deepEqual(again, { ...payload, max_tokens: 200, messages: [first, second, end] });
   assert.deepEqual(payload, before, "what is kept stays as it is");
+});
+
+test("a question stands before the effort, which is the least that the question itself has", () => {
+  const effort = (level: string) => ({
+    role: "system",
+    content: [],
+    output_config: { effort: level },
+  });
+  const prompt = { ...payload, messages: [...payload.messages, effort("high")] };
+  const found = sent(prompt).find(model) as SentPrompt;
+  const asked = { role: "user", content: [{ type: "text", text: "?" }] };
+  const again = askedAgain(found, { max_tokens: 9, messages: [asked, effort("low")] });
+  const messages = again.messages as typeof prompt.messages;
+  assert.deepEqual(messages.at(-1), effort("low"));
+  assert.deepEqual(messages.at(-2)?.content.at(-1), { type: "text", text: "?" });
+  assert.deepEqual(messages.slice(0, -2), payload.messages.slice(0, -1));
+  // Without thinking there are no efforts, and none comes into a prompt that has none.
+  assert.deepEqual(
+    (askedAgain(found, { messages: [asked] }).messages as unknown[]).at(-1),
+    effort("high"),
+  );
+  const plain = sent().find(model) as SentPrompt;
+  assert.deepEqual(
+    askedAgain(plain, { messages: [asked, effort("low")] }),
+    askedAgain(plain, { messages: [asked] }),
+  );
+});
+
+test("behind a change of the instructions there is no question", () => {
+  const changed = { role: "system", content: [{ type: "text", text: "Be quick." }] };
+  const prompt = { ...payload, messages: [...payload.messages, changed] };
+  assert.match(String(sent(prompt).find(model)), /ends in a change of the instructions/);
+});
+
+test("a model thinks as little as it can, and that is said before it is asked", async () => {
+  const [asked, options]: [Question, Record<string, unknown>[]] = [
+    { messages: [{ role: "user", content: "?" }], max_tokens: 900 },
+    [],
+  ];
+  const seen = async (record: object, question: Question = asked) => {
+    const usage = { cost: {} };
+    const answer = { content: [], stopReason: "stop", usage, provider: "p", model: "m" };
+    const modelRegistry = {
+      streamSimple: (_model: unknown, _context: unknown, given: Record<string, unknown>) => {
+        options.push(given);
+        return { result: async () => answer };
+      },
+    };
+    const shim = shimWith({ model: { ...model, ...record }, modelRegistry, sessionManager: {} });
+    await askModel(shim, question, AbortSignal.timeout(10_000));
+    const { reasoning, maxTokens } = options.at(-1) ?? {};
+    return [describeModel(shim).thinking, reasoning, maxTokens];
+  };
+  assert.deepEqual(await seen({}), ["off", undefined, 900]);
+  assert.deepEqual(await seen({ reasoning: true }), ["off", undefined, 900]);
+  const always = { reasoning: true, thinkingLevelMap: { off: null, minimal: null } };
+  assert.deepEqual(await seen(always), ["low", "low", 900]);
+  assert.deepEqual(await seen(always, { ...asked, reasoning: "off" }), ["low", "low", 900]);
+  assert.deepEqual(await seen(always, { ...asked, reasoning: "high" }), ["low", "high", 900]);
+  assert.deepEqual(await seen({ ...always, maxTokens: 500 }), ["low", "low", 500]);
 });
 
 test("on the other wire it is a message of its own", () => {

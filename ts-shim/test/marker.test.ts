@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withMarker } from "../context/provider.ts";
-import { warmedAt } from "../context/request.ts";
+import { describe, warmedAt } from "../context/request.ts";
 
 const control = { type: "ephemeral", ttl: "1h" };
 const result = (id: string, more = {}) => ({ type: "tool_result", tool_use_id: id, ...more });
@@ -41,8 +41,48 @@ test("the result that the engine names gets the marker that Pi puts at the end",
 
 test("there are never more than four markers, or two on one block", () => {
   assert.ok(withMarker(request(3), "a"));
-  assert.equal(withMarker(request(4), "a"), undefined);
+  const [begin, ...rest] = request(2).messages;
+  const marked = { ...begin, content: [{ type: "text", cache_control: control }] };
+  const tools = [{ name: "read", cache_control: control }];
+  const full = { ...request(2), tools, messages: [marked, ...rest] };
+  assert.equal(withMarker(full, "a"), undefined);
   assert.equal(withMarker(request(), "c"), undefined);
+});
+
+test("Pi's marker stands before the effort of the next answer", () => {
+  const before = request();
+  const effort = { role: "system", content: [], output_config: { effort: "high" } };
+  const { messages } = withMarker({ ...before, messages: [...before.messages, effort] }, "a") ?? {};
+  assert.deepEqual(messages, [
+    ...((withMarker(before, "a") as typeof before).messages ?? []),
+    effort,
+  ]);
+});
+
+test("of two markers on the system prompt the first makes room", () => {
+  const tools = [{ name: "read", cache_control: control }];
+  const after = withMarker({ ...request(3), tools }, "a") as ReturnType<typeof request>;
+  assert.deepEqual(after.system, [{ type: "text" }, { type: "text", cache_control: control }]);
+  assert.deepEqual(after.messages[2]?.content[0], result("a", { cache_control: control }));
+  assert.deepEqual(after.tools, tools);
+});
+
+test("in a thread the system prompt goes without its marker, for all to be sent", () => {
+  const after = withMarker(request(), "a", true) as ReturnType<typeof request>;
+  assert.deepEqual(after.system, [{ type: "text" }]);
+  assert.deepEqual({ ...after, system: request().system }, withMarker(request(), "a"));
+  assert.equal(withMarker(request(), null, true), undefined, "it goes on otherwise");
+});
+
+test("whether Pi uses threads is in the model's record, or in its address", () => {
+  const record = { provider: "p", id: "m", api: "anthropic-messages", baseUrl: "http://127.0.0.1" };
+  const threads = (more: object) => describe({ ...record, ...more }).threads;
+  const theirs = { baseUrl: "https://api.anthropic.com" };
+  assert.equal(threads({}), undefined);
+  assert.equal(threads(theirs), true);
+  assert.equal(threads({ ...theirs, compat: { supportsMessageThreads: false } }), undefined);
+  assert.equal(threads({ compat: { supportsMessageThreads: true } }), true);
+  assert.equal(threads({ ...theirs, api: "openai-completions" }), undefined);
 });
 
 test("requests without Pi's marker, or without that result, stay as they are", () => {

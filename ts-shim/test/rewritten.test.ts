@@ -54,6 +54,37 @@ test("requests to other APIs are compared as well", () => {
   }
 });
 
+const effort = (level: string) => ({
+  role: "system",
+  content: [],
+  output_config: { effort: level },
+});
+const instructions = { role: "system", content: [text("Be quick.", { cache_control: control })] };
+
+test("what Pi moves behind a newer message was changed by nobody", () => {
+  const having = (...messages: unknown[]) => ({ ...around, messages });
+  const stopped = having(user("go"), effort("high"));
+  assert.equal(look(stopped, having(user("go"), user("on"), effort("high"))), null);
+  const answered = having(user("go"), effort("high"), says("ok"), user("on"), effort("low"));
+  assert.equal(look(stopped, answered), null);
+  assert.equal(look(answered, having(user("go"), says("ok"), user("on"))), null, "thinking is off");
+  const changed = having(user("go"), instructions, effort("high"));
+  assert.equal(look(changed, having(user("go"), user("on"), instructions, effort("high"))), null);
+  assert.equal(look(changed, having(user("go"), instructions, effort("high"), says("ok"))), null);
+  assert.equal(
+    look(answered, having(user("go"), effort("high"), says("no"), user("on"), effort("low"))),
+    "messages from number 2 on",
+  );
+});
+
+test("an item that sets the effort is no message of OpenAI's, either", () => {
+  const update = { type: "configuration_update", reasoning: { effort: "high" } };
+  const input = (...items: unknown[]) => ({ model: "m", input: items });
+  const stopped = input(user("go"), update);
+  assert.equal(look(stopped, input(user("go"), user("on"), update)), null);
+  assert.equal(look(stopped, input(user("stay"), update)), "messages from number 1 on");
+});
+
 test("requests that cannot be compared are ignored", () => {
   const sent = new LastRequest();
   assert.equal(sent.take(second, undefined), null, "not announced");

@@ -101,6 +101,9 @@ class CacheReach:
     """Ends from here on are found from the marker on the last message."""
     markable: frozenset[int] = frozenset()
     """Ends on which one more marker can be set."""
+    threads: bool = False
+    """Whether the host sends only what is new. One more marker has it send all, so that is worth it
+    only where something is found by it, or where all is sent anyway."""
 
     def hit(self, changed_from: int) -> int:
         """How many messages of the longest prefix found, if those from `changed_from` on differ."""
@@ -120,7 +123,7 @@ class CacheReach:
         """
         if hit in self.markable and (hit < self.nearest or rebased):
             return hit
-        if first_to_go is None:
+        if first_to_go is None or (self.threads and not rebased):
             return None
         return max((e for e in self.markable if e <= min(first_to_go, hit)), default=None)
 
@@ -133,16 +136,17 @@ def reach_of(
     start: int,
     warm: bool,
     marks: bool,
+    threads: bool = False,
 ) -> CacheReach:
     """What would be found of a conversation; `entries`: ends of earlier requests that are alive.
 
-    `marks`: whether one more marker can be set.
+    `marks`: whether one more marker can be set; `threads`: as in `CacheReach`.
     """
     if rule != "markers" or not warm:
         return CacheReach(rule, start, warm)
     ends = tuple(end for end in entries if end <= start)
     can = frozenset(end for end in ends if _ends_in_result(plan, end)) if marks else ()
-    return CacheReach(rule, start, warm, ends, _nearest(plan), frozenset(can))
+    return CacheReach(rule, start, warm, ends, _nearest(plan), frozenset(can), threads)
 
 
 def _ends_in_result(plan: Plan, end: int) -> bool:

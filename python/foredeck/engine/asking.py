@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 from foredeck.accounting.figure import cost_of, stored_questions
 from foredeck.config.sections import AskingSection
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.gauge import tokens_of
 from foredeck.errors import ForedeckError, StoreError
+from foredeck.hosts.asking_terms import AskingTerms, dollars
 from foredeck.hosts.host import (
     AskCancelled,
     AskModels,
@@ -25,7 +24,6 @@ from foredeck.hosts.host import (
     Show,
     UselessAnswer,
 )
-from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.records import AskedDocument, AskedOutcome, asked_id
 from foredeck.store.clock import HOUR_MS, MINUTE_MS, now_ms
 from foredeck.store.protocol import Batch
@@ -62,60 +60,7 @@ _OUTCOMES: dict[type[ForedeckError], AskedOutcome] = {
 }
 
 
-class AskingPrices(NamedTuple):
-    """Dollars for one token: uncached, read from the cache, generated."""
-
-    fresh: float = 0.0
-    read: float = 0.0
-    output: float = 0.0
-
-    @classmethod
-    def of(cls, model: Mapping[str, Any] | None) -> AskingPrices:
-        """From a host's model record; what it does not say is free, a read as dear as fresh."""
-        cost = (model or {}).get("cost")
-        named = cost if isinstance(cost, dict) else {}
-        fresh, output = _price(named, "input", 0.0), _price(named, "output", 0.0)
-        return cls(fresh, _price(named, "cacheRead", fresh), output)
-
-
-def _price(cost: Mapping[str, Any], name: str, default: float) -> float:
-    value = cost.get(name)
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-    return float(value) / 1_000_000 if usable and value is not None else default
-
-
 NOT_KEPT = "the provider no longer has the agent's last prompt in its cache"
-
-
-class AskingTerms(NamedTuple):
-    """What asking a model would mean now. `warm`: the call whose prompt would be read from the
-    provider's cache, None for none; `prompt_tokens`: its tokens; `rate`: characters a token."""
-
-    model: str
-    prices: AskingPrices
-    single_slot: bool
-    warm: int | None
-    prompt_tokens: int
-    rate: float
-
-    def price(self, question: CompleteParams, output_tokens: int | None = None) -> float:
-        """Dollars that a question is expected to cost. `output_tokens`: how long the answer will
-        be; None: as long as it may."""
-        chars = len(question.system or "") + sum(map(_chars, question.messages))
-        # Uncached, read from the cache with the agent's last prompt, generated.
-        fresh = int(chars / self.rate) + 1
-        read = self.prompt_tokens if question.warm is not None else 0
-        output = question.max_tokens if output_tokens is None else output_tokens
-        prices = self.prices
-        return fresh * prices.fresh + read * prices.read + output * prices.output
-
-
-def _chars(message: Mapping[str, Any]) -> int:
-    content = message.get("content")
-    if isinstance(content, str):
-        return len(content)
-    blocks = content if isinstance(content, list) else []
-    return sum(len(str(block.get("text") or "")) for block in blocks if isinstance(block, dict))
 
 
 class SessionAsking:
@@ -145,15 +90,7 @@ class SessionAsking:
         if offer.model is None:
             raise NoModel(offer.reason or "there is no model to ask")
         newest = self._chat.newest_record
-        stats = None if newest is None else newest.stats
-        return AskingTerms(
-            model=f"{offer.model.get('provider')}/{offer.model.get('id')}",
-            prices=AskingPrices.of(offer.model),
-            single_slot=offer.single_slot,
-            warm=offer.warm,
-            prompt_tokens=0 if stats is None else tokens_of(stats, stats.chars_sent),
-            rate=CHARS_PER_TOKEN if stats is None else stats.rate,
-        )
+        return AskingTerms.of(offer, None if newest is None else newest.stats)
 
     def forbidden(self, terms: AskingTerms, *, wanted: bool) -> str | None:
         """Why this model is not asked at all; None where it may be. `wanted`: see `ask`."""
@@ -191,11 +128,17 @@ class SessionAsking:
         if reason is not None:
             raise NotAsked(reason)
         said = wanted or self._config.single_slot or None
-        settled = question.model_copy(
-            update={"model": None if warm else question.model or self._model, "wanted": said}
+        # What is asked once is not worth writing to a cache, which some providers charge for.
+        alone = {
+            "model": question.model or self._model,
+            "retention": question.retention or "none",
+        }
+        settled = terms.with_room(question).model_copy(
+            update={**({} if warm else alone), "wanted": said}
         )
         self._open = self._begin(purpose, terms.model, price, warm=warm)
-        self._show(f"foredeck: {_DOING.get(purpose, purpose)}, with {terms.model}")
+        cost = f", for about {dollars(price)}" if price else ""
+        self._show(f"foredeck: {_DOING.get(purpose, purpose)}, with {terms.model}{cost}")
         return await self._ask(settled)
 
     async def _ask(self, question: CompleteParams) -> CompleteResult:
@@ -302,7 +245,7 @@ def why_not(
     not the point. `insisted`: the user knows the price and wants it asked.
     """
     if not insisted and worth is not None and price > worth:
-        return f"it would cost {_dollars(price)} and save {_dollars(worth)}"
+        return f"it would cost {dollars(price)} and save {dollars(worth)}"
     paused = _paused(asked, now_ms)
     if insisted or paused is not None:
         return paused
@@ -313,8 +256,8 @@ def why_not(
     if spent + price <= caps.share * session:
         return None
     return (
-        f"it would cost {_dollars(price)}; questions may cost {caps.share:.0%} of the "
-        f"session's {_dollars(session)} (asking.share), and have cost {_dollars(spent)}"
+        f"it would cost {dollars(price)}; questions may cost {caps.share:.0%} of the "
+        f"session's {dollars(session)} (asking.share), and have cost {dollars(spent)}"
     )
 
 
@@ -348,7 +291,3 @@ def is_rate_limit(reason: str) -> bool:
     """Whether a provider has said that it is asked too often."""
     said = reason.lower()
     return any(words in said for words in _RATE_LIMITS)
-
-
-def _dollars(amount: float) -> str:
-    return f"${amount:.4f}" if amount < 1 else f"${amount:.2f}"

@@ -124,8 +124,12 @@ class ModelResult(Params):
     reason: str | None = None
     single_slot: bool = False
     """It answers one at a time (on this machine, or at no price): never asked unless wanted."""
+    thinking: Name = "off"
+    """The least that it can think about a question."""
     warm: Count | None = None
     """The call whose prompt could be sent again; None: `cold` says why not."""
+    warm_thinking: Name = "off"
+    """The least that it thinks behind that prompt."""
     sent_ms: Milliseconds = 0
     """When that prompt was last sent."""
     cold: str | None = None

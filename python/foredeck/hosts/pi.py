@@ -130,6 +130,7 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
         prices=prices,
         cache=rule_of(api, provider, id),
         marks=api == "anthropic-messages",
+        threads=model.get("threads") is True,
         input_price=float(per_million) if isinstance(per_million, int | float) else 0.0,
         inline=_inline(api, model.get("compat")),
     )

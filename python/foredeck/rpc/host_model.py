@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from foredeck.errors import ForedeckError
 from foredeck.finding import Finding, note, ok, problem
+from foredeck.hosts.asking_terms import AskingTerms, dollars
 from foredeck.hosts.host import (
     AskCancelled,
     AskTimedOut,
@@ -23,6 +24,7 @@ from foredeck.hosts.host import (
     UselessAnswer,
 )
 from foredeck.hosts.protocol import Params
+from foredeck.model.call_values import CallStats
 from foredeck.rpc.wire import CANCELLED, PeerClosedError, RemoteError
 from foredeck.store.clock import now_ms
 
@@ -87,8 +89,8 @@ def _in_words(error: RemoteError) -> ForedeckError:
 
 _ANSWER_S = 100.0
 """Less than the host waits, so that it gets an answer."""
-_ANSWER_TOKENS = 1024
-"""A model may think before its one word."""
+_ANSWER_TOKENS = 100
+_EXPECTED_TOKENS = 10
 
 _QUESTION = (
     "This is a check that you can be reached. Answer with the one word: ready. Call no tool."
@@ -101,25 +103,28 @@ _PRICES = {
 }
 
 
-async def examine(host: HostModel, *, ask: bool) -> str:
-    """The lines of the check. With `ask` the model is asked one word, which costs what they say."""
+async def examine(host: HostModel, *, ask: bool, stats: CallStats | None = None) -> str:
+    """The lines of the check. With `ask` the model is asked one word, which costs what they say.
+    `stats`: of the session's newest call."""
     offer = await host.offered()
     findings = [_model(offer)]
     if offer.model is not None:
+        terms = AskingTerms.of(offer, stats)
         findings.append(_cache(offer))
-        findings.append(await _asked(host, offer) if ask else _not_asked())
+        findings.append(await _asked(host, terms) if ask else _not_asked(terms))
     return "\n".join(map(_line, findings))
 
 
 def _model(offer: ModelResult) -> Finding:
     if offer.model is None:
         return problem("model", "none can be asked", offer.reason or "choose one with /model")
-    text = f"{_name(offer.model)}, {_price(offer.model.get('cost'))}"
+    thinks = "" if offer.thinking == "off" else f", and thinks about it (at least {offer.thinking})"
+    text = f"{_name(offer.model)}, {_price(offer.model.get('cost'))}; can be asked{thinks}"
     if not offer.single_slot:
-        return ok("model", f"{text}; can be asked")
+        return ok("model", text)
     return note(
         "model",
-        f"{text}; can be asked",
+        text,
         "it is on this machine or has no price, so a question may push your session out of its "
         "cache: foredeck asks it only where you do",
     )
@@ -145,15 +150,21 @@ def _cache(offer: ModelResult) -> Finding:
     return note("warm cache", f"would not be read: {offer.cold}")
 
 
-def _not_asked() -> Finding:
-    return ok("question", "none sent; /foredeck doctor ask sends one word")
+def _not_asked(terms: AskingTerms) -> Finding:
+    price = terms.price(_question(terms), _EXPECTED_TOKENS)
+    cost = f", for about {dollars(price)}" if price else ""
+    return ok("question", f"none sent; /foredeck doctor ask sends one word{cost}")
 
 
-async def _asked(host: HostModel, offer: ModelResult) -> Finding:
+def _question(terms: AskingTerms) -> CompleteParams:
     message = {"role": "user", "content": _QUESTION}
-    question = CompleteParams(
-        messages=[message], max_tokens=_ANSWER_TOKENS, warm=offer.warm, wanted=True
+    return CompleteParams(
+        messages=[message], max_tokens=_ANSWER_TOKENS, warm=terms.warm, wanted=True
     )
+
+
+async def _asked(host: HostModel, terms: AskingTerms) -> Finding:
+    question = terms.with_room(_question(terms))
     try:
         answer = await host.ask(question, timeout_s=_ANSWER_S)
     except UselessAnswer as error:

@@ -152,7 +152,11 @@ class EngineMethods:
         return {}
 
     async def _doctor(self, params: JsonObject) -> Mapping[str, Any]:
-        return {"text": await examine(self._models, ask=parse_params(DoctorParams, params).ask)}
+        opened = None if self._engine is None else self._engine.opened
+        newest = None if opened is None else opened.session.chat.newest_record
+        stats = None if newest is None else newest.stats
+        ask = parse_params(DoctorParams, params).ask
+        return {"text": await examine(self._models, ask=ask, stats=stats)}
 
     async def _shutdown(self, _params: JsonObject) -> Mapping[str, Any]:
         self._end("the host asked for it")

@@ -132,6 +132,7 @@ def call_costs(call: CallInProgress, reason: RebaseReason | None, tokens: int) -
         start=call.first_new,
         warm=call.first_new > 0 and reason in (None, "high-water"),
         marks=model.marks and call.layout.keeps_bytes,
+        threads=model.threads,
     )
     own_chars = declared_chars(frame.tools, call.settings.definition_chars)
     around = frame.chars, own_chars, frame.chars + branch.plan.head_chars
@@ -211,7 +212,7 @@ def _mark(
 ) -> int | None:
     """After how many messages one more marker goes. `hit`: how many of them are found."""
     branch, record, reach = call.context.branch, call.session.chat.branch_record, costs.reach
-    if rebased or not branch.depth % KEEP_CALLS:
+    if rebased or reach.threads or not branch.depth % KEEP_CALLS:
         return reach.mark(hit, policy.first_to_go(), rebased=rebased)
     before = record.cache.marked if record else None
     if before is not None and before in reach.markable and before <= hit and hit >= reach.nearest:

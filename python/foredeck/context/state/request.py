@@ -102,6 +102,8 @@ class Model:
     """By which rule its provider keeps prompts."""
     marks: bool = False
     """Whether one more cache marker can be set in its requests."""
+    threads: bool = False
+    """Whether the host sends only what is new of a prompt, and the provider keeps the rest."""
     input_price: float = 0.0
     """What a million uncached input tokens cost, in the host's currency; 0: not known."""
     inline: InlineChanges = "none"

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from foredeck.engine.asking import AskingPrices, AskingTerms, SessionAsking
+from foredeck.engine.asking import SessionAsking
 from foredeck.errors import ForedeckError
+from foredeck.hosts.asking_terms import AskingPrices, AskingTerms
 from foredeck.hosts.host import CompleteParams, NoModel, NotAsked
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
 from foredeck.observations.chunks import Chunk, Position, SourceMessage, next_chunk
@@ -136,7 +137,8 @@ class ObservingRun:
         if not self.observing.settings.always and self._least is None:
             sent = sum(chat.branch.plan.chars[first : first + len(chunk.messages)])
             calls = 0 if chat.newest_record is None else chat.log.newest
-            sent_tokens, prices = int(sent / questions.alone.rate), questions.agent.prices
+            sent_tokens, agent = int(sent / questions.alone.rate), questions.agent
+            prices = agent.prices.at(agent.prompt_tokens)
             questions.worth = worth_of(chunk.tokens, sent_tokens, calls, prices)
         why = self.asking.why_not(self.price, questions.worth, insisted=questions.insisted)
         self.against = why or ""
