@@ -111,11 +111,10 @@ async function perform(
   if (SHORTS.includes(verb)) return perform(verb, rest, shim, ask, ctx);
   switch (verb) {
     case "off":
-      shim.switchOff();
-      return "foredeck is off: the model sees everything as Pi has it. /foredeck on brings it back.";
+      return switchOff(shim, ctx);
     case "on":
       shim.switchOn();
-      return "foredeck is on.";
+      return ON;
     case "setup":
       return setUp(shim);
     case "ui":
@@ -144,6 +143,30 @@ function helpOf(command: string): string {
 
 function verbsOf(command: string): Record<string, string> {
   return COMMANDS[command]?.verbs ?? {};
+}
+
+const ON =
+  "foredeck is on. What has gone out stays as it is, and in the cache, until the prompt is next rewritten.";
+
+/** Says what it costs, before it happens where that is much. */
+async function switchOff(shim: Shim, ctx: ExtensionCommandContext): Promise<string> {
+  const { engine } = shim;
+  let cost: Fields = {};
+  // Without an engine nothing of foredeck's is in the prompt that is known of here.
+  if (engine.state === "ready" && !shim.isOff()) {
+    const params = { session: shim.sessionId(), name: "off", args: "" };
+    const limits = { deadlineMs: engine.patienceMs(DEADLINE_MS), signal: ctx.signal };
+    cost = await engine.request("command", params, limits).catch((error) => {
+      shim.logError("off", error);
+      return {};
+    });
+  }
+  const text = String(cost.text ?? "");
+  if (cost.asks === true && ctx.hasUI && !(await ctx.ui.confirm("Switch foredeck off?", text)))
+    return "foredeck stays on.";
+  shim.switchOff();
+  const off = "foredeck is off: the model sees everything as Pi has it.";
+  return [off, text, "/foredeck on brings it back."].filter((part) => part !== "").join(" ");
 }
 
 async function setUp(shim: Shim): Promise<string> {

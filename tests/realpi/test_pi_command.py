@@ -123,7 +123,7 @@ def test_off_sends_pis_own_bytes_and_on_goes_on(pi: Pi) -> None:
     assert rpc.statuses()[-1] == "foredeck off"
     rpc.prompt("second")
     rpc.command("/foredeck on")
-    assert notified(rpc)[-1] == "foredeck is on."
+    assert notified(rpc)[-1].startswith("foredeck is on. What has gone out stays as it is, ")
     rpc.prompt("third")
     rpc.prompt("fourth")
     assert model.violations == []

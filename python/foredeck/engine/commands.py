@@ -38,6 +38,7 @@ from foredeck.engine.memory_commands import memory_commands, memory_view
 from foredeck.engine.observing.facility import observe_command
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import go_private
+from foredeck.engine.switching_off import cost_of_off
 from foredeck.engine.tasks import tasks_command, tasks_of, tasks_view
 from foredeck.errors import ToolError
 from foredeck.home import command_file
@@ -45,6 +46,7 @@ from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
 from foredeck.model.figures import cut, short_tokens
 from foredeck.model.observations import Mode
 from foredeck.model.quoting import one_line
+from foredeck.store.clock import now_ms
 from foredeck.timeline.rewind_command import calls_with_changes, rewind_command
 
 SHORT_ID = 13
@@ -88,6 +90,8 @@ def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
         return _window(opened, largest=name == "context")
     if name == "private":
         return {"text": go_private(session.objects, session.chat), "private": True}
+    if name == "off":
+        return cost_of_off(session.chat, now_ms())
     if name == "search":
         return _search(opened, args)
     if name == "tasks" and not args:

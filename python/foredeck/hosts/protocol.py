@@ -399,6 +399,8 @@ class CommandResult(TypedDict):
     tasks: NotRequired[TaskStatus]
     private: NotRequired[bool]
     """As of `SessionOpenResult`."""
+    asks: NotRequired[bool]
+    """`off`: that costs so much that the user is asked first."""
     choices: NotRequired[list[tuple[str, str]]]
     """`complete`: what could be typed, with a description each."""
 
