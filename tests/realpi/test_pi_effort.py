@@ -1,0 +1,242 @@
+"""Models that think with an effort: Pi says behind the newest message how much the next answer
+takes, and sends Anthropic only what is new of a conversation."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from extracting import ASKED, extractor, read_out
+from foredeck.memory.judging import MAX_ANSWER_TOKENS
+from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
+from foredeck_bench.scripted.agent_dir import PROVIDER
+from foredeck_bench.scripted.request import Api
+from foredeck_bench.scripted.server import answer_summaries
+from foredeck_bench.scripted.steps import Reply, Step, StepResult, Text, Thinking
+from harness import PATIENCE_S, Pi, one_version
+from observed import calls_of, notified, session_of, stored
+from test_pi_asking import blocks, doctor, without_end
+from test_pi_cache import markers, parallel
+
+Json = dict[str, Any]
+
+THINKING_ROOM = 2048
+"""Tokens for thinking with the least effort of the scripted model."""
+
+
+def effort(level: str) -> Json:
+    """What Pi puts behind the newest message."""
+    return {"role": "system", "content": [], "output_config": {"effort": level}}
+
+
+def change_model(pi: Pi, provider: Mapping[str, Any] | None = None, **record: Any) -> None:
+    """Change the provider's settings and the model's record; what is None is taken out."""
+    file = pi.workspace.agent_dir / "models.json"
+    settings = json.loads(file.read_text())
+    served = settings["providers"][PROVIDER]
+    served.update(provider or {})
+    (model,) = served["models"]
+    served["models"] = [{**model, **record}]
+    file.write_text(json.dumps(settings))
+
+
+def ready(request: ModelRequest) -> StepResult | None:
+    """Answers the doctor's question, and summaries."""
+    is_asked = "check that you can be reached" in json.dumps(request.messages)
+    return "ready" if is_asked else answer_summaries(request)
+
+
+def wait_for_request(model: ScriptedModel, count: int) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while len(model.requests) < count:
+        assert time.monotonic() < until, f"request {count} does not come"
+        time.sleep(0.05)
+
+
+@one_version
+def test_a_question_at_the_end_of_the_prompt_stands_before_the_effort(pi: Pi) -> None:
+    model = pi.serve([call("bash", command="seq 2000"), "worked", "more"], side=ready)
+    rpc = pi.rpc(foredeck=True, arguments=["--thinking", "high"])
+    rpc.prompt("go")
+    found = doctor(rpc)
+    assert found["warm cache"] == ("ok", "would be read: the prompt of call 2")
+    assert "and thinks about it (at least low)" in found["model"][1]
+    assert "sends one word, for about $0.0" in found["question"][1]
+    last = model.requests[-1]
+    assert last.request.messages[-1] == effort("high")
+    status, text = doctor(rpc, "ask")["question"]
+    assert (status, text.split(";")[0]) == ("ok", 'answered "ready"')
+    asked = model.requests[-1]
+    assert asked.request.messages[-1] == effort("low"), "the least, behind what the cache holds"
+    assert asked.request.body["max_tokens"] == 100 + THINKING_ROOM
+    assert without_end(asked.request.body) == without_end(last.request.body)
+    assert len(asked.request.messages) == len(last.request.messages)
+    *earlier, (role, question) = blocks(asked)
+    assert (role, "check that you can be reached" in question["text"]) == ("user", True)
+    assert earlier == blocks(last)
+    assert asked.usage is not None
+    assert asked.usage.read > 0.9 * asked.usage.prompt
+    assert asked.usage.written == 0
+    rpc.prompt("go on")
+    after = model.requests[-1]
+    assert after.thread is not None
+    assert after.thread["type"] == "continue", "the question was asked beside the thread"
+    assert after.usage is not None
+    assert after.usage.read > 0.9 * asked.usage.read
+    assert model.violations == []
+
+
+@one_version
+@pytest.mark.parametrize("api", ["anthropic-messages", "openai-responses"])
+def test_a_stop_before_the_first_token_is_no_change_by_others(pi: Pi, api: Api) -> None:
+    steps: list[Step] = [call("bash", command="seq 2000"), "worked"]
+    late = Reply((Text("late"),), delay_s=120)
+    model = pi.serve([*steps, late, "on it", "done"], api=api, side=ready)
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("go")
+    rpc.send("prompt", message="look at it")
+    wait_for_request(model, 3)
+    rpc.abort()
+    rpc.prompt("look at the other one")
+    rpc.prompt("go on")
+    assert not [text for text in notified(rpc) if "extension changes" in text]
+    status, text = doctor(rpc)["warm cache"]
+    if api == "anthropic-messages":
+        assert status == "ok", text
+        assert doctor(rpc, "ask")["question"][0] == "ok"
+    else:
+        assert text == f"would not be read: prompts are not asked again over {api}"
+    assert model.violations == []
+
+
+def assert_found(model: ScriptedModel) -> RecordedRequest:
+    """That the last request has found all that was sent before, by a marker of foredeck's."""
+    assert model.violations == []
+    last = model.requests[-1]
+    assert last.usage is not None
+    assert last.usage.read == last.usage.ideal
+    assert len(markers(last)) <= 4
+    assert "2000" in str(markers(last)[-2]["content"])
+    assert last.request.messages[-1]["role"] == "system"
+    return last
+
+
+LONG: list[Step] = [[call("bash", command="seq 2000")], parallel(25), "done"]
+
+
+@one_version
+def test_one_more_marker_is_set_in_a_thread_that_then_begins_anew(pi: Pi) -> None:
+    plain = pi.serve(LONG)
+    assert pi.print("go").code == 0
+    before = plain.requests[-1]
+    assert before.usage is not None
+    assert before.usage.read < before.usage.ideal
+    model = pi.serve([*LONG, "on"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("go")
+    assert assert_found(model).thread == {"type": "create"}
+    rpc.prompt("go on")
+    rpc.command("/foredeck cost")
+    kinds = [(sent.thread or {}).get("type") for sent in model.requests]
+    assert kinds == ["create", "continue", "create", "create"]
+    with stored(pi) as store:
+        records = calls_of(store, session_of(store))
+    for record, sent in zip(records, model.requests, strict=True):
+        expected, usage = record.cache, sent.usage
+        assert usage is not None
+        assert expected.read is not None
+        assert expected.written is not None
+        assert expected.fresh is not None
+        predicted = expected.read / (expected.read + expected.written + expected.fresh)
+        assert predicted == pytest.approx(usage.read / usage.prompt, abs=0.05)
+
+
+@one_version
+def test_one_more_marker_is_set_where_pi_sets_all_four(pi: Pi) -> None:
+    model = pi.serve(LONG)
+    change_model(pi, {"apiKey": "sk-ant-oat-loopback"})
+    assert pi.print("go", foredeck=True).code == 0
+    last = assert_found(model)
+    identity, prompt = last.request.body["system"]
+    assert "cache_control" not in identity
+    assert "cache_control" in prompt
+
+
+@one_version
+def test_what_is_asked_in_the_background_takes_the_least_effort(pi: Pi) -> None:
+    asked: list[ModelRequest] = []
+
+    def answer(request: ModelRequest) -> str:
+        asked.append(request)
+        return "preference|turn-1|User avoids tabs in Python.|Never use tabs in Python files"
+
+    work: list[Step] = [call("bash", command=f"seq {n}000 {n}999") for n in (1, 2, 3)]
+    model = pi.serve([*work, "Fixed."], side=extractor(answer))
+    rpc = pi.rpc(foredeck=True, environment=ASKED, arguments=["--thinking", "high"])
+    rpc.prompt("Fix the parser. Never use tabs in Python files.")
+    read_out(pi)
+    (question,) = asked
+    assert question.messages[-1] == effort("low")
+    assert question.body["max_tokens"] == MAX_ANSWER_TOKENS + THINKING_ROOM
+    assert "cache_control" not in json.dumps(question.body), "it is asked once"
+    lines = [event.get("widgetLines") for event in rpc.events if event.get("method") == "setWidget"]
+    (shown,) = [line for line in lines if line]
+    assert "looking for what to remember, with " in shown[0]
+    with stored(pi) as store:
+        [kept] = store.query("asked")
+    price = kept.fields["price"]
+    assert shown[0].endswith(f", for about ${price:.4f}")
+    assert price > THINKING_ROOM // 3 * 15e-6
+    assert model.violations == []
+
+
+@one_version
+def test_off_says_what_it_costs_before_it_happens(pi: Pi) -> None:
+    commands = ["seq 2000", *(f"echo {n}" for n in range(11))]
+    work: list[Step] = [[Thinking("so"), call("bash", command=each)] for each in commands]
+    model = pi.serve([*work, "worked", "plain", "managed"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("go")
+    shown: list[str] = []
+    is_wanted = False
+
+    def answer(asked: Json) -> Json:
+        shown.append(asked["message"])
+        return {"confirmed": is_wanted}
+
+    rpc.dialogs = answer
+    rpc.command("/foredeck off")
+    assert notified(rpc)[-1] == "foredeck stays on."
+    said = re.fullmatch(
+        r"The next call reads ([\d,]+) tokens anew that are in the provider's cache now "
+        r"\(\$0\.\d{4}\) and loses the reasoning behind 11 answers\.",
+        shown[0],
+    )
+    assert said
+    is_wanted = True
+    rpc.command("/foredeck off")
+    assert shown[1] == shown[0]
+    assert notified(rpc)[-1] == (
+        f"foredeck is off: the model sees everything as Pi has it. {shown[0]} "
+        "/foredeck on brings it back."
+    )
+    rpc.prompt("go on")
+    before, plain = (sent.usage for sent in model.requests[-2:])
+    assert before is not None
+    assert plain is not None
+    lost = before.read + before.written - plain.read
+    assert int(said[1].replace(",", "")) == pytest.approx(lost, rel=0.3)
+    rpc.command("/foredeck off")
+    assert len(shown) == 2, "it is off already"
+    rpc.command("/foredeck on")
+    rpc.prompt("go on")
+    managed = model.requests[-1].usage
+    assert managed is not None
+    assert managed.read == managed.ideal, "on costs nothing by itself"
+    assert managed.read > 0.9 * plain.prompt
+    assert model.violations == []
