@@ -60,7 +60,6 @@ SHARED = {
     "tests/ui/test_access.py": "served",
     "tests/ui/test_memory_pages.py": "memory pages",
     "tests/ui/test_pages.py": "pages",
-    "tests/ui/test_snapshot.py": "snapshots",
     "tests/realpi/test_demo.py": "demo",
     "tests/realpi/test_pi_npm_extensions.py": "npm extensions",
 }

@@ -78,7 +78,6 @@ REFUSED = {
 
 BEFORE = {
     "foredeck restore ~/": "foredeck backup ~/foredeck-monday.db",
-    "foredeck restore foredeck.tar": "foredeck backup foredeck.tar",
     "foredeck import ": "foredeck export 0199aaaa session.foredeck.jsonl",
 }
 """What another example has to do first, by how an example begins."""

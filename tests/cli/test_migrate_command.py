@@ -133,14 +133,14 @@ def test_a_copy_is_seen_where_xtdb_was_in_use_before(
     run_json(capsys, "migrate", "sqlite", "xtdb")
     found = run_json(capsys, "sessions")["sessions"]
     assert len(found) == 1
-    run_json(capsys, "backup", str(tmp_path / "backup.tar"))
+    run_json(capsys, "backup", str(tmp_path / "backup.db"))
     stop(own_node_folder(home))
     for folder in ("copies", "xtdb/data"):
         shutil.rmtree(home / folder)
     run_json(capsys, "xtdb", "up")
     assert run_json(capsys, "sessions")["sessions"] == []
     stop(own_node_folder(home))
-    run_json(capsys, "restore", str(tmp_path / "backup.tar"), "--force")
+    run_json(capsys, "restore", str(tmp_path / "backup.db"), "--force")
     assert run_json(capsys, "sessions")["sessions"] == found
 
 

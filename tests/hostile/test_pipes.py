@@ -46,8 +46,6 @@ OPENED_OTHERWISE = {
     "store/session_cache.py": "a new file",
     "store/location.py": "new files, /proc/mounts, folders",
     "timeline/states.py": "a new file",
-    "ui/views/sessions.py": "of this package",
-    "xtdb/backup.py": "the node's data, and a draft of our own",
     "xtdb/installing.py": "the node's jars",
     "xtdb/node": "the node's data",
     "xtdb/runtime.py": "the node's jars",

@@ -1,28 +1,24 @@
-"""Backup of a node while others write, and restoring it: every object and version."""
+"""Backup of a store in XTDB while others write, and restoring it: every object and version."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
+import sqlite3
 import stat
-import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
-from foredeck.errors import Corrupt, StoreError, StoreUnavailable
+from foredeck.config import Config, load_config
+from foredeck.errors import Corrupt, StoreUnavailable
 from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
+from foredeck.store.sqlite.backup import opened_backup
 from foredeck.xtdb.backup import back_up, restore
-from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node import NodeFolder, private_node, start, stop
+from foredeck.xtdb.link import open_database
+from foredeck.xtdb.node import own_node_folder, stop
 from foredeck.xtdb.runtime import Runtime
 
 from .documents import batch, note
@@ -33,22 +29,25 @@ def ignore(_steps: int, _what: str) -> None:
 
 
 @contextmanager
-def opened(node: NodeFolder) -> Iterator[XtdbStore]:
-    """The store on a running node."""
-    running = node.running()
-    assert running is not None
-    with closing(open_xtdb(running.url, token=node.token(), timeout_ms=60_000)) as store:
-        yield store
+def state_folder(home: Path, runtime: Runtime, *flags: str) -> Iterator[Config]:
+    """A state folder with an installed node, which is stopped at the end."""
+    (home / "xtdb").mkdir(parents=True)
+    (home / "xtdb" / runtime.folder.name).symlink_to(runtime.folder)
+    resolved = load_config(environ={"FOREDECK_HOME": str(home)}, flags=("store=xtdb", *flags))
+    try:
+        yield resolved.config
+    finally:
+        stop(own_node_folder(home))
 
 
 @contextmanager
-def being_written(node: NodeFolder) -> Iterator[tuple[list[Token], Callable[[], None]]]:
+def being_written(config: Config) -> Iterator[tuple[list[Token], Callable[[], None]]]:
     """Somebody who commits until the block ends: the acknowledged tokens, and a wait for more."""
     tokens: list[Token] = []
     stopping, wrote = threading.Event(), threading.Condition()
 
     def write() -> None:
-        with opened(node) as store:
+        with closing(open_database(config)) as store:
             while not stopping.is_set():
                 n = len(tokens)
                 token = store.commit(batch(note(f"n{n % 7}", f"{n} " * (n % 3) * 700)))
@@ -74,237 +73,136 @@ def being_written(node: NodeFolder) -> Iterator[tuple[list[Token], Callable[[], 
 def test_a_backup_under_load_has_everything_that_was_acknowledged(
     runtime: Runtime, tmp_path: Path
 ) -> None:
-    target, fresh = tmp_path / "backup.tar", NodeFolder(tmp_path / "fresh")
-    with private_node(tmp_path / "live", runtime, "rocksdb") as live:
+    target = tmp_path / "backup.db"
+    with state_folder(tmp_path / "live", runtime) as live:
         with being_written(live) as (tokens, wait):
             wait()
             before = list(tokens)
-            made = back_up(live, target, ignore)
+            made = back_up(live, target, ignore, verify=True)
             wait()
+        assert made.verified
         assert stat.S_IMODE(target.stat().st_mode) == 0o600
-        assert not (live.data / "checkpoint").exists()
-        restored = restore(target, fresh, report=ignore)
-        assert restored == replace(made, file=fresh.data, hints=restored.hints)
-        with (
-            private_node(fresh.root, runtime, "rocksdb"),
-            opened(live) as original,
-            opened(fresh) as copy,
-        ):
-            found = compare(original, copy)
+        assert len(before) <= made.counts["transaction"] < len(tokens)
+        with closing(open_database(live)) as original, opened_backup(target) as backup:
+            assert compare(original, backup).equal
+    with state_folder(tmp_path / "fresh", runtime) as fresh:
+        restored = restore(fresh, target, ignore, force=False)
+        assert (restored.counts, restored.kept) == (made.counts, None)
+        with closing(open_database(fresh)) as copy, opened_backup(target) as backup:
+            found = compare(copy, backup)
             assert found.equal, found.differs
-            assert len(before) <= found.copy.transactions < len(tokens)
-            assert len(copy.transactions(before)) == len(before)
-            assert found.copy.versions == found.copy.transactions
             assert found.copy.blobs > 0
+            assert len(copy.transactions(before)) == len(before)
             later = copy.commit(batch(note("n0", "goes on")))
             assert copy.latest() == later
+    assert not list(tmp_path.glob("*/backup-*"))
 
 
 @pytest.fixture(scope="module")
 def small(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Token]:
-    """A backup of a node at rest, and the token of what is in it."""
+    """A backup of two transactions, and the token of the last."""
     folder = tmp_path_factory.mktemp("small")
-    with private_node(folder / "node", runtime, "rocksdb") as node, opened(node) as store:
-        token = store.commit(batch(note("a", "text " * 1_000)))
-    back_up(node, folder / "backup.tar", ignore)
-    return folder / "backup.tar", token
+    with state_folder(folder / "home", runtime) as config:
+        with closing(open_database(config)) as store:
+            store.commit(batch(note("a", "text " * 1_000)))
+            token = store.commit(batch(note("b", "more")))
+        back_up(config, folder / "backup.db", ignore, verify=False)
+    return folder / "backup.db", token
 
 
-def test_a_stopped_node_is_backed_up_too(
+def test_what_is_there_is_refused_or_moved_aside(
     small: tuple[Path, Token], runtime: Runtime, tmp_path: Path
 ) -> None:
-    target, token = small
-    folder = NodeFolder(tmp_path)
-    restore(target, folder, report=ignore)
-    with private_node(tmp_path, runtime, "rocksdb"), opened(folder) as store:
-        assert store.latest() == token
-
-
-def contents(folder: NodeFolder) -> dict[str, bytes]:
-    """The files of a node's data."""
-    files = (path for path in folder.data.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder.data)): path.read_bytes() for path in files}
-
-
-def test_existing_data_is_refused_or_kept_under_another_name(
-    small: tuple[Path, Token], tmp_path: Path
-) -> None:
-    folder = NodeFolder(tmp_path)
-    folder.data.mkdir()
-    (folder.data / "mine").write_text("mine")
-    with pytest.raises(StoreUnavailable, match="--force"):
-        restore(small[0], folder, report=ignore)
-    assert contents(folder) == {"mine": b"mine"}
-    aside = restore(small[0], folder, force=True, report=ignore).kept
-    assert aside is not None
-    assert (aside / "mine").read_text() == "mine"
-    assert any(name.startswith("log/") for name in contents(folder))
-
-
-def test_a_running_node_is_not_restored_into(
-    small: tuple[Path, Token], runtime: Runtime, tmp_path: Path
-) -> None:
-    with private_node(tmp_path, runtime, "rocksdb") as node:
+    with state_folder(tmp_path / "home", runtime) as config:
+        with closing(open_database(config)) as store:
+            mine = store.commit(batch(note("mine", "mine")))
+        with pytest.raises(StoreUnavailable, match="--force moves it aside"):
+            restore(config, small[0], ignore, force=False)
         with pytest.raises(StoreUnavailable, match="xtdb down"):
-            restore(small[0], node, force=True, report=ignore)
-        with opened(node) as store:
-            assert store.latest() is None
+            restore(config, small[0], ignore, force=True)
+        with closing(open_database(config)) as store:
+            assert store.latest() == mine
+        folder = own_node_folder(config.home)
+        stop(folder)
+        kept = restore(config, small[0], ignore, force=True).kept
+        assert kept is not None
+        assert (kept / "log").is_dir()
+        with closing(open_database(config)) as store:
+            assert store.latest() == small[1]
+            assert store.head("mine") is None
 
 
-def test_the_next_start_completes_a_killed_restore(
+def test_a_restore_that_was_interrupted_is_finished_by_the_next(
     small: tuple[Path, Token], runtime: Runtime, tmp_path: Path
 ) -> None:
-    folder = NodeFolder(tmp_path)
-    restore(small[0], folder, report=ignore)
-    folder.data.rename(folder.restored)
-    with private_node(tmp_path, runtime, "rocksdb"), opened(folder) as store:
-        assert store.latest() == small[1]
+    class Stopped(BaseException):
+        """The process ends here."""
+
+    def stop_at_once(_steps: int, what: str) -> None:
+        if what == "copying":
+            raise Stopped
+
+    with state_folder(tmp_path / "home", runtime) as config:
+        with pytest.raises(Stopped):
+            restore(config, small[0], stop_at_once, force=False)
+        with closing(open_database(config)) as store:
+            assert store.latest() not in (None, small[1])
+        restore(config, small[0], ignore, force=False)
+        with closing(open_database(config)) as store:
+            assert store.latest() == small[1]
+
+
+def test_a_server_has_no_data_here_to_move_aside(
+    small: tuple[Path, Token], runtime: Runtime, tmp_path: Path
+) -> None:
+    with state_folder(tmp_path / "home", runtime, "xtdb.topology=memory") as config:
+        with pytest.raises(StoreUnavailable, match=r"name another xtdb\.namespace"):
+            restore(config, small[0], ignore, force=True)
+        restore(config, small[0], ignore, force=False)
+        made = back_up(config, tmp_path / "again.db", ignore, verify=True)
+        with opened_backup(small[0]) as one, opened_backup(tmp_path / "again.db") as other:
+            assert compare(one, other).equal
+        assert made.counts["transaction"] == 2
 
 
 def test_nothing_to_back_up_is_reported(runtime: Runtime, tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailable, match="nothing to back up"):
-        back_up(NodeFolder(tmp_path / "none"), tmp_path / "backup.tar", ignore)
     with (
-        private_node(tmp_path / "memory", runtime) as node,
-        pytest.raises(StoreUnavailable, match="not in RocksDB"),
+        state_folder(tmp_path / "home", runtime) as config,
+        pytest.raises(StoreUnavailable, match="nothing to back up"),
     ):
-        back_up(node, tmp_path / "backup.tar", ignore)
-    assert not (tmp_path / "backup.tar").exists()
+        back_up(config, tmp_path / "backup.db", ignore, verify=False)
+    assert not (tmp_path / "backup.db").exists()
 
 
-def members(source: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
-    """The files of a backup."""
-    with tarfile.open(source) as tar:
-        found = []
-        for member in tar.getmembers():
-            stream = tar.extractfile(member)
-            assert stream is not None
-            found.append((member, stream.read()))
-        return found
+def _torn(data: bytes) -> bytes:
+    return data[: len(data) // 2]
 
 
-def rewritten(target: Path, files: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
-    """A tar file of these."""
-    with tarfile.open(target, "w") as tar:
-        for member, data in files:
-            member.size = len(data) if member.isreg() else 0
-            tar.addfile(member, io.BytesIO(data))
-    return target
+def _altered(data: bytes) -> bytes:
+    """With a page of a table overwritten."""
+    return data[:8192] + b"\x5a" * 4096 + data[12288:]
 
 
-def _flip(files: Any) -> Any:
-    (member, data) = files[-1]
-    return [*files[:-1], (member, bytes([data[0] ^ 1]) + data[1:])]
-
-
-def _escape(files: Any) -> Any:
-    """A file that would be written outside, also named in the manifest."""
-    data = b"bad"
-    manifest = json.loads(files[0][1])
-    entry = {"path": "log/../../bad", "size": 3, "sha256": hashlib.sha256(data).hexdigest()}
-    manifest["files"].append(entry)
-    return [
-        (files[0][0], json.dumps(manifest).encode()),
-        *files[1:],
-        (tarfile.TarInfo(entry["path"]), data),
-    ]
-
-
-def _link(files: Any) -> Any:
-    member = tarfile.TarInfo(files[-1][0].name)
-    member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
-    return [*files[:-1], (member, b"")]
-
-
-def _newer(files: Any) -> Any:
-    manifest = json.loads(files[0][1]) | {"version": 99}
-    return [(files[0][0], json.dumps(manifest).encode()), *files[1:]]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        _flip,
-        _escape,
-        _link,
-        _newer,
-        lambda files: files[1:],
-        lambda files: files[:-1],
-        lambda files: [*files, files[-1]],
-        lambda files: [*files, (tarfile.TarInfo("log/more"), b"x")],
-        lambda files: [(files[0][0], b"{}"), *files[1:]],
-        lambda files: [(files[0][0], b"{"), *files[1:]],
-    ],
-    ids=["bit", "path", "link", "newer", "no list", "less", "twice", "more", "other", "torn list"],
-)
+@pytest.mark.parametrize("damage", [_torn, _altered, lambda _: b"", lambda _: b"no database " * 99])
 def test_a_damaged_backup_changes_nothing(
-    small: tuple[Path, Token], tmp_path: Path, damage: Callable[[Any], Any]
-) -> None:
-    folder = NodeFolder(tmp_path / "node")
-    folder.data.mkdir(parents=True)
-    (folder.data / "mine").write_text("mine")
-    bad = rewritten(tmp_path / "bad.tar", damage(members(small[0])))
-    with pytest.raises(StoreError, match=r"backup|damaged|newer|SHA-256"):
-        restore(bad, folder, force=True, report=ignore)
-    assert contents(folder) == {"mine": b"mine"}
-    assert not folder.restoring.exists()
-    assert not (tmp_path / "bad").exists()
-
-
-def test_a_torn_backup_changes_nothing(small: tuple[Path, Token], tmp_path: Path) -> None:
-    data = small[0].read_bytes()
-    for size in (0, 100, 600, len(data) // 2, len(data) - 11_000):
-        (tmp_path / "torn.tar").write_bytes(data[:size])
-        with pytest.raises(Corrupt, match="backup"):
-            restore(tmp_path / "torn.tar", NodeFolder(tmp_path / "node"), report=ignore)
-    assert not NodeFolder(tmp_path / "node").data.exists()
-
-
-def test_the_commands(
+    small: tuple[Path, Token],
     runtime: Runtime,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[bytes], bytes],
 ) -> None:
-    home = tmp_path / "home"
-    (home / "xtdb").mkdir(parents=True)
-    (home / "xtdb" / runtime.folder.name).symlink_to(runtime.folder)
-    monkeypatch.setenv("FOREDECK_HOME", str(home))
-    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
-    node, target = NodeFolder(home / "xtdb"), tmp_path / "backup.tar"
+    bad = tmp_path / "bad.db"
+    bad.write_bytes(damage(small[0].read_bytes()))
+    with state_folder(tmp_path / "home", runtime) as config:
+        folder = own_node_folder(config.home)
+        folder.data.mkdir(parents=True)
+        (folder.data / "mine").write_text("mine")
+        with pytest.raises((Corrupt, StoreUnavailable)):
+            restore(config, bad, ignore, force=True)
+        assert [path.name for path in folder.data.iterdir()] == ["mine"]
+        assert not list(config.home.glob("backup-*"))
 
-    def run_json(*words: str) -> Any:
-        capsys.readouterr()
-        assert main([*words, "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
 
-    try:
-        assert main(["backup", str(target)]) == 3
-        assert "nothing to back up" in capsys.readouterr().err
-        start(node, runtime)
-        with opened(node) as store:
-            store.commit(batch(note("a", "one")))
-            token = store.commit(batch(note("a", "two")))
-        made = run_json("backup", str(target), "--verify")
-        assert len(made["verified"]) == 64
-        assert main(["restore", str(target)]) == 3
-        assert "xtdb down" in capsys.readouterr().err
-        run_json("xtdb", "down")
-        assert main(["restore", str(target)]) == 3
-        assert "--force" in capsys.readouterr().err
-        restored = run_json("restore", str(target), "--force")
-        assert Path(restored["kept"]).is_dir()
-        assert main(["backup", str(tmp_path / "pair.tar")]) == 0
-        assert main(["restore", str(tmp_path / "pair.tar"), "--force"]) == 0
-        assert "xtdb up" in capsys.readouterr().out
-        run_json("xtdb", "up")
-        with opened(node) as store:
-            assert store.latest() == token
-    finally:
-        stop(node)
-    monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "postgres")
-    assert main(["backup", str(target)]) == 3
-    assert "pg_dump" in capsys.readouterr().err
-    monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
-    assert main(["restore", str(target)]) == 3
-    assert "foredeck migrate" in capsys.readouterr().err
+def test_any_sqlite_opens_it(small: tuple[Path, Token]) -> None:
+    with closing(sqlite3.connect(f"{small[0].as_uri()}?mode=ro", uri=True)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert db.execute("SELECT count(*) FROM tx").fetchone() == (2,)

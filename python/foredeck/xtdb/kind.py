@@ -73,18 +73,18 @@ class XtdbKind(StoreKind):
     def back_up(
         self, config: Config, target: Path, report: Report, *, verify: bool
     ) -> BackupReport:
-        """See `StoreKind.back_up`: log and documents of the node in the state folder."""
+        """See `StoreKind.back_up`."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.backup import back_up_node
+        from foredeck.xtdb.backup import back_up
 
-        return back_up_node(config, target, report, verify=verify)
+        return back_up(config, target, report, verify=verify)
 
     def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
         """See `StoreKind.restore`."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.backup import restore_node
+        from foredeck.xtdb.backup import restore
 
-        return restore_node(config, source, report, force=force)
+        return restore(config, source, report, force=force)
 
     def empty_stores(self) -> AbstractContextManager[Settings]:
         """See `StoreKind.empty_stores`: one node in memory for all of them."""

@@ -6,7 +6,6 @@ stores for a replay.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -179,10 +178,17 @@ class XtdbPlace:
 
     def open(self, *, create: bool) -> XtdbStore:  # noqa: ARG002
         """See `StorePlace.open`: the database, once it has what waits for it in the local copy."""
+        deliver_first(self._patient)
+        return open_database(self._patient)
+
+    def open_now(self) -> XtdbStore:
+        """The database as it is, without what waits for it. Raises `StoreUnavailable`."""
+        return open_database(self._patient)
+
+    @property
+    def _patient(self) -> Config:
         xtdb = self.config.xtdb.model_copy(update={"timeout_ms": _PATIENCE_MS})
-        patient = self.config.model_copy(update={"xtdb": xtdb})
-        deliver_first(patient)
-        return open_database(patient)
+        return self.config.model_copy(update={"xtdb": xtdb})
 
     def after_copy(self) -> None:
         """See `StorePlace.after_copy`: the local copy does not know what has come."""
@@ -345,7 +351,6 @@ def _compact_node(folder: NodeFolder, runtime: Runtime) -> None:
         with folder.kept_stopped() as is_stopped:
             if not is_stopped:
                 raise StoreUnavailable("another process started the XTDB node: try again")
-            shutil.rmtree(folder.data / "checkpoint", ignore_errors=True)  # of a killed backup
             found = [path for name in _ROCKSDB if (path := folder.data / name).is_dir()]
             _compact(found, folder, runtime)
     finally:

@@ -47,10 +47,6 @@ class NodeFolder:
         self.root = root
         self.data = root / "data"
         """XTDB's own folders."""
-        self.restoring = root / "restoring"
-        """Data of a backup that is being unpacked."""
-        self.restored = root / "restored"
-        """The complete data of a backup, about to take the place of `data`."""
         self.token_file = root / "token"
         """The bearer token, mode 0600."""
         self.state_file = root / "node.json"
@@ -133,23 +129,16 @@ class NodeFolder:
                 self.ready_file.unlink(missing_ok=True)
             yield descriptor is not None
 
-    def adopt_restored(self) -> Path | None:
-        """Put restored data in place, if there is any; where the older data went.
-
-        For whoever holds the lock. The next start completes a restore that was killed.
-        """
-        if not self.restored.is_dir():
+    def set_aside(self) -> Path | None:
+        """Give the data another name, which is returned; None if there are none. For whoever holds
+        the lock."""
+        if not self.data.is_dir() or not any(self.data.iterdir()):
             return None
-        moved_to = None
-        if self.data.is_dir() and any(self.data.iterdir()):
-            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-            moved_to = self.root / f"data-before-{stamp}-{secrets.token_hex(2)}"
-            self.data.rename(moved_to)
-        elif self.data.is_dir():
-            self.data.rmdir()
-        self.restored.rename(self.data)
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        aside = self.root / f"data-before-{stamp}-{secrets.token_hex(2)}"
+        self.data.rename(aside)
         sync_folder(self.root)
-        return moved_to
+        return aside
 
     def read_state(self) -> NodeInfo | None:
         """What the node and its starter wrote down about it; None before it has been ready."""
@@ -305,7 +294,6 @@ def _spawn(
     folder.write_state(0, topology)
     shutil.rmtree(folder.tmp, ignore_errors=True)
     folder.tmp.mkdir(mode=0o700, parents=True)
-    folder.adopt_restored()
     folder.data.mkdir(mode=0o700, exist_ok=True)
     if folder.log_file.exists() and folder.log_file.stat().st_size > _LOG_BYTES:
         folder.log_file.replace(folder.log_file.with_suffix(".log.1"))

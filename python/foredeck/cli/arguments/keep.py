@@ -99,7 +99,7 @@ BACKUP = Command(
     Write the whole store to one file. Sessions may go on meanwhile: the backup holds the store as
     it was when the command started. It is checked before it replaces an earlier backup of the same
     name, and any SQLite can open it. It holds what your agents saw: treat it as confidential. With
-    XTDB it is a tar file of the log and documents of your own node, which may be running.
+    XTDB it is the same file, copied out of the database, which may be in use.
 
     `foredeck restore FILE` restores it. Purging or forgetting something does not remove it from
     earlier backups. Indexes are left out; they are rebuilt from the store.
@@ -120,7 +120,8 @@ BACKUP = Command(
 RESTORE = Command(
     description="""
     With a backup: replace the store by it. The backup is checked before anything is changed. An
-    existing store is never overwritten; --force renames it first. Close Pi before.
+    existing store is never overwritten; --force renames it first. Close Pi before. With XTDB it is
+    copied into the database, which must be empty; --force moves the data of your own node aside.
 
     With a session and --call: bring the files that the session's tools changed back to what they
     were at that call, with bytes, permissions and links, also outside the working folder. Files

@@ -244,15 +244,6 @@ class XtdbClient:
         """The transaction function by which foredeck's node orders commits; None elsewhere."""
         return self.status().get("commitFunction")
 
-    def save_checkpoint(self) -> int | None:
-        """Let a node of foredeck's own copy log and documents into its folder, for a backup.
-
-        Returns the last transaction that is in the copy for certain. Raises `Refused`.
-        """
-        answer = self._send("POST", f"{self.url}/_foredeck/checkpoint")
-        found: int | None = self._json(answer, 200)["txId"]
-        return found
-
     # Transport
 
     def _get(self, path: str, params: Mapping[str, str | int]) -> httpx.Response:

@@ -6,7 +6,6 @@
   such maps. `answer` turns what a handler throws into an answer, with the statuses and bodies of
   XTDB's own server."
   (:require [clojure.string :as str]
-            [foredeck.node.checkpoint :as checkpoint]
             [foredeck.node.codec :as codec]
             [foredeck.node.commit :as commit]
             [foredeck.node.storage :as storage]
@@ -176,19 +175,9 @@
   [{:keys [node]} _]
   (latest (xt/latest-submitted-tx node) "latest-submitted-tx"))
 
-;; Beyond XTDB's own server
-
-(defn save-checkpoint
-  "Copy log and documents into the node's own folder, from where they are backed up."
-  [{:keys [node checkpoint-dir]} _]
-  (if-let [saved (and checkpoint-dir (checkpoint/save node checkpoint-dir))]
-    (api-map saved)
-    {:status 409 :body {:error "log and documents of this node are not in RocksDB"}}))
-
 (def routes
   "{path {method handler}}"
-  {"/_foredeck/checkpoint"      {"POST" save-checkpoint}
-   "/_xtdb/status"              {"GET" status}
+  {"/_xtdb/status"              {"GET" status}
    "/_xtdb/entity"              {"GET" entity}
    "/_xtdb/entity-tx"           {"GET" entity-tx}
    "/_xtdb/query"               {"POST" query}

@@ -50,9 +50,7 @@
         token (some-> token-file guard/read-token)
         node (xt/start-node (config/topology settings))]
     (try
-      (let [http (server/start node {:limits limits
-                                     :token token
-                                     :checkpoint-dir (some-> data-dir (io/file "checkpoint"))})]
+      (let [http (server/start node {:limits limits :token token})]
         {:port  (:port http)
          :close #(do (.close ^Closeable http)
                      (.close ^Closeable node))})

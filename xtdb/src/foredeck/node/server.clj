@@ -113,10 +113,9 @@
       (.shutdown executor))))
 
 (defn start
-  "Serve `node`. Options: :limits (the configuration's :http), :token (nil: none is required),
-  :checkpoint-dir (a File, where copies for backups go; nil: none are made).
+  "Serve `node`. Options: :limits (the configuration's :http), :token (nil: none is required).
   Returns a closeable map with the :port that it listens on."
-  [node {:keys [limits token checkpoint-dir]}]
+  [node {:keys [limits token]}]
   (let [{:keys [port queue-size]} limits
         executor (executor limits)
         queue (.getQueue executor)
@@ -124,7 +123,6 @@
         context {:node           node
                  :limits         limits
                  :token          token
-                 :checkpoint-dir checkpoint-dir
                  :in-flight      (AtomicLong.)
                  :stopping       stopping
                  :busy?          #(or @stopping (< queue-size (.size queue)))}

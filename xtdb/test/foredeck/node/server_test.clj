@@ -180,9 +180,6 @@
   (is (= [200 {"txId" 0}] (fetch "latest-submitted-tx")))
   (is (= 0 (get-in (fetch "latest-completed-tx") [1 "txId"]))))
 
-(deftest a-checkpoint-is-of-rocksdb
-  (is (= 409 (first (call "POST" "/_foredeck/checkpoint" "")))))
-
 (deftest only-with-the-token
   (doseq [wrong ["" "other" (str token "x")]]
     (is (= 401 (first (call "GET" "/_xtdb/status" nil :token wrong))) wrong))

@@ -3,8 +3,7 @@
   (:require [clojure.test :as test]))
 
 (def namespaces
-  '[foredeck.node.checkpoint-test
-    foredeck.node.codec-test
+  '[foredeck.node.codec-test
     foredeck.node.config-test
     foredeck.node.guard-test
     foredeck.node.server-test])
