@@ -155,7 +155,7 @@ def test_a_bad_line_gets_an_error_and_the_next_good_one_works(
         ({"jsonrpc": "2.0", "id": 5, "method": 7}, -32600),
         ({"jsonrpc": "2.0", "id": 5}, -32600),
         ({"jsonrpc": "2.0", "id": 5, "method": "ping", "params": [1]}, -32602),
-        ({"jsonrpc": "2.0", "id": 5, "method": "ping", "params": 1}, -32602),
+        ({"jsonrpc": "2.0", "id": 5, "method": "ping", "params": 1}, -32600),
         ({"jsonrpc": "2.0", "id": 5, "method": "nothing/here"}, -32601),
         ({"jsonrpc": "2.0", "id": 5, "method": "__init__"}, -32601),
         ({"jsonrpc": "2.0", "id": 5, "method": "$/cancel", "params": {"id": 5}}, -32600),

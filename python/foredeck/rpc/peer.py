@@ -2,7 +2,8 @@
 
 Rules (docs/protocol.md):
 
-- every request with an id gets exactly one answer, and every bad line an error or a log entry;
+- every request with an id gets exactly one answer, and every bad line an error or a log entry.
+  Size, depth and ids are checked here, the rest of the envelope by jsonrpcserver;
 - methods that change state run one after the other, in order of arrival, and never half;
 - a cancelled request is answered with -32800 by the peer itself;
 - a response goes to the call that waits for it and is never dispatched;
@@ -13,19 +14,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import count
-from types import ModuleType
 from typing import Any, Literal, NamedTuple
+
+from jsonrpcserver import Error, Result, Success, async_dispatch_to_serializable
 
 from foredeck.errors import ForedeckError
 from foredeck.rpc.wire import (
     CANCELLED,
     INTERNAL_ERROR,
-    INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,
     ParseError,
@@ -37,55 +37,6 @@ from foredeck.rpc.wire import (
     encode,
     leading_members,
 )
-
-# jsonrpcserver, imported without what it does not need here.
-#
-# It prepares a validator of jsonschema and a server for HTTP as soon as it is imported, which takes
-# about 50 ms. An engine has 375 ms from its start to its first answer, and needs nearly all of them
-# for other imports. Neither would be used: the peer checks the envelope of a request before it is
-# dispatched. jsonrpcserver offers no other way to leave them out, so stand-ins take the place of
-# what they are made of while it is imported, unless the real ones are there already; afterwards
-# `sys.modules` is as it was. This is the only place that does such a thing.
-
-
-class _NeverUsed:
-    """In the place of a validator class: what jsonrpcserver calls of it when it is imported."""
-
-    def __init__(self, _schema: Any) -> None:
-        pass
-
-    @staticmethod
-    def check_schema(_schema: Any) -> None:
-        """jsonrpcserver's own schema needs no check."""
-
-    def validate(self, _request: Any) -> None:
-        """Must not be reached: it would accept anything."""
-        raise AssertionError("dispatch with a validator of your own")
-
-
-_STAND_INS: dict[str, dict[str, Any]] = {
-    "jsonschema": {},
-    "jsonschema.validators": {"validator_for": lambda _schema: _NeverUsed},
-    "http.server": {"BaseHTTPRequestHandler": object, "HTTPServer": object},
-}
-
-
-@contextmanager
-def _with_stand_ins() -> Iterator[None]:
-    made = {name: ModuleType(name) for name in _STAND_INS if name not in sys.modules}
-    for name, module in made.items():
-        vars(module).update(_STAND_INS[name])
-    sys.modules.update(made)
-    try:
-        yield
-    finally:
-        for name in made:
-            del sys.modules[name]
-
-
-with _with_stand_ins():
-    from jsonrpcserver import Error, Result, Success, async_dispatch_to_serializable
-
 
 log = logging.getLogger(__name__)
 
@@ -216,25 +167,29 @@ class Peer:
     # Requests
 
     def _request_received(self, message: dict[str, Any]) -> None:
-        if problem := _problem_with(message):
-            self._refuse(_valid_id(message), *problem)
-            return
-        if self._stop.is_set():
+        name, request_id = message["method"], _valid_id(message)
+        if "id" in message and request_id is None:
+            text = 'Invalid request: "id" must be a whole number or a string'
+            self._refuse(None, INVALID_REQUEST, text)
+        elif self._stop.is_set():
+            self._refuse(request_id, INVALID_REQUEST, "Invalid request: the engine is ending")
+        elif name == CANCEL and request_id is not None:
             self._refuse(
-                _valid_id(message), INVALID_REQUEST, "Invalid request: the engine is ending"
+                request_id, INVALID_REQUEST, f"Invalid request: {CANCEL} is a notification"
             )
-            return
-        name, request_id = message["method"], message.get("id")
-        if name == CANCEL:
-            self._cancel(_valid_id(message.get("params", {})))
+        elif name == CANCEL:
+            self._cancel(message.get("params"))
         elif request_id in self._open:
             text = f"Invalid request: id {request_id!r} is still open"
             self._refuse(None, INVALID_REQUEST, text)  # its id must keep meaning the first one
         elif request_id is not None or self._takes_notification(name):
-            self._serve(OpenRequest(name, request_id, message, self._methods.get(name)))
+            self._serve(OpenRequest(str(name), request_id, message, self._method(name)))
 
-    def _takes_notification(self, name: str) -> bool:
-        method = self._methods.get(name)
+    def _method(self, name: object) -> Method | None:
+        return self._methods.get(name) if isinstance(name, str) else None
+
+    def _takes_notification(self, name: object) -> bool:
+        method = self._method(name)
         if method is None or method.kind == "request":
             log.warning("notification %.100r is not served: it is not one", name)
             return False
@@ -258,17 +213,14 @@ class Peer:
         # arrival.
         ordered = request.method is not None and request.method.ordered
         async with self._order if ordered else nullcontext():
-            # It neither parses nor validates: that is done, since the id and `$/cancel` are needed.
+            # It is parsed: the id was needed before.
             response: Any = await async_dispatch_to_serializable(
-                request.message,
-                self._table,
-                context=request,
-                deserializer=_as_is,
-                validator=_as_is,
+                request.message, self._table, context=request, deserializer=_as_is
             )
-            # Still in turn, so that answers leave in the order of their requests.
+            # Still in turn, so that answers leave in the order of their requests. jsonrpcserver
+            # answers an invalid request under no id.
             if response is not None:
-                self._answer(request, response)
+                self._answer(request, {**response, "id": request.id})
 
     def _finished(self, request: OpenRequest, task: asyncio.Task[None]) -> None:
         """Every request ends here, served, failed, or cancelled before or after it began."""
@@ -281,7 +233,8 @@ class Peer:
         if request.method and request.method.blocks_calls:
             self._calls.unblock(request)
 
-    def _cancel(self, request_id: RequestId | None) -> None:
+    def _cancel(self, params: object) -> None:
+        request_id = _valid_id(params) if isinstance(params, dict) else None
         request = self._open.get(request_id) if request_id is not None else None
         if request is None or request.task is None:
             log.debug("nothing to cancel under id %.100r", request_id)
@@ -308,6 +261,8 @@ class Peer:
             log.warning("a response came that nothing waits for (id %.100r)", message.get("id"))
 
     def _answer(self, request: OpenRequest, response: dict[str, Any]) -> None:
+        if request.id is None and "error" in response:
+            log.warning("notification %.100r: %s", request.name, response["error"])
         # A request that was cancelled may have been answered in the same moment.
         if request.id is None or request.answered:
             return
@@ -338,21 +293,6 @@ def _error(request_id: RequestId | None, code: int, text: str) -> dict[str, Any]
 def _valid_id(message: Mapping[str, Any]) -> RequestId | None:
     value = message.get("id")
     return value if type(value) in (int, str) else None
-
-
-def _problem_with(message: dict[str, Any]) -> tuple[int, str] | None:
-    """What is wrong with a request's envelope, as error code and text; None if nothing is."""
-    if message.get("jsonrpc") != "2.0":
-        return INVALID_REQUEST, 'Invalid request: "jsonrpc" must be "2.0"'
-    if not isinstance(message["method"], str):
-        return INVALID_REQUEST, 'Invalid request: "method" must be a string'
-    if "id" in message and _valid_id(message) is None:
-        return INVALID_REQUEST, 'Invalid request: "id" must be a whole number or a string'
-    if not isinstance(message.get("params", {}), dict):
-        return INVALID_PARAMS, 'Invalid params: "params" must be an object'
-    if message["method"] == CANCEL and "id" in message:
-        return INVALID_REQUEST, f"Invalid request: {CANCEL} is a notification"
-    return None
 
 
 def _as_is(message: Any) -> Any:

@@ -26,6 +26,9 @@ from foredeck_bench.release.building import BuildFailed, Commit
 BUILDERS = frozenset({"dev", "release"})
 """Extras that nobody needs who runs foredeck."""
 
+CYCLONEDX = Path(__file__).parents[3] / ".cache" / "cyclonedx" / "bin" / "python"
+"""The Python of an environment of its own, which scripts/setup makes."""
+
 NOT_DESCRIBED = "foredeck:not-installed-where-this-was-made"
 """A property of a bill: a package that an extra needs."""
 
@@ -41,7 +44,7 @@ def python_bill(tree: Path, commit: Commit) -> Bill:
     What an extra needs and is not installed is named among the properties (`NOT_DESCRIBED`).
     Raises `BuildFailed`, also where something is missing that is always needed.
     """
-    tool = [sys.executable, "-m", "cyclonedx_py", "environment", sys.executable]
+    tool = [str(CYCLONEDX), "-m", "cyclonedx_py", "environment", sys.executable]
     flags = ["--pyproject", str(tree / "pyproject.toml"), "--output-reproducible"]
     bill = _bill([*tool, *flags, "--no-validate"], tree, commit)
     always, extras = _requirements(tree)
