@@ -41,7 +41,7 @@ CONTEXT = (
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.
 STORE = (
     *("clock", "protocol", "sessions", "location", "versions", "references", "at_work", "copying"),
-    *("kind", "erasing", "sqlite", "session_cache"),
+    *("kind", "erasing", "sqlite"),
     *("portable", "redaction", "purging"),
 )
 

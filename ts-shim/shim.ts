@@ -53,6 +53,8 @@ export class Shim implements PeerHost {
   /** Pi's own module. */
   readonly pi: PiModule;
   readonly state = stateDir();
+  /** While the session is being opened, until a call has waited for that. Never rejects. */
+  opening: Promise<void> | null = null;
   private session: SessionParams | null = null;
   private trusted = false;
   private settings: SettingsManager | undefined;
@@ -202,7 +204,7 @@ export class Shim implements PeerHost {
   open(): void {
     const { session } = this;
     if (!session) return;
-    this.engine
+    this.opening = this.engine
       .request("session/open", { ...session }, { deadlineMs: OPEN_MS, holdsProcess: false })
       .then((result) => {
         this.host.showState(result);

@@ -8,7 +8,6 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,10 +20,8 @@ from foredeck.context.state.opening import CUT
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.protocol import Batch
-from foredeck.store.session_cache import read_cached, write_cached
 from foredeck.store.sessions import documents_of
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.store.sqlite.kind import SqlitePlace
 from foredeck.xtdb.link import open_database
 from foredeck.xtdb.local_copy import JournaledStore, open_copy
 from foredeck_bench.crash.homes import prepared
@@ -56,37 +53,6 @@ def forget(home: Path, session: str, *more: str) -> int:
 def bytes_in(home: Path) -> bytes:
     """Everything in the state folder."""
     return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
-
-
-def test_what_was_found_in_its_texts_goes_with_a_session(home: Path) -> None:
-    for session in ("first", "second"):
-        write_cached(home, session, "uses", b"names")
-    assert forget(home, "first", "--dry-run") == 0
-    assert read_cached(home, "first", "uses") == b"names"
-    assert forget(home, "first", "--yes") == 0
-    assert (read_cached(home, "first", "uses"), read_cached(home, "second", "uses")) == (
-        None,
-        b"names",
-    )
-
-
-def test_what_was_found_goes_however_the_command_ends(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sessions = ("first", "second")
-    for session in sessions:
-        write_cached(home, session, "uses", b"names")
-    erase, left = SqlitePlace.erase, []
-
-    def erase_while_others_work(place: SqlitePlace, *what: Any) -> None:
-        left.extend(read_cached(home, session, "uses") for session in sessions)  # if killed here
-        erase(place, *what)
-        write_cached(home, "first", "uses", b"names")
-
-    monkeypatch.setattr(SqlitePlace, "erase", erase_while_others_work)
-    assert main(["forget", *sessions, "--yes", "--home", str(home)]) == 0
-    assert left == [None, None, b"names", None]
-    assert read_cached(home, "first", "uses") is None
 
 
 def test_a_session_goes_and_the_others_stay(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -21,7 +20,6 @@ from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
 from foredeck.context.messages.shape import Message
-from foredeck.engine import resumption
 
 LAYOUTS = st.sampled_from(["anchored", "anchored", "anchored", "pools"])
 ROUNDS = st.integers(0, 3).flatmap(tool_rounds)
@@ -93,14 +91,10 @@ class AnySession(RuleBasedStateMachine):
 
     # What happens to the engine
 
-    @rule(kept=st.booleans())
-    def restart(self, kept: bool) -> None:
-        """Another engine on the same store, which has a checkpoint of it or not."""
-        with pytest.MonkeyPatch.context() as patch:
-            if kept:
-                patch.setattr(resumption, "MIN_CALLS", 1)
-                patch.setattr(resumption, "MIN_MEMBERS", 1)
-            self.host.restart()
+    @rule()
+    def restart(self) -> None:
+        """Another engine on the same store."""
+        self.host.restart()
 
     @rule(per_turn=st.integers(1, 6), turns=st.integers(1, 4), layout=LAYOUTS)
     def reconfigure(self, per_turn: int, turns: int, layout: str) -> None:

@@ -60,7 +60,6 @@ WRITERS = {
     "inbox.pop_user_messages": {"engine/requests"},
     "objects.see": {"context/intake/file_changes", "context/intake/toolcalls"},
     "objects.index.inherit": {"context/state/opening"},
-    "objects.index.kept": {"engine/resumption"},
 }
 """By what is written, the modules that write it. What is put into the inbox may come from
 anywhere; who takes it out is said here."""

@@ -43,7 +43,6 @@ OPENED_OTHERWISE = {
     "regular_files.py": "",
     "rpc/wire.py": "the null device",
     "store/purging.py": "a draft of our own",
-    "store/session_cache.py": "a new file",
     "store/location.py": "new files, /proc/mounts, folders",
     "timeline/states.py": "a new file",
     "xtdb/installing.py": "the node's jars",

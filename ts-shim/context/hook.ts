@@ -45,8 +45,10 @@ const MANY_MESSAGES = 500;
 export const LEAST_MESSAGES = 200;
 /** How long the engine may take over a history while no call waits. */
 const TAKING_MS = 120_000;
-/** How long the first call waits for that, unless it may wait longer for an answer anyway. */
-export const HISTORY_MS = 10_000;
+/** How long the first call waits for that and for the opening, unless it may wait longer anyway. */
+export const OPENING_MS = 10_000;
+/** An opening that takes longer has the status line say so. */
+const SHORT_MS = 300;
 
 /** Outcomes, and texts of the user's, that wait for an engine that is away: then the oldest go. */
 const MOST_OUTCOMES = 1000;
@@ -184,7 +186,7 @@ export class ContextHook {
       if (error instanceof DeadlineError) engine.isSlowToStart = true;
       throw error;
     });
-    await this.waitForHistory(call);
+    await this.waitForOpening(call);
     const { generation } = engine;
     try {
       return await this.assemble(call, this.inForce.connection === generation ? call.prefix : 0);
@@ -224,16 +226,28 @@ export class ContextHook {
     }
   }
 
-  /** Waits for what was sent ahead, which is then not sent again. */
-  private async waitForHistory(call: Call): Promise<void> {
-    if (this.history === null) return;
-    // Longer than for an answer: a long history that goes out as it is costs more than that.
-    const until = Math.max(call.until, Date.now() + HISTORY_MS);
-    await within(this.history.held, remaining({ ...call, until })).finally(() => {
+  /**
+   * Waits until the session is open and what was sent ahead is taken in, which is then not sent
+   * again. Once: a later call does not wait for an engine that is stuck in it.
+   */
+  private async waitForOpening(call: Call): Promise<void> {
+    const { shim } = this;
+    // The engine answers in order: the history is taken in once the session is open.
+    const opening = this.history?.held ?? shim.opening;
+    if (opening === null) return;
+    // Longer than for an answer: a long chat that goes out as it is costs more than that.
+    const until = Math.max(call.until, Date.now() + OPENING_MS);
+    const say = () => shim.host.status("foredeck: opening the session");
+    const timer = this.history ? undefined : setTimeout(say, SHORT_MS);
+    await within(opening, remaining({ ...call, until })).finally(() => {
+      clearTimeout(timer);
       this.history = null;
+      shim.opening = null;
     });
     call.prefix = this.inForce.commonPrefix(call.list);
-    if (this.inForce.connection !== 0) call.until = until;
+    // The answer has its own time after an opening, and what is left where a history was taken in.
+    const isHeld = this.inForce.connection !== 0;
+    call.until = isHeld ? until : Math.min(until, Date.now() + shim.engine.deadlineMs);
   }
 
   private async assemble(call: Call, keep: number): Promise<HostMessage[] | undefined> {

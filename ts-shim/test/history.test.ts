@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { HISTORY_MS, LEAST_MESSAGES } from "../context/hook.ts";
+import { LEAST_MESSAGES, OPENING_MS } from "../context/hook.ts";
 import { conversation, user } from "./support/conversation.ts";
 import { Harness, PATIENT_MS, passTime, stopClock, until } from "./support/harness.ts";
 import { Random } from "./support/random.ts";
@@ -77,7 +77,7 @@ test("a first call that gets no answer goes out as Pi has it, and the next bring
   try {
     const waiting = ask("go on");
     await until(() => assembled().length === 1, "asked");
-    passTime(HISTORY_MS);
+    passTime(OPENING_MS);
     await waiting;
   } finally {
     process.env.FOREDECK_DEADLINE_MS = PATIENT_MS;
@@ -88,4 +88,20 @@ test("a first call that gets no answer goes out as Pi has it, and the next bring
   assert.equal(second?.keep, 0);
   const { call, kind, edited } = (second?.outcomes as Record<string, unknown>[])?.[0] ?? {};
   assert.deepEqual({ call, kind, edited }, { call: null, kind: "fallback", edited: 0 });
+});
+
+test("the first call waits for an opening that takes longer than its own deadline", async () => {
+  process.env.FOREDECK_DEADLINE_MS = "300";
+  try {
+    await start("slow-open", 5);
+    const sent = await ask("go on");
+    assert.ok(harness.statuses.includes("foredeck: opening the session"));
+    assert.deepEqual(assembled()[0]?.outcomes, []);
+    assert.equal(sent.length, 6);
+    await ask("and on");
+    const [outcome] = (assembled()[1]?.outcomes as Record<string, unknown>[]) ?? [];
+    assert.equal(outcome?.kind, "applied");
+  } finally {
+    process.env.FOREDECK_DEADLINE_MS = PATIENT_MS;
+  }
 });

@@ -8,5 +8,4 @@ facilities   what a session has beside its chat: sections of the head, tools of 
 commands     what the user types
 background   work beside the agent's own; `asking` a model for it
 watching     follows the files of the open session between requests
-resumption   what is kept beside the store for the engine that opens a long session next
 """

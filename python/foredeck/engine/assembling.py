@@ -12,7 +12,6 @@ from foredeck.context.rebase import RebaseThresholds, WaterMarks
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.opening import Session
-from foredeck.engine.resumption import recall_uses
 from foredeck.model.own_tools import definition_chars
 
 LIMIT_CHARS_PER_TOKEN = 4
@@ -23,13 +22,9 @@ SUMMARY_CHARS = 2000 * LIMIT_CHARS_PER_TOKEN
 
 
 def make_assembler(config: Config, session: Session, facilities: ContextFacilities) -> Assembler:
-    """With the configured layout and policy, and what an earlier engine has kept for them."""
+    """With the configured layout and policy."""
     layout, policy = make_layout(config.layout), make_policy(config.policy, config)
-    assembler = Assembler(session, layout, policy, _settings(config), facilities)
-    # A new session has none, and the look for them would cost its first call.
-    if session.chat.log.newest:
-        recall_uses(config.home, session.info.id, assembler.uses)
-    return assembler
+    return Assembler(session, layout, policy, _settings(config), facilities)
 
 
 def _settings(config: Config) -> AssemblySettings:

@@ -201,7 +201,6 @@ class Engine:
                 self._current.reconcile(stale)
             # While the model thinks: no request waits for what a database says.
             self._after_request(OpenedSession.settle_claim)
-            self._after_request(OpenedSession.keep)
             self._later(lambda: self._background.happened("call"))
             return requests.assembled(opened, answer, self._store.current.trouble)
 
@@ -296,7 +295,6 @@ class Engine:
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
                 answer = requests.store_answer(opened, params.message, params.entry)
-            self._after_request(OpenedSession.keep)
             note_answer(opened, answer)
             self._later(lambda: self._background.happened("answer"))
 

@@ -17,7 +17,6 @@ from foredeck.context.state.opening import Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.assembling import make_assembler
 from foredeck.engine.background import BackgroundWorker
-from foredeck.engine.resumption import keep_calls, keep_members, keep_uses
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch
 from foredeck.errors import ForedeckError, StoreError
@@ -141,39 +140,28 @@ class OpenedSession:
         entries = self.session.objects.index.entries.values()
         return [entry.object for entry in entries if entry.type == "file"]
 
-    def keep(self) -> None:
-        """Keep what the next engine would have to find again. No request waits for it."""
-        if self._assembler is not None:
-            # Between two calls: what was read packed would have to be unpacked by the next one.
-            self._assembler.uses.unpack()
-        self._keep(ends=False)
-
     def close(self) -> None:
-        """The session ends: keep the same, and let others claim what it had claimed."""
+        """The session ends: bring the layers nearer to the store for the next opening, and let
+        others claim what it had claimed."""
         if self.keeper is not None:
             self.keeper.settle(CLOSING_S)
-        self._keep(ends=True)
+        self._follow_layers()
         if self.facilities.tasks is not None:
             self.facilities.tasks.active.end_leases()
 
-    def _keep(self, *, ends: bool) -> None:
+    def _follow_layers(self) -> None:
         if self._assembler is None:
             return
         # Loads with the first session, as where it is opened.
         from foredeck.engine.worklog import FOLLOWING_S, follow_work
 
-        home, session = self.config.home, self.session
+        self.layers_wait = TimeBudget(FOLLOWING_S)
         try:
-            keep_calls(home, session.chat, ends=ends)
-            keep_members(home, session.objects, ends=ends)
-            # As seldom as uses are kept: it may take as long as `FOLLOWING_S`.
-            if keep_uses(home, session.info.id, self._assembler.uses, ends=ends) or ends:
-                self.layers_wait = TimeBudget(FOLLOWING_S)
-                self._follow_sections()
-                if session.info.is_live:
-                    follow_work(self.config, session.objects.store)
+            self._follow_sections()
+            if self.session.info.is_live:
+                follow_work(self.config, self.session.objects.store)
         except StoreError as error:
-            log.warning("what the next opening could take over was not kept: %s", error)
+            log.warning("the layers are not up to date: %s", error)
 
     def _follow_sections(self) -> None:
         for section in self.facilities.sections:

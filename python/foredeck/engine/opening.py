@@ -17,7 +17,6 @@ from foredeck.derived.layer import TimeBudget
 from foredeck.engine.memory import begun_by
 from foredeck.engine.opened import FacilityInputs, MakeFacilities, OpenedSession
 from foredeck.engine.privacy import settle_privacy
-from foredeck.engine.resumption import recall_session
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, Reconcile, SessionWatch
 from foredeck.hosts.host import Host
@@ -105,7 +104,6 @@ class SessionOpener:
                 None if self._recorded is not None else begun_by(self._config, params),
                 params.private,
             ),
-            kept=recall_session(self._config.home, params.session),
             calls_at_opening=calls_at_opening,
             open_graph=partial(live_graph, store, self._config.home),
             notify=partial(self._host.notify, "info"),

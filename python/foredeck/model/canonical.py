@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 JsonValue = Any
@@ -75,28 +72,3 @@ def hash_value(value: JsonValue) -> str:
 def hash_text(text: str) -> str:
     """SHA-256 of a text's own bytes: the address of the blob that stores it."""
     return sha256_hex(encode_text(text))
-
-
-@lru_cache
-def hash_of_modules(names: tuple[str, ...]) -> str:
-    """A hash of the source of these modules, named by their paths within the package. What they
-    have worked out is kept for other processes that run the same code.
-
-    Raises `OSError` where one cannot be read.
-    """
-    root = Path(__file__).parents[1]
-    return sha256_hex(b"\0".join((root / name).read_bytes() for name in names))
-
-
-def kept_by(names: tuple[str, ...], fields: Mapping[str, Any]) -> bytes:
-    """What these modules have worked out, as JSON for `read_kept`."""
-    return json.dumps({"format": hash_of_modules(names), **fields}).encode()
-
-
-def read_kept(names: tuple[str, ...], data: bytes) -> dict[str, Any] | None:
-    """The fields that `kept_by` was given; None for what other code has written."""
-    try:
-        fields: dict[str, Any] = json.loads(data)
-        return fields if fields.pop("format") == hash_of_modules(names) else None
-    except (ValueError, TypeError, KeyError, AttributeError, OSError):
-        return None

@@ -75,7 +75,7 @@ class Erasure:
         return {put.id for batch in self.first for put in batch.puts if put.type == "forgotten"}
 
 
-DERIVED = {"layers": "foredeck.derived.follower", "derived": "foredeck.store.session_cache"}
+DERIVED = {"layers": "foredeck.derived.follower"}
 """What was made from a store and can be made again, by the folder that holds it: a module, whose
 function `erasing` is given the state folder, the store and an `Erasure`. What was made of the
 erased texts is gone when its block begins, or when it ends, however it ends. The modules are

@@ -253,11 +253,6 @@ class LocalStore(Store, Protocol):
         have been written all the same: a later read shows it.
         """
 
-    def origins(self, type: str, session: str) -> dict[str, Origin]:
-        """By id, the transactions of the heads that `query` finds of one type and session, in the
-        same order. No version is read: it takes a tenth of the time, and shows which have changed.
-        """
-
     def lineage(self) -> Lineage:
         """What a follower of changes must find as it left it, or else starts over."""
 

@@ -236,11 +236,6 @@ class JournaledStore:
         self._fetch_found(type, where)
         return self._copy.query(type, where, limit=limit)
 
-    def origins(self, type: str, session: str) -> dict[str, Origin]:
-        """See `LocalStore.origins`; as `query`."""
-        self._fetch_found(type, {"session": session})
-        return self._copy.origins(type, session)
-
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
         try:  # also what was pruned here, of which XTDB has no more

@@ -65,7 +65,7 @@ class Measurement:
         waited = [each.answered for each in taken[1:]]
         busy = [each.busy for each in taken[1:] if each.busy is not None]
         opened = [each.busy_open for each in taken[1:] if each.busy_open is not None]
-        yield timing("start", "engine start to first answer", waited, 375)
+        yield timing("start", "engine start to first answer", waited, 450)
         if busy and opened:
             yield timing("start_busy", "of it processor time", busy)
             yield timing("open_busy", "processor time until a session is open", opened)
@@ -99,7 +99,7 @@ class Measurement:
     def resume(self) -> Iterator[Figure]:
         """Resuming a session of 1,000 calls."""
         text = "resume of a 1,000-call session, a day later"
-        yield timing("resume", text, self._growth.resume, 150)
+        yield timing("resume", text, self._growth.resume, 400)
 
     def history(self) -> Iterator[Figure]:
         """A history that is new here, sent when its session opens."""
@@ -125,7 +125,7 @@ class Measurement:
             "long_growth", f"assembly at {LONG_CALLS:,} calls over that at 100", ratio, "x"
         )
         text = f"resume of a {LONG_CALLS:,}-call session, a day later, processor time"
-        yield timing("long_resume", text, growth.resume, 1000)
+        yield timing("long_resume", text, growth.resume, 6000)
 
     def large(self) -> Iterator[Figure]:
         """A session file and a store that are far larger than most."""

@@ -17,6 +17,7 @@
  *   no-guard  does not want to be asked about tools
  *   stubborn  ignores shutdown, the end of stdin and SIGTERM
  *   no-history refuses session/history
+ *   slow-open takes a second to open a session, and reads nothing meanwhile
  *   reverse   asks host/complete and notifies while idle
  */
 import { appendFileSync, readFileSync } from "node:fs";
@@ -28,6 +29,8 @@ if (mode === "crash-at-start") process.exit(3);
 if (mode === "stubborn") process.on("SIGTERM", () => {});
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+/** Stops this process, as an engine that reads a long session. */
+const pause = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 const note = (message) => appendFileSync(log, `${JSON.stringify({ pid: process.pid, ...message })}\n`);
 
 /** How often all processes together were asked to assemble. */
@@ -97,6 +100,7 @@ function answer({ id, method, params }) {
       return;
     case "session/open":
       state.opened += 1;
+      if (mode === "slow-open") pause(1000);
       send({ id, result: { session: params.session, calls: 0, objects: 0, resumed: false } });
       return;
     case "session/history":

@@ -9,13 +9,12 @@ same.
 
 from __future__ import annotations
 
-import json
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cache, partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, PieceRef
@@ -23,7 +22,6 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.context import PromptNames
-from foredeck.model.canonical import hash_of_modules
 from foredeck.model.messages import strings_in
 from foredeck.model.names import identifiers, inner_identifiers
 from foredeck.sources.tool_calls import WRITERS, edits_of, path_argument
@@ -59,8 +57,6 @@ class Uses:
 
     cwd: str = ""
     rule: UseRule = field(default_factory=UseRule)
-    kept: KeptUses | None = None
-    """What an earlier process has found of a list: where it fits, reading begins after it."""
     names: PromptNames = field(default_factory=PromptNames)
     """The identifiers in its messages; the session's, where others look for them, too."""
     calls: int = 0
@@ -90,12 +86,6 @@ class Uses:
     _by_path: dict[str, list[PieceRef]] = field(default_factory=dict)
     _paths: dict[str, str] = field(default_factory=dict)
     """Absolute paths by the arguments that name them: a session names the same files all along."""
-    # Unpacked when it is first needed, and not while a user waits for the call with which a session
-    # is resumed.
-    _packed: Unpack | None = None
-    """What `_holders` is made of."""
-    _is_kept: bool = False
-    """Whether what is read now is kept: neither uses nor identifiers need be searched for."""
 
     def follow(self, plan: Plan) -> None:
         """Read the messages that were added; all of them if this is another list."""
@@ -108,55 +98,9 @@ class Uses:
                 self._note_foldable(index, pieces_of(plan.items[index]))
         self._mark, self.read = len(plan.written), len(plan)
 
-    @property
-    def holders(self) -> dict[str, tuple[int, ...]]:
-        """By identifier, the first pieces that hold it, by their numbers."""
-        if self._packed is not None:
-            self._holders, self._packed = unpack_holders(self._packed()), None
-        return self._holders
-
-    def unpack(self) -> None:
-        """Make ready what the next answer of the model will be compared with."""
-        _ = self.holders
-
-    def keep(self) -> KeptUses:
-        """What another process needs to go on after the messages read so far."""
-        plan = self._plan or Plan()
-        names_of = self.names.found(plan)
-        indexes = sorted(index for index in names_of if index < self.read)
-        lines = "\n".join(_joined(names_of[index]) for index in indexes)
-        return KeptUses(
-            tip=plan.tips[self.read - 1] if self.read else "",
-            count=self.read,
-            cwd=self.cwd,
-            rule=self.rule,
-            last=[use.last for use in self._in_order],
-            holders=partial(bytes, _pack_holders(self.holders)),
-            names=partial(bytes, json.dumps([indexes, lines]).encode()),
-        )
-
     def _begin(self, plan: Plan) -> None:
-        """Start over with a list, after those of its messages that are kept."""
-        kept = self.kept
-        self._reset(plan)
-        if kept is None or not kept.fits(plan, self.cwd, self.rule):
-            return
-        self.names.take_over(plan, cache(partial(unpack_names, kept.names)))
-        self._is_kept = True
-        for index in range(kept.count):
-            self._read(index, plan.items[index])
-        self._is_kept = False
-        if len(kept.last) != len(self._in_order):
-            self._reset(plan)
-            self.kept = None
-            return
-        for use, last in zip(self._in_order, kept.last, strict=True):
-            use.last = last
-        self._packed = kept.holders
-        self.read = kept.count
-
-    def _reset(self, plan: Plan) -> None:
-        fresh = Uses(self.cwd, self.rule, self.kept, self.names)
+        """Start over with a list."""
+        fresh = Uses(self.cwd, self.rule, self.names)
         for name in fresh.__slots__:
             setattr(self, name, getattr(fresh, name))
         self._plan = plan
@@ -219,8 +163,7 @@ class Uses:
                 if call.tool in WRITERS and (path := self._path(call.arguments)):
                     self.edited[path] = LastEdit(self.calls, item.turn)
             self._note_prepared(item)
-            if not self._is_kept:
-                self._note_uses(item)
+            self._note_uses(item)
             self._add_pieces(index, item)
         elif item.kind == "result":
             plan = self._plan
@@ -253,7 +196,7 @@ class Uses:
         names = frozenset[str]().union(*map(identifiers, _words(item)))
         counts: Counter[int] = Counter()
         for name in names:
-            holders = self.holders.get(name, ())
+            holders = self._holders.get(name, ())
             if len(holders) <= self.rule.max_holders:
                 counts.update(holders)
         enough = (number for number, count in counts.items() if count >= self.rule.min_names)
@@ -294,9 +237,7 @@ class Uses:
         self._in_order.append(use)
         if path:
             self._by_path.setdefault(path, []).append(ref)
-        if self._is_kept:
-            return
-        known, most = self.holders, self.rule.max_holders
+        known, most = self._holders, self.rule.max_holders
         for name in find():
             holders = known.get(name)
             if holders is None:
@@ -311,7 +252,7 @@ class Uses:
         possible: Iterable[LastUse] = reversed(self._in_order)
         # Nearly every text has a rare name in it, so that few pieces have to be searched.
         for name in inner_identifiers(text):
-            numbers = self.holders.get(name, ())
+            numbers = self._holders.get(name, ())
             if len(numbers) <= self.rule.max_holders:
                 possible = [self._in_order[number] for number in reversed(numbers)]
                 break
@@ -333,96 +274,3 @@ def _words(item: Item) -> Iterable[str]:
             yield str(block.get("text") or "")
     for call in item.calls:
         yield from strings_in(call.arguments)
-
-
-def _joined(names: Iterable[str] | str) -> str:
-    return names if isinstance(names, str) else " ".join(sorted(names))
-
-
-# What was found is kept between processes. It follows from the messages: where it is lost, or of
-# other messages, these are read again.
-
-DECIDED_BY = (
-    *("context/messages/items.py", "context/plan/ops.py"),
-    "context/plan/plan.py",
-    *("context/policies/pieces.py", "context/policies/uses.py", "context/rendering/context.py"),
-    *("model/names.py", "sources/tool_calls.py"),
-)
-"""The modules that decide what counts as a use, a piece or an identifier."""
-
-# Reading a thousand calls takes five times as long as taking over what was found in them. Most of
-# that is names, which the first call after a pause may not need: they stay packed until then.
-Unpack = Callable[[], bytes]
-"""Gives bytes that were kept, as often as it is asked."""
-
-
-def _pack_holders(holders: Mapping[str, tuple[int, ...]]) -> bytes:
-    """JSON: for each number of pieces the identifiers that so many hold, in one text, and for one
-    after the other the numbers of these."""
-    # Few long texts and lists are read back much faster than many short ones.
-    found: dict[int, tuple[list[str], list[int]]] = {}
-    for name, numbers in holders.items():
-        names, flat = found.setdefault(len(numbers), ([], []))
-        names.append(name)
-        flat.extend(numbers)
-    by_count = [(count, " ".join(names), flat) for count, (names, flat) in found.items()]
-    return json.dumps(by_count).encode()
-
-
-def unpack_holders(packed: bytes) -> dict[str, tuple[int, ...]]:
-    """By identifier, the pieces that are recognised by it, by their numbers."""
-    holders: dict[str, tuple[int, ...]] = {}
-    for count, names, flat in json.loads(packed):
-        numbers = zip(*[iter(flat)] * count, strict=True)
-        holders.update(zip(names.split(" "), numbers, strict=True))
-    return holders
-
-
-def unpack_names(unpack: Unpack) -> dict[int, str]:
-    """Messages with all identifiers in them, spaces between these, as far as they were searched;
-    the bytes are JSON: the indexes of the messages, and their lines in one text."""
-    indexes, text = json.loads(unpack())
-    return dict(zip(indexes, text.split("\n") if indexes else (), strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class KeptUses:
-    """What was found of the first `count` messages of a list."""
-
-    tip: str
-    """The rolling hash over these messages."""
-    count: int
-    cwd: str
-    rule: UseRule
-    last: list[int]
-    """At which model call each piece of content was last used, in the order of the pieces."""
-    holders: Unpack = field(compare=False)
-    """For `unpack_holders`."""
-    names: Unpack = field(compare=False)
-    """For `unpack_names`."""
-
-    def fits(self, plan: Plan, cwd: str, rule: UseRule) -> bool:
-        """Whether a list begins with these very messages, and would be read in the same way."""
-        if (self.cwd, self.rule) != (cwd, rule) or not 0 < self.count <= len(plan):
-            return False
-        return plan.tips[self.count - 1] == self.tip
-
-    def to_streams(self) -> list[bytes]:
-        """As a file holds it: what is needed at once, then the names."""
-        names = ("tip", "count", "cwd", "last")
-        first: dict[str, Any] = {name: getattr(self, name) for name in names}
-        first |= {"format": hash_of_modules(DECIDED_BY), "rule": asdict(self.rule)}
-        return [json.dumps(first).encode(), self.holders(), self.names()]
-
-    @classmethod
-    def from_streams(cls, streams: Sequence[Unpack]) -> KeptUses | None:
-        """The inverse of `to_streams`; None for what other code has written."""
-        try:
-            first, holders, names = streams
-            fields = json.loads(first())
-            if fields.pop("format") != hash_of_modules(DECIDED_BY):
-                return None
-            fields["rule"] = UseRule(**fields["rule"])
-            return cls(**fields, holders=holders, names=names)
-        except (ValueError, TypeError, KeyError, AttributeError, OSError):
-            return None

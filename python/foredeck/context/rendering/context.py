@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,23 +25,11 @@ class PromptNames:
     """The identifiers in the messages of a plan. Each message is searched once; a session keeps one
     of these for all of its calls."""
 
-    kept: Callable[[], Mapping[int, str]] = dict
-    """Gives those in the host's messages as an earlier process has found them, with spaces
-    between."""
     _plan: Plan | None = None
     _own: dict[int, frozenset[str]] = field(default_factory=dict)
     """By message, those in it as the host has it."""
     _written: dict[int, tuple[list[Block], frozenset[str]]] = field(default_factory=dict)
     """By message, the blocks of ours that go out for it, and those in these."""
-
-    def take_over(self, plan: Plan, kept: Callable[[], Mapping[int, str]]) -> None:
-        """Go on with what an earlier process has found in this plan's messages."""
-        self._follow(plan)
-        self.kept = kept
-
-    def found(self, plan: Plan) -> dict[int, frozenset[str] | str]:
-        """By message, all that was found of a plan so far; nothing where that is another plan."""
-        return {**self.kept(), **self._own} if plan is self._plan else {}
 
     def in_view(self, plan: Plan, without: Collection[int]) -> set[str]:
         """The identifiers in everything that goes out, except in the messages `without`."""
@@ -64,12 +52,8 @@ class PromptNames:
         self._follow(plan)
         names = self._own.get(index)
         if names is None:
-            kept = self.kept().get(index)
             item = plan.items[index]
-            if kept is not None:
-                names = frozenset(kept.split())
-            else:
-                names = identifiers(item.text) if item.kind == "result" else _names(item.blocks)
+            names = identifiers(item.text) if item.kind == "result" else _names(item.blocks)
             self._own[index] = names
         return names
 
@@ -84,7 +68,7 @@ class PromptNames:
 
     def _follow(self, plan: Plan) -> None:
         if self._plan is not plan:
-            self._plan, self.kept, self._own, self._written = plan, dict, {}, {}
+            self._plan, self._own, self._written = plan, {}, {}
 
 
 def _names(blocks: Iterable[Block]) -> frozenset[str]:

@@ -2,17 +2,15 @@
 
 A record names its parent, how many of the parent's messages are still there (`kept`), and what
 changed. Replaying a chain from its root gives the state after its last call (`BranchState`).
-Nothing is computed again: what was decided is read from the records. A long session keeps a
-checkpoint in a file, so that a resumed one reads only the records after it.
+Nothing is computed again: what was decided is read from the records.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from functools import partial
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from foredeck.context.plan.codec import StoredPlan, packed_span
 from foredeck.context.plan.ops import PieceRef
@@ -20,24 +18,12 @@ from foredeck.context.provider_cache import CacheEntries
 from foredeck.context.state.sets import Sets
 from foredeck.model.call_values import REWRITTEN, UNSENT, BranchCost
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.model.canonical import kept_by, read_kept
 from foredeck.model.messages import KnownMessages, MessageKey
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store
 
-DECIDED_BY = (
-    *("context/plan/codec.py", "context/plan/ops.py", "context/provider_cache.py"),
-    *("context/state/call_log.py", "context/state/sets.py"),
-    *("model/call_values.py", "model/calls.py"),
-    *("model/canonical.py", "model/messages.py"),
-)
-"""The modules that decide what follows from records: a checkpoint of other code is not read."""
-
 Load = Callable[[str], CallRecord | None]
 """Fetches the record of a call of another session by its id."""
-
-PORTION = 100
-"""How many records are asked for at once, where it is not known how many there are."""
 
 
 @dataclass(slots=True)
@@ -61,11 +47,8 @@ class CallLog:
     """How many calls each model was asked, by its name."""
     last: CallRecord | None = None
     """The newest record of the session itself, whichever branch it is on."""
-    checkpoint: LogCheckpoint | None = None
-    """What follows from the records up to its call, which are read only on demand."""
-    _records: dict[str, CallRecord] = field(default_factory=dict)
-    """In the order of the calls; those that have been read, all where `_read_all` is None."""
-    _read_all: Callable[[], Iterable[Head]] | None = None
+    records: dict[str, CallRecord] = field(default_factory=dict)
+    """All records by their ids, in the order of the calls."""
 
     @classmethod
     def load(cls, heads: Iterable[Head]) -> CallLog:
@@ -75,80 +58,14 @@ class CallLog:
             log.add(record)
         return log
 
-    @classmethod
-    def resume(cls, checkpoint: LogCheckpoint, store: Store, session: str) -> CallLog | None:
-        """The log of a session that was kept: only the records after the checkpoint are read.
-        None where the checkpoint is not of this store."""
-        last = checkpoint.record_in(store)
-        if last is None:
-            return None
-        kept, state = checkpoint.log, checkpoint.state
-        log = cls(
-            by_tip={tip: call_id(session, ordinal) for tip, ordinal in kept["tips"]},
-            known={*state["addresses"], *kept["addresses"]},
-            prints=dict(zip(kept["prints"], state["addresses"], strict=True)),
-            unsent=set(kept["unsent"]),
-            rewritten=dict(kept["rewritten"]),
-            host_calls={(at, count): id for at, count, id in kept["host_calls"]},
-            models=Counter(kept["models"]),
-            last=last,
-            checkpoint=checkpoint,
-            _records={last.id: last},
-            _read_all=partial(store.query, "call", {"session": session}),
-        )
-        # After a crash there are records that no checkpoint has.
-        for record in _records_after(store, session, checkpoint.ordinal):
-            log.add(record)
-        return log
-
-    def check(self, store: Store) -> LogCheckpoint | None:
-        """Make a checkpoint of the newest call; None where the store cannot have one.
-
-        Not for the log of a fork, which has calls of several sessions.
-        """
-        last, file = self.last, lineage(store)
-        head = None if last is None or file is None else store.head(last.id)
-        if last is None or head is None or file is None:
-            return None
-        state = self.replay(last.id, partial(load_record, store)).to_stored()
-        prints = {address: found_by for found_by, address in self.prints.items()}
-        log = {
-            # Empty for a message that was not sent since: no fingerprint of the host's is empty.
-            "prints": [prints.get(address, "") for address in state["addresses"]],
-            "tips": [(tip, ordinal_of(id)) for tip, id in self.by_tip.items()],
-            "addresses": sorted(self.known.difference(state["addresses"])),
-            "unsent": sorted(self.unsent),
-            "rewritten": self.rewritten,
-            "host_calls": [[*spot, id] for spot, id in self.host_calls.items()],
-            "models": self.models,
-        }
-        self.checkpoint = LogCheckpoint(last.id, last.ordinal, head.token, file, state, log)
-        # Thousands of records take much memory, and hardly any is asked for again: they are
-        # dropped, and read once more when one is.
-        self._records = {last.id: last}
-        self._read_all = partial(store.query, "call", {"session": last.session})
-        return self.checkpoint
-
     @property
     def messages(self) -> KnownMessages:
         """The messages that any call has held."""
         return KnownMessages(self.known, self.prints)
 
-    @property
-    def records(self) -> Mapping[str, CallRecord]:
-        """All records by their ids, in the order of the calls."""
-        if self._read_all is not None:
-            read = in_order(head.fields for head in self._read_all())
-            # Those that are there already stay the same objects.
-            self._records = {**{record.id: record for record in read}, **self._records}
-            self._read_all = None
-        return self._records
-
     def record(self, id: str | None) -> CallRecord | None:
         """A record; None where the log has none of that id."""
-        if not id:
-            return None
-        return self._records.get(id) or self.records.get(id)
+        return self.records.get(id) if id else None
 
     @property
     def newest(self) -> int:
@@ -158,7 +75,7 @@ class CallLog:
     def add(self, record: CallRecord) -> None:
         """Add the newest record."""
         id = record.id
-        self._records[id] = self.last = record
+        self.records[id] = self.last = record
         self.models[record.model.name] += 1
         self.by_tip[record.tip] = id
         self.known.update(record.addresses)
@@ -174,7 +91,7 @@ class CallLog:
     def add_ancestor(self, other: CallLog) -> None:
         """Add the calls of a session that this one descends from; where both have a list, its own
         call is found."""
-        self._records = {**other.records, **self.records}
+        self.records = {**other.records, **self.records}
         self.by_tip = {**other.by_tip, **self.by_tip}
         self.known |= other.known
         self.unsent |= other.unsent
@@ -213,28 +130,10 @@ class CallLog:
 
     def replay(self, id: str | None, load: Load) -> BranchState:
         """The state after call `id`; an empty one for None."""
-        # A long chain takes long to read and to apply: it starts at the checkpoint, if it can.
-        later = self._since_checkpoint(id)
-        if later is None or self.checkpoint is None:
-            state, later = BranchState(), self.chain(id, load)
-        else:
-            newest = self._records[self.checkpoint.call]
-            state = BranchState.from_stored(self.checkpoint.state, newest)
-        for record in later:
+        state = BranchState()
+        for record in self.chain(id, load):
             state.apply(record)
         return state
-
-    def _since_checkpoint(self, id: str | None) -> list[CallRecord] | None:
-        """The records from the checkpoint to `id`; None where that does not come after it."""
-        later: list[CallRecord] = []
-        start = None if self.checkpoint is None else self.checkpoint.call
-        while id is not None and id != start:
-            # Not by `record`, which would read all records of the session.
-            if (record := self._records.get(id)) is None:
-                return None
-            later.append(record)
-            id = record.parent
-        return None if id is None else later[::-1]
 
     def sent(self, id: str | None, load: Load) -> StoredPlan:
         """What went out with call `id`."""
@@ -337,86 +236,11 @@ class BranchState(StoredPlan):
             ref: depth for ref, depth in self.candidates.items() if ref.message < length
         }
 
-    def to_stored(self) -> dict[str, Any]:
-        """As a file keeps it, without `last`, which is read from the store."""
-        sets, entries = self.sets, self.cache_entries
-        return {
-            "entries": [key.entry for key in self.keys],
-            "addresses": [key.address for key in self.keys],
-            "rows": list(self.stored_rows.values()),
-            "inserts": list(self.inserts.items()),
-            "drops": sorted(self.drops),
-            "sets": [sorted(members) for members in (sets.pool, sets.active, sets.pins)],
-            "expired": sorted(self.expired),
-            "candidates": [[*ref, depth] for ref, depth in self.candidates.items()],
-            "depth": self.depth,
-            "cached": [list(entries.used.items()), entries.touched],
-        }
-
-    @classmethod
-    def from_stored(cls, stored: Mapping[str, Any], last: CallRecord) -> BranchState:
-        """The inverse of `to_stored`; nothing that it changes later is shared with `stored`."""
-        (pool, active, pins), (used, touched) = stored["sets"], stored["cached"]
-        state = cls(
-            keys=list(map(MessageKey, stored["entries"], stored["addresses"])),
-            stored_rows={row[0]: row for row in stored["rows"]},
-            sets=Sets(set(pool), set(active), set(pins)),
-            expired=set(stored["expired"]),
-            candidates={PieceRef(*ref): depth for *ref, depth in stored["candidates"]},
-            depth=stored["depth"],
-            last=last,
-            cache_entries=CacheEntries(dict(used), tuple(touched)),
-        )
-        state._add_edits(dict(stored["inserts"]), stored["drops"])
-        return state
-
-
-@dataclass(frozen=True, slots=True)
-class LogCheckpoint:
-    """What follows from the records of a session up to one of its calls.
-
-    The records stay the truth: where a checkpoint is missing, or not of this store, all are read.
-    """
-
-    call: str
-    """Id of the record of that call."""
-    ordinal: int
-    token: str
-    """Of the transaction that stored it."""
-    store: list[Any]
-    """Which file it was stored in, and how often versions came in late there (`Lineage`)."""
-    state: Mapping[str, Any]
-    """Of the branch that ends with the call (`BranchState.to_stored`)."""
-    log: Mapping[str, Any]
-    """What is searched in all calls of the session, whichever branch they are on."""
-
-    def record_in(self, store: Store) -> CallRecord | None:
-        """The record of its call; None where it is not of this store, or not as it is now."""
-        head = store.head(self.call) if lineage(store) == self.store else None
-        # Where the session was erased and taken in again, the same call has another token.
-        return CallRecord(head.fields) if head is not None and head.token == self.token else None
-
-    def to_bytes(self) -> bytes:
-        """As a file holds it."""
-        return kept_by(DECIDED_BY, {name: getattr(self, name) for name in self.__slots__})
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | None:
-        """The inverse of `to_bytes`; None for what other code has written."""
-        fields = read_kept(DECIDED_BY, data)
-        return None if fields is None else cls(**fields)
-
 
 def load_record(store: Store, id: str) -> CallRecord | None:
     """A call record of any session; None where it is not stored."""
     head = store.head(id)
     return None if head is None else CallRecord(head.fields)
-
-
-def lineage(store: Store) -> list[Any] | None:
-    """Which file a store works with, as a checkpoint names it; None where it is not in a file."""
-    local = store.local
-    return None if local is None else list(asdict(local.lineage()).values())
 
 
 def ordinal_of(id: str) -> int:
@@ -432,14 +256,3 @@ def shared_length(addresses: Iterable[str], keys: list[MessageKey], start: int =
             break
         count += 1
     return count
-
-
-def _records_after(store: Store, session: str, ordinal: int) -> Iterator[CallRecord]:
-    """The records of the calls after one, in their order."""
-    while True:
-        ids = [call_id(session, ordinal + count) for count in range(1, PORTION + 1)]
-        heads = store.heads(ids)
-        yield from (CallRecord(heads[id].fields) for id in ids if id in heads)
-        if len(heads) < PORTION:
-            return
-        ordinal += PORTION

@@ -2,8 +2,7 @@
 
 The index is append-only and belongs to the session, not to a branch: `@12` means the same object
 wherever it is, and is never given to another. It is stored as one `member` document for each
-object, whose versions say which versions of the object the session has seen. What was read of the
-newest ones is also kept in a file between processes.
+object, whose versions say which versions of the object the session has seen.
 """
 
 from __future__ import annotations
@@ -13,23 +12,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from foredeck.errors import Corrupt, ToolError
-from foredeck.model.canonical import kept_by, read_kept
 from foredeck.model.documents import Document, session_object_id
 from foredeck.model.records import SAME_TRANSACTION, MemberDocument, VersionRef, call_id, member_id
 from foredeck.sources.snapshots import CAPTURED
-from foredeck.store.protocol import Head, Origin, Store, Token
-
-DECIDED_BY = ("context/state/index.py", "model/canonical.py", "model/records.py")
-"""The modules that decide what is read of a document."""
+from foredeck.store.protocol import Head, Store, Token
 
 
 class Member(NamedTuple):
-    """What the newest version of a `member` document says, and the transaction that wrote it."""
+    """What the newest version of a `member` document says."""
 
     # A named tuple, since a session that is opened makes thousands of them.
 
-    token: str
-    time_ms: int
     ordinal: int
     object: str
     type: str
@@ -48,8 +41,6 @@ class Member(NamedTuple):
         # Written before its transaction had a token, which is that of this very document.
         own = pin["token"] == SAME_TRANSACTION
         return cls(
-            head.token,
-            head.time_ms,
             fields["ordinal"],
             fields["object"],
             fields["object_type"],
@@ -74,46 +65,10 @@ class Member(NamedTuple):
             metadata_view_hash=self.metadata_view_hash,
         )
 
-    def is_of(self, origin: Origin) -> bool:
-        """Whether this transaction wrote it."""
-        return self.token == origin.token and self.time_ms == origin.time_ms
 
-
-@dataclass(frozen=True, slots=True)
-class KeptMembers:
-    """The members of one session as they were read, by the ids of the documents."""
-
-    members: dict[str, Member] = field(default_factory=dict)
-
-    def to_bytes(self) -> bytes:
-        """As a file holds it."""
-        # Column by column: JSON is read back several times faster than member by member.
-        columns = list(zip(*self.members.values(), strict=True))
-        return kept_by(DECIDED_BY, {"ids": list(self.members), "columns": columns})
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | None:
-        """The inverse of `to_bytes`; None for what other code has written."""
-        kept = read_kept(DECIDED_BY, data)
-        if kept is None:
-            return None
-        members = map(Member._make, zip(*kept["columns"], strict=True))
-        return cls(dict(zip(kept["ids"], members, strict=True)))
-
-
-def read_members(store: Store, session: str, kept: KeptMembers | None = None) -> dict[str, Member]:
+def read_members(store: Store, session: str) -> list[Member]:
     """The members of a session, oldest document first."""
-    # Only those that are not kept, or have changed since, are read: the store knows of all which
-    # transaction wrote the newest version without reading any.
-    local = store.local
-    if kept is None or local is None:
-        return {head.id: Member.of(head) for head in store.query("member", {"session": session})}
-    newest = local.origins("member", session)
-    held = kept.members
-    same = {id for id, origin in newest.items() if id in held and held[id].is_of(origin)}
-    read = store.heads(id for id in newest if id not in same)
-    found = held | {id: Member.of(head) for id, head in read.items()}
-    return {id: found[id] for id in newest if id in same or id in read}
+    return [Member.of(head) for head in store.query("member", {"session": session})]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +133,6 @@ class SessionIndex:
     entries: dict[int, Entry] = field(default_factory=dict)
     by_object: dict[str, int] = field(default_factory=dict)
     by_label: dict[str, int] = field(default_factory=dict)
-    kept: int = 0
-    """How many entries are kept for the next process."""
     # Not the number of entries: some are missing where a session was erased while it was open.
     _last: int = 0
     """The highest handle that was given."""

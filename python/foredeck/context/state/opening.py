@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from foredeck.config import Config
-from foredeck.context.state.call_log import CallLog, LogCheckpoint
+from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
-from foredeck.context.state.index import KeptMembers, SessionIndex, read_members
+from foredeck.context.state.index import SessionIndex, read_members
 from foredeck.context.state.objects import Objects, OpenGraph, SessionInfo, Workspace
 from foredeck.context.state.request import PromptFrame
 from foredeck.model.documents import (
@@ -80,15 +80,6 @@ class Beginning:
     """A fork of a private one is private in any case."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptSession:
-    """What an earlier process has kept of a session, so that not all of it need be read again."""
-
-    checkpoint: LogCheckpoint | None = None
-    """Of its call records."""
-    members: KeptMembers | None = None
-
-
 def open_session(
     store: Store,
     source: FileSource,
@@ -96,28 +87,22 @@ def open_session(
     *,
     origin: str = "",
     calls_at_opening: int | None = None,
-    kept: KeptSession = KeptSession(),
     open_graph: OpenGraph | None = None,
     notify: Callable[[str], None] = lambda _text: None,
 ) -> Session:
     """Load a session, or begin it: its wrapper and chat objects are made then.
 
     `origin`: harness and file, of an old history. `calls_at_opening`: where the host opened it
-    before. Without what is `kept` every call record and every member is read. `open_graph` gives
-    the references; `notify` says something to the user at once.
+    before. `open_graph` gives the references; `notify` says something to the user at once.
     """
-    session, checkpoint, members = begins.session, kept.checkpoint, kept.members
+    session = begins.session
     wrapper = store.head(session_object_id(session))
     # Without it the session was erased, whatever an engine has written since.
     stored = None if wrapper is None else store.head(chat_id(session))
     parent = begins.parent if wrapper is None else wrapper.fields.get("parent_session")
-    log = None
-    if checkpoint is not None and parent is None:
-        log = CallLog.resume(checkpoint, store, session)
-    if log is None:
-        log = CallLog.load(store.query("call", {"session": session}))
+    log = CallLog.load(store.query("call", {"session": session}))
     ancestors = _add_ancestors(log, store, parent)
-    is_cut = log.checkpoint is None and log.leave_out_cut()
+    is_cut = log.leave_out_cut()
     known = {} if wrapper is None or stored is None else wrapper.fields
     info = SessionInfo(
         session,
@@ -128,8 +113,7 @@ def open_session(
         was_read_in=bool(known.get("ingested")),
         origin=origin,
     )
-    index = SessionIndex.load(session, read_members(store, session, members).values())
-    index.kept = 0 if members is None else len(members.members)
+    index = SessionIndex.load(session, read_members(store, session))
     objects = Objects(
         info,
         Workspace(store),
@@ -209,7 +193,7 @@ def _is_private(store: Store, *sessions: str | None) -> bool:
 
 def _inherit(objects: Objects, parent: str) -> None:
     """Take over a parent's handles: in the messages of the fork `@12` means what it meant there."""
-    index = SessionIndex.load(parent, read_members(objects.store, parent).values())
+    index = SessionIndex.load(parent, read_members(objects.store, parent))
     for ordinal in sorted(index.entries):
         objects.workspace.put(objects.index.inherit(index.entries[ordinal]))
 

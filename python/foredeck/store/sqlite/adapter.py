@@ -70,12 +70,6 @@ from foredeck.store.versions import (
 
 D = TypeVar("D", bound=Document)
 
-_ORIGINS = (
-    "SELECT d.id, t.token, t.time_ms FROM lookup l"
-    " CROSS JOIN document d ON d.number = l.document"
-    f" CROSS JOIN tx t ON t.seq = d.head >> {POSITION_BITS}"
-    " WHERE l.key = ? ORDER BY l.document"
-)
 _CHANGES = (
     "SELECT v.number, t.token, t.time_ms, d.id, d.type FROM version v"
     f" JOIN document d ON d.number = v.document {TX}"
@@ -259,12 +253,6 @@ class SqliteStore:
             return self._db.execute(f"{NEWEST} WHERE d.type = ? ORDER BY d.number", (type,))
         first, *more = keys or [codec.type_key(type)]
         return self._db.execute(lookup_statement(1 + len(more)), [*more, first])
-
-    def origins(self, type: str, session: str) -> dict[str, Origin]:
-        """See `LocalStore.origins`."""
-        with self._translated():
-            rows = self._db.execute(_ORIGINS, (codec.field_key(type, "session", session),))
-            return {codec.id_text(id): Origin(Token(token), time_ms) for id, token, time_ms in rows}
 
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
