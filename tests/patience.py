@@ -11,7 +11,7 @@ from foredeck.context.tools import session_search
 from foredeck.lookup import reader
 from foredeck.sources import git
 from foredeck.timeline import guard, keeping, repositories
-from foredeck.xtdb import link
+from foredeck.xtdb import link, node
 from foredeck.xtdb import local_copy as journaled
 
 ENOUGH_S = 100.0
@@ -33,6 +33,7 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
         (notes, "CHAT_PATIENCE_S"),
         (reader, "PATIENCE_S"),
         (doctor_command, "EVENT_SECONDS"),
+        (node, "START_SECONDS"),
         (journaled, "PATIENCE"),
         (journaled, "DELIVERY_PATIENCE"),
     ):

@@ -192,22 +192,3 @@ def test_modules_that_docstrings_name_exist() -> None:
         if found not in names
     }
     assert not gone, "\n".join(sorted(gone))
-
-
-def test_modules_whose_code_is_hashed_exist() -> None:
-    """Where one is missing, what was worked out of a long session is silently not kept."""
-    lists = [
-        (path, node.value)
-        for path in modules()
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DECIDED_BY"
-    ]
-    gone = {
-        f"{named(path)}: {name.value}"
-        for path, listed in lists
-        for name in ast.walk(listed)
-        if isinstance(name, ast.Constant)
-        and not (ROOT / "python/foredeck" / str(name.value)).is_file()
-    }
-    assert len(lists) == 3
-    assert not gone

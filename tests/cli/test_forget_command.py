@@ -246,7 +246,7 @@ def test_what_is_left_of_a_session_begins_anew(home: Path, left_over: Host) -> N
 def test_vacuum_gives_space_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert forget(home, "first", "--yes") == 0
     capsys.readouterr()
-    assert main(["vacuum", "--home", str(home), "--json"]) == 0
+    assert main(["doctor", "--vacuum", "--home", str(home), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["bytes_after"] < told["bytes_before"]
     assert main(["show", "second", "--home", str(home)]) == 0

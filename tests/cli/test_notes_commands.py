@@ -176,24 +176,26 @@ def test_graph_backlinks_and_expand(vault: Path, capsys: Out) -> None:
     assert (names(parents["nodes"]), len(parents["edges"])) == (["tides.md"], 1)
     assert main(["graph", "Sea", "--dot"]) == 0
     assert capsys.readouterr().out.startswith("digraph notes {")
-    assert main(["expand", "README.md", "--depth", "2", "--budget", "70"]) == 0
+    assert main(["graph", "--content", "README.md", "--depth", "2", "--budget", "70"]) == 0
     text = capsys.readouterr().out
     assert [line for line in text.split("\n") if line.startswith("## ")] == [
         f"## {vault / name}" for name in ("README.md", "notes/tides.md", "notes/sea.md")
     ]
     assert "over the budget" in text
-    metadata = asked(capsys, "expand", "Sea", "tides", "--metadata")["objects"]
+    metadata = asked(capsys, "graph", "--content", "Sea", "tides", "--metadata")["objects"]
     assert [item["content"] for item in metadata] == [None, None]
 
 
 def test_a_field_of_references_is_expanded(vault: Path, capsys: Out) -> None:
     asked(capsys, "index", str(vault))
-    found = asked(capsys, "expand", "Tides", "--field", "frontmatter.parent")["objects"]
+    found = asked(capsys, "graph", "--content", "Tides", "--field", "frontmatter.parent")["objects"]
     assert (names(found), [item["distance"] for item in found]) == (["sea.md"], [0])
     assert found[0]["content"].startswith("# Sea")
-    further = asked(capsys, "expand", "Tides", "--field", "frontmatter", "--depth", "1")["objects"]
+    further = asked(
+        capsys, "graph", "--content", "Tides", "--field", "frontmatter", "--depth", "1"
+    )["objects"]
     assert names(further) == ["sea.md", "tides.md"]
-    assert main(["expand", "Tides", "--field", "nothing"]) != 0
+    assert main(["graph", "--content", "Tides", "--field", "nothing"]) != 0
     said = capsys.readouterr().err
     assert "tides.md has no field 'nothing': it has " in said
     assert "frontmatter" in said
@@ -203,7 +205,7 @@ def test_a_link_to_a_field_means_what_is_in_it(vault: Path, capsys: Out) -> None
     (vault / "notes" / "std.md").write_text("# std::vector\n", encoding="utf-8")
     (vault / "fields.md").write_text("[[Tides::frontmatter.parent]] [[std::vector]]", "utf-8")
     asked(capsys, "index", str(vault))
-    found = asked(capsys, "expand", "fields.md", "--field", "content")["objects"]
+    found = asked(capsys, "graph", "--content", "fields.md", "--field", "content")["objects"]
     assert [(item["title"], item["content"]) for item in found] == [
         ("Tides", "[[Sea]]"),
         ("std::vector", "# std::vector\n"),
@@ -216,12 +218,12 @@ def test_metadata_shows_view_size_and_summary(vault: Path, capsys: Out) -> None:
     tides = str(vault / "notes" / "tides.md")
     assert main(["name", tides, "--short", "Ebb and flow"]) == 0
     capsys.readouterr()
-    (item,) = asked(capsys, "expand", "Tides", "--metadata")["objects"]
+    (item,) = asked(capsys, "graph", "--content", "Tides", "--metadata")["objects"]
     text = Path(tides).read_text(encoding="utf-8")
     assert item["metadata"]["short_summary"] == "Ebb and flow"
     assert item["metadata"]["char_count"] == len(text)
     assert "short_summary" in item["metadata"]["view"]
-    assert main(["expand", "Tides", "--metadata"]) == 0
+    assert main(["graph", "--content", "Tides", "--metadata"]) == 0
     assert "- short_summary: Ebb and flow" in capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""`foredeck renames`: renames that nobody saw, listed and repaired."""
+"""`foredeck index --renames`: renames that nobody saw, listed and repaired."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def test_what_was_lost_is_listed_and_repaired(folder: Path, capsys: Out) -> None
     said(capsys, "name", "old/a.txt", "spec")
     lost(capsys, folder)
     pairs = [(f"{folder}/old/{n}.txt", [f"{folder}/new/{n}.txt"], False) for n in "ab"]
-    found = asked(capsys, "renames")["renames"]
+    found = asked(capsys, "index", "--renames")["renames"]
     assert sorted((r["from"], r["to"], r["tied"]) for r in found) == pairs
-    listed = said(capsys, "renames")
+    listed = said(capsys, "index", "--renames")
     assert f"{folder}/old/a.txt may have been renamed to {folder}/new/a.txt\n" in listed
     assert "--repair records those with one new name" in listed
-    assert "was renamed to" in said(capsys, "renames", "--repair")
-    assert asked(capsys, "renames")["renames"] == []
+    assert "was renamed to" in said(capsys, "index", "--renames", "--repair")
+    assert asked(capsys, "index", "--renames")["renames"] == []
     assert "old/a.txt" in said(capsys, "history", "new/a.txt")
     assert said(capsys, "cat", "spec") == "content of a\n"
     assert f"{folder}/new/a.txt" in said(capsys, "history", "spec")
@@ -74,13 +74,13 @@ def test_of_several_the_user_says_which(folder: Path, capsys: Out) -> None:
     unclear = asked(capsys, "index", ".")["unclear"]
     assert len(unclear) == 2
     assert f"{folder}/old/a.txt is gone, and its bytes are in {folder}/c.txt, " in unclear[0]
-    assert "may have been renamed to one of" in said(capsys, "renames", "--repair")
+    assert "may have been renamed to one of" in said(capsys, "index", "--renames", "--repair")
     assert "still exists, so it was not renamed" in said(
-        capsys, "renames", "c.txt", "d.txt", code=1
+        capsys, "index", "--renames", "c.txt", "d.txt", code=1
     )
-    assert "Give both names" in said(capsys, "renames", "old/a.txt", code=1)
-    said(capsys, "renames", "old/a.txt", "d.txt")
-    rest = asked(capsys, "renames")["renames"]
+    assert "Give both names" in said(capsys, "index", "--renames", "old/a.txt", code=1)
+    said(capsys, "index", "--renames", "old/a.txt", "d.txt")
+    rest = asked(capsys, "index", "--renames")["renames"]
     assert [(r["from"], r["to"]) for r in rest] == [(f"{folder}/old/b.txt", [f"{folder}/c.txt"])]
 
 
@@ -91,4 +91,4 @@ def test_index_finds_a_rename_to_a_name_that_it_took_in_first(folder: Path, caps
     asked(capsys, "index", "new")
     assert asked(capsys, "index", "old")["deleted"] == 1
     assert "old/a.txt" in said(capsys, "history", "new/a.txt")
-    assert asked(capsys, "renames")["renames"] == []
+    assert asked(capsys, "index", "--renames")["renames"] == []

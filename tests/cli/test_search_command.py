@@ -178,7 +178,7 @@ def test_vacuum_brings_the_index_together_and_keeps_what_it_finds(
     assert _pieces(index) > 1
     before = found(capsys, home, "marzipan", "--explain")
     capsys.readouterr()
-    assert main(["vacuum", "--home", str(home), "--json"]) == 0
+    assert main(["doctor", "--vacuum", "--home", str(home), "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["layers"]
     assert told["file"] == str(index)
     assert told["bytes_after"] <= told["bytes_before"]

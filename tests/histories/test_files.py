@@ -182,7 +182,7 @@ def test_they_are_no_notes_and_no_renames_of_the_files_that_are_there(
     assert len(asked(home, capsys, "notes")["notes"]) == 1
     (repo / "b.md").unlink()
     assert main(["index", str(repo), "--home", str(home)]) == 0
-    assert asked(home, capsys, "renames")["renames"] == []
+    assert asked(home, capsys, "index", "--renames")["renames"] == []
 
 
 def test_they_are_forgotten_exported_and_imported_with_their_session(

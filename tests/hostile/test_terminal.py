@@ -130,7 +130,7 @@ def test_contents_stay_as_they_are_in_a_pipe_and_are_shown_on_a_terminal(home: P
     assert f"\n {STEERS}\n".encode() in piped(home, "diff", name)
     assert STEERS in json.loads(piped(home, "cat", name, "--json"))["content"]
     assert "\u202e".encode() in piped(home, "cat", name, "--json")
-    assert STEERS.encode() in piped(home, "expand", f"a{STEERS}\nb.md")
+    assert STEERS.encode() in piped(home, "graph", "--content", f"a{STEERS}\nb.md")
     assert STEERS in json.dumps(
         [json.loads(line) for line in piped(home, "export", "s", "-").splitlines()],
         ensure_ascii=False,
@@ -139,7 +139,7 @@ def test_contents_stay_as_they_are_in_a_pipe_and_are_shown_on_a_terminal(home: P
         ("cat", name),
         ("cat", name, "--json"),
         ("diff", name),
-        ("expand", f"a{STEERS}\nb.md"),
+        ("graph", "--content", f"a{STEERS}\nb.md"),
         ("restore", "s", "--call", "1", "--dry-run", "--diff"),
     ):
         said = on_a_terminal(home, *words)

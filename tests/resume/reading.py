@@ -46,7 +46,7 @@ READING = {
     "working": "working",
     "observations": f"observations {SESSION}",
     "graph": f"graph {FILE}",
-    "expand": f"expand {FILE}",
+    "content": f"graph --content {FILE}",
     "export": f"export {SESSION} {{out}}/session.jsonl",
     "import": "import {out}/session.jsonl --home {out}/other",
     "backup": "backup {out}/backup.db --verify",
@@ -54,10 +54,10 @@ READING = {
     "purge": "purge --text not-in-here --dry-run",
     "forget": f"forget {SESSION} --dry-run",
     "prune": "prune --dry-run",
-    "vacuum": "vacuum",
+    "vacuum": "doctor --vacuum",
     "migrate": "migrate sqlite sqlite:{out}/copy.db",
     "name": f"name {FILE} spoken-of",
-    "renames": "renames",
+    "renames": "index --renames",
 }
 """Command lines by command, in an order in which each finds what it needs; `{out}` is a folder."""
 

@@ -18,24 +18,21 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from foredeck.cli.arguments import resolve_config
+from foredeck.cli.indexes import rebuild, vacuum
 from foredeck.cli.output import Progress, answer, coloured, typed
-from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config, foreign_owner, looser_than_private
-from foredeck.derived import LAYERS, load_layer
-from foredeck.derived.follower import Follower
 from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
 from foredeck.memory.trust import KEY_FILE, load_user
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Document
-from foredeck.model.figures import counted, short_count, some_of
+from foredeck.model.figures import some_of
 from foredeck.model.records import SealsDocument, seals_id
 from foredeck.store.kind import open_store, store_kind
 from foredeck.store.location import is_network_filesystem
@@ -48,7 +45,9 @@ _MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("proble
 def run(args: Namespace) -> int:
     """`foredeck doctor`."""
     if args.rebuild:
-        return _rebuild(args)
+        return rebuild(args)
+    if args.vacuum:
+        return vacuum(args)
     with Progress("checking") as progress:
         findings = []
         for finding in _check(args):
@@ -82,34 +81,6 @@ def _lines(findings: list[Finding]) -> Iterator[str]:
             yield f"{'':7}  {'':{width}}  {line}"
     found = sum(finding.status != "ok" for finding in findings)
     yield f"\n{len(findings)} checks, {found} with something to do" if found else "\nAll well."
-
-
-def _rebuild(args: Namespace) -> int:
-    home = resolve_config(args).config.home
-    made: list[dict[str, Any]] = []
-    with opened_store(args) as store:
-        with Progress("fetching, page") as progress:
-            fetch_others(store, progress)
-        for name in LAYERS if args.rebuild == "all" else [args.rebuild]:
-            with (
-                Follower(store, load_layer(name), home) as follower,
-                Progress(f"{name}: batch") as progress,
-            ):
-                looked_at = follower.make_again(progress.advance)
-                made.append(
-                    {
-                        "layer": name,
-                        "versions": looked_at,
-                        "file": str(follower.path),
-                        "bytes": follower.path.stat().st_size,
-                    }
-                )
-    lines = [
-        f"{layer['layer']}: {counted(layer['versions'], 'version')} looked at; "
-        f"{layer['file']} ({short_count(layer['bytes'])}B)"
-        for layer in made
-    ]
-    return answer(args, {"layers": made}, lines)
 
 
 # Configuration, state folder and store

@@ -1,10 +1,9 @@
-"""`foredeck forget`, `prune` and `vacuum`: whole sessions and old texts are erased, for good."""
+"""`foredeck forget` and `prune`: whole sessions and old texts are erased, for good."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 from foredeck import pruning
@@ -12,8 +11,6 @@ from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, answer, typed
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import opened_store
-from foredeck.derived import LAYERS
-from foredeck.derived.layer import compact, layer_file
 from foredeck.errors import CommandRefused
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, short_count
@@ -21,11 +18,9 @@ from foredeck.names import find_session
 from foredeck.store.at_work import engines_at_work
 from foredeck.store.clock import DAY_MS, now_ms
 from foredeck.store.erasing import Forgetting, erase, erasure_of, plan_forgetting
-from foredeck.store.kind import store_file
 from foredeck.store.protocol import Store
-from foredeck.store.sqlite.adapter import open_sqlite
 
-_VACUUM = "`foredeck vacuum` gives the space back to the disk."
+_VACUUM = "`foredeck doctor --vacuum` gives the space back to the disk."
 
 
 def run(args: Namespace) -> int:
@@ -150,18 +145,3 @@ def _pruned(plans: list[pruning.Pruning], what: str) -> Iterator[str]:
         f"{sum(plan.uncovered for plan in plans):,} not summarized, "
         f"{sum(plan.linked for plan in plans):,} linked to open tasks."
     )
-
-
-def run_vacuum(args: Namespace) -> int:
-    """`foredeck vacuum`."""
-    config = resolve_config(args).config
-    with opened_store(args):  # raises where there is no store, which is not made for this
-        pass
-    file = store_file(config)
-    with closing(open_sqlite(file)) as store:
-        layers = [layer_file(config.home, name, store.lineage().id) for name in LAYERS]
-        done = [(file, *store.vacuum())]
-    done += [(path, *compact(path)) for path in layers if path.exists()]
-    vacuumed = [{"file": str(f), "bytes_before": b, "bytes_after": a} for f, b, a in done]
-    lines = [f"{f}: {short_count(b)}B, now {short_count(a)}B." for f, b, a in done]
-    return answer(args, {**vacuumed[0], "layers": vacuumed[1:]}, lines)

@@ -46,6 +46,10 @@ Note = Callable[[str], None]
 
 def run(args: Namespace) -> int:
     """`foredeck index`."""
+    if args.renames:
+        return _renames(args)
+    if args.repair or not args.path:
+        raise CommandRefused("--repair needs --renames" if args.repair else "which files?")
     names = [asked for asked in args.path if is_pointer(asked) and not Path(asked).exists()]
     paths = [path for path in args.path if path not in names]
     for path in paths:
@@ -255,13 +259,12 @@ def _walked(folder: str) -> Iterator[str]:
 # Renames
 
 
-def run_renames(args: Namespace) -> int:
-    """`foredeck renames`."""
+def _renames(args: Namespace) -> int:
     with opened_store(args) as store:
-        if args.old is not None:
-            if args.new is None:
-                raise ToolError("Give both names: `foredeck renames OLD NEW`.")
-            old, new = (find_object(store, text, None).head for text in (args.old, args.new))
+        if args.path:
+            if len(args.path) != 2:
+                raise ToolError("Give both names: `foredeck index --renames OLD NEW`.")
+            old, new = (find_object(store, text, None).head for text in args.path)
             _tie(store, old, new)
             found = [(old, [new], True)]
         else:
@@ -279,8 +282,11 @@ def run_renames(args: Namespace) -> int:
     if not found:
         lines.append("No unnoticed renames.")
     elif not all(is_tied for _, _, is_tied in found):
-        hint = "--repair records those with one new name, `foredeck renames OLD NEW` any two."
-        lines.append(typed(hint))
+        lines.append(
+            typed(
+                "--repair records those with one new name, `foredeck index --renames OLD NEW` any."
+            )
+        )
     return answer(args, {"renames": renames}, lines)
 
 

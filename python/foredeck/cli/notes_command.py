@@ -217,17 +217,25 @@ def run_graph(args: Namespace) -> int:
     """`foredeck graph`."""
     if args.tags:
         return _tags(args)
-    if args.object is None:
+    if not args.object:
         raise CommandRefused(
             "which object? Name one, or list all tags with `foredeck graph --tags`."
         )
+    if (args.field or args.metadata) and not args.content:
+        raise CommandRefused("--field and --metadata need --content")
+    if args.content:
+        return _content(args)
+    if len(args.object) > 1:
+        raise CommandRefused("several objects are for --content: name one")
+    (args.object,) = args.object
     return _backlinks(args) if args.backlinks else _graph(args)
 
 
 def _graph(args: Namespace) -> int:
     with opened_graph(args) as opened:
         id = asked_id(opened, args.object, args.session)
-        found = opened.graph.neighbours(id, args.depth, selection_of(args, args.tag), args.limit)
+        depth = 1 if args.depth is None else args.depth
+        found = opened.graph.neighbours(id, depth, selection_of(args, args.tag), args.limit)
     nodes = [{**node.as_json(), "distance": distance} for node, distance in found.nodes]
     edges = [edge.as_json() for edge in found.edges]
     value = {"nodes": nodes, "edges": edges, "complete": found.complete}
@@ -297,15 +305,14 @@ def _tags(args: Namespace) -> int:
     return answer(args, value, [*head, f"{counted(len(found), 'tag')}."])
 
 
-def run_expand(args: Namespace) -> int:
-    """`foredeck expand`."""
+def _content(args: Namespace) -> int:
     with opened_graph(args) as opened:
         ids = [asked_id(opened, text, args.session) for text in args.object]
         found = expand(
             opened.store,
             opened.graph,
             ids,
-            depth=args.depth,
+            depth=args.depth or 0,
             budget=args.budget,
             content=not args.metadata,
             selection=selection_of(args),

@@ -60,14 +60,13 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "blame": Listed("look", "show which prompt wrote each line of a file"),
         "history": Listed("look", "list the versions of an object, or compare two"),
         "cat": Listed("look", "print the content of an object, as it is or was"),
-        "graph": Listed("look", "show what refers to an object, and what it refers to"),
-        "expand": Listed("look", "print objects and what they refer to, within a budget"),
+        "graph": Listed("look", "show or print what refers to an object, and what it refers to"),
         "name": Listed("look", "give an object a nickname or a summary"),
         "observations": Listed("look", "show, edit or delete the notes taken of a session's chat"),
     },
     "Add, keep and move": {
         "ingest": Listed("keep", "read the histories that coding agents have kept"),
-        "index": Listed("keep", "add files and folders to the store"),
+        "index": Listed("keep", "add files and folders to the store, and repair renames"),
         "export": Listed("keep", "write a session with all its objects to a file"),
         "import": Listed("keep", "read a session that was exported"),
         "backup": Listed("keep", "write the whole store to one file"),
@@ -76,13 +75,11 @@ GROUPS: dict[str, dict[str, Listed]] = {
         **{name: row for store in STORES.values() for name, row in _commands_of(store)},
     },
     "Repair and remove": {
-        "doctor": Listed("repair", "check this machine, and say how to fix what it finds"),
+        "doctor": Listed("repair", "check this machine, rebuild indexes, return disk space"),
         "config": Listed("repair", "show every setting, its value, and where it was set"),
-        "renames": Listed("repair", "list and repair renames that went unnoticed"),
         "purge": Listed("repair", "remove a text or an object from everything that is stored"),
         "forget": Listed("repair", "delete a session and what belongs to it alone"),
         "prune": Listed("repair", "remove the text of old messages that have been summarized"),
-        "vacuum": Listed("repair", "return the disk space of deleted data"),
     },
     "Measure": {
         "replay": Listed(

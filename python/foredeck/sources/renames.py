@@ -194,7 +194,8 @@ def unclear_rename(path: str, candidates: Sequence[str]) -> str:
     shown = some_of([*map(name, candidates)], SHOWN)
     return (
         f"{name(path)} is gone, and its bytes are in {shown}. If it was renamed to one of "
-        f"them, `foredeck renames {name(path)} NEW` says so: pin, nickname and links follow."
+        f"them, `foredeck index --renames {name(path)} NEW` says so: pin, nickname and links "
+        "follow."
     )
 
 

@@ -40,13 +40,21 @@ INDEX = Command(
     A file at a commit is an object of its own, which never changes. URLs, S3 objects and database
     rows are only pointed to, and nothing is fetched. `activate` accepts all of these names, and
     `foredeck cat` the printed id.
+
+    --renames lists files that are recorded as deleted although the same bytes appeared under
+    another name later: they were renamed while neither an engine nor `foredeck index` was watching.
+    --repair records the rename wherever there is only one such name; `foredeck index --renames OLD
+    NEW` records one yourself. The file's history, links, nickname and pin follow it.
     """,
     example="foredeck index notes/ README.md",
     configure=arguments(
         f"""
-        PATH...  a file, or a folder with all in it; git:REV:FILE for a file as of a commit,
+        [PATH...]  a file, or a folder with all in it; git:REV:FILE for a file as of a commit,
             git:BLOB, a URL, s3://BUCKET/KEY, or row:DATABASE/TABLE/KEY
         --limit N  refuse more files than this (default: %(default)s)
+        --renames  list renames that went unnoticed; with two names, record that the first file,
+            which is gone, is now the second
+        --repair  with --renames: record those that are clear
         {USUAL}
         """,
         limit=NUMBER | {"default": 20_000},

@@ -157,55 +157,39 @@ GRAPH = Command(
     Markdown files, and from tool calls that read or changed a file. A renamed file keeps the
     references to its old name.
 
+    --content prints the objects themselves as Markdown, and with --depth also what they refer to,
+    the nearest first and each once, within a budget. The same store always gives the same text. A
+    recorded (static) reference leads to the version of that time, verified by its hashes.
+
     JSON: `nodes` with id, type, title, path and distance, `edges` with from, to, relation, static,
-    field, start and end.
+    field, start and end. With --content `objects`.
     """,
     example='foredeck graph "Ebb and flow" --depth 2 --dot | dot -Tsvg > notes.svg',
     configure=arguments(
         f"""
-        [OBJECT]  {_NOTE}
+        [OBJECT...]  {_NOTE}
         {_WHOSE_HANDLES}
-        --depth N  how many references away (default: 1)
+        --depth N  how many references away (default: 1; 0 with --content)
         --tag T  only neighbours with this tag
         {_SELECTION}
         --limit N  at most so many objects, the nearest first (default: %(default)s)
         --backlinks  list the references to the object, each with its place in the text
         | --tags  list the tags of all Markdown files, with the number of files that have each
         | --dot  print the graph in Graphviz's format
+        | --content  print the objects, and what they refer to
+        --field NAME  with --content: in place of the objects, what the references in this field of
+            theirs lead to: `content`, `frontmatter.parent`, `file_refs` of a tool call,
+            `toolcall_ids` or `turns[2]` of a chat
+        --budget CHARS  with --content: characters at most; what does not fit as a whole is shown by
+            its metadata (default: %(default)s)
+        --metadata  with --content: metadata only
         {USUAL}
         """,
-        depth=NUMBER | {"default": 1},
+        depth={"type": lambda text: 0 if text == "0" else positive(text)},
         limit=NUMBER | {"default": 1000},
-    ),
-    run=later("notes_command", "run_graph"),
-)
-
-
-EXPAND = Command(
-    description="""
-    Print objects as Markdown or JSON, and with --depth also what they refer to, the nearest first
-    and each once. The same store always gives the same text. A recorded (static) reference leads to
-    the version of that time, verified by its hashes.
-    """,
-    example="foredeck expand notes/tides.md --depth 1 --budget 20000",
-    configure=arguments(
-        f"""
-        OBJECT...  {_NOTE}
-        {_WHOSE_HANDLES}
-        --depth N  also what they refer to, N references away (default: 0)
-        --field NAME  in place of the objects, what the references in this field of theirs lead to:
-            `content`, `frontmatter.parent`, `file_refs` of a tool call, `toolcall_ids` or
-            `turns[2]` of a chat
-        --budget CHARS  characters of content at most; what does not fit as a whole is shown by its
-            metadata (default: %(default)s)
-        --metadata  print metadata only
-        {_SELECTION}
-        {USUAL}
-        """,
-        depth={"type": lambda text: 0 if text == "0" else positive(text), "default": 0},
         budget=NUMBER | {"default": 40000},
     ),
-    run=later("notes_command", "run_expand"),
+    run=later("notes_command", "run_graph"),
 )
 
 

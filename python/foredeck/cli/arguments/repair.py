@@ -12,14 +12,20 @@ DOCTOR = Command(
     description="""
     Check Python, Node, Pi, the configuration, the state folder, the store, how prompts are
     measured, and file watching, and say how to fix each problem. The exit code is 0 if there is
-    none, and 1 if there is. Nothing is changed, except with --forget-refusals or --rebuild. Indexes
-    update themselves; rebuilding one is always safe, and takes some time.
+    none, and 1 if there is. Nothing is changed, except with --forget-refusals, --rebuild or
+    --vacuum. Indexes update themselves; rebuilding one is always safe, and takes some time.
+
+    --vacuum takes as long as copying the store's file, and needs as much free space: close Pi
+    first. With XTDB, only the local copy shrinks; XTDB compacts its own files by itself. The search
+    index is merged, which makes searching fastest.
     """,
     example="foredeck doctor --json",
     configure=arguments(
         f"""
         --rebuild [INDEX]  instead of checking, make an index again from the store, where it is
             damaged or doubted: {", ".join(LAYERS)} (default: all)
+        | --vacuum  instead of checking, return the disk space of deleted data to the system, from
+            the store and the indexes
         --forget-refusals  try all models again that refused a prompt because of what was folded
             before their signed reasoning
         {USUAL}{PROJECT}
@@ -47,26 +53,6 @@ CONFIG = Command(
         project=PATH,
     ),
     run=later("config_command"),
-)
-
-
-RENAMES = Command(
-    description="""
-    List files that are recorded as deleted although the same bytes appeared under another name
-    later: they were renamed while neither an engine nor `foredeck index` was watching, or before
-    foredeck could detect it. --repair records the rename wherever there is only one such name; OLD
-    and NEW record one yourself. The file's history, links, nickname and pin follow it.
-    """,
-    example="foredeck renames --repair",
-    configure=arguments(
-        f"""
-        [OLD]  a file that is gone
-        [NEW]  what it is called now
-        --repair  store the renames that are clear, instead of a list
-        {USUAL}
-        """
-    ),
-    run=later("index_command", "run_renames"),
 )
 
 
@@ -158,17 +144,4 @@ PRUNE = Command(
         days={"type": _days, "default": DAYS},
     ),
     run=later("forget_command", "run_prune"),
-)
-
-
-VACUUM = Command(
-    description="""
-    Return the disk space of deleted data to the system. This takes as long as copying the store's
-    file, and needs as much free space. Close Pi first. With XTDB, only the local copy shrinks; XTDB
-    compacts its own files by itself. The search index is merged, which makes searching fastest, and
-    the other indexes are shrunk as well.
-    """,
-    example="foredeck vacuum",
-    configure=arguments(USUAL),
-    run=later("forget_command", "run_vacuum"),
 )
