@@ -11,7 +11,7 @@ from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, bash, finish, use
 from foredeck.context.state.descriptions import Description, describe_object
-from foredeck.context.tools.listing import describe_entry
+from foredeck.context.tools.listing import name_object
 from foredeck.context.wording import object_line
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text, hash_value
@@ -102,16 +102,16 @@ def test_the_line_of_a_pool_goes_by_the_view(new_host: NewHost) -> None:
     host = new_host(layout="pools")
     ask(host)
     bash(host, "c1")
-    told = describe_entry(host.state.objects, "@3 What the tests said")
+    told = name_object(host.state.objects, "@3 What the tests said")
     line = '@3 toolcall tool="bash" args="run c1" status="ok" summary="What the tests said"'
     assert told == line
-    assert describe_entry(host.state.objects, "@3") == line
+    assert name_object(host.state.objects, "@3") == line
     assert line in bash(host, "c2").text(0)
 
 
 def test_sent_bytes_and_versions_stay(host: Host) -> None:
     before = host.call()
-    describe_entry(host.state.objects, "@3 What the tests said")
+    name_object(host.state.objects, "@3 What the tests said")
     finish(host)
     after = ask(host, "And now?")
     assert after.prompt[: len(before.prompt)] == before.prompt

@@ -180,7 +180,7 @@ def test_a_name_is_unique_and_survives_a_restart(pi: Pi) -> None:
     rpc.command(f"/foredeck name {b} spec")
     rpc.command(f"/foredeck name {a} spec")
     rpc.command("/foredeck name")
-    rpc.command(f"/foredeck describe {a} Letters, a to z")
+    rpc.command(f"/foredeck name {a} Letters, a to z")
     rpc.command(f"/foredeck why {a}")
     named, taken, again, usage, described, why = notified(rpc)
     assert named == f"{a} is called spec."

@@ -26,7 +26,6 @@ from foredeck.context.tools.listing import (
     change_state,
     content_for_user,
     counts,
-    describe_entry,
     filling,
     listed_objects,
     name_object,
@@ -60,9 +59,9 @@ COMMANDS = (
 
 MOST = 50
 """How many choices are offered for what is typed."""
-_OBJECTS = frozenset({"open", "pin", "unpin", "fold", "name", "describe", "why"})
+_OBJECTS = frozenset({"open", "pin", "unpin", "fold", "name", "why"})
 _ENTRIES = frozenset(
-    {"show", "accept", "replace", "edit", "refuse", "pin", "demote", "scope", "confirm", "delete"}
+    {"show", "accept", "replace", "edit", "refuse", "pin", "scope", "confirm", "delete"}
 )
 _WAITING = frozenset({"accept", "replace", "refuse"})
 _TASKS = frozenset({"claim", "close", "open", "show"})
@@ -118,8 +117,6 @@ def _text(opened: OpenedSession, name: str, arguments: str) -> str:
             return change_state(session.objects, session.chat.branch, name, arguments)
         case "name":
             return name_object(session.objects, arguments)
-        case "describe":
-            return describe_entry(session.objects, arguments)
         case "why":
             return why(
                 session.objects,

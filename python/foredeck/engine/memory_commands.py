@@ -19,11 +19,8 @@ from foredeck.model.memory import Category
 from foredeck.model.quoting import one_line
 from foredeck.sources.projects import project_names
 
-VERBS = (
-    "list, inbox, findings, show, add, accept, replace, edit, refuse, pin, demote, scope, confirm, "
-    "delete"
-)
-READING = frozenset({"", "list", "inbox", "findings", "show"})
+VERBS = "list, findings, show, add, accept, replace, edit, refuse, pin, scope, confirm, delete"
+READING = frozenset({"", "list", "findings", "show"})
 """Those that change nothing."""
 
 _LISTED = 40
@@ -57,7 +54,6 @@ class MemoryCommands:
         verbs: Mapping[str, Callable[[str], str]] = {
             "": self._list,
             "list": self._list,
-            "inbox": lambda _: inbox_text(proposals_of(self._memory)),
             "findings": self._findings,
             "show": self._show,
             "add": self._add,
@@ -66,7 +62,6 @@ class MemoryCommands:
             "edit": self._edit,
             "refuse": self._refuse,
             "pin": self._pin,
-            "demote": self._demote,
             "scope": self._scope,
             "confirm": self._confirm,
             "delete": self._delete,
@@ -118,9 +113,9 @@ class MemoryCommands:
                 lines += [f"  and {len(entries) - _LISTED} more"] * (len(entries) > _LISTED)
         if rest:
             return "\n".join(lines) or f"Nothing with the tag {rest} is remembered."
-        if waiting := len(memory.proposals()):
-            wait = "1 waits" if waiting == 1 else f"{waiting} wait"
-            lines.insert(0, f"{wait} for your word: /memory inbox")
+        if waiting := proposals_of(memory):
+            wait = "1 waits" if len(waiting) == 1 else f"{len(waiting)} wait"
+            lines[:0] = [f"{wait} for your word:", inbox_text(waiting)]
         return "\n".join(lines) or "Nothing is remembered yet. /memory add TEXT keeps something."
 
     def _findings(self, rest: str) -> str:
@@ -205,15 +200,15 @@ class MemoryCommands:
         kept = self._memory.pin(entry.id, cast("Category", wanted), self._project())
         return f"Kept beyond this session as {self._memory.name(kept.entry.id)}."
 
-    def _demote(self, rest: str) -> str:
-        entry = self._memory.find(rest)
-        self._memory.demote(entry.id, self._objects.info.id)
-        return f"{self._memory.name(entry.id)} is a matter of this session alone now."
-
     def _scope(self, rest: str) -> str:
         entry, where = self._named(rest)
-        if where not in ("everywhere", "here"):
-            raise MemoryRefused("Say where it holds: /memory scope NAME everywhere, or here.")
+        if where not in ("everywhere", "here", "session"):
+            raise MemoryRefused(
+                "Say where it holds: /memory scope NAME everywhere, here, or session."
+            )
+        if where == "session":
+            self._memory.demote(entry.id, self._objects.info.id)
+            return f"{self._memory.name(entry.id)} is a matter of this session alone now."
         self._memory.set_scope(entry.id, self._project() if where == "here" else None)
         place = "in this project alone" if where == "here" else "everywhere"
         return f"{self._memory.name(entry.id)} holds {place} now."
@@ -270,7 +265,7 @@ def memory_view(memory: MemoryCommands) -> CommandResult:
         "keys": [*_MEMORY_KEYS[:1], *(_WAITING_KEYS if waiting else []), *_MEMORY_KEYS[1:]],
         "empty": "Nothing is remembered yet: n keeps something.",
     }
-    hint = "/memory inbox lists what waits, /memory list what is kept."
+    hint = "/memory list shows what waits and what is kept."
     return {"text": f"{title}\n{hint}" if rows else view["empty"], "view": view}
 
 

@@ -199,7 +199,7 @@ NAME = Command(
     while its content is not in view: its summaries, and its view, which is a list of fields.
     Without options, show what it has. A nickname belongs to one object at a time; a new one
     replaces it. A short summary is part of the view by itself, a long one only if --view names it.
-    They stay when the content changes. In Pi, /foredeck name and /foredeck describe do the same.
+    They stay when the content changes. In Pi, /foredeck name does the same.
     """,
     example="foredeck name src/main.ts entry",
     configure=arguments(

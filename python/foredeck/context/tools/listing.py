@@ -247,28 +247,20 @@ def _gone(fields: Fields) -> str:
     return ", deleted" if fields.get("state") == "deleted" else ""
 
 
-def describe_entry(objects: Objects, arguments: str) -> str:
-    """Give an object a short summary, `@12 What it is`, or show its line, `@12`.
-
-    Raises `ToolError` where there is no such object, or where it can have none.
-    """
-    name, _, summary = arguments.partition(" ")
-    if not name:
-        raise ToolError("Usage: /foredeck describe @12 [what it is, in one line]")
-    entry, head = _stored(objects, name)
-    if summary.strip():
-        describe_object(objects.store, head, Description(short_summary=summary))
-    return object_line(entry.ordinal, described(objects, entry.ordinal))
-
-
 def name_object(objects: Objects, arguments: str) -> str:
-    """Give an object a nickname: `@12 spec`. Raises `ToolError` where the name is taken."""
-    words = arguments.split()
-    if len(words) != 2 or words[1].startswith("@"):
-        raise ToolError("Usage: /foredeck name @12 NICKNAME")
-    entry, head = _stored(objects, words[0])
-    new = give_nickname(objects.store, head, words[1])
-    return f"@{entry.ordinal} is called {words[1]}{'' if new else ' already'}."
+    """Give an object a nickname, `@12 spec`, or a short summary, `@12 What it is`; `@12` shows its
+    line. Raises `ToolError` where there is no such object, or the name is taken."""
+    name, _, text = arguments.partition(" ")
+    words = text.split()
+    if not name or (len(words) == 1 and words[0].startswith("@")):
+        raise ToolError("Usage: /foredeck name @12 [NICKNAME, or what it is, in a few words]")
+    entry, head = _stored(objects, name)
+    if len(words) == 1:
+        new = give_nickname(objects.store, head, words[0])
+        return f"@{entry.ordinal} is called {words[0]}{'' if new else ' already'}."
+    if words:
+        describe_object(objects.store, head, Description(short_summary=text))
+    return object_line(entry.ordinal, described(objects, entry.ordinal))
 
 
 def _stored(objects: Objects, name: str) -> tuple[Entry, Head]:
