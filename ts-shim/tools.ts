@@ -129,6 +129,9 @@ function toolOf(spec: Omit<ToolSpec, "facility">, shim: Shim): ToolDefinition {
   return {
     ...spec,
     label: spec.name,
+    // Scripts of code mode cannot call it: Pi keeps no results of their calls, and with them not what
+    // was decided.
+    exposure: "model-only",
     async execute(id, input, signal, _onUpdate, ctx) {
       if (shim.isOff()) throw new Error(OFF);
       const answer = await callTool(shim, { id, tool: spec.name, input }, signal);
