@@ -71,10 +71,10 @@ def _covered(transcript: Transcript, summary: str) -> list[Item]:
     first = 0
     for compaction in transcript.compactions:
         if compaction.summary == summary:
-            chosen = transcript.messages[first : compaction.kept_from]
             chat = Plan()
-            for recorded in chosen:
-                chat.append(to_item(recorded.message, recorded.entry, {}))
+            for recorded in transcript.edited(compaction.seen)[first : compaction.kept_from]:
+                if recorded is not None:
+                    chat.append(to_item(recorded.message, recorded.entry, {}))
             return chat.items
         first = compaction.kept_from
     return []

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.context.intake.object_writer import ObjectWriter
+from foredeck.context.intake.take_in import take_system
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import Message, to_item
+from foredeck.context.messages.system import sections_as_text, tools_declared
 from foredeck.context.state.opening import Beginning, open_session
 from foredeck.errors import Conflict
 from foredeck.histories.files import HistoryFiles
@@ -295,6 +297,7 @@ class SessionWriter:
         self._progress = progress
         self._progress.file = str(file)
         self._start = start
+        self._system: tuple[Message, ...] = ()
         self._session = open_session(
             store,
             _NoFiles(store, FilesystemMap("history", [], cwd=start.cwd)),
@@ -314,13 +317,16 @@ class SessionWriter:
         # In the order in which an engine meets them, so that handles are the same.
         items = _Items(exchange, session.objects.workspace.blobs, user_turns)
         session.chat.turns = number - 1
+        for record in exchange.answer:
+            if record.system and record.system != self._system:
+                self._take_system(record.system)
         for item in items.before:
             self._objects.other(item)
         self._objects.turn(items.answer, {item.call_id: item for item in items.results})
         for item, record in zip(items.results, exchange.results, strict=True):
             known = len(session.objects.index)
             shown = self._objects.result(item).shown
-            if shown is not None:
+            if shown is not None and not record.is_edited:
                 call = session.objects.index.entries[shown.object].object
                 before, again = record.file_before, shown.object <= known
                 self._files.take(item, items.whole, call, before=before, again=again)
@@ -335,6 +341,15 @@ class SessionWriter:
         """Store the rest, and that all of the file has been read, which is in this state."""
         self._progress.complete = [*state]
         self._commit()
+
+    def _take_system(self, messages: tuple[Message, ...]) -> None:
+        """Store what stands around the chat from an answer on."""
+        self._system, objects = messages, self._session.objects
+        text = sections_as_text([*messages])
+        if system_prompt_id(self._start.id) in objects.workspace.pending:
+            # A transaction holds one version of a document.
+            self._commit()
+        take_system(objects, self._session.frame, text, tools_declared(messages))
 
     def _commit(self) -> None:
         """Store what is pending, with how far the reading has come, in one transaction."""

@@ -7,18 +7,24 @@ to be replayed, in every format that Pi has written so far.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from foredeck.context.messages.items import text_block
 from foredeck.context.messages.shape import Message
 from foredeck.histories.lines import Line, Lines, Place, opened_lines
 from foredeck.histories.records import (
+    MAX_BYTES,
+    MAX_RECORDS,
     Compaction,
     HistoryMessage,
     HistorySession,
+    MessageEdit,
     Record,
     RecordedCall,
     RecordedMessage,
+    SystemChange,
     Transcript,
     TranscriptError,
     folder,
@@ -37,22 +43,83 @@ def is_pi(value: dict[str, Any]) -> bool:
 
 
 def read_pi(lines: Lines) -> Iterator[Record]:
-    """The session of a file and its messages, those of all branches in the order of the file."""
+    """The session of a file and its messages, those of all branches in the order of the file.
+
+    Each is as the first model call that saw it was shown it: one that an edit took out before that
+    is left out.
+    """
     session: str | None = None
+    unseen, around = _Unseen(), _Around()
     for line in lines:
-        kind = line.value.get("type")
+        kind, system = line.value.get("type"), around.take(line.value)
         if kind == "session":
             if session is None and (started := _start(line.value)) is not None:
                 session = started.id
                 yield started
             continue
         message = _message(line.value)
-        if message is None:
-            lines.tally.other[str(kind)] += 1
+        if message is None or message["role"] == "system":
+            unseen.edit(line.value)
+            lines.tally.other[str(kind) if message is None else "system"] += 1
         elif session is None:
             lines.tally.unreadable["before the session's own line"] += 1
         else:
-            yield _record(line, session, message)
+            is_answer = message["role"] == "assistant"
+            if is_answer or unseen.is_full:
+                yield from unseen.release()
+            record = _record(line, session, message)
+            unseen.add(replace(record, system=system) if is_answer else record)
+    yield from unseen.release()
+
+
+class _Unseen:
+    """The messages that no answer has followed yet: an edit still changes what a model sees."""
+
+    def __init__(self) -> None:
+        self._records: dict[Any, HistoryMessage] = {}
+        self._edits: dict[str, dict[str, Any]] = {}
+        self._size = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next message is to wait for these no longer."""
+        return len(self._records) >= MAX_RECORDS or self._size >= MAX_BYTES
+
+    def add(self, record: HistoryMessage) -> None:
+        """Keep a message until it is certain how a model sees it."""
+        self._records[record.entry or record.place] = record
+        self._size += record.size
+
+    def edit(self, entry: dict[str, Any]) -> None:
+        """Follow an entry that edits one of the messages."""
+        if (target := _edited_by(entry)) is not None:
+            self._edits[target] = entry
+
+    def release(self) -> Iterator[HistoryMessage]:
+        """All of them, which are final now."""
+        for id, record in self._records.items():
+            edit = self._edits.get(id)
+            message = record.message if edit is None else _edited(record.message, edit)
+            if message is not None:
+                yield replace(record, message=message, is_edited=edit is not None)
+        self._records, self._edits, self._size = {}, {}, 0
+
+
+class _Around:
+    """The system messages around the chat, on every branch."""
+
+    def __init__(self) -> None:
+        self._by_entry: dict[Any, tuple[Message, ...]] = {}
+
+    def take(self, entry: dict[str, Any]) -> tuple[Message, ...]:
+        """Those that a call made after this entry is shown."""
+        before = self._by_entry.get(entry.get("parentId"), ())
+        change = _system_change(entry, 0)
+        if change is not None:
+            before = (change.message,) if change.is_whole else (*before, change.message)
+        if before:
+            self._by_entry[entry.get("id")] = before
+        return before
 
 
 def _start(header: dict[str, Any]) -> HistorySession | None:
@@ -127,15 +194,25 @@ def load_transcript(path: Path) -> Transcript:
     session, cwd = str(header.get("id") or path.stem), str(header.get("cwd") or "")
     transcript = Transcript(path, session, cwd, skipped=lines.tally.unreadable.total())
     places: dict[int, int] = {}
+    indexes: dict[Any, int] = {}
     for entry in _branch(entries):
-        places[id(entry)] = len(transcript.messages)
+        seen = places[id(entry)] = len(transcript.messages)
         if entry.get("type") == "compaction":
             transcript.compactions.append(_compaction(entry, entries, places, transcript))
+        if (change := _system_change(entry, seen)) is not None:
+            transcript.system.append(change)
+        if (index := indexes.get(_edited_by(entry))) is not None:
+            original = transcript.messages[index]
+            edited = _edited(original.message, entry)
+            shown = None if edited is None else replace(original, message=edited)
+            transcript.edits.append(MessageEdit(seen, index, shown))
         message = _message_of(entry)
-        if message is None:
+        if message is None or message.get("role") == "system":
             continue
         if message.get("role") == "assistant" and transcript.messages:
-            transcript.calls.append(_recorded_call(message, entry, len(transcript.messages)))
+            transcript.calls.append(_recorded_call(message, entry, seen))
+        if entry.get("id"):
+            indexes[entry["id"]] = seen
         transcript.messages.append(RecordedMessage(message, entry.get("id")))
     return transcript
 
@@ -161,16 +238,18 @@ def _message_of(entry: dict[str, Any]) -> Message | None:
     kind = entry.get("type")
     if kind == "message":
         message = entry.get("message")
-        return message if isinstance(message, dict) else None
+        return _as_today(message) if isinstance(message, dict) else None
     if kind == "custom_message":
+        content, details = entry.get("content"), entry.get("details")
         return {
             "role": "custom",
             "customType": entry.get("customType"),
-            "content": entry.get("content"),
+            "content": [] if content is None else content,
             "display": entry.get("display"),
+            **({} if details is None else {"details": details}),
             "timestamp": milliseconds(entry.get("timestamp")),
         }
-    if kind == "branch_summary":
+    if kind == "branch_summary" and entry.get("summary"):
         return {
             "role": "branchSummary",
             "summary": entry.get("summary"),
@@ -178,6 +257,50 @@ def _message_of(entry: dict[str, Any]) -> Message | None:
             "timestamp": milliseconds(entry.get("timestamp")),
         }
     return None
+
+
+def _as_today(message: Message) -> Message:
+    """The message as Pi reads it, whichever of its versions has written it."""
+    role = message.get("role")
+    if role == "hookMessage":
+        return {**message, "role": "custom"}
+    if role in ("system", "user", "assistant", "toolResult") and message.get("content") is None:
+        return {**message, "content": "" if role == "system" else []}
+    return message
+
+
+def _system_change(entry: dict[str, Any], seen: int) -> SystemChange | None:
+    """What an entry says of the system prompt and the tools: a compaction says all of it."""
+    if entry.get("type") == "compaction":
+        message = entry.get("systemMessage")
+        return SystemChange(seen, message, is_whole=True) if isinstance(message, dict) else None
+    message = _message_of(entry) if entry.get("type") == "message" else None
+    is_system = message is not None and message.get("role") == "system"
+    return SystemChange(seen, message) if message is not None and is_system else None
+
+
+def _edited_by(entry: dict[str, Any]) -> str | None:
+    """Which entry this one edits; None for one that edits none."""
+    target = entry.get("targetId") if entry.get("type") == "context_edit" else None
+    return target if isinstance(target, str) else None
+
+
+_WITH_CONTENT = frozenset({"user", "assistant", "toolResult", "custom"})
+
+
+def _edited(message: Message, edit: dict[str, Any]) -> Message | None:
+    """The message as the model sees it after an edit; None where it sees it no more."""
+    # The same as Pi's `projectContextEntry`. The newest edit of a message counts alone.
+    replacement = edit.get("replacement")
+    if replacement is None:
+        return None
+    role = message.get("role")
+    if role not in _WITH_CONTENT or not isinstance(replacement, dict):
+        return message
+    content = replacement.get("content")
+    if role in ("assistant", "toolResult") and isinstance(content, str):
+        content = [text_block(content)]
+    return {**message, "content": content}
 
 
 def _compaction(

@@ -62,6 +62,10 @@ class HistoryMessage:
     """Of an answer: parts with the same name belong to one answer; None for a whole one."""
     file_before: str | None = None
     """Of the result of an edit: the file's text before, where the history has it."""
+    system: tuple[Message, ...] = ()
+    """Of an answer: the system messages around its chat, as far as the history has them."""
+    is_edited: bool = False
+    """Whether its agent had it changed before any model saw it: a result shows no file then."""
 
     @property
     def role(self) -> str:
@@ -291,6 +295,26 @@ class Compaction:
     summary: str
 
 
+@dataclass(frozen=True, slots=True)
+class MessageEdit:
+    """The host changed a message: calls that see `seen` messages or more were shown `message` in
+    the place of the one at `index`; None: were shown neither."""
+
+    seen: int
+    index: int
+    message: RecordedMessage | None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemChange:
+    """A system message, for calls that see `seen` messages or more."""
+
+    seen: int
+    message: Message
+    is_whole: bool = False
+    """Whether it takes the place of all before it."""
+
+
 @dataclass(slots=True)
 class Transcript:
     """A recorded session along the branch of its last entry."""
@@ -302,8 +326,32 @@ class Transcript:
     calls: list[RecordedCall] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
     """What the host did at the time; a replay does not follow them."""
+    edits: list[MessageEdit] = field(default_factory=list)
+    system: list[SystemChange] = field(default_factory=list)
+    """System messages, which are none of `messages`."""
     skipped: int = 0
     """Lines that are no JSON objects: a file cut off in the middle has one."""
+
+    def edited(self, seen: int) -> list[RecordedMessage | None]:
+        """The first `seen` messages as the host had edited them by then; None for one that it had
+        taken out."""
+        shown: list[RecordedMessage | None] = [*self.messages[:seen]]
+        for edit in self.edits:
+            if edit.seen <= seen:
+                shown[edit.index] = edit.message
+        return shown
+
+    def shown_to(self, call: RecordedCall) -> list[RecordedMessage]:
+        """The messages that a call was shown, had the host compacted nothing."""
+        return [recorded for recorded in self.edited(call.seen) if recorded is not None]
+
+    def system_of(self, call: RecordedCall) -> list[Message]:
+        """The system messages that a call was shown, in their order."""
+        shown: list[Message] = []
+        for change in self.system:
+            if change.seen <= call.seen:
+                shown = [change.message] if change.is_whole else [*shown, change.message]
+        return shown
 
     @property
     def tool_calls(self) -> int:

@@ -50,6 +50,15 @@ OWN_TOOLS = frozenset(tool["name"] for tool in DEFINITIONS)
 """All of them. What they answer is a view of what is stored elsewhere."""
 
 
+def own_definitions(*facilities: Facility) -> list[dict[str, Any]]:
+    """The tools of these facilities as a host declares them."""
+    return [
+        {name: tool[name] for name in ("name", "description", "parameters")}
+        for tool in DEFINITIONS
+        if tool["facility"] in facilities
+    ]
+
+
 @cache
 def definition_chars(*facilities: Facility) -> int:
     """What the tools of these facilities add to every prompt, in characters as Anthropic gets
@@ -64,7 +73,6 @@ def _chars_of(facility: Facility) -> int:
             "description": tool["description"],
             "input_schema": tool["parameters"],
         }
-        for tool in DEFINITIONS
-        if tool["facility"] == facility
+        for tool in own_definitions(facility)
     ]
     return len(json.dumps(declared, separators=(",", ":")))

@@ -221,15 +221,12 @@ def _reported(message: Message) -> float:
 
 def plain_prompts(transcript: Transcript, compactions: list[Compaction]) -> Iterator[list[Message]]:
     """What Pi alone would have sent at each call, given the compactions in their order."""
-    messages = [recorded.message for recorded in transcript.messages]
     summaries = [_summary(compaction) for compaction in compactions]
     for call in transcript.calls:
         number = sum(1 for compaction in compactions if compaction.seen <= call.seen)
-        if not number:
-            yield messages[: call.seen]
-            continue
-        kept = compactions[number - 1].kept_from
-        yield [summaries[number - 1], *messages[kept : call.seen]]
+        kept = compactions[number - 1].kept_from if number else 0
+        shown = [r.message for r in transcript.edited(call.seen)[kept:] if r is not None]
+        yield [*summaries[number - 1 : number], *shown]
 
 
 def _summary(compaction: Compaction) -> Message:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from foredeck.accounting.figure import CostFigure, figure_of
 from foredeck.context.messages.shape import Message
+from foredeck.context.messages.system import tools_declared
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, configured_facilities
 from foredeck.histories.recordings import load_recording
@@ -20,7 +21,7 @@ from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.calls import CallRecord
-from foredeck.model.own_tools import definition_chars
+from foredeck.model.own_tools import definition_chars, own_definitions
 from foredeck.model.records import call_id
 from foredeck.replay.observing import ReplayObserver
 from foredeck.replay.options import (
@@ -68,6 +69,7 @@ class ReplayedSession:
         if head_tokens:
             chars = int(head_tokens * CHARS_PER_TOKEN) + definition_chars(*options.tools)
             self._host.system = [{"role": "system", "content": "." * chars}]
+        self._own_tools = own_definitions(*options.tools)
         self.observer: ReplayObserver | None = None
         """What observes the session; None where nothing does."""
         if options.config(home).observations != "off":
@@ -77,8 +79,12 @@ class ReplayedSession:
         """One recorded call: the messages that would have gone out, and what was decided."""
         engine = self.engine or self._start()
         host = self._host
-        new = self._transcript.messages[len(host.messages) : call.seen]
-        host.add(*(r.message for r in new), entries=[r.entry for r in new])
+        shown = self._transcript.shown_to(call)
+        host.messages, host.entries = [r.message for r in shown], [r.entry for r in shown]
+        if system := self._transcript.system_of(call):
+            host.system, tools = system, tools_declared(system)
+            names = {tool["name"] for tool in tools}
+            host.tools = [*tools, *(own for own in self._own_tools if own["name"] not in names)]
         host.model = self._model(call)
         answer = engine.assemble(_without_usage(host.request(call.time_ms)))
         host.accept(answer)

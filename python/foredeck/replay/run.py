@@ -54,7 +54,7 @@ def replay_file(
             clear_prompts(options.prompts / stem_of(path))
 
         def count(number: int, call: RecordedCall, prompt: list[Message]) -> None:
-            result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
+            result.add_call((r.message for r in transcript.shown_to(call)), prompt)
             if options.prompts is not None:
                 write_prompt(options.prompts / stem_of(path), number, call, prompt)
             advance(path.name, number, len(transcript.calls))
