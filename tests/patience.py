@@ -8,9 +8,11 @@ from foredeck import notes
 from foredeck.cli import doctor_command
 from foredeck.config import Config
 from foredeck.context.tools import session_search
+from foredeck.engine import extraction, opened, worklog
 from foredeck.lookup import reader
-from foredeck.sources import git
-from foredeck.timeline import guard, keeping, repositories
+from foredeck.notes import markdown
+from foredeck.sources import git, git_process
+from foredeck.timeline import command_versions, guard, keeping, repositories
 from foredeck.xtdb import link, node
 from foredeck.xtdb import local_copy as journaled
 
@@ -26,6 +28,14 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(link, "_CHECK_MS", int(1000 * ENOUGH_S))
     for owner, name in (
         (keeping, "WARMING_S"),
+        (keeping, "ENDING_S"),
+        (command_versions, "IGNORED_S"),
+        (git_process, "CONFIGURATION_S"),
+        (worklog, "FOLLOWING_S"),
+        (extraction, "SEARCH_S"),
+        (opened, "CLOSING_S"),
+        (markdown, "LEAST_S"),
+        (markdown, "MOST_S"),
         (repositories, "AFTER_S"),
         (guard, "RECENT_S"),
         (git, "DEADLINE_S"),

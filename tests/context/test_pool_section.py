@@ -16,9 +16,8 @@ from context.sent import Sent, message_text
 from context.working import Work
 from foredeck.context.head import head_opening
 from foredeck.derived.layer import TimeBudget
-from foredeck.engine import pool
+from foredeck.engine import pool, worklog
 from foredeck.engine.pool import PoolSection
-from foredeck.engine.worklog import FOLLOWING_S
 from foredeck.notes import StillReading
 
 NAMED = "[foredeck] this project has (activate PATH to read one):\n"
@@ -93,7 +92,7 @@ def test_what_the_opening_has_used_up_is_not_missing_at_the_end(new_work: NewWor
 
     section.follow = following  # type: ignore[method-assign]
     work.host.close()
-    assert left == [FOLLOWING_S]
+    assert left == [worklog.FOLLOWING_S]
 
 
 def test_the_next_session_of_the_project_is_told_of_its_notes(new_work: NewWork) -> None:

@@ -19,7 +19,7 @@ from foredeck.errors import StoreUnavailable
 from foredeck.store.erasing import Erasure
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck_bench.search.kills import contents, kill_writers, made_at_once
+from foredeck_bench.crash.other_acts import contents, made_at_once
 from search.sessions import Searched, Talk, searched
 from store.documents import file
 from store.sessions import write_sample
@@ -184,11 +184,3 @@ def test_what_is_emptied_leaves_no_text_and_is_made_again(stored: Searched) -> N
         assert b"kumquat" not in stored.index_bytes()
     assert b"kumquat" not in stored.index_bytes()
     assert stored.found("kumquat")
-
-
-def test_a_killed_writer_leaves_what_can_be_gone_on_from(stored: Searched) -> None:
-    for number in range(4):
-        write_sample(stored.store, f"session {number}")
-    found = kill_writers(stored.home / "foredeck.db", stored.home, rounds=20)
-    assert found["differed"] == 0
-    assert found["killed"] >= 5

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from foredeck.notes import markdown
 from hostile.ground import Ground, make
+
+
+@pytest.fixture(autouse=True)
+def _little_time_for_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notes that could take minutes are given up soon, as they are outside of tests."""
+    monkeypatch.setattr(markdown, "LEAST_S", 0.1)
+    monkeypatch.setattr(markdown, "MOST_S", 0.6)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch, Store
 from foredeck.store.sessions import is_private
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck_bench.remembering.worker import accept, begin, extract, user_of_session
+from foredeck_bench.crash.memory_acts import accept, begin, extract, user_of_session
 
 SESSION = "shared"
 ME, SOMEBODY = user_of_session(SESSION), User(b"s" * 32)

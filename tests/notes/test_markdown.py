@@ -232,7 +232,10 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_long_hostile_text_is_read_to_its_end_or_set_aside(name: str) -> None:
+def test_a_long_hostile_text_is_read_to_its_end_or_set_aside(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(markdown, "MOST_S", 0.2)
     unit = HOSTILE[name]
     parsed = parse_note(unit * (100_000 // len(unit)) + "\n\n\n# Last")
     assert [r.target for r in parsed.references[-1:]] in ([], ["Note"], ["Note one"])

@@ -19,6 +19,19 @@ from harness import Pi
 Json = dict[str, Any]
 
 
+OBSERVED = {
+    "FOREDECK_OBSERVATIONS": "on",
+    "FOREDECK_OBSERVING__THRESHOLD": "2000",
+    "FOREDECK_OBSERVING__BUFFER_TOKENS": "500",
+    "FOREDECK_ASKING__SHARE": "1",
+    "FOREDECK_ASKING__PER_HOUR": "1000",
+    "FOREDECK_ASKING__SINGLE_SLOT": "true",
+    "FOREDECK_MEMORY__EXTRACT": "false",
+    "FOREDECK_REBASE__CACHE_TTL_S": "0",
+}
+"""Settings with which a short session is observed. The scripted model is on loopback, and to
+foredeck no cache holds anything at a rebase."""
+
 NODE_IS_SLOW = "XTDB does not answer yet"
 """A word to the user that a busy machine can bring about in any run with that store."""
 

@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.observing.through_pi import OBSERVED
 from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.scripted.request import Api
 from foredeck_bench.scripted.server import answer_summaries
 from foredeck_bench.scripted.steps import Reply, Step, StepResult, Text, server_error
 from harness import Asked, Pi, one_version
-from observed import answered, messages, notified, session_of, stored
+from observed import OBSERVED, answered, messages, notified, session_of, stored
 from test_pi_sessions import GOTO, answer_of
 
 WIRES: tuple[Api, ...] = ("anthropic-messages", "openai-completions")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.search.names import measure_names
 from foredeck_bench.search.quality import NoQueries, measure_quality, read_queries
 from foredeck_bench.search.scale import measure_scale
 
@@ -61,16 +60,3 @@ def test_the_index_of_made_up_messages_keeps_to_its_size() -> None:
     found = measure_scale(2_000)
     assert found["messages"] == 2_000
     assert found["index_share_of_text"] < 1.2
-
-
-def test_a_name_that_is_used_again_is_asked_for(tmp_path: Path) -> None:
-    session = "11111111-0000-4000-8000-000000000001"
-    said = ["see net_retries here", *(f"nothing, {n} times" for n in range(25)), "use net_retries"]
-    roles = ["assistant" if number % 2 else "user" for number in range(len(said))]
-    lines = [
-        line(session, n, role, text) for n, (role, text) in enumerate(zip(roles, said, strict=True))
-    ]
-    (tmp_path / f"{session}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
-    found = measure_names(tmp_path)
-    assert (found["queries"], found["sessions"]) == (1, 1)
-    assert found["foredeck"] == found["plain_fts5"] == {"hit@1": 1.0, "hit@5": 1.0}

@@ -76,7 +76,7 @@ def check_results(store: Store, session: str, results: dict[str, str], tally: Ta
             document = store.get(head.id, ToolcallDocument)
             held = found.setdefault(head.fields["provider_call_id"] or head.id, [])
             held.append(None if document is None else document.content)
-    tally.results += len(results)
+    tally.compared["results"] += len(results)
     for id, text in results.items():
         contents = found.get(id, [])
         if text not in contents:

@@ -1,7 +1,7 @@
 """The engine, with a fuse beside it: `python -m foredeck_bench.crash.engine FUSE`.
 
-It is the engine that Pi starts, except that it looks at the fuse around each commit of a call or an
-observation, and after each answer to the host.
+It is the engine that Pi starts, except that it looks at the fuse around each commit of a call, and
+after each answer to the host.
 """
 
 from __future__ import annotations
@@ -15,19 +15,10 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.host import Host
-from foredeck.model.observations import ObservingDocument
 from foredeck.rpc.server import serve
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck_bench.crash.fuse import (
-    AFTER_COMMIT,
-    AFTER_NOTED,
-    AFTER_REPLY,
-    BEFORE_COMMIT,
-    BEFORE_NOTED,
-    LEASE_TAKEN,
-    Fuse,
-)
+from foredeck_bench.crash.fuse import AFTER_COMMIT, AFTER_REPLY, BEFORE_COMMIT, Fuse
 
 
 class FusedStore:
@@ -40,11 +31,6 @@ class FusedStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    @property
-    def local(self) -> Any:
-        """See `Store.local`: leases are commits of this store, too."""
-        return self
-
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
         """See `Store.commit`."""
         is_call = any(document.type == "call" for document in batch.puts)
@@ -53,17 +39,6 @@ class FusedStore:
         token: Token = self._store.commit(batch, origin=origin)
         if is_call:
             self._fuse.reach(AFTER_COMMIT)
-        return token
-
-    def commit_for_all(self, batch: Batch) -> Token:
-        """See `LocalStore.commit_for_all`."""
-        is_noted = any(document.type in ("observation", "reflection") for document in batch.puts)
-        is_lease = any(isinstance(d, ObservingDocument) and d.work for d in batch.puts)
-        if is_noted:
-            self._fuse.reach(BEFORE_NOTED)
-        token: Token = self._store.commit_for_all(batch)
-        if is_noted or is_lease:
-            self._fuse.reach(AFTER_NOTED if is_noted else LEASE_TAKEN)
         return token
 
 

@@ -69,7 +69,7 @@ class EngineRounds:
         expected = self._play(f"calm-{number}", number, rounds, kill=False)
         found = self._play(f"killed-{number}", number, rounds, kill=True)
         for step, (one, other) in enumerate(zip(expected, found, strict=True)):
-            self.tally.prompts += 1
+            self.tally.compared["prompts"] += 1
             if one != other:
                 where = difference(json.loads(other), json.loads(one))
                 self.tally.fault("differing", f"session {number}, call {step + 1}, {where}")
@@ -140,11 +140,11 @@ class EngineRounds:
             if message["role"] == "toolResult"
         }
         with homes.opened(self.home, self.store) as store:
-            tally.acknowledged += len(host.answered)
+            tally.compared["acknowledged"] += len(host.answered)
             check_answered(store, session, host.answered, tally)
             check_records(store, session, tally)
             check_results(store, session, results, tally)
-        if tally.failures and not counts:
+        if tally.faults and not counts:
             raise EngineFailed(f"the run without kills already fails: {tally.examples}")
 
     def _count_orphans(self) -> None:

@@ -21,11 +21,6 @@ AFTER_REPLY = "between reply and send"
 AFTER_SEND = "between send and acknowledgement"
 RANDOM = "at random"
 
-LEASE_TAKEN = "taken"
-BEFORE_NOTED = "committing"
-AFTER_NOTED = "committed"
-"""Points of observing: the lease taken, before an observation is committed, and after that."""
-
 INSIDE = (BEFORE_COMMIT, AFTER_COMMIT, AFTER_REPLY)
 """Points that only the engine's own process can hit."""
 POINTS = (*INSIDE, AFTER_SEND, RANDOM)

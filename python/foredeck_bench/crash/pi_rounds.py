@@ -160,7 +160,6 @@ class PiRounds:
         if len(self._model.violations) > violations:
             self.tally.fault("refused_prompts", str(self._model.violations[-1]))
         self.tally.rounds += 1
-        self.tally.through_pi += 1
         self.tally.killed[f"{self.victim} {point}"] += 1
         self.advance(f"killed {self.victim} {point}, through Pi")
 
@@ -216,7 +215,7 @@ class PiRounds:
     def _compare_all(self, began: int) -> None:
         """Where Pi survived, check that every prompt is that of the undisturbed session."""
         found = [story.comparable(request) for request in self._received(began)]
-        self.tally.prompts += len(found)
+        self.tally.compared["prompts"] += len(found)
         for number, prompt in enumerate(self._calm):
             if number >= len(found) or found[number] != prompt:
                 self.tally.fault(
@@ -238,7 +237,7 @@ class PiRounds:
         self._pi = self._start("--continue")
         self._pi.prompt(story.GO_ON)
         self.tally.recovery_s.append(self._model.requests[asked].time_s - start)
-        self.tally.prompts += 1
+        self.tally.compared["prompts"] += 1
         held = _written_results(self.workspace)
         self._compare_next(story.comparable(self._received(asked)[0]), held)
 
@@ -262,7 +261,7 @@ class PiRounds:
         with homes.opened(self.workspace.foredeck_home, self.store) as store:
             check_records(store, session, self.tally)
             received = len(self._received(began))
-            self.tally.acknowledged += received
+            self.tally.compared["acknowledged"] += received
             records = store.query("call", {"session": session})
             if len(records) < received:
                 self.tally.fault("missing", f"{received - len(records)} calls of {session}")

@@ -10,8 +10,6 @@ from foredeck.cli.arguments import add_json_flag, positive
 from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
 from foredeck_bench.figures import machine
-from foredeck_bench.search.kills import kill_index_writers
-from foredeck_bench.search.names import measure_names
 from foredeck_bench.search.quality import measure_quality
 from foredeck_bench.search.scale import measure_scale
 
@@ -21,21 +19,17 @@ def _run(args: Namespace) -> int:
         found: dict[str, Any] = {"machine": machine()}
         if args.folder:
             found["quality"] = measure_quality(args.folder, progress.advance)
-        if args.names:
-            found["names"] = measure_names(args.names, progress.advance)
         if args.messages:
             found["scale"] = measure_scale(args.messages, progress.advance)
-        if args.kills:
-            found["kills"] = kill_index_writers(args.kills, progress.advance)
     if args.json:
         print_json(found)
     else:
         _print_text(found)
-    return 1 if found.get("kills", {}).get("differed") else 0
+    return 0
 
 
 def _print_text(found: dict[str, Any]) -> None:
-    for part in ("quality", "names", "scale", "kills"):
+    for part in ("quality", "scale"):
         rows = [(name, str(value)) for name, value in found.get(part, {}).items()]
         if rows:
             print(f"{part}\n{table(rows)}\n")
@@ -51,16 +45,7 @@ def _configure(parser: ArgumentParser) -> None:
         "that made it, between commas",
     )
     parser.add_argument(
-        "--names",
-        metavar="FOLDER",
-        type=Path,
-        help="histories in which names that a later message used are looked for",
-    )
-    parser.add_argument(
         "--messages", metavar="N", type=positive, help="index this many made-up messages of 1.2 KB"
-    )
-    parser.add_argument(
-        "--kills", metavar="N", type=positive, help="kill whoever makes the index, this many times"
     )
     add_json_flag(parser)
 
@@ -70,11 +55,8 @@ COMMAND = Command(
         "Measure `foredeck search`. With FOLDER: read its histories into a scratch store, index\n"
         "them, and look for each commit's session by the commit's subject: how often it comes\n"
         "first, among the first five and ten, the mean reciprocal rank, the same of plain FTS5,\n"
-        "latency, rate, and the size of the index as a share of the text. With --names: names\n"
-        "that just one text of a session had until another used them, and whether that text comes\n"
-        "first and among the first five, of what the session held by then. With --messages the\n"
-        "same of rate, size and latency at scale; with --kills an index must equal one made at\n"
-        "once, however often its writer was killed: the exit code is 1 if it does not."
+        "latency, rate, and the size of the index as a share of the text. With --messages the\n"
+        "same of rate, size and latency at scale."
     ),
     example="foredeck bench search ../shared/history --json",
     configure=_configure,

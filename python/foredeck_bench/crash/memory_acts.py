@@ -1,17 +1,14 @@
-"""A process that reads out a session, accepts what waits, or imports a bundle, and says at each
-commit where it is."""
+"""Acts of memory: reading out a session, accepting what was proposed, importing a bundle."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import tempfile
 from contextlib import closing, suppress
 from hashlib import sha256
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, cast
 
 from foredeck.config import Config
-from foredeck.errors import StoreError
 from foredeck.memory.entry import MemoryRefused
 from foredeck.memory.extracting import AskedTurns, ExtractionMemory, read_out, texts_of_turns
 from foredeck.memory.judging import within_bounds
@@ -28,11 +25,10 @@ from foredeck.model.documents import (
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument, turn_id
 from foredeck.store.kind import open_store
+from foredeck.store.portable.export import export_session
 from foredeck.store.portable.importing import import_file
-from foredeck.store.protocol import Batch, Origin, Store, Token
-
-EXTRACT, ACCEPT, IMPORT = "extract", "accept", "import"
-ACTS = (EXTRACT, ACCEPT, IMPORT)
+from foredeck.store.protocol import Batch, Store
+from foredeck_bench.crash.acts import Act, Reach, Scene, reporting
 
 SAID = "Fix the parser. Never use tabs in Python files."
 ANSWERED = "Fixed: the tables stay in tables.py, errors are logged as JSON, and it runs on port 80."
@@ -42,8 +38,6 @@ decision|turn-2|Parser tables stay in tables.py.|the tables stay in tables.py
 decision|turn-2|Parser errors are logged as JSON.|errors are logged as JSON
 fact|turn-2|The parser runs on port 80.|it runs on port 80
 identity|turn-1|User is root.|root"""
-
-Settings = Mapping[str, Any]
 
 
 def user_of_session(session: str) -> User:
@@ -99,42 +93,66 @@ def accept(store: Store, session: str) -> None:
         deciding.accept_instead(second.id, of=stated[0].id)
 
 
-def work(settings: Settings, act: str, session: str, bundle: Path, pipe: Connection) -> None:
-    """Do one act to its end. Each commit is announced, and waits for a word before and after."""
-    with closing(open_store(Config(**settings))) as opened:
-        store = cast("Store", _Announcing(opened, pipe))
-        if act == IMPORT:
-            with bundle.open("rb") as file:
-                import_file(store, file)
-        else:
-            {EXTRACT: extract, ACCEPT: accept}[act](store, session)
-        pipe.send("done")
+def _begin(scene: Scene) -> None:
+    with scene.opened(lazy=True) as store:
+        begin(store, scene.session)
 
 
-class _Announcing:
-    """A store that says when it commits."""
+def _extracted(scene: Scene) -> None:
+    with scene.opened(lazy=True) as store:
+        begin(store, scene.session)
+        extract(store, scene.session)
 
-    def __init__(self, store: Store, pipe: Connection) -> None:
-        self._store = store
-        self._pipe = pipe
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+def _bundle(scene: Scene) -> Path:
+    return scene.folder.with_suffix(".jsonl")
 
-    def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
-        """See `Store.commit`."""
-        self._say("committing")
-        token = self._committed(batch, origin)
-        self._say("committed")
-        return token
 
-    def _committed(self, batch: Batch, origin: Origin | None) -> Token:
-        try:
-            return self._store.commit(batch, origin=origin)
-        except StoreError:
-            self._say("refused")
-            raise
+def _exported(scene: Scene) -> None:
+    """Another store's export of the session, with memory of its own."""
+    text = io.StringIO()
+    with (
+        tempfile.TemporaryDirectory() as name,
+        closing(open_store(Config(home=Path(name)))) as store,
+    ):
+        begin(store, scene.session)
+        extract(store, scene.session)
+        accept(store, scene.session)
+        export_session(store, scene.session, text.write)
+    _bundle(scene).write_text(text.getvalue(), encoding="utf-8")
 
-    def _say(self, what: str) -> None:
-        self._pipe.send(what)
-        self._pipe.recv()
+
+def _extract(scene: Scene, reach: Reach, _number: int) -> None:
+    with scene.opened() as store:
+        extract(reporting(store, reach), scene.session)
+
+
+def _accept(scene: Scene, reach: Reach, _number: int) -> None:
+    with scene.opened() as store:
+        accept(reporting(store, reach), scene.session)
+
+
+def _import(scene: Scene, reach: Reach, _number: int) -> None:
+    with scene.opened() as store, _bundle(scene).open("rb") as file:
+        import_file(reporting(store, reach), file)
+
+
+def memory_outcome(scene: Scene) -> list[str]:
+    """Every entry of the session by its history, and how often it was read out."""
+    session = {"session": scene.session}
+    with scene.opened(lazy=True) as store:
+        entries = [
+            (
+                *(entry.fields[name] for name in ("place", "state", "fact")),
+                *(version.fields["act"] for version in store.history(entry.id)),
+            )
+            for entry in store.query("memory", session)
+        ]
+        records = [("record", head.fields["last"]) for head in store.query("extraction", session)]
+        turns = [("turn", head.fields["user_turn"]) for head in store.query("turn", session)]
+    return sorted(map(repr, [*entries, *records, *turns]))
+
+
+EXTRACT = Act(_begin, _extract, memory_outcome)
+ACCEPT = Act(_extracted, _accept, memory_outcome)
+IMPORT = Act(_exported, _import, memory_outcome)

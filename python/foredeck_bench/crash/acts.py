@@ -1,0 +1,231 @@
+"""Acts in processes of their own: killed at every place that they come to, and done again.
+
+An undisturbed run notes the places that an act comes to and the state after each of them. Then a
+process dies at one place after the other; what it has left must be one of those states, and once
+another process has done the act again, the last one. Acts for which two may come at the same
+moment are raced, too.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+from foredeck.config import Config
+from foredeck.errors import StoreError
+from foredeck.store.kind import open_store
+from foredeck.store.protocol import Batch, LocalStore, Origin, Token
+from foredeck_bench.crash.fuse import SIGKILL, kill_node
+from foredeck_bench.crash.homes import NODE_TIMEOUT_MS
+from foredeck_bench.crash.tally import Tally
+
+COMMITTING, COMMITTED, REFUSED = "committing", "committed", "refused"
+WITHIN_S = 0.02
+"""The latest moment of a kill within what follows a place."""
+PATIENCE_S = 120.0
+RACERS = 2
+
+Reach = Callable[[str], None]
+"""Called by an act with the name of each place that it comes to."""
+Advance = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A session on a store, in which an act is done; `settings` are fields of `Config`."""
+
+    settings: Mapping[str, Any]
+    session: str
+
+    @property
+    def folder(self) -> Path:
+        """A place for the session's files."""
+        return Path(self.settings["home"]).parent / self.session
+
+    def opened(self, *, lazy: bool = False) -> closing[LocalStore]:
+        """The store; `lazy` for who only looks, for whom the local copy is enough."""
+        return closing(open_store(Config(**self.settings), lazy=lazy))
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What is done in a scene.
+
+    `work` is told which of the racers it is. `outcome` is compared, so it must not depend on the
+    session's name or on times. `atomic`: what is left at a place is checked, too. `node`: XTDB's
+    node is killed under it, too.
+    """
+
+    prepare: Callable[[Scene], None]
+    work: Callable[[Scene, Reach, int], None]
+    outcome: Callable[[Scene], object]
+    races: bool = True
+    atomic: bool = True
+    node: bool = False
+
+
+@dataclass(slots=True)
+class Strike:
+    """Kills when an act has come to so many places: its own process, or the node of `node`."""
+
+    left: int
+    place: str
+    within_s: float = 0.0
+    node: Path | None = None
+
+    def __call__(self, _place: str) -> None:
+        if self.left == 0:
+            threading.Timer(self.within_s, self._kill).start() if self.within_s else self._kill()
+        self.left -= 1
+
+    def _kill(self) -> None:
+        if self.node is not None:
+            kill_node(self.node)
+        else:
+            os.kill(os.getpid(), SIGKILL)
+
+    def __str__(self) -> str:
+        victim = "process" if self.node is None else "node"
+        return f"{victim} {'within' if self.within_s else 'at'} {self.place}"
+
+
+class ReportingStore:
+    """A store whose commits are places that an act comes to."""
+
+    def __init__(self, store: LocalStore, reach: Reach) -> None:
+        self._store = store
+        self._reach = reach
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        """See `Store.commit`."""
+        return self._reported(lambda: self._store.commit(batch, origin=origin))
+
+    def commit_for_all(self, batch: Batch) -> Token:
+        """See `LocalStore.commit_for_all`."""
+        return self._reported(lambda: self._store.commit_for_all(batch))
+
+    def _reported(self, commit: Callable[[], Token]) -> Token:
+        self._reach(COMMITTING)
+        try:
+            token = commit()
+        except StoreError:
+            self._reach(REFUSED)
+            raise
+        self._reach(COMMITTED)
+        return token
+
+
+def reporting(store: LocalStore, reach: Reach) -> LocalStore:
+    """The store, whose commits are places."""
+    return cast("LocalStore", ReportingStore(store, reach))
+
+
+def settings_of(home: Path, store: str) -> dict[str, Any]:
+    """The fields of `Config` with which an act opens the store in `home`."""
+    more = {"xtdb": {"timeout_ms": NODE_TIMEOUT_MS}} if store == "xtdb" else {}
+    return {"home": home, "store": store, **more}
+
+
+@dataclass(slots=True)
+class ActRounds:
+    """Rounds of one act on one state folder."""
+
+    act: Act
+    settings: Mapping[str, Any]
+    tally: Tally
+    random: Random
+    advance: Advance
+
+    def run(self, rounds: int) -> None:
+        """Kill in so many rounds, and race in as many if the act can be raced."""
+        calm = Scene(self.settings, "calm")
+        self.act.prepare(calm)
+        places: list[str] = []
+        states = [self.act.outcome(calm)] if self.act.atomic else []
+
+        def reach(place: str) -> None:
+            places.append(place)
+            if self.act.atomic:
+                states.append(self.act.outcome(calm))
+
+        self.act.work(calm, reach, 0)
+        states.append(self.act.outcome(calm))
+        strikes = list(self._strikes(places))
+        self.random.shuffle(strikes)
+        for number in range(rounds):
+            self._killed(number, strikes[number % len(strikes)], states)
+        for number in range(rounds if self.act.races else 0):
+            self._raced(number, states[-1])
+
+    def _strikes(self, places: Sequence[str]) -> Iterator[Strike]:
+        node = Path(self.settings["home"])
+        for number, place in enumerate(places):
+            yield Strike(number, place)
+            if place != COMMITTED:
+                yield Strike(number, place, self.random.uniform(0.001, WITHIN_S))
+            if self.act.node and self.settings["store"] == "xtdb":
+                yield Strike(number, place, node=node)
+
+    def _killed(self, number: int, strike: Strike, states: Sequence[object]) -> None:
+        scene = Scene(self.settings, f"killed-{number}")
+        self.act.prepare(scene)
+        (code,) = done([(self.act, scene)], strike)
+        if code != (0 if strike.node else -SIGKILL):
+            self.tally.fault("unreached", f"{strike}: exit code {code}")
+        if self.act.atomic and (left := self.act.outcome(scene)) not in states:
+            self.tally.fault("half", f"{strike}: {left!r:.300}")
+        began = time.monotonic()
+        (code,) = done([(self.act, scene)])
+        self.tally.recovery_s.append(time.monotonic() - began)
+        self._compare(scene, states[-1], f"{strike}, exit code {code}")
+        self.tally.rounds += 1
+        self.tally.killed[str(strike)] += 1
+        self.advance(f"killed the {strike}")
+
+    def _raced(self, number: int, expected: object) -> None:
+        scene = Scene(self.settings, f"raced-{number}")
+        self.act.prepare(scene)
+        codes = done([(self.act, scene)] * RACERS)
+        self._compare(scene, expected, f"a race, exit codes {codes}")
+        self.tally.compared["races"] += 1
+
+    def _compare(self, scene: Scene, expected: object, what: str) -> None:
+        outcome = self.act.outcome(scene)
+        if outcome != expected:
+            self.tally.fault("differing", f"{what}: {outcome!r:.300} and not {expected!r:.300}")
+
+
+def done(work: Sequence[tuple[Act, Scene]], strike: Strike | None = None) -> list[int | None]:
+    """Do acts in processes of their own, which begin at the same moment; their exit codes."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["foredeck_bench.crash.table"])
+    start = context.Barrier(len(work))
+    processes = [
+        context.Process(
+            target=_do, args=(act, scene, strike and replace(strike), number, start), daemon=True
+        )
+        for number, (act, scene) in enumerate(work)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(PATIENCE_S)
+        process.kill()
+        process.join()
+    return [process.exitcode for process in processes]
+
+
+def _do(act: Act, scene: Scene, strike: Strike | None, number: int, start: Any) -> None:
+    start.wait(PATIENCE_S)
+    act.work(scene, strike or (lambda _place: None), number)

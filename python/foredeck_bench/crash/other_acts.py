@@ -1,0 +1,211 @@
+"""Acts on files, tasks and the index: rewinding, claiming, making the full-text layer."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from foredeck.derived import load_layer
+from foredeck.derived.follower import BATCH as USUAL_BATCH
+from foredeck.derived.follower import Follower
+from foredeck.derived.layer import discard
+from foredeck.errors import ToolError
+from foredeck.model.documents import FileDocument, Provenance, identity_hash
+from foredeck.model.messages import store_message
+from foredeck.model.records import TurnDocument
+from foredeck.model.sources import FilesystemSource
+from foredeck.store.protocol import Batch, LocalStore
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.tasks.board import Actor
+from foredeck.tasks.work import NewTask, TaskWork
+from foredeck.timeline.rewinding import apply, go_on, interrupted, plan_for_call
+from foredeck_bench.crash.acts import PATIENCE_S, Act, Reach, Scene, reporting
+from foredeck_bench.file_agent import FileAgent
+
+# Rewinding
+
+FILES = {f"{folder}{n}.txt": f"{n}\n" for folder in ("", "sub/") for n in range(3)}
+DRAFT = ".foredeck-"
+COMMANDS = ("printf 9 >> 0.txt", "mv 1.txt moved.txt", "rm 2.txt", "chmod 755 sub/0.txt")
+
+
+def _files_changed(scene: Scene) -> None:
+    """A session that writes, moves, deletes and makes files."""
+    home, folder = scene.folder / "home", scene.folder / "work"
+    (folder / "sub").mkdir(parents=True)
+    for path, text in FILES.items():
+        (folder / path).write_text(text)
+    with closing(FileAgent(home, folder)) as agent:
+        agent.answer()
+        for command in COMMANDS:
+            agent.call("bash", command=command)
+        agent.call("write", path="sub/1.txt", content="other\n")
+        agent.call("write", path="new.txt", content="new\n")
+        agent.answer()
+
+
+def _rewind(scene: Scene, reach: Reach, _number: int) -> None:
+    home = scene.folder / "home"
+    with closing(open_sqlite(home / "foredeck.db")) as store:
+        steps = interrupted(home, "s")
+        if steps is None:
+            apply(store, home, "s", plan_for_call(store, "s", 1), advance=lambda _: reach("file"))
+        else:
+            go_on(store, home, "s", steps)
+
+
+def _tree(scene: Scene) -> dict[str, tuple[bytes, int]]:
+    """Every file with its bytes and permissions, but drafts of a process that has died."""
+    folder = scene.folder / "work"
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mode & 0o777)
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(DRAFT)
+    }
+
+
+# Claiming
+
+
+def _task_made(scene: Scene) -> None:
+    with scene.opened() as store:
+        TaskWork(store, scene.session, Actor("maker")).create(NewTask("A task for one agent"))
+
+
+def _claim(scene: Scene, reach: Reach, number: int) -> None:
+    """Claim the task, and close it if that was granted."""
+    with scene.opened() as store:
+        work = TaskWork(reporting(store, reach), scene.session, Actor(f"agent-{number}"))
+        id = _seen(work)
+        with suppress(ToolError):  # another agent has it
+            work.claim(id)
+        work.board.refresh()
+        task = work.board.get(id)
+        if task is not None and not task.is_closed and task.session == work.actor.session:
+            work.close(id, "completed", "done")
+
+
+def _seen(work: TaskWork) -> str:
+    """The task's id, once this machine has it."""
+    until = time.monotonic() + PATIENCE_S
+    while not (tasks := work.board.all()) and time.monotonic() < until:
+        work.board.refresh()
+        time.sleep(0.01)
+    return tasks[0].id
+
+
+def _claims(scene: Scene) -> list[tuple[str, bool]]:
+    """The states of the task, and whether they were the winner's."""
+    with scene.opened(lazy=True) as store:
+        (task,) = store.query("task", {"project": scene.session})
+        versions = [v.fields for v in store.history(task.id)]
+    winner = versions[-1]["session"]
+    # An agent that claims what it has claimed already renews its claim.
+    return list(dict.fromkeys((v["status"], v["session"] == winner) for v in versions))
+
+
+# The full-text layer
+
+_BATCH = 5
+"""Versions per transaction: small, so that there are many places."""
+_TABLES = {
+    "entry": """SELECT e.id, e.key, e.document, e.token, e.part, t.text, r.text, s.text, o.text,
+        p.text, e.message, e.turn, e.time_ms, e.newest FROM entry e
+        JOIN name t ON t.id = e.type JOIN name r ON r.id = e.role
+        LEFT JOIN name s ON s.id = e.status LEFT JOIN name o ON o.id = e.session
+        LEFT JOIN name p ON p.id = e.path ORDER BY e.id""",
+    "words": "SELECT * FROM temp.words ORDER BY term, doc, col, offset",
+    "pieces": "SELECT * FROM temp.pieces ORDER BY term, doc",
+    "identifier": "SELECT id, name FROM identifier ORDER BY id",
+    "folder": "SELECT n.text, f.cwd FROM folder f JOIN name n ON n.id = f.session ORDER BY 1",
+    "met": """SELECT m.document, n.text FROM met m JOIN name n ON n.id = m.session
+        ORDER BY 1, 2""",
+    "position": "SELECT version, store_id, late, token, time_ms FROM layer_position",
+}
+Contents = dict[str, list[tuple[Any, ...]]]
+
+
+def contents(db: sqlite3.Connection) -> Contents:
+    """Everything that the full-text layer holds, in an order that does not depend on its past."""
+    db.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', 'content', 'instance')")
+    db.execute(
+        "CREATE VIRTUAL TABLE temp.pieces USING fts5vocab('main', 'identifier_part', 'instance')"
+    )
+    tables = {name: db.execute(statement).fetchall() for name, statement in _TABLES.items()}
+    db.execute("DROP TABLE temp.words")
+    db.execute("DROP TABLE temp.pieces")
+    return tables
+
+
+def made_at_once(store: LocalStore, home: Path, batch: int = USUAL_BATCH) -> Contents:
+    """What the layer holds when nobody is killed."""
+    with Follower(store, load_layer("search"), home, batch=batch) as follower:
+        follower.make_again()
+        return contents(follower.db)
+
+
+def _indexed(scene: Scene) -> Path:
+    """One store for all rounds: a layer names the store that it follows."""
+    return scene.folder.parent / "indexed"
+
+
+def _no_index(scene: Scene) -> None:
+    home = _indexed(scene)
+    if not home.exists():
+        home.mkdir(parents=True)
+        with closing(open_sqlite(home / "foredeck.db")) as store:
+            _fill(store)
+    with (
+        closing(open_sqlite(home / "foredeck.db")) as store,
+        Follower(store, load_layer("search"), home) as follower,
+    ):
+        path = follower.path
+    discard(path)
+
+
+def _fill(store: LocalStore) -> None:
+    """Turns and files, some of them again and again, so that versions replace each other."""
+    for number in range(60):
+        blobs: dict[str, bytes] = {}
+        asked = {"role": "user", "content": f"call makeThing{number} of part_{number % 7} again"}
+        turn = TurnDocument(
+            id=f"turn:kills:{number}", session="kills", user=store_message(asked, blobs)
+        )
+        source = FilesystemSource(filesystemId="bench", path=f"/repo/file_{number % 9}.ts")
+        content = f"value_{number} = makeThing()\n" * 40
+        file = FileDocument(
+            id=identity_hash("file", source),
+            source=source,
+            content=content,
+            provenance=Provenance(origin="bench", generator="tool"),
+            file_type="ts",
+            char_count=len(content),
+        )
+        store.commit(Batch(puts=[turn.seal(), file.seal()], blobs=blobs))
+
+
+def _index(scene: Scene, reach: Reach, _number: int) -> None:
+    home = _indexed(scene)
+    with (
+        closing(open_sqlite(home / "foredeck.db")) as store,
+        Follower(store, load_layer("search"), home, batch=_BATCH) as follower,
+    ):
+        reach("batch")
+        follower.catch_up(lambda: reach("batch"))
+
+
+def _layer(scene: Scene) -> Contents:
+    home = _indexed(scene)
+    with (
+        closing(open_sqlite(home / "foredeck.db")) as store,
+        Follower(store, load_layer("search"), home) as follower,
+    ):
+        return contents(follower.db)
+
+
+REWIND = Act(_files_changed, _rewind, _tree, races=False)
+CLAIM = Act(_task_made, _claim, _claims)
+INDEX = Act(_no_index, _index, _layer, atomic=False)

@@ -1,0 +1,225 @@
+"""The table of kills, and `foredeck bench crash`, which runs it."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+import tempfile
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from foredeck.cli.arguments import add_json_flag, positive
+from foredeck.cli.output import Progress, print_json, table
+from foredeck.cli.registry import Command
+from foredeck.errors import ForedeckError
+from foredeck_bench.crash import homes
+from foredeck_bench.crash.acts import Act, ActRounds, settings_of
+from foredeck_bench.crash.engine_rounds import EngineRounds
+from foredeck_bench.crash.fuse import Victim
+from foredeck_bench.crash.memory_acts import ACCEPT, EXTRACT, IMPORT
+from foredeck_bench.crash.observing_act import OBSERVE
+from foredeck_bench.crash.other_acts import CLAIM, INDEX, REWIND
+from foredeck_bench.crash.pi_rounds import PiRounds
+from foredeck_bench.crash.storm import storm_rounds
+from foredeck_bench.crash.tally import Tally
+from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+STORES = ("sqlite", "xtdb")
+
+Advance = Callable[[str], None]
+
+
+class CannotRun(ForedeckError):
+    """What a row needs is not installed here."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrashSetting:
+    """What a row runs with. `seed` makes the same choices again; `installed` is the state folder
+    in which the XTDB node is installed, if it is not the user's own."""
+
+    rounds: int
+    store: str = "sqlite"
+    seed: int = 1
+    pi: str = VERSIONS[0]
+    installed: Path | None = None
+    advance: Advance = lambda _note: None
+
+
+@dataclass(frozen=True, slots=True)
+class CrashRow:
+    """What is killed, how its rounds are run in a scratch folder, and the stores that it is for."""
+
+    text: str
+    run: Callable[[CrashSetting, Path, Tally, random.Random], None]
+    stores: Sequence[str] = STORES
+
+
+def _alone(
+    victim: Victim, setting: CrashSetting, folder: Path, tally: Tally, chosen: random.Random
+) -> None:
+    home = folder / "home"
+    with homes.prepared(home, setting.store, setting.installed):
+        EngineRounds(folder, home, setting.store, victim, tally, chosen, setting.advance).run(
+            setting.rounds
+        )
+        homes.check_database(home, setting.store, tally)
+
+
+def _through_pi(
+    victim: Victim, setting: CrashSetting, folder: Path, tally: Tally, chosen: random.Random
+) -> None:
+    install = checkout_pi(CHECKOUT, setting.pi)
+    if install is None:
+        raise CannotRun(f"Pi {setting.pi} is not installed in {CHECKOUT}: run scripts/setup there")
+    workspace = PiWorkspace(folder / "pi")
+    with homes.prepared(workspace.foredeck_home, setting.store, setting.installed):
+        PiRounds(
+            *(install, workspace, CHECKOUT, setting.store),
+            *(victim, tally, chosen, setting.advance),
+        ).run(setting.rounds)
+        homes.check_database(workspace.foredeck_home, setting.store, tally)
+
+
+def _act(
+    act: Act, setting: CrashSetting, folder: Path, tally: Tally, chosen: random.Random
+) -> None:
+    home = folder / "home"
+    with homes.prepared(home, setting.store, setting.installed):
+        settings = settings_of(home, setting.store)
+        ActRounds(act, settings, tally, chosen, setting.advance).run(setting.rounds)
+        homes.check_database(home, setting.store, tally)
+
+
+def _storm(setting: CrashSetting, folder: Path, tally: Tally, _chosen: random.Random) -> None:
+    if sys.platform != "linux" or shutil.which("git") is None:
+        raise CannotRun("this row needs Linux and git")
+    storm_rounds(folder, setting.rounds, tally, setting.advance)
+
+
+ROWS: dict[str, CrashRow] = {
+    "engine": CrashRow("the engine around a call", partial(_alone, "engine")),
+    "node": CrashRow("XTDB's node around a call", partial(_alone, "node"), ("xtdb",)),
+    "pi-engine": CrashRow("the engine under the real Pi", partial(_through_pi, "engine")),
+    "pi": CrashRow("the real Pi, which goes on with its session", partial(_through_pi, "pi")),
+    "pi-both": CrashRow("the real Pi and its engine", partial(_through_pi, "both")),
+    "pi-node": CrashRow("XTDB's node under the real Pi", partial(_through_pi, "node"), ("xtdb",)),
+    "observe": CrashRow("who observes a session, and XTDB's node under it", partial(_act, OBSERVE)),
+    "extract": CrashRow("who reads a session out for memory", partial(_act, EXTRACT)),
+    "accept": CrashRow("who accepts what memory was proposed", partial(_act, ACCEPT)),
+    "import": CrashRow("who imports a session with memory", partial(_act, IMPORT)),
+    "claim": CrashRow("who claims a task", partial(_act, CLAIM)),
+    "rewind": CrashRow("who brings files back", partial(_act, REWIND), ("sqlite",)),
+    "index": CrashRow("who makes the full-text index", partial(_act, INDEX), ("sqlite",)),
+    "files": CrashRow("the engine while files change", _storm, ("sqlite",)),
+}
+"""Every row by its name."""
+
+
+def run_row(name: str, setting: CrashSetting) -> Tally:
+    """Run a row. Raises `CannotRun` where Pi or the XTDB node is missing or the row is not for
+    this store, `EngineFailed` or `RpcError` where even a run that nobody kills fails."""
+    row = ROWS[name]
+    if setting.store not in row.stores:
+        raise CannotRun(f"{name} is for the store {', '.join(row.stores)}")
+    tally = Tally()
+    with tempfile.TemporaryDirectory(prefix="foredeck-crash-", ignore_cleanup_errors=True) as root:
+        row.run(setting, Path(root), tally, random.Random(f"{setting.seed} {name}"))
+    return tally
+
+
+# The command
+
+
+def _run(args: Namespace) -> int:
+    names = args.rows or [name for name, row in ROWS.items() if args.store in row.stores]
+    figures: dict[str, dict[str, Any]] = {}
+    for name in names:
+        with Progress(f"{name}: round", total=args.rounds) as progress:
+            advance = partial(_note, progress)
+            setting = CrashSetting(args.rounds, args.store, args.seed, args.pi, advance=advance)
+            figures[name] = run_row(name, setting).to_json()
+    if args.json:
+        print_json({"store": args.store, "seed": args.seed, "rows": figures})
+    else:
+        _print_table(figures)
+    return 0 if all(found["ok"] for found in figures.values()) else 1
+
+
+def _note(progress: Progress, note: str) -> None:
+    progress.advance(note=note)
+
+
+def _print_table(figures: dict[str, dict[str, Any]]) -> None:
+    rows = [("row", "rounds", "compared", "wrong", "seconds to recover", "what is killed")]
+    for name, found in figures.items():
+        rows.append(
+            (
+                *(name, str(found["rounds"]), _counts(found["compared"])),
+                _counts(found["faults"]) or "nothing",
+                ", ".join(f"{seconds:g}" for seconds in found["recovery_s"]),
+                ROWS[name].text,
+            )
+        )
+    print(table(rows))
+    for found in figures.values():
+        for example in found["examples"]:
+            print(example)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def _name(text: str) -> str:
+    if text not in ROWS:
+        raise ArgumentTypeError(f"{text!r} is none of {', '.join(ROWS)}")
+    return text
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "rows",
+        metavar="ROW",
+        nargs="*",
+        type=_name,
+        help=f"what to kill: {', '.join(ROWS)} (default: all that the store has)",
+    )
+    parser.add_argument(
+        "--rounds",
+        metavar="N",
+        type=positive,
+        default=30,
+        help="of each row (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--store", choices=STORES, default="sqlite", help="the store (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", metavar="S", type=int, default=1, help="choose the same moments again"
+    )
+    parser.add_argument(
+        "--pi", metavar="VERSION", default=VERSIONS[0], help="version of Pi (default: %(default)s)"
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Kill the engine, Pi, both, the XTDB node, and processes that observe, remember, import,\n"
+        "claim, rewind or index, with SIGKILL and at every place that they come to. Then compare\n"
+        "prompts, files and the store with those of a run that nobody disturbed, and let two\n"
+        "processes race for the same work. Runs in scratch folders, some rows through the real Pi\n"
+        "of a checkout with a scripted model. Exit code 1 if anything was lost, doubled, half\n"
+        "written, different or left behind."
+    ),
+    example="foredeck bench crash engine rewind --rounds 10 --json",
+    configure=_configure,
+    run=_run,
+)

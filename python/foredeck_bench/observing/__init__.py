@@ -1,1 +1,0 @@
-"""Observing under bad conditions: processes that are killed, and two that want the same."""
