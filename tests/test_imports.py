@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import foredeck
+import foredeck_bench
 
 ROOT = Path(foredeck.__file__).parent
 
@@ -122,3 +123,14 @@ def test_only_those_who_read_what_is_pis_own_name_its_host() -> None:
         "engine/requests.py",
         "lookup/sessions.py",
     }
+
+
+def test_the_providers_twin_stands_alone() -> None:
+    folder = Path(foredeck_bench.__file__).parent / "twin"
+    others = {
+        dotted
+        for module in sorted(folder.rglob("*.py"))
+        for dotted in imported(module)
+        if dotted.startswith("foredeck") and not dotted.startswith("foredeck_bench.twin")
+    }
+    assert others == set()

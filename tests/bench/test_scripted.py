@@ -22,6 +22,8 @@ from foredeck_bench.scripted import (
     overflow,
     rate_limited,
 )
+from foredeck_bench.twin.anthropic_rules import BINDING_BETA
+from foredeck_bench.twin.cache import CacheRule
 
 Json = dict[str, Any]
 
@@ -49,9 +51,12 @@ def user(*blocks: Json) -> Json:
     return {"role": "user", "content": list(blocks)}
 
 
-def post(server: ScriptedModel, messages: Any, **body: Any) -> httpx.Response:
+def post(
+    server: ScriptedModel, messages: Any, betas: tuple[str, ...] = (), **body: Any
+) -> httpx.Response:
     body = {"model": "m", "stream": True, "messages": messages, **body}
-    return httpx.post(f"{server.url}/v1/messages", json=body)
+    headers = {"anthropic-beta": ",".join(betas)} if betas else {}
+    return httpx.post(f"{server.url}/v1/messages", json=body, headers=headers)
 
 
 def post_openai(server: ScriptedModel, messages: Any) -> httpx.Response:
@@ -282,7 +287,16 @@ def test_where_the_provider_drops_unbound_blocks_a_changed_prefix_is_accepted() 
     binding = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
     with server:
         changed = altered(messages, change_before)
-        assert post(server, changed, system="be good", thinking=binding).status_code == 200
+        without = post(server, changed, system="be good", thinking=binding)
+        assert_refused(server, without, "beta_missing")
+        asked = post(server, changed, (BINDING_BETA,), system="be good", thinking=binding)
+        assert asked.status_code == 200
+        (dropped,) = sent_events(asked)[0]["message"]["input_transformations"]
+    assert dropped == {
+        "type": "thinking_dropped",
+        "path": "messages.1.content.0",
+        "reason": "prefix_binding_mismatch",
+    }
 
 
 def test_reasoning_of_an_earlier_turn_may_go_but_not_change() -> None:
@@ -522,7 +536,7 @@ def now() -> list[float]:
 
 @pytest.fixture
 def cached(now: list[float]) -> Iterator[ScriptedModel]:
-    cache = PromptCache(lifetime_s=300, minimum_tokens=0)
+    cache = PromptCache(CacheRule("markers", 300.0, minimum_tokens=0))
     with ScriptedModel(lambda _: "ok", cache=cache, clock=lambda: now[0]) as server:
         yield server
 

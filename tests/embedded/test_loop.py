@@ -20,8 +20,8 @@ from foredeck.config import Config
 from foredeck.lookup.prompts import prompt_at
 from foredeck.names import find_object
 from foredeck.store.kind import open_store
-from foredeck_bench.scripted.server import ScriptedModel
-from foredeck_bench.scripted.steps import Script, ToolCall
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Script, ToolCall
 
 from .loops import LOOPS, opening
 

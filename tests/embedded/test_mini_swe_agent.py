@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.scripted.server import ScriptedModel
-from foredeck_bench.scripted.steps import Script, ToolCall
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Script, ToolCall
 
 PACKAGES = ("mini-swe-agent==2.4.6", "rich==15.0.0", "python-dotenv==1.2.4", "tenacity==9.2.1")
 TEXT = "".join(f"line {number}: the quick brown fox\n" for number in range(120))

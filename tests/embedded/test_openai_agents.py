@@ -12,8 +12,8 @@ import pytest
 from foredeck import AsyncContextManager, ModelInfo
 from foredeck.embedded.format import ToolRequest
 from foredeck.embedded.openai_client import manage
-from foredeck_bench.scripted.server import ScriptedModel
-from foredeck_bench.scripted.steps import Script, ToolCall
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Script, ToolCall
 
 TEXT = "".join(f"line {number}: the quick brown fox\n" for number in range(120))
 

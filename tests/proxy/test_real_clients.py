@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
-from foredeck_bench.scripted.steps import StepResult
+from foredeck_bench.twin.steps import StepResult
 from proxy.clients import CLIENTS, KEY, Client, run_client
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]

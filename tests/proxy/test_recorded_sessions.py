@@ -25,8 +25,8 @@ from foredeck.model.own_tools import DEFAULT_FACILITIES, DEFINITIONS
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession, recorded_source
 from foredeck.store.clock import now_ms
-from foredeck_bench.scripted.anthropic_wire import events
-from foredeck_bench.scripted.cache import Usage
+from foredeck_bench.twin.anthropic_wire import events
+from foredeck_bench.twin.cache import Usage
 from proxy.proxied import RunningProxy
 from replay.recordings import SOURCE, Recording, call
 

@@ -14,7 +14,7 @@ from foredeck.embedded.format import ToolRequest
 from foredeck.proxy import conversations
 from foredeck.proxy.conversations import ClientChat
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, Thinking, call
-from foredeck_bench.scripted.steps import StepResult
+from foredeck_bench.twin.steps import StepResult
 from proxy.agents import APIS, LONG, agent, in_folder, prompts, proxied
 from proxy.proxied import ProxiedAgent
 

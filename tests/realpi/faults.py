@@ -11,7 +11,7 @@ from foredeck.model.calls import CallRecord
 from foredeck.store.protocol import Store
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_process import PrintRun
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.steps import Step
 from observed import NODE_IS_SLOW, calls_of
 
 HOSTILE = Path(__file__).with_name("hostile_engine.py")

@@ -14,6 +14,7 @@ from foredeck.config import Config, load_config
 from foredeck.xtdb.node import own_node_folder
 from foredeck_bench.crash.homes import settings as store_settings
 from foredeck_bench.scripted import ScriptedModel, write_agent_dir
+from foredeck_bench.scripted.agent_dir import model_record, twin_record
 from foredeck_bench.scripted.pi_process import (
     PATIENT,
     VERSIONS,
@@ -23,8 +24,8 @@ from foredeck_bench.scripted.pi_process import (
     run_print,
 )
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.scripted.request import Api
-from foredeck_bench.scripted.steps import Script
+from foredeck_bench.twin.request import Api
+from foredeck_bench.twin.steps import Script
 from terminal import SIZE, TerminalPi
 
 _ONE = VERSIONS if os.environ.get("FOREDECK_TEST_VERSIONS") == "all" else VERSIONS[:1]
@@ -101,17 +102,19 @@ class Pi:
         """Start a scripted model and make it the one that Pi uses.
 
         `context_window` is what Pi is told, in tokens; `plain` and `reasoning` are as in
-        `write_agent_dir`; `options` go to `ScriptedModel`.
+        `model_record`; `options` go to `ScriptedModel`.
         """
+        flags: dict[str, Any] = {"plain": plain, "reasoning": reasoning}
+        record = twin_record(api, model_record(api, **flags))
+        options = {"record": record, **options}
         model = self._stack.enter_context(ScriptedModel(script, **options))
         write_agent_dir(
             self.workspace.agent_dir,
             model.url,
             api=api,
             window=context_window,
-            plain=plain,
-            reasoning=reasoning,
             settings=dict(settings or {}),
+            **flags,
         )
         return model
 

@@ -13,7 +13,7 @@ from foredeck.store.kind import open_store
 from foredeck.store.protocol import Head, Store
 from foredeck_bench.scripted import RecordedRequest, ScriptedModel
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.scripted.reasoning import normalized
+from foredeck_bench.twin.prompts import normalized
 from harness import Pi
 
 Json = dict[str, Any]

@@ -6,8 +6,8 @@ import re
 
 from foredeck.model.quoting import block
 from foredeck_bench.scripted import Reply, call
-from foredeck_bench.scripted.request import ModelRequest
-from foredeck_bench.scripted.steps import Script, Step
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.steps import Script, Step
 from harness import Pi, one_version
 from observed import answered, assert_recorded, assert_stable, results, session_of, stored
 

@@ -14,10 +14,10 @@ import pytest
 from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.scripted.reasoning import normalized
-from foredeck_bench.scripted.request import Api
-from foredeck_bench.scripted.server import answer_summaries
-from foredeck_bench.scripted.steps import Reply, Step, StepResult, Text, server_error
+from foredeck_bench.twin.prompts import normalized
+from foredeck_bench.twin.request import Api
+from foredeck_bench.twin.server import answer_summaries
+from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, server_error
 from harness import Pi, one_version
 from observed import assert_recorded, assert_stable, calls_of, notified, session_of, stored
 

@@ -12,7 +12,7 @@ from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
 from foredeck.cli.cost_command import cost_text
 from foredeck_bench.scripted import ModelRequest, PromptCache, RecordedRequest, Usage, call
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.steps import Step
 from harness import Pi, one_version
 from observed import calls_of, session_of, stored
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foredeck_bench.scripted import call
-from foredeck_bench.scripted.steps import Step, overflow
+from foredeck_bench.twin.steps import Step, overflow
 from harness import Pi, one_version
 from observed import answered, assert_stable, messages, results, session_of, stored
 

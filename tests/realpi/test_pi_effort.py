@@ -15,9 +15,9 @@ from extracting import ASKED, extractor, read_out
 from foredeck.memory.judging import MAX_ANSWER_TOKENS
 from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.agent_dir import PROVIDER
-from foredeck_bench.scripted.request import Api
-from foredeck_bench.scripted.server import answer_summaries
-from foredeck_bench.scripted.steps import Reply, Step, StepResult, Text, Thinking
+from foredeck_bench.twin.request import Api
+from foredeck_bench.twin.server import answer_summaries
+from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, Thinking
 from harness import PATIENCE_S, Pi, one_version
 from observed import calls_of, notified, session_of, stored
 from test_pi_asking import blocks, doctor, without_end

@@ -10,7 +10,7 @@ import pytest
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import load_message
 from foredeck_bench.scripted import call
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.steps import Step
 from harness import Pi, one_version
 from observed import (
     answered,

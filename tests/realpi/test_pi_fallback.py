@@ -18,7 +18,7 @@ from faults import (
     wait_for_count,
 )
 from foredeck_bench.scripted import ModelRequest, Thinking, ToolCall, call
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.steps import Step
 from harness import Pi, one_version
 from observed import (
     answered,

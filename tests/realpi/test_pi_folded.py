@@ -7,7 +7,7 @@ import re
 
 from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.steps import Step
 from harness import Pi, one_version
 from observed import answered, errors, last_result, results
 from pictures import png

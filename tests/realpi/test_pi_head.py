@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foredeck_bench.scripted import RecordedRequest, call
-from foredeck_bench.scripted.request import Api, content_text
+from foredeck_bench.twin.request import Api, content_text
 from harness import Pi, one_version
 from observed import answered, assert_recorded, assert_stable, calls_of, stored
 

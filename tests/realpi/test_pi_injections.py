@@ -14,7 +14,7 @@ from extracting import ASKED, entries, extractor, read_out
 from foredeck.memory.keeping import Memory
 from foredeck.memory.trust import load_user
 from foredeck_bench.scripted import ModelRequest, call
-from foredeck_bench.scripted.steps import Step, StepResult
+from foredeck_bench.twin.steps import Step, StepResult
 from harness import Pi, one_version
 from hostile.injections import Injections
 from observed import answered, stored

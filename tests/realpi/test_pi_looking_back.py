@@ -6,7 +6,7 @@ import json
 import re
 
 from foredeck_bench.scripted import call
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.steps import Step
 from harness import Asked, Pi, one_version
 from observed import answered, handle, notified, results, session_of, stored
 

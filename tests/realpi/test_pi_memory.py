@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foredeck_bench.scripted import ScriptedModel, call
-from foredeck_bench.scripted.steps import Script
+from foredeck_bench.twin.steps import Script
 from harness import Asked, Pi, one_version
 from observed import results
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from foredeck_bench.scripted import RecordedRequest, Thinking, call
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
-from foredeck_bench.scripted.cache import prompt_tokens
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.prompts import prompt_tokens
+from foredeck_bench.twin.steps import Step
 from harness import Pi, one_version
 from observed import answered, calls_of, stored
 from pictures import png
@@ -37,7 +37,7 @@ def add_models(pi: Pi, url: str) -> None:
 
 
 def tokens(recorded: RecordedRequest) -> int:
-    return prompt_tokens(recorded.request.body)
+    return prompt_tokens(recorded.request)
 
 
 def test_every_prompt_fits_the_model_that_gets_it(pi: Pi) -> None:

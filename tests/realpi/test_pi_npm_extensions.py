@@ -13,7 +13,7 @@ from foredeck.model.documents import ToolcallDocument, chat_id
 from foredeck_bench.scripted import ModelRequest, call
 from foredeck_bench.scripted.pi_process import VERSIONS
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.scripted.steps import Step, StepResult
+from foredeck_bench.twin.steps import Step, StepResult
 from harness import Pi
 from observed import answered, assert_recorded, assert_stable, calls_of, results, stored
 

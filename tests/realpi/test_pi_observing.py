@@ -13,9 +13,9 @@ import pytest
 
 from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.scripted.request import Api
-from foredeck_bench.scripted.server import answer_summaries
-from foredeck_bench.scripted.steps import Reply, Step, StepResult, Text, server_error
+from foredeck_bench.twin.request import Api
+from foredeck_bench.twin.server import answer_summaries
+from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, server_error
 from harness import Asked, Pi, one_version
 from observed import OBSERVED, answered, messages, notified, session_of, stored
 from test_pi_sessions import GOTO, answer_of

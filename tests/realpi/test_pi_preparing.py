@@ -7,7 +7,7 @@ import json
 import pytest
 
 from foredeck_bench.scripted import call
-from foredeck_bench.scripted.steps import Step, Thinking
+from foredeck_bench.twin.steps import Step, Thinking
 from harness import Pi, one_version
 
 NAMES = [f"part_{letter}" for letter in "abcdefgh"]

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from foredeck_bench.scripted import RecordedRequest, call
-from foredeck_bench.scripted.request import content_text
+from foredeck_bench.twin.request import content_text
 from harness import Asked, Pi, one_version
 from observed import answered, notified
 

@@ -12,8 +12,8 @@ import pytest
 from foredeck.context.state.stored_chat import chat_fields
 from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import ModelRequest, Reply, Text, Thinking, ToolCall, call
-from foredeck_bench.scripted.request import Api
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.request import Api
+from foredeck_bench.twin.steps import Step
 from harness import PATIENCE_S, Pi, one_version
 from observed import (
     answered,

@@ -7,7 +7,7 @@ import json
 from foredeck.context.calls.deciding import TURN_ENDED
 from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import RecordedRequest, ScriptedModel, call
-from foredeck_bench.scripted.steps import Step, Thinking
+from foredeck_bench.twin.steps import Step, Thinking
 from harness import Pi, one_version
 from observed import calls_of, notified, results, stored
 

@@ -10,7 +10,7 @@ from foredeck.model.call_values import Decision
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
 from foredeck_bench.scripted import ModelRequest, ToolCall, call
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.steps import Step
 from harness import Asked, Pi, one_version
 from observed import (
     answered,

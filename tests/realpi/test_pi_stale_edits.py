@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from foredeck_bench.scripted import Reply, call
-from foredeck_bench.scripted.request import ModelRequest
-from foredeck_bench.scripted.steps import StepResult
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.steps import StepResult
 from harness import Pi, one_version
 from observed import answered, assert_stable, handle, results
 from test_pi_disk import wait_for_versions

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from foredeck_bench.scripted import ModelRequest, call
-from foredeck_bench.scripted.steps import StepResult
+from foredeck_bench.twin.steps import StepResult
 from harness import Pi
 from observed import answered, stored
 

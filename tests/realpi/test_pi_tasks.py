@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, ToolCall, call
-from foredeck_bench.scripted.steps import Script
+from foredeck_bench.twin.steps import Script
 from harness import Pi, one_version
 from observed import notified, results
 

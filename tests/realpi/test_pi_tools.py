@@ -11,7 +11,7 @@ import pytest
 from foredeck.model.quoting import is_reference
 from foredeck_bench.judging.comparison import DEFINITION_TOKENS
 from foredeck_bench.scripted import ModelRequest, Reply, ScriptedModel, ToolCall, call
-from foredeck_bench.scripted.steps import Script
+from foredeck_bench.twin.steps import Script
 from harness import Pi, one_version
 from observed import (
     answered,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foredeck_bench.scripted import call
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.steps import Step
 from harness import Pi, one_version
 from observed import answered, calls_of, notified, stored
 

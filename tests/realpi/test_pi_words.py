@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from foredeck_bench.scripted import call
-from foredeck_bench.scripted.request import content_text
+from foredeck_bench.twin.request import content_text
 from harness import Pi, one_version
 from observed import answered
 

@@ -21,7 +21,7 @@ from foredeck.xtdb.link import copy_file, open_database
 from foredeck.xtdb.node import NodeFolder, own_node_folder, stop
 from foredeck.xtdb.runtime import Runtime, find_runtime
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.twin.steps import Step
 from harness import Pi, one_version
 from observed import answered, assert_stable, calls_of, messages
 

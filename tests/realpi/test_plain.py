@@ -17,7 +17,7 @@ from foredeck_bench.scripted import (
     server_error,
 )
 from foredeck_bench.scripted.pi_process import MARK
-from foredeck_bench.scripted.request import Api
+from foredeck_bench.twin.request import Api
 from harness import Pi
 
 

@@ -37,7 +37,7 @@ from foredeck_bench.scripted import ModelRequest, ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.pi_process import MARK, PATIENT, PiInstall, PiWorkspace
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 from foredeck_bench.scripted.processes import wait_for_end, with_environment
-from foredeck_bench.scripted.steps import StepResult
+from foredeck_bench.twin.steps import StepResult
 
 ORPHANED_S = 30.0
 """How long an engine may take to notice that Pi is gone."""

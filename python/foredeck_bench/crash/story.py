@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from foredeck_bench.scripted import ModelRequest, Text, call
-from foredeck_bench.scripted.reasoning import normalized
-from foredeck_bench.scripted.steps import StepResult
+from foredeck_bench.twin.prompts import normalized
+from foredeck_bench.twin.steps import StepResult
 
 WORK = "Work on the report."
 GO_ON = "Go on after the interruption."

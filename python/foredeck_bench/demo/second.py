@@ -8,8 +8,8 @@ from typing import Any
 
 from foredeck_bench.demo.story import TESTS
 from foredeck_bench.scripted import ScriptedModel, Text, ToolCall
-from foredeck_bench.scripted.request import ModelRequest
-from foredeck_bench.scripted.steps import Script
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.steps import Script
 
 PLAN = ("Mend the price tiers", "Write a changelog entry for the tiers")
 SUMMARY = "A tier begins at its own quantity: >= in best_tier of stocktake/pricing.py."

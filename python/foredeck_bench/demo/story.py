@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foredeck_bench.scripted import Text, ToolCall
-from foredeck_bench.scripted.steps import StepResult
+from foredeck_bench.twin.steps import StepResult
 
 FIRST_RUN = "@4"
 """Handle of the output that the model brings back at the end."""

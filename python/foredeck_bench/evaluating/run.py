@@ -21,8 +21,8 @@ from foredeck.store.protocol import portions
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, ToolCall, write_agent_dir
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
-from foredeck_bench.scripted.request import message_text
-from foredeck_bench.scripted.steps import StepResult
+from foredeck_bench.twin.request import message_text
+from foredeck_bench.twin.steps import StepResult
 
 PATIENT = ("deadline_ms=30000", "prepare_ms=10000", "opening_ms=10000")
 """What a conversation costs must not depend on how busy this machine is."""

@@ -1,15 +1,17 @@
-"""A scripted model that a coding agent can be pointed at, and that is as strict as a provider.
+"""The real Pi on a scripted model: scratch folders, processes, their configuration.
 
-It serves on loopback, follows a script, records every request, reports usage by the providers'
-cache rules, and refuses what providers refuse. The demo, the recorder and the tests use it.
+The model is the providers' twin (`foredeck_bench.twin`): it serves on loopback, follows a script,
+records every request, counts as the providers do, and refuses what they refuse. The demo, the
+recorder and the tests use it.
 """
 
 from foredeck_bench.scripted.agent_dir import write_agent_dir
-from foredeck_bench.scripted.cache import PromptCache, Usage, estimate_tokens, prompt_tokens
-from foredeck_bench.scripted.request import ModelRequest
-from foredeck_bench.scripted.rules import Violation
-from foredeck_bench.scripted.server import RecordedRequest, ScriptedModel, answer_summaries
-from foredeck_bench.scripted.steps import (
+from foredeck_bench.twin.cache import PromptCache, Usage
+from foredeck_bench.twin.prompts import estimate_tokens, prompt_tokens
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.rules import Violation
+from foredeck_bench.twin.server import RecordedRequest, ScriptedModel, answer_summaries
+from foredeck_bench.twin.steps import (
     Failure,
     Reply,
     Text,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.scripted.request import Api
+from foredeck_bench.twin.records import ModelRecord
+from foredeck_bench.twin.request import Api
 
 PROVIDER = "scripted"
 MODEL = "scripted-1"
@@ -44,29 +46,27 @@ _FLAGS: dict[Api, Json] = {
 }
 """`compat` of Pi's records of the newest models, by API; the others have no such flags."""
 
+_LIVES: dict[Api, Json] = {"anthropic-messages": {"promptCache": {"short": 300, "long": 3600}}}
+"""How long Pi's records say that a cache lives, in seconds; of OpenAI's they say nothing."""
 
-def write_agent_dir(
-    directory: Path,
-    url: str,
-    *,
+_PATHS: dict[Api, str] = {"anthropic-messages": "", "google-generative-ai": "/v1beta"}
+
+
+def model_record(
     api: Api = "anthropic-messages",
+    *,
     window: int = 200_000,
     max_tokens: int = 4096,
     plain: bool = False,
     reasoning: bool = False,
-    settings: Json | None = None,
-) -> Path:
-    """Fill `directory` (made if missing) so that Pi talks to the scripted model at `url`.
+) -> Json:
+    """Pi's record of the scripted model, with the flags of the newest models of its API.
 
-    The model has the flags of the newest models of its API; `plain`: it has none. A model
-    without flags thinks if `reasoning` says so, one with flags always does. `window` and
-    `max_tokens` go into the model record, in tokens. `settings` is merged over settings that keep
-    Pi silent and its retries short. Returns `directory`, which is meant for
-    `PI_CODING_AGENT_DIR`.
+    `plain`: it has none. A model without flags thinks if `reasoning` says so, one with flags
+    always does. `window` and `max_tokens` are in tokens.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     flags = {} if plain else _FLAGS.get(api, {})
-    model = {
+    return {
         "id": MODEL,
         "name": "Scripted",
         "reasoning": reasoning or bool(flags),
@@ -74,11 +74,35 @@ def write_agent_dir(
         "contextWindow": window,
         "maxTokens": max_tokens,
         "cost": _PRICES,
-        "promptCache": {"short": 300},
+        **_LIVES.get(api, {}),
         **({"compat": flags, "thinkingLevelMap": _ALWAYS_THINKS} if flags else {}),
     }
-    base = url if api == "anthropic-messages" else f"{url}/v1"
-    provider = {"baseUrl": base, "api": api, "apiKey": API_KEY, "models": [model]}
+
+
+def twin_record(api: Api, record: Json) -> ModelRecord:
+    """What the twin knows of a model with this record: reasoning is bound as that of the newest
+    models of its API."""
+    bound = api == "anthropic-messages" or "compat" in record
+    return replace(ModelRecord.of_pi(api, record), bound=bound)
+
+
+def write_agent_dir(
+    directory: Path,
+    url: str,
+    *,
+    api: Api = "anthropic-messages",
+    settings: Json | None = None,
+    **model: Any,
+) -> Path:
+    """Fill `directory` (made if missing) so that Pi talks to the scripted model at `url`.
+
+    `model`: as in `model_record`. `settings` is merged over settings that keep Pi silent and its
+    retries short. Returns `directory`, which is meant for `PI_CODING_AGENT_DIR`.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    base = f"{url}{_PATHS.get(api, '/v1')}"
+    models = [model_record(api, **model)]
+    provider = {"baseUrl": base, "api": api, "apiKey": API_KEY, "models": models}
     _write(directory / "models.json", {"providers": {PROVIDER: provider}})
     _write(directory / "settings.json", {**_quiet_settings(), **(settings or {})})
     return directory

@@ -11,6 +11,8 @@ from typing import Any
 
 Json = dict[str, Any]
 
+BETA = "message-threads-2026-08-12"
+
 LIFETIME_S = 300.0
 """A thread expires so long after the last answer that was stored in it."""
 
@@ -53,6 +55,8 @@ class Threads:
         thread = body.get("thread")
         if thread is None:
             return body
+        if BETA not in (body.get("betas") or ()):
+            raise ThreadRefusal(400, "", "thread: Extra inputs are not permitted")
         whole = {name: body[name] for name in body if name != "thread"}
         if thread.get("type") == "create":
             return whole
@@ -84,7 +88,8 @@ class Threads:
 
 
 def _unmarked(message: Json) -> Json:
-    """Without cache markers, which hold for the request that sends them."""
+    """Without cache markers. That they hold only for the request that sends them is an assumption:
+    otherwise each `continue` would add one, and the fourth would be refused."""
     content = message.get("content")
     if not isinstance(content, list):
         return message

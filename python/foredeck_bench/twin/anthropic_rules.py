@@ -8,9 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck_bench.scripted.rules import Finding, Json, check_invented_result, check_list
+from foredeck_bench.twin.rules import Finding, Json, check_invented_result, check_list
 
 MAX_MARKERS = 4
+"""platform.claude.com/docs/en/build-with-claude/prompt-caching"""
+
+EFFORT_BETA = "mid-conversation-output-config-2026-07-01"
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
+INLINE_TOOLS_BETA = "inline-tools-2026-09-15"
+TOOL_CHANGES_BETA = "mid-conversation-tool-changes-2026-07-01"
+"""Headers that allow what they name: pi-ai 1.6.0 `api/anthropic-messages.js`; the last one, for
+tools by reference, @langchain/anthropic 1.5.12."""
+
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+"""`BetaSystemMessageOutputConfig` in the types of anthropic-sdk-typescript 0.129."""
 
 _ROLES = ("user", "assistant", "system")
 _BLOCKS = {
@@ -29,6 +40,9 @@ def check(body: Json) -> Iterator[Finding]:
     messages: list[Json] = body["messages"]
     if messages[0]["role"] != "user":
         yield "first_message", "messages: first message must use the user role"
+    last = [m["role"] for m in messages if m["role"] != "system"]
+    if last[-1:] == ["assistant"]:
+        yield "prefill", "The conversation must end with a user message."
     yield from check_invented_result(messages)
     for index, message in enumerate(messages):
         if is_effort_marker(message):
@@ -37,7 +51,10 @@ def check(body: Json) -> Iterator[Finding]:
         if message["role"] == "system":
             yield from _check_place(index, messages)
     yield from _check_pairs(messages)
+    yield from _check_tool_changes(body)
     yield from _check_markers(body)
+    yield from _check_thinking(body)
+    yield from _check_betas(body)
 
 
 def is_effort_marker(message: Json) -> bool:
@@ -46,7 +63,7 @@ def is_effort_marker(message: Json) -> bool:
     platform.claude.com/docs/en/build-with-claude/effort-per-message
     """
     effort = (message.get("output_config") or {}).get("effort")
-    return message["role"] == "system" and not message.get("content") and bool(effort)
+    return message["role"] == "system" and not message.get("content") and effort in EFFORTS
 
 
 def _check_place(index: int, messages: list[Json]) -> Iterator[Finding]:
@@ -105,6 +122,10 @@ def _check_result(where: str, block: Json) -> Iterator[Finding]:
     content = block.get("content")
     if block.get("is_error") and not content:
         yield "empty_error", f"{where}.tool_result: content cannot be empty if `is_error` is true"
+    kinds = {item.get("type") for item in content} if isinstance(content, list) else set()
+    if block.get("is_error") and kinds - {"text"}:
+        # pi-ai 1.6.0 `api/anthropic-messages.js`, `convertMessages`.
+        yield "error_content", f"{where}.tool_result: an error may hold text only"
     if isinstance(content, list):
         for position, item in enumerate(content):
             if isinstance(item, dict) and item.get("type") == "text":
@@ -162,19 +183,77 @@ def _check_results_of(index: int, message: Json, expected: list[str]) -> Iterato
         yield "result_not_first", f"messages.{index}: tool_result blocks must come first"
 
 
+def _check_tool_changes(body: Json) -> Iterator[Finding]:
+    """What is added or withdrawn by name must be there.
+
+    `BetaRequestToolAdditionBlock` in the types of anthropic-sdk-typescript 0.129; that a list of
+    deferred tools alone is refused, pi-ai 1.6.0 `api/anthropic-messages.js`, `buildParams`.
+    """
+    tools = [tool for tool in _list(body.get("tools")) if isinstance(tool, dict)]
+    if tools and all(tool.get("defer_loading") for tool in tools):
+        yield "all_deferred", "tools: at least one tool must not be deferred"
+    names = {tool.get("name") for tool in tools}
+    for index, message in enumerate(body["messages"]):
+        for block in _list(message.get("content")) if message["role"] == "system" else ():
+            tool = block.get("tool") or {}
+            if tool.get("type") == "tool_definition":
+                names.add(tool["definition"].get("name"))
+            elif block.get("type") != "text" and tool.get("name") not in names:
+                yield "unknown_tool", f"messages.{index}: no tool {tool.get('name')!r} is declared"
+
+
 def _check_markers(body: Json) -> Iterator[Finding]:
     blocks = [b for part in ("tools", "system") for b in _list(body.get(part))]
     blocks += [b for message in body["messages"] for b in _list(message.get("content"))]
-    marked = [b for b in blocks if isinstance(b, dict) and b.get("cache_control")]
+    marked = [b for b in [*blocks, body] if isinstance(b, dict) and b.get("cache_control")]
     if len(marked) > MAX_MARKERS:
         yield (
             "too_many_markers",
             f"A maximum of {MAX_MARKERS} blocks with cache_control may be provided. "
             f"Found {len(marked)}.",
         )
+    lives = [b["cache_control"].get("ttl", "5m") for b in marked]
+    if lives != sorted(lives):
+        yield "marker_order", "a cache_control of 1h must come before those of 5m"
     for block in marked:
         if block.get("type") in ("thinking", "redacted_thinking"):
             yield "marked_reasoning", "cache_control cannot be set for thinking blocks"
+
+
+def _check_thinking(body: Json) -> Iterator[Finding]:
+    """pi-ai 1.6.0 `api/anthropic-messages.js`, `buildParams`: no binding without thinking."""
+    thinking = body.get("thinking") or {}
+    if thinking.get("type") == "disabled" and "block_binding" in thinking:
+        yield "binding_disabled", "thinking.block_binding: not allowed where thinking is disabled"
+    if thinking.get("type") == "enabled" and thinking.get("budget_tokens", 0) < 1024:
+        yield "small_budget", "thinking.budget_tokens: must be at least 1024"
+
+
+def check_always_thinks(body: Json) -> Iterator[Finding]:
+    """Findings on a request to a model whose thinking cannot be turned off:
+    platform.claude.com/docs/en/build-with-claude/adaptive-thinking; `thinkingLevelMap.off` of its
+    record in pi-ai 1.6.0."""
+    kind = (body.get("thinking") or {}).get("type", "adaptive")
+    if kind != "adaptive":
+        yield "thinking_off", f"thinking.type: {kind!r} is not supported by this model"
+
+
+def _check_betas(body: Json) -> Iterator[Finding]:
+    """What needs a beta is sent with its header."""
+    betas = body.get("betas") or ()
+    systems = [m for m in body["messages"] if m["role"] == "system"]
+    changes = [b for m in systems for b in _list(m.get("content")) if b.get("type") != "text"]
+    by_value = [b for b in changes if (b.get("tool") or {}).get("type") == "tool_definition"]
+    needed = {
+        EFFORT_BETA: any(m.get("output_config") for m in systems),
+        BINDING_BETA: "block_binding" in (body.get("thinking") or {}),
+        INLINE_TOOLS_BETA: bool(by_value),
+    }
+    for beta, is_needed in needed.items():
+        if is_needed and beta not in betas:
+            yield "beta_missing", f"Extra inputs are not permitted without the beta {beta}"
+    if changes and not by_value and not {INLINE_TOOLS_BETA, TOOL_CHANGES_BETA} & set(betas):
+        yield "beta_missing", f"tool changes need the beta {TOOL_CHANGES_BETA}"
 
 
 def _list(value: Any) -> list[Any]:

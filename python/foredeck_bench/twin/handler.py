@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from foredeck_bench.scripted.request import Api
+from foredeck_bench.twin.request import Api
 
 Json = dict[str, Any]
 
@@ -19,6 +20,8 @@ _PATHS: dict[str, Api] = {
     "/v1/chat/completions": "openai-completions",
     "/v1/responses": "openai-responses",
 }
+
+_GOOGLE = re.compile(r".*/models/([^/:]+):(stream)?[gG]enerateContent$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +45,39 @@ class ModelHandler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     answer: Callable[[Api, Json], ModelAnswer]
+    other: Callable[[str, Json], Json | None]
 
     @classmethod
-    def serving(cls, answer: Callable[[Api, Json], ModelAnswer]) -> type[ModelHandler]:
-        """A handler class bound to `answer(api, body)`."""
-        return type("BoundHandler", (cls,), {"answer": staticmethod(answer)})
+    def serving(
+        cls,
+        answer: Callable[[Api, Json], ModelAnswer],
+        other: Callable[[str, Json], Json | None],
+    ) -> type[ModelHandler]:
+        """A handler class bound to `answer(api, body)`, and to `other(path, body)` for what is no
+        request for an answer; None there is a 404."""
+        bound = {"answer": staticmethod(answer), "other": staticmethod(other)}
+        return type("BoundHandler", (cls,), bound)
+
+    def do_GET(self) -> None:
+        """Answer what is asked beside the models' APIs."""
+        self._send_other({})
 
     def do_POST(self) -> None:
         """Answer a model request."""
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
-        api = _PATHS.get(self.path.partition("?")[0])
-        if api is None:
-            self._send_json(404, {"error": {"message": f"no such path: {self.path}"}})
-            return
+        path = self.path.partition("?")[0]
+        api = _PATHS.get(path)
+        google = _GOOGLE.match(path)
         try:
             body = json.loads(raw)
         except ValueError as error:
             self._send_json(400, {"error": {"message": f"not JSON: {error}"}})
+            return
+        if google:
+            api = "google-generative-ai"
+            body |= {"model": google[1], "stream": bool(google[2])}
+        if api is None:
+            self._send_other(body)
             return
         betas = self.headers.get("anthropic-beta")
         if betas and isinstance(body, dict):
@@ -67,6 +86,13 @@ class ModelHandler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the requests are recorded."""
+
+    def _send_other(self, body: Json) -> None:
+        reply = type(self).other(self.path.partition("?")[0], body)
+        if reply is None:
+            self._send_json(404, {"error": {"message": f"no such path: {self.path}"}})
+        else:
+            self._send_json(200, reply)
 
     def _send(self, answer: ModelAnswer) -> None:
         time.sleep(answer.delay_s)

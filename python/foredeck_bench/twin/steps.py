@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from foredeck_bench.scripted.request import ModelRequest
+    from foredeck_bench.twin.request import ModelRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Api = Literal["anthropic-messages", "openai-completions", "openai-responses"]
+Api = Literal[
+    "anthropic-messages", "openai-completions", "openai-responses", "google-generative-ai"
+]
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request body with the questions that scripts ask of it. That of the Responses API has
-    its items as messages of chat completions (`responses_wire.as_chat`).
+    """One request body with the questions that scripts ask of it. That of the Responses API and
+    of Google's has its items as messages of chat completions (`as_chat` of its wire); `sent` is
+    then the body as it came.
 
     `index` counts all requests that the server got, from 0.
     """
@@ -23,6 +26,12 @@ class ModelRequest:
     index: int
     api: Api
     body: Json
+    sent: Json | None = None
+
+    @property
+    def raw(self) -> Json:
+        """The body as the wire has it."""
+        return self.body if self.sent is None else self.sent
 
     @property
     def messages(self) -> list[Json]:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck_bench.scripted.cache import Usage
-from foredeck_bench.scripted.steps import Failure
+from foredeck_bench.twin.cache import Usage
+from foredeck_bench.twin.steps import Failure
 
 Json = dict[str, Any]
 
@@ -15,7 +15,7 @@ _PIECE_CHARS = 400
 
 
 def events(
-    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage
+    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, dropped: list[Json]
 ) -> Iterator[str]:
     """The server-sent events of one message; `blocks` are in wire shape."""
     start: Json = {
@@ -27,6 +27,7 @@ def events(
         "stop_reason": None,
         "stop_sequence": None,
         "usage": {**_usage(usage), "output_tokens": 1},
+        **_transformed(dropped),
     }
     yield _event("message_start", {"message": start})
     for index, block in enumerate(blocks):
@@ -40,7 +41,9 @@ def events(
     yield _event("message_stop", {})
 
 
-def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage) -> Json:
+def whole(
+    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, dropped: list[Json]
+) -> Json:
     """The same message at once, for a request that does not stream."""
     return {
         "id": message_id,
@@ -51,6 +54,7 @@ def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usa
         "stop_reason": stop,
         "stop_sequence": None,
         "usage": {**_usage(usage), "output_tokens": usage.output},
+        **_transformed(dropped),
     }
 
 
@@ -70,7 +74,16 @@ def _usage(usage: Usage) -> Json:
         "input_tokens": usage.uncached,
         "cache_read_input_tokens": usage.read,
         "cache_creation_input_tokens": usage.written,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": usage.written - usage.written_long,
+            "ephemeral_1h_input_tokens": usage.written_long,
+        },
     }
+
+
+def _transformed(dropped: list[Json]) -> Json:
+    """`BetaThinkingDroppedInputTransformation` in the types of anthropic-sdk-typescript 0.129."""
+    return {"input_transformations": dropped} if dropped else {}
 
 
 def _opening(block: Json) -> Json:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck_bench.scripted.anthropic_wire import pieces
-from foredeck_bench.scripted.cache import Usage
-from foredeck_bench.scripted.steps import Failure
+from foredeck_bench.twin.anthropic_wire import pieces
+from foredeck_bench.twin.cache import Usage
+from foredeck_bench.twin.steps import Failure
 
 Json = dict[str, Any]
 
@@ -16,7 +16,7 @@ _STOP = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
 
 
 def events(
-    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage
+    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, _dropped: list[Json]
 ) -> Iterator[str]:
     """The server-sent events of one message; `blocks` are in Anthropic's shape."""
     head = {"id": message_id, "object": "chat.completion.chunk", "created": 0, "model": model}
@@ -27,7 +27,9 @@ def events(
     yield "data: [DONE]\n\n"
 
 
-def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage) -> Json:
+def whole(
+    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, _dropped: list[Json]
+) -> Json:
     """The same message at once, for a request that does not stream."""
     texts = {"text": "", "thinking": ""}
     calls: list[Json] = []
@@ -92,5 +94,8 @@ def _usage(usage: Usage) -> Json:
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.output,
         "total_tokens": usage.prompt + usage.output,
-        "prompt_tokens_details": {"cached_tokens": usage.read},
+        "prompt_tokens_details": {
+            "cached_tokens": usage.read,
+            "cache_write_tokens": usage.written,
+        },
     }

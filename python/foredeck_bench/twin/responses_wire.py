@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
-from foredeck_bench.scripted.anthropic_wire import pieces
-from foredeck_bench.scripted.cache import Usage
-from foredeck_bench.scripted.openai_wire import error_body
-from foredeck_bench.scripted.request import content_text
-from foredeck_bench.scripted.rules import Finding
+from foredeck_bench.twin.anthropic_wire import pieces
+from foredeck_bench.twin.cache import Usage
+from foredeck_bench.twin.openai_wire import error_body
+from foredeck_bench.twin.request import content_text
 
-__all__ = ["as_chat", "check_items", "error_body", "events", "whole"]
+__all__ = ["as_chat", "error_body", "events", "item_of", "whole"]
 
 Json = dict[str, Any]
 
-_ANSWERED = ("reasoning", "function_call", "custom_tool_call")
+ANSWERED = ("reasoning", "function_call", "custom_tool_call")
+"""Items of which a model's answer is made, messages apart."""
 
 
 def as_chat(body: Json) -> Json:
@@ -31,7 +30,7 @@ def as_chat(body: Json) -> Json:
         if kind in ("function_call_output", "custom_tool_call_output"):
             text = content_text(item.get("output"))
             messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": text})
-        elif kind in _ANSWERED or item.get("role") == "assistant":
+        elif kind in ANSWERED or item.get("role") == "assistant":
             _add_to_answer(messages, item)
         elif kind == "additional_tools":
             tools += [tool for each in item["tools"] for tool in _in_namespace(each)]
@@ -50,52 +49,44 @@ def _in_namespace(space: Json) -> list[Json]:
     return [{**tool, "name": f"{space['name']}.{tool['name']}"} for tool in space["tools"]]
 
 
-def check_items(body: Json) -> Iterator[Finding]:
-    """Findings that only the list of items shows."""
-    items = [*(body.get("input") or ()), {}]
-    for item, follower in pairwise(items):
-        follows = follower.get("type") in (*_ANSWERED, "message")
-        if item.get("type") == "reasoning" and not follows:
-            name = item.get("id")
-            yield (
-                "reasoning_alone",
-                f"Item '{name}' of type 'reasoning' was provided without its required following "
-                "item.",
-            )
-
-
 def events(
-    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage
+    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, dropped: list[Json]
 ) -> Iterator[str]:
     """The server-sent events of one response; `blocks` are in Anthropic's shape."""
     yield _event("response.created", response={"id": message_id, "model": model})
     for index, block in enumerate(blocks):
-        item = _item(block)
+        item = item_of(block)
         begun = {**item, **({"arguments": ""} if item["type"] == "function_call" else {})}
         yield _event("response.output_item.added", output_index=index, item=begun)
         kind = {"text": "output_text", "tool_use": "function_call_arguments"}.get(block["type"])
         for piece in pieces(_streamed(block)) if kind else ():
             yield _event(f"response.{kind}.delta", output_index=index, delta=piece)
         yield _event("response.output_item.done", output_index=index, item=item)
-    response = whole(message_id, model, blocks, stop, usage)
+    response = whole(message_id, model, blocks, stop, usage, dropped)
     ends = "completed" if response["status"] == "completed" else "incomplete"
     yield _event(f"response.{ends}", response=response)
 
 
-def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage) -> Json:
+def whole(
+    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, dropped: list[Json]
+) -> Json:
     """The same response at once, for a request that does not stream."""
     ended: Json = {"status": "completed"}
     if stop == "max_tokens":
         ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     counted = {
         "input_tokens": usage.prompt,
-        "input_tokens_details": {"cached_tokens": usage.read},
+        "input_tokens_details": {
+            "cached_tokens": usage.read,
+            "cache_write_tokens": usage.written,
+        },
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.prompt + usage.output,
     }
-    output = [_item(block) for block in blocks]
-    return {"id": message_id, "model": model, **ended, "output": output, "usage": counted}
+    output = [item_of(block) for block in blocks]
+    told = {"input_transformations": dropped} if dropped else {}
+    return {"id": message_id, "model": model, **ended, "output": output, "usage": counted, **told}
 
 
 def _add_to_answer(messages: list[Json], item: Json) -> None:
@@ -105,7 +96,7 @@ def _add_to_answer(messages: list[Json], item: Json) -> None:
     if item.get("type") == "reasoning":
         detail = {"data": item.get("encrypted_content")}
         answer.setdefault("reasoning_details", []).append(detail)
-    elif item.get("type") in _ANSWERED:
+    elif item.get("type") in ANSWERED:
         name = f"{item['namespace']}.{item['name']}" if "namespace" in item else item.get("name")
         arguments = item.get("arguments") or json.dumps({"input": item.get("input")})
         function = {"name": name, "arguments": arguments}
@@ -116,7 +107,7 @@ def _add_to_answer(messages: list[Json], item: Json) -> None:
         answer["content"] = (answer["content"] or "") + content_text(item.get("content"))
 
 
-def _item(block: Json) -> Json:
+def item_of(block: Json) -> Json:
     """A block as an item of a response."""
     if block["type"] == "tool_use":
         id, arguments = block["id"], _streamed(block)

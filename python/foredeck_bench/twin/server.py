@@ -1,4 +1,4 @@
-"""The scripted model: a server on loopback that answers like a provider and refuses like one."""
+"""The server: it answers like a provider, refuses like one, and counts like one."""
 
 from __future__ import annotations
 
@@ -6,24 +6,28 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from foredeck_bench.scripted import (
+from foredeck_bench.twin import (
     anthropic_rules,
     anthropic_wire,
+    google_wire,
     openai_rules,
     openai_wire,
     responses_wire,
+    thinking,
 )
-from foredeck_bench.scripted.cache import PromptCache, Usage, estimate_tokens, prompt_tokens
-from foredeck_bench.scripted.handler import ModelAnswer, ModelHandler
-from foredeck_bench.scripted.reasoning import ReasoningMemory
-from foredeck_bench.scripted.request import Api, ModelRequest
-from foredeck_bench.scripted.rules import Finding, Violation
-from foredeck_bench.scripted.steps import (
+from foredeck_bench.twin.cache import PromptCache, Usage
+from foredeck_bench.twin.handler import ModelAnswer, ModelHandler
+from foredeck_bench.twin.prompts import estimate_tokens, prompt_tokens
+from foredeck_bench.twin.records import ModelRecord
+from foredeck_bench.twin.request import Api, ModelRequest
+from foredeck_bench.twin.rules import Finding, Violation
+from foredeck_bench.twin.sealed import SealedMemory, without_items
+from foredeck_bench.twin.steps import (
     Failure,
     Reply,
     Script,
@@ -35,6 +39,7 @@ from foredeck_bench.scripted.steps import (
     overflow,
     unverified,
 )
+from foredeck_bench.twin.thinking import ThinkingMemory
 from foredeck_bench.twin.threads import ThreadRefusal, Threads
 
 Json = dict[str, Any]
@@ -43,6 +48,7 @@ _WIRES = {
     "anthropic-messages": anthropic_wire,
     "openai-completions": openai_wire,
     "openai-responses": responses_wire,
+    "google-generative-ai": google_wire,
 }
 
 SUMMARY_MARK = "context summarization assistant"
@@ -55,7 +61,8 @@ class RecordedRequest:
 
     `request` is the whole one also where only its end was sent; `thread` is what was said of that.
     `status` is the HTTP status, `side` tells that it was answered beside the script, `complete`
-    that the whole answer was sent: False where the step cut it or the client went away.
+    that the whole answer was sent: False where the step cut it or the client went away. `dropped`
+    is the reasoning that the model did not see, as the provider reports it.
     """
 
     request: ModelRequest
@@ -66,6 +73,7 @@ class RecordedRequest:
     reply: list[Json] = field(default_factory=list)
     complete: bool = False
     thread: Json | None = None
+    dropped: list[Json] = field(default_factory=list)
 
 
 def answer_summaries(request: ModelRequest) -> StepResult | None:
@@ -84,7 +92,8 @@ class _HttpServer(ThreadingHTTPServer):
 
 
 class ScriptedModel:
-    """Serves a script over the Anthropic Messages API, OpenAI chat completions and Responses.
+    """Serves a script over the Anthropic Messages API, OpenAI chat completions and Responses, and
+    Google's generateContent.
 
         with ScriptedModel([call("read", path="a.py"), "done"]) as model:
             ...  # a client talks to model.url
@@ -92,9 +101,11 @@ class ScriptedModel:
 
     `script`: see `steps`. `window`: tokens above which a prompt is refused as too long, None for
     no limit. `side` is asked before the script and may answer a request without using up a step.
-    `clock` gives seconds for the cache's expiry. `binds`: over OpenAI's wires, too, a prompt is
+    `record` says how the model caches, what binds its reasoning and what it costs; without it,
+    caches are those of the API, and Anthropic's reasoning is bound. `clock` gives seconds for what
+    expires. `binds`: over OpenAI's wires, too, a prompt is
     refused where bytes before encrypted reasoning of the turn under way have changed; no correct
-    client can know of that, so it is no violation.
+    client can know of that, so it is no violation. `port`: 0 for a free one.
 
     `requests` holds every request in order of arrival, refused ones included; `violations` every
     refusal that a correct client never meets.
@@ -105,22 +116,27 @@ class ScriptedModel:
         script: Script,
         *,
         window: int | None = None,
+        record: ModelRecord | None = None,
         cache: PromptCache | None = None,
         side: Callable[[ModelRequest], StepResult | None] = answer_summaries,
         clock: Callable[[], float] = time.monotonic,
         binds: bool = False,
+        port: int = 0,
     ) -> None:
         self.requests: list[RecordedRequest] = []
         self.violations: list[Violation] = []
         self._script = script
         self._position = 0
         self._window = window
-        self._cache = cache or PromptCache()
+        self.record = record
+        self._cache = cache or PromptCache(record.cache if record else None)
         self._side = side
         self._clock = clock
         self._binds = binds
+        self._port = port
         self._threads = Threads()
-        self._reasoning = ReasoningMemory()
+        self._thinking = ThinkingMemory(record.bound if record else True)
+        self._sealed = SealedMemory()
         self._ids = 0
         self._lock = threading.Lock()
         self._server: ThreadingHTTPServer | None = None
@@ -128,10 +144,12 @@ class ScriptedModel:
     # ------------------------------------------------------------ running
 
     def start(self) -> Self:
-        """Listen on a free port of the loopback interface. Does nothing if it listens already."""
+        """Listen on the loopback interface. Does nothing if it listens already."""
         if self._server is not None:
             return self
-        server = _HttpServer(("127.0.0.1", 0), ModelHandler.serving(self.answer))
+        server = _HttpServer(
+            ("127.0.0.1", self._port), ModelHandler.serving(self.answer, self.other)
+        )
         self._server = server
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         return self
@@ -171,12 +189,10 @@ class ScriptedModel:
     def answer(self, api: Api, body: Json) -> ModelAnswer:
         """The answer to one request. Called by the HTTP handler, each time on its own thread."""
         with self._lock:
-            responses = api == "openai-responses"
-            alone = [*responses_wire.check_items(body)] if responses else []
-            body = responses_wire.as_chat(body) if responses else body
-            recorded = RecordedRequest(ModelRequest(len(self.requests), api, body), self._clock())
+            request = _request(len(self.requests), api, body)
+            recorded = RecordedRequest(request, self._clock())
             self.requests.append(recorded)
-            refusal = self._whole(recorded) or self._refusal(recorded.request, alone)
+            refusal = self._whole(recorded) or self._refusal(recorded.request)
         outcome = refusal or self._outcome(recorded)
         if isinstance(outcome, Failure):
             recorded.status = outcome.status
@@ -184,6 +200,16 @@ class ScriptedModel:
                 outcome.status, _WIRES[api].error_body(outcome), outcome.retry_after_s
             )
         return self._stream(recorded, outcome)
+
+    def other(self, path: str, body: Json) -> Json | None:
+        """The answer to what asks for no reply; None where there is no such path."""
+        if path == "/v1/messages/count_tokens":
+            # `BetaMessageTokensCount` in the types of anthropic-sdk-typescript 0.129.
+            return {
+                "input_tokens": prompt_tokens(ModelRequest(0, "anthropic-messages", body)),
+                "context_management": None,
+            }
+        return None
 
     def _whole(self, recorded: RecordedRequest) -> Failure | None:
         """Put the whole conversation in place of the end of one that the server keeps."""
@@ -195,34 +221,37 @@ class ScriptedModel:
             return Failure(
                 refusal.status, "invalid_request_error", refusal.message, code=refusal.code
             )
-        recorded.request = ModelRequest(request.index, request.api, body)
+        recorded.request = replace(request, body=body)
         return None
 
-    def _refusal(self, request: ModelRequest, alone: list[Finding]) -> Failure | None:
-        findings = alone or list(self._check(request))
+    def _refusal(self, request: ModelRequest) -> Failure | None:
+        findings = list(self._check(request))
         for rule, message in findings:
             self.violations.append(Violation(request.index, rule, message))
         if findings:
             return Failure(400, "invalid_request_error", findings[0][1])
         if self._binds and request.api != "anthropic-messages":
-            sealed = self._reasoning.changed_before(request.body)
+            sealed = self._sealed.changed_before(request.body)
             if sealed is not None:
                 return unverified(sealed)
-        tokens = prompt_tokens(request.body)
+        tokens = prompt_tokens(request)
         if self._window is not None and tokens > self._window:
             return overflow(tokens, self._window)
         return None
 
     def _check(self, request: ModelRequest) -> Iterator[Finding]:
-        anthropic = request.api == "anthropic-messages"
-        findings = list(
-            anthropic_rules.check(request.body) if anthropic else openai_rules.check(request.body)
-        )
-        if not findings:
-            memory = self._reasoning
-            checks = (memory.check,) if anthropic else (memory.check_plain, memory.check_sealed)
-            findings = [finding for check in checks for finding in check(request.body)]
-        yield from findings
+        body = request.body
+        if request.api == "anthropic-messages":
+            yield from list(anthropic_rules.check(body)) or self._thinking.check(body)
+            if self.record and self.record.always_thinks:
+                yield from anthropic_rules.check_always_thinks(body)
+            return
+        if request.api == "openai-responses":
+            alone = list(openai_rules.check_items(request.raw))
+            if alone:
+                yield from alone
+                return
+        yield from list(openai_rules.check(body)) or self._sealed.check(body)
 
     def _outcome(self, recorded: RecordedRequest) -> StepOutcome:
         request = recorded.request
@@ -251,8 +280,9 @@ class ScriptedModel:
         request = recorded.request
         with self._lock:
             blocks = self._wire_blocks(reply)
+            recorded.dropped, seen = self._seen(request)
             self._remember(request, blocks)
-            usage = self._cache.serve(request, estimate_tokens(blocks), recorded.time_s)
+            usage = self._cache.serve(seen, estimate_tokens(blocks), recorded.time_s)
         recorded.status, recorded.reply, recorded.usage = 200, blocks, usage
         wire = _WIRES[request.api]
         name = f"msg_{request.index:04d}"
@@ -263,21 +293,41 @@ class ScriptedModel:
         def done() -> None:
             recorded.complete = not reply.cut
 
-        if not request.body.get("stream"):
-            whole = wire.whole(name, model, blocks, reply.stop_reason, usage)
-            return ModelAnswer(200, whole, delay_s=reply.delay_s, done=done)
-        events = list(wire.events(name, model, blocks, reply.stop_reason, usage))
-        kept = events[: max(1, len(events) // 2)] if reply.cut else events
-        return ModelAnswer(200, kept, delay_s=reply.delay_s, cut=reply.cut, done=done)
+        answer = (name, model, blocks, reply.stop_reason, usage, recorded.dropped)
+        if not request.raw.get("stream"):
+            return ModelAnswer(200, wire.whole(*answer), delay_s=reply.delay_s, done=done)
+        events = list(wire.events(*answer))
+        sent = events[: max(1, len(events) // 2)] if reply.cut else events
+        return ModelAnswer(200, sent, delay_s=reply.delay_s, cut=reply.cut, done=done)
+
+    def _seen(self, request: ModelRequest) -> tuple[list[Json], ModelRequest]:
+        """The reasoning that the model does not see, as it is reported, and what it does see."""
+        record = self.record
+        carries = record.carries if record else True
+        if request.api == "anthropic-messages":
+            places = self._thinking.dropped(request.body, carries)
+            seen = replace(request, body=thinking.without(request.body, places))
+            reported = [
+                {
+                    "type": "thinking_dropped",
+                    "path": f"messages.{index}.content.{place}",
+                    "reason": "prefix_binding_mismatch",
+                }
+                for index, place in places
+            ]
+            return reported if thinking.drops(request.body) else [], seen
+        if request.api != "openai-responses":
+            return [], request
+        withheld = self._sealed.withheld(request.raw, bool(record and record.bound), carries)
+        return withheld, replace(request, sent=without_items(request.raw, withheld))
 
     def _remember(self, request: ModelRequest, blocks: list[Json]) -> None:
         if request.api == "anthropic-messages":
-            self._reasoning.issue(request.body, blocks)
+            self._thinking.issue(request.body, blocks)
             return
-        self._reasoning.issue_sealed(request.body, blocks)
-        for block in blocks:
-            if block["type"] == "thinking":
-                self._reasoning.issue_plain(block["thinking"])
+        self._sealed.issue(request.body, blocks)
+        if request.api == "openai-responses":
+            self._sealed.issue_items(request.raw, [responses_wire.item_of(b) for b in blocks])
 
     def _wire_blocks(self, reply: Reply) -> list[Json]:
         """The reply's blocks in Anthropic's shape, with ids and signatures given."""
@@ -300,3 +350,11 @@ def _signed(block: Thinking, signature: str) -> Json:
     if block.redacted:
         return {"type": "redacted_thinking", "data": signature}
     return {"type": "thinking", "thinking": block.text, "signature": signature}
+
+
+def _request(index: int, api: Api, body: Json) -> ModelRequest:
+    if api == "openai-responses":
+        return ModelRequest(index, api, responses_wire.as_chat(body), body)
+    if api == "google-generative-ai":
+        return ModelRequest(index, api, google_wire.as_chat(body), body)
+    return ModelRequest(index, api, body)

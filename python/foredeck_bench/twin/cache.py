@@ -1,0 +1,168 @@
+"""The prompt caches of the providers, each by its own documented rule.
+
+- `markers` (Anthropic): an entry stands only where a cache marker stood; each marker of a new
+  request looks back 20 blocks for the longest entry that is alive.
+  platform.claude.com/docs/en/build-with-claude/prompt-caching
+- `breakpoints` (OpenAI from GPT-5.6 on): an entry is found only exactly at a breakpoint. A request
+  writes one implicit breakpoint, after its newest message of the user or of a tool, and its latest
+  three explicit ones (four in mode `explicit`, which has no implicit one); the latest 80 of a
+  conversation are looked at. developers.openai.com/api/docs/guides/prompt-caching
+- `steps` (OpenAI before that, and most others): the longest prefix, in steps of 128 tokens.
+- `prefix` (Google's implicit cache): the longest prefix from 4,096 tokens on.
+  ai.google.dev/gemini-api/docs/caching; it names no life and promises no hit, so both are
+  assumptions here.
+
+Beside the hit by the rule, the ideal one is reported: the longest prefix, block by block, that any
+live request had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from foredeck_bench.twin.prompts import Segment, segments
+from foredeck_bench.twin.request import Api, ModelRequest
+
+LOOKBACK_BLOCKS = 20
+BREAKPOINTS_CONSIDERED = 80
+WRITES_IMPLICIT = 3
+WRITES_EXPLICIT = 4
+STEP_TOKENS = 128
+LONG_S = 3600.0
+"""Life of what a marker with `ttl: "1h"` has written."""
+
+Kind = Literal["markers", "breakpoints", "steps", "prefix"]
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRule:
+    """What a provider keeps, from how many tokens on, and for how long after its last use."""
+
+    kind: Kind
+    lifetime_s: float
+    minimum_tokens: int = 1024
+
+
+RULES: Mapping[Api, CacheRule] = {
+    "anthropic-messages": CacheRule("markers", 300.0),
+    "openai-responses": CacheRule("breakpoints", 1800.0),
+    "openai-completions": CacheRule("steps", 300.0),
+    "google-generative-ai": CacheRule("prefix", 300.0, 4096),
+}
+"""Where no model's record says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request: read from the cache, written to it, neither, and generated.
+
+    `written_long` of those written live an hour. `ideal` is what a cache without markers and
+    limits would have read.
+    """
+
+    read: int
+    written: int
+    uncached: int
+    output: int
+    ideal: int
+    written_long: int = 0
+
+    @property
+    def prompt(self) -> int:
+        """All tokens of the prompt."""
+        return self.read + self.written + self.uncached
+
+
+@dataclass(slots=True)
+class _Entry:
+    at_s: float
+    life_s: float
+
+
+@dataclass(slots=True)
+class PromptCache:
+    """Entries of one account. Times are seconds of any clock that only goes forward.
+
+    `rule` holds for all requests; without it, each API has its own.
+    """
+
+    rule: CacheRule | None = None
+    _entries: dict[str, _Entry] = field(default_factory=dict)
+    _seen: dict[str, _Entry] = field(default_factory=dict)
+
+    def serve(self, request: ModelRequest, output_tokens: int, now_s: float) -> Usage:
+        """The usage of an accepted request; the cache then holds what the request leaves in it."""
+        rule = self.rule or RULES[request.api]
+        rows = segments(request)
+        total = rows[-1].tokens if rows else 0
+        ideal = _longest(rows, self._alive(self._seen, now_s))
+        long = 0
+        if rule.kind == "markers":
+            read, written, long = self._serve_markers(rows, rule, now_s)
+        elif rule.kind == "breakpoints":
+            read, written = self._serve_breakpoints(request, rows, rule, now_s)
+        else:
+            step = STEP_TOKENS if rule.kind == "steps" else 1
+            read, written = ideal - ideal % step if ideal >= rule.minimum_tokens else 0, 0
+        for row in rows:
+            self._seen[row.prefix] = _Entry(now_s, rule.lifetime_s)
+        return Usage(read, written, total - read - written, output_tokens, ideal, long)
+
+    def _serve_markers(
+        self, rows: list[Segment], rule: CacheRule, now_s: float
+    ) -> tuple[int, int, int]:
+        alive = self._alive(self._entries, now_s)
+        marks = [
+            i for i, row in enumerate(rows) if row.marker and row.tokens >= rule.minimum_tokens
+        ]
+        read = 0
+        for mark in marks:
+            window = rows[max(0, mark - LOOKBACK_BLOCKS) : mark + 1]
+            read = max(read, _longest(window, alive))
+        for row in rows:
+            if row.prefix in alive and row.tokens <= read:
+                self._entries[row.prefix].at_s = now_s
+        for mark in marks:
+            life = LONG_S if rows[mark].marker == "1h" else rule.lifetime_s
+            self._entries[rows[mark].prefix] = _Entry(now_s, life)
+        written = _after(read, rows, marks, lambda _: True)
+        return read, written, _after(read, rows, marks, lambda row: row.marker == "1h")
+
+    def _serve_breakpoints(
+        self, request: ModelRequest, rows: list[Segment], rule: CacheRule, now_s: float
+    ) -> tuple[int, int]:
+        options = request.raw.get("prompt_cache_options") or {}
+        explicit = [i for i, row in enumerate(rows) if row.marker == "explicit"]
+        implicit = [i for i, row in enumerate(rows) if row.eligible]
+        writes = explicit[-WRITES_EXPLICIT:]
+        if options.get("mode") != "explicit":
+            writes = sorted({*explicit[-WRITES_IMPLICIT:], *implicit[-1:]})
+        elif not explicit:
+            return 0, 0
+        considered = sorted({*explicit, *implicit})[-BREAKPOINTS_CONSIDERED:]
+        alive = self._alive(self._entries, now_s)
+        read = _longest([rows[i] for i in considered], alive)
+        for i in considered:
+            if rows[i].prefix in alive and rows[i].tokens <= read:
+                self._entries[rows[i].prefix].at_s = now_s
+        marks = [i for i in writes if rows[i].tokens >= rule.minimum_tokens]
+        for mark in marks:
+            self._entries[rows[mark].prefix] = _Entry(now_s, rule.lifetime_s)
+        return read, _after(read, rows, marks, lambda _: True)
+
+    def _alive(self, entries: dict[str, _Entry], now_s: float) -> set[str]:
+        return {prefix for prefix, entry in entries.items() if now_s - entry.at_s <= entry.life_s}
+
+
+def _longest(rows: list[Segment], prefixes: set[str]) -> int:
+    return max((row.tokens for row in rows if row.prefix in prefixes), default=0)
+
+
+def _after(
+    read: int, rows: list[Segment], marks: list[int], counts: Callable[[Segment], bool]
+) -> int:
+    """Tokens from what was read up to the last of these marks."""
+    ends = (rows[mark].tokens for mark in marks if counts(rows[mark]))
+    return max(0, max(ends, default=0) - read)
