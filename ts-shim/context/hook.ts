@@ -25,6 +25,7 @@ import {
 } from "../engine/wire.ts";
 import { firesContextWithSystem, isOhMyPi } from "../host.ts";
 import type { Shim } from "../shim.ts";
+import { type BlockSpot, droppedIn } from "./dropped.ts";
 import { type Fields, type HostMessage, sameValue } from "./messages.ts";
 import { AnswerInForce, BadAnswerError, checkAnswer, type Reusable } from "./plan.ts";
 import { LastRequest } from "./provider.ts";
@@ -68,6 +69,7 @@ interface Outcome extends Partial<Reusable> {
   messages?: number;
   time_ms?: number;
   reason?: string;
+  dropped?: BlockSpot[];
 }
 
 /** Registers what happens before each model call, and where the user has typed something. */
@@ -145,6 +147,14 @@ export class ContextHook {
   unseen(ctx: ExtensionContext): HostMessage[] {
     const { list } = splitList(this.shim.compactions.current(ctx), ctx);
     return list.slice(this.inForce.commonPrefix(list));
+  }
+
+  /** An answer has come: what of the prompt's reasoning its provider has dropped. */
+  answered(answer: HostMessage): void {
+    const newest = this.outcomes.at(-1);
+    if (newest?.kind !== "applied" || newest.call !== this.inForce.call) return;
+    const dropped = droppedIn(answer, this.lastRequest.newest, this.inForce.messages);
+    if (dropped.length > 0) newest.dropped = dropped;
   }
 
   /** Another extension has changed the request that went out last, or the one before it. */

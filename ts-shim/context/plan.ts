@@ -327,13 +327,17 @@ export interface Reusable {
  * engine goes by the same plan again, so that the provider's cache still finds its beginning.
  */
 export class AnswerInForce {
-  /** The messages that were answered. */
   private readonly answered: HostMessage[] = [];
   plan = new Plan();
   /** The call record that the plan belongs to, or null before the first answer. */
   call: number | null = null;
   /** The engine connection that knows the answered list; 0 where none is known to. */
   connection = 0;
+
+  /** The messages that were answered. */
+  get messages(): readonly HostMessage[] {
+    return this.answered;
+  }
 
   /** How many messages at the start of a list the last answer was given for. */
   commonPrefix(list: readonly HostMessage[]): number {

@@ -6,7 +6,15 @@
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
-import { type Block, blocksIn, type Fields, isRecord, recordOf, sameValue } from "./messages.ts";
+import {
+  type Block,
+  blocksIn,
+  type Fields,
+  type HostMessage,
+  isRecord,
+  recordOf,
+  sameValue,
+} from "./messages.ts";
 import { isEffort, lastOf, listOf, settled } from "./payload.ts";
 import { inThreads, modelOf } from "./request.ts";
 
@@ -16,6 +24,9 @@ const MAX_MARKERS = 4;
 /** Registers what is done with each request. */
 export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
   pi.on("after_provider_response", ({ status }) => shim.context.lastRequest.answered(status));
+  pi.on("turn_end", ({ message }) => {
+    shim.safely("turn_end", () => shim.context.answered(message as unknown as HostMessage));
+  });
   pi.on("before_provider_request", ({ payload }, ctx) => {
     let marked: Fields | undefined;
     shim.safely("before_provider_request", () => {
@@ -145,6 +156,11 @@ export class LastRequest {
   expect(expected: Expected): void {
     this.sent = null;
     this.expected = expected;
+  }
+
+  /** The last request; null before the first. */
+  get newest(): Fields | null {
+    return this.payload;
   }
 
   /**

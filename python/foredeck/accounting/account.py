@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from functools import reduce
 from typing import Any, Literal
 
 from foredeck.accounting.figure import CostFigure
 from foredeck.context.messages.items import PromptUsage
+from foredeck.model.call_values import LostSum
 
 Reported = Literal["ours", "plain"]
 
@@ -52,6 +54,8 @@ class AccountLine:
     """Tokens that the call before had left in the cache and this one did not find, by cause."""
     price: float
     """Price of a million uncached input tokens, in the host's currency; 0 where it is unknown."""
+    reasoning: LostSum
+    """What the model lacks since this call."""
     foreseen: int | None = None
     """Tokens that the engine expected at the time to be read from the cache."""
     reported: PromptUsage | None = None
@@ -59,7 +63,8 @@ class AccountLine:
     def to_json(self) -> dict[str, Any]:
         """The call as `--json` prints it."""
         usage = None if self.reported is None else self.reported._asdict()
-        return {**_rounded(asdict(self)), "reported": usage}
+        lost = self.reasoning._asdict()
+        return {**_rounded(asdict(self)), "reasoning": lost, "reported": usage}
 
 
 @dataclass(slots=True)
@@ -72,6 +77,8 @@ class RebaseBalance:
     """Tokens that were in the cache and were not found again because of it."""
     saved: int
     """Tokens by which the prompt became shorter."""
+    reasoning: int
+    """Tokens of reasoning that the model lacks because of it."""
     paid: float
     """What it cost to write the remaining lost tokens again instead of reading them."""
     back: float
@@ -95,6 +102,11 @@ class Account:
     """What all of it has cost, as every screen says it."""
     lines: list[AccountLine] = field(default_factory=list)
     rebases: list[RebaseBalance] = field(default_factory=list)
+
+    @property
+    def reasoning(self) -> LostSum:
+        """What the model lacks since all of these calls."""
+        return reduce(LostSum.plus, (line.reasoning for line in self.lines), LostSum())
 
     @property
     def plain_cost(self) -> float:
@@ -147,6 +159,7 @@ class Account:
             "cached_tokens": round(self.cached),
             "uncached_tokens": round(self.uncached),
             "lost_tokens": dict(self.lost.most_common()),
+            "lost_reasoning": self.reasoning._asdict(),
             "reported": {
                 name: {"predicted": round(predicted), "reported": round(reported)}
                 for name, predicted, reported in self.comparison()

@@ -119,6 +119,7 @@ class _Bookkeeper:
             Charge(prompt.tokens, hit.read, spent.ours * self._scale(call.record)),
             {cause: round(tokens) for cause, tokens in lost.items() if round(tokens) > 0},
             model.input_price,
+            call.record.lost.sum,
             call.record.cache.read,
             call.usage,
         )
@@ -228,9 +229,9 @@ class _Bookkeeper:
         scale = CHARS_PER_TOKEN / self.account.rate
         weighed = {name: value * scale for name, value in decision.weighed.items()}
         saved = max(0, round(self._unfolded(call) - line.ours.tokens))
-        rebase = RebaseBalance(
-            line.call, line.reason, lost, saved, max(0, lost - saved) * prices.rewrite, 0.0, weighed
-        )
+        paid = max(0, lost - saved) * prices.rewrite
+        reasoning = line.reasoning.tokens
+        rebase = RebaseBalance(line.call, line.reason, lost, saved, reasoning, paid, 0.0, weighed)
         self.account.rebases.append(rebase)
         return rebase, decision.changed_from or 0
 

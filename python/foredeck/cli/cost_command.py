@@ -82,10 +82,10 @@ the cache still has, counted: what the provider says it found; plain's, cost: in
 uncached input tokens; what: a rebase with its reason, and tokens that the cache
 had and that were not found again, by cause."""
 _REBASE_NOTE = """
-shorter by: tokens that left the prompt; lost: what was cached and had to be
-sent again; paid: what that cost more than reading it; back: what the shorter
-prompts have cost less since, in uncached input tokens. --json says what each
-decision weighed."""
+shorter by: tokens that left the prompt; reasoning: of sealed reasoning that
+left with them; lost: what was cached and had to be sent again; paid: what that
+cost more than reading it; back: what the shorter prompts have cost less since,
+in uncached input tokens. --json says what each decision weighed."""
 _IDEAL = ", every prefix that was sent before is found"
 
 
@@ -104,6 +104,8 @@ def cost_text(
     if account.rebases:
         parts.append(_rebases(account))
     parts.append(_lost(account))
+    if lost := account.reasoning.text:
+        parts.append(f"Lost to the model: {lost}.")
     reported = _reported(account)
     own = _asked(asked)
     text = "\n\n".join(part for part in (*parts, own, reported) if part)
@@ -181,10 +183,12 @@ def _happened(line: AccountLine) -> Iterator[str]:
     if line.reason:
         yield f"{line.kind} ({line.reason})"
     yield from (f"{cause} {_k(tokens)}" for cause, tokens in line.lost.items())
+    if line.reasoning.dropped:
+        yield f"reasoning dropped {_k(line.reasoning.dropped_tokens)}"
 
 
 def _rebases(account: Account) -> str:
-    head = ("rebase", "reason", "shorter by", "lost", "paid", "back")
+    head = ("rebase", "reason", "shorter by", "reasoning", "lost", "paid", "back")
     return table([head, *map(_rebase, account.rebases)]) + _REBASE_NOTE
 
 
@@ -193,6 +197,7 @@ def _rebase(rebase: RebaseBalance) -> tuple[str, ...]:
         f"call {rebase.call}",
         rebase.reason,
         _k(rebase.saved),
+        _k(rebase.reasoning),
         _k(rebase.lost),
         _k(rebase.paid),
         _k(rebase.back),

@@ -150,7 +150,8 @@ def _cost(opened: OpenedSession) -> str:
     chat = opened.session.chat
     lines = figure_lines(chat.store, chat.info.id, chat.newest_record)
     by_call = f"`foredeck cost {chat.info.id[:SHORT_ID]}` explains it call by call."
-    return "\n".join([*lines[:2], by_call])
+    lost = chat.newest_record.lost_so_far.text if chat.newest_record else ""
+    return "\n".join([*lines[:2], *([f"Lost to the model: {lost}."] if lost else []), by_call])
 
 
 def _trace(opened: OpenedSession, text: str) -> str:

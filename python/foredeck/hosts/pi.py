@@ -168,6 +168,7 @@ def to_outcome(outcome: OutcomeParams) -> Outcome:
         messages=outcome.messages or 0,
         time_ms=int(outcome.time_ms or 0),
         reason=outcome.reason or "",
+        dropped=tuple((message, block) for message, block in outcome.dropped),
     )
 
 

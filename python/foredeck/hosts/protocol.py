@@ -92,6 +92,9 @@ class OutcomeParams(Params):
     messages: Count | None = None
     time_ms: Milliseconds | None = None
     reason: str | None = None
+    dropped: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = []
+    """Reasoning that the provider says it has kept from the model: pairs of a message and a block
+    of it, as the host's list was at that call."""
 
 
 class ZoneParams(Params):

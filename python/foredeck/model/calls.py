@@ -21,6 +21,8 @@ from foredeck.model.call_values import (
     CallStats,
     Decision,
     Delta,
+    LostReasoning,
+    LostSum,
     ModelSpending,
     PartRow,
     SetChanges,
@@ -67,7 +69,8 @@ class CallDocument(RecordDocument):
     state: dict[str, Any] = Field(default_factory=dict)
     """What a restart must find again: the `policy`'s own state, the branch's cost (`ledger`), how
     many tokens the `head` may have, where there is one, and `seals`: `free` in a turn in which
-    bytes before sealed reasoning may change. `spent`: what the session has cost so far."""
+    bytes before sealed reasoning may change. `spent`: what the session has cost so far;
+    `lost`: how much reasoning, as a `LostSum`."""
     due: dict[str, list[list[int]]] = Field(default_factory=dict)
     """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
     and a piece of it (`context.plan.ops.PieceRef`)."""
@@ -77,6 +80,8 @@ class CallDocument(RecordDocument):
     """`CachePrediction`."""
     acks: list[list[Any]] = Field(default_factory=list)
     """`Ack`."""
+    lost: dict[str, Any] = Field(default_factory=dict)
+    """`LostReasoning`."""
 
 
 T = TypeVar("T")
@@ -144,6 +149,8 @@ class CallRecord:
     """What the provider's cache was expected to do."""
     acks = _Stored("acks", lambda rows: [Ack(*row) for row in rows], ())
     """What the host has reported of earlier calls."""
+    lost = _Stored("lost", LostReasoning.from_record, {})
+    """Reasoning that the model lacks since this call."""
     _state = _Stored[Mapping[str, Any]]("state", dict, {})
 
     @property
@@ -201,6 +208,11 @@ class CallRecord:
     def spent(self) -> tuple[ModelSpending, ...]:
         """What the session has cost up to this call, over all branches, by model."""
         return tuple(ModelSpending(*row) for row in self._state.get("spent") or ())
+
+    @property
+    def lost_so_far(self) -> LostSum:
+        """How much reasoning calls of the session have lost up to this one, over all branches."""
+        return LostSum(*(self._state.get("lost") or ()))
 
     @property
     def head_tokens(self) -> int:

@@ -171,6 +171,8 @@ def _said(one: Composition) -> str:
         said.append(f"folded now: {some_of(handles, _SHOWN_HANDLES, ' ')}")
     if reason := why(record.decision):
         said.append(f"rewritten: {reason}")
+    if lost := record.lost.sum.text:
+        said.append(f"lost: {lost}")
     return "\n".join(said)
 
 

@@ -4,6 +4,7 @@ them."""
 from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
+from foredeck.context.calls.losses import losses_of
 from foredeck.context.intake.alignment import ADOPTED, adoption_report
 from foredeck.context.intake.take_in import take_in
 from foredeck.context.plan.codec import pack_op, pack_says
@@ -16,12 +17,15 @@ from foredeck.context.state.request import Answer, Outcome, PromptFrame
 from foredeck.context.state.spending import spent_after
 from foredeck.model.call_values import (
     NO_PREDICTION,
+    NOTHING_LOST,
     REWRITTEN,
     Ack,
     CachePrediction,
     CalledModel,
     CallStats,
     Decision,
+    LostReasoning,
+    LostSum,
 )
 from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
@@ -89,6 +93,7 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         stats=_stats(session, session.frame.chars, call.gauge),
         acks=acks + [Ack(ordinal, "refused") for ordinal in inbox.refused],
         cache=cache,
+        lost=losses_of(call),
     )
     inbox.refused.clear()
     return record
@@ -130,6 +135,7 @@ def _commit(
     stats: CallStats,
     acks: list[Ack],
     cache: CachePrediction = NO_PREDICTION,
+    lost: LostReasoning = NOTHING_LOST,
 ) -> CallRecord:
     """Commit a record of the branch as it is now. `changed`: the messages that go out otherwise
     than before, or show another object now; from `changed_from` on, the record has all messages of
@@ -139,6 +145,8 @@ def _commit(
     # Packing and popping change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
     ordinal, due = chat.log.newest + 1, branch.pop_candidates().to_record()
+    before = LostSum() if chat.log.last is None else chat.log.last.lost_so_far
+    lost_sum = before.plus(lost.sum)
     document = CallDocument(
         id=call_id(info.id, ordinal),
         session=info.id,
@@ -161,6 +169,7 @@ def _commit(
             "policy": dict(branch.policy_state),
             "ledger": branch.ledger.to_record(),
             "spent": [list(each) for each in spent_after(chat.log, info.id, model, cache, acks)],
+            **({"lost": list(lost_sum)} if lost_sum else {}),
             **({} if plan.head is None else {"head": plan.head.head_tokens}),
             **({"seals": "free"} if plan.seals.free else {}),
         },
@@ -173,6 +182,7 @@ def _commit(
         stats=stats.to_record(),
         acks=[ack.to_row() for ack in acks],
         cache=cache.to_record(),
+        lost=lost.to_record(),
     ).seal()
     # `new`: of two processes on one session, the slower must not write over an ordinal that the
     # faster has given out. It gets a `Conflict`, and asks the host for the whole list.

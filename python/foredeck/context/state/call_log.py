@@ -16,7 +16,7 @@ from foredeck.context.plan.codec import StoredPlan, packed_span
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.provider_cache import CacheEntries
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_values import REWRITTEN, UNSENT, BranchCost
+from foredeck.model.call_values import REWRITTEN, UNSENT, BlockSpot, BranchCost
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.messages import KnownMessages, MessageKey
 from foredeck.model.records import call_id
@@ -191,9 +191,13 @@ class BranchState(StoredPlan):
     """The record of its newest call."""
     cache_entries: CacheEntries = field(default_factory=CacheEntries)
     """What the provider's cache may hold of it."""
+    lost: set[BlockSpot] = field(default_factory=set)
+    """Blocks of reasoning that the model lacks."""
 
     def apply(self, record: CallRecord) -> None:
         """Go on by one call."""
+        if record.kept < len(self.keys):
+            self.lost = {spot for spot in self.lost if spot[0] < record.kept}
         # Not by `super()`, which does not find the class that slots are added to.
         StoredPlan.apply(self, record)
         changes = record.sets
@@ -203,6 +207,7 @@ class BranchState(StoredPlan):
         self.depth += 1
         self.last = record
         self.cache_entries.apply(record)
+        self.lost |= record.lost.spots
         due = record.due
         self.candidates.update((PieceRef(*spot), self.depth) for spot in due.added)
         for spot in due.removed:
@@ -232,6 +237,7 @@ class BranchState(StoredPlan):
         StoredPlan.cut(self, length)
         self.cache_entries.cut(length)
         self.expired = {index for index in self.expired if index < length}
+        self.lost = {spot for spot in self.lost if spot[0] < length}
         self.candidates = {
             ref: depth for ref, depth in self.candidates.items() if ref.message < length
         }

@@ -16,7 +16,7 @@ from foredeck.context.provider_cache import CacheEntries
 from foredeck.context.state.call_log import BranchState, CallLog, load_record
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_values import BranchCost, Delta, PartRow
+from foredeck.model.call_values import BlockSpot, BranchCost, Delta, PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Fields
@@ -53,6 +53,8 @@ class Branch:
     """Ids of context tool calls whose effect is in the sets already."""
     ahead: bool = False
     """Whether the host has sent its messages ahead, and no call has been made since."""
+    lost: set[BlockSpot] = field(default_factory=set)
+    """Blocks of reasoning that the model lacks."""
     shown: frozenset[tuple[int, str]] | None = None
     """Of a provisional branch: what its newest call showed, as handles with hashes of texts."""
     kept: dict[int, int] = field(default_factory=dict, init=False)
@@ -95,6 +97,7 @@ class Branch:
             depth=state.depth,
             cache_entries=state.cache_entries,
             applied=set(applied),
+            lost=set(state.lost),
         )
         branch.candidates = dict(state.candidates)
         branch._recorded_candidates = set(state.candidates)
@@ -119,6 +122,7 @@ class Branch:
     def go_on(self, record: CallRecord) -> None:
         """Go on from the call whose record has just been committed."""
         self.cache_entries.apply(record)
+        self.lost |= record.lost.spots
         self.call, self.matched = record.id, len(self.plan)
         self.depth += 1
         self.ahead = False

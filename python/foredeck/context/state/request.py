@@ -13,7 +13,7 @@ from foredeck.context.messages.wires import Wire, wire_of
 from foredeck.context.plan.ops import Op, Say
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import Prices
-from foredeck.model.call_values import CalledModel
+from foredeck.model.call_values import BlockSpot, CalledModel
 from foredeck.model.observations import AskedBy
 from foredeck.model.records import VersionRef
 
@@ -154,6 +154,8 @@ class Outcome:
     time_ms: int = 0
     reason: str = ""
     """Why it went out as it did; of an applied call, what another extension has changed in it."""
+    dropped: tuple[BlockSpot, ...] = ()
+    """Reasoning that its provider has kept from the model."""
 
 
 @dataclass(slots=True)

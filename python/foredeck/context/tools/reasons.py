@@ -143,6 +143,8 @@ def _decisions(chat: Chat, *, verbose: bool) -> list[str]:
     if record is None:
         return []
     lines = [_line(record, verbose=verbose)]
+    lost = record.lost_so_far.text
+    lost_line = [f"Lost to the model in this session: {lost}."] if lost else []
     if not record.decision.is_rebase:
         chain = reversed(chat.chain(chat.branch.call))
         last = next((each for each in chain if each.decision.is_rebase), None)
@@ -151,7 +153,7 @@ def _decisions(chat: Chat, *, verbose: bool) -> list[str]:
         wait = record.stats.rebase_in
         if wait:
             lines.append(f"Folding more pays in {counted(wait, 'call')} at the earliest.")
-    return lines
+    return lines + lost_line
 
 
 def _line(record: CallRecord, *, verbose: bool) -> str:
@@ -168,6 +170,10 @@ def _line(record: CallRecord, *, verbose: bool) -> str:
                 what += f", with one text in place of {count} of folded calls"
             if decision.turn_ended:
                 what += "; for that the turn under way was ended and its reasoning left out"
+            if left_out := record.lost.sum.blocks:
+                tokens = short_tokens(record.lost.tokens)
+                blocks = counted(left_out, "block")
+                what += f", and {blocks} of reasoning (about {tokens} tokens) left out"
         case "host":
             what = "went out without foredeck"
         case _:

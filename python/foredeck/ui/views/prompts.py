@@ -87,6 +87,7 @@ def _place(store: Store, session: str, record: CallRecord, last: int) -> dict[st
         "policy": record.policy,
         "decision": record.decision.to_record(),
         "why": why(record.decision),
+        "reasoning": record.lost.sum.text,
         "folded_now": folded_handles(record),
         "tokens_sent": tokens_of(record, stats.chars_sent),
         "tokens_plain": tokens_of(record, stats.chars_host),

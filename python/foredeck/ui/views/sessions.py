@@ -161,6 +161,7 @@ def described(
         "first_ms": records[0].time_ms if records else begun or None,
         "last_ms": last.time_ms if last else ended or None,
         "figure": session_figure(store, session, last).to_json() if last else None,
+        "reasoning": last.lost_so_far.text if last else "",
         "sets": last.stats._asdict() if last else None,
     }
 
@@ -259,6 +260,7 @@ def _call_row(one: Composition) -> dict[str, Any]:
         "kind": decision.kind,
         "reason": decision.reason,
         "why": why(decision),
+        "reasoning": record.lost.sum.text,
         "weighed": decision.weighed,
         "tokens": {str(kind): tokens_of(record, count) for kind, count in one.chars.items()},
         "tokens_sent": tokens_of(record, one.total),

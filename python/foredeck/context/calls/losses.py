@@ -1,0 +1,72 @@
+"""Reasoning that the model lacks since a call: what foredeck leaves out of it, and what its
+provider says that it has dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from foredeck.context.calls.call import CallInProgress
+from foredeck.context.messages.items import Block, Item
+from foredeck.context.messages.shape import is_signed
+from foredeck.context.plan.ops import Op
+from foredeck.model.call_values import CHARS_PER_TOKEN, LostReasoning
+
+BYTES_PER_SIGN = 3 / 4
+"""Sealed reasoning is written in base64."""
+
+
+def losses_of(call: CallInProgress) -> LostReasoning:
+    """What is lost with this call and was not before. The provider's part is about the calls that
+    the request reports; it names a block again at each later call."""
+    branch, plan = call.context.branch, call.context.plan
+    # The host's numbers are those of the list that these calls were made with.
+    same = range(min(call.alignment.matched, len(plan)))
+    reported = {spot for each in call.request.outcomes for spot in each.dropped}
+    dropped = sorted(
+        (index, block)
+        for index, block in reported - branch.lost
+        if index in same and block in sealed_blocks(plan.items[index])
+    )
+    ours = [
+        (index, block)
+        for index in sorted(call.context.changed)
+        for block in _left_out(plan.items[index], plan.ops[index])
+        if index < call.first_new
+        and (index, block) not in branch.lost
+        and (index, block) not in dropped
+    ]
+    tokens = [
+        round(sum(reasoning_tokens(plan.items[index], block) for index, block in spots))
+        for spots in (ours, dropped)
+    ]
+    return LostReasoning(tuple(ours), tuple(dropped), *tokens)
+
+
+def sealed_blocks(item: Item) -> list[int]:
+    """Which blocks of an answer are reasoning that its provider has sealed."""
+    if not item.signed or item.unsent:
+        return []
+    return [number for number, block in enumerate(item.blocks) if is_signed(block)]
+
+
+def reasoning_tokens(item: Item, block: int) -> float:
+    """Tokens of a block of sealed reasoning: its share of what the provider has counted, or by the
+    size of what is sealed."""
+    sizes = {number: _size(item.blocks[number]) for number in sealed_blocks(item)}
+    counted = (item.meta.get("usage") or {}).get("reasoning")
+    if isinstance(counted, int | float) and counted > 0:
+        return float(counted) * sizes[block] / (sum(sizes.values()) or 1)
+    return sizes[block] / CHARS_PER_TOKEN
+
+
+def _size(block: Block) -> float:
+    seal = block.get("thinkingSignature") or block.get("thoughtSignature") or ""
+    return max(len(str(block.get("thinking") or "")), len(str(seal)) * BYTES_PER_SIGN)
+
+
+def _left_out(item: Item, op: Op) -> Iterator[int]:
+    """The sealed reasoning of an answer that does not go out."""
+    kept = None if op.blocks is None else {block.get("keep") for block in op.blocks}
+    for block in sealed_blocks(item):
+        if op.form == "omitted" or (kept is not None and block not in kept):
+            yield block

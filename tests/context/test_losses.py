@@ -1,0 +1,140 @@
+"""Reasoning that the model lacks: what foredeck leaves out, what the provider has dropped."""
+
+from __future__ import annotations
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import assistant, calls, lines, result, thinking
+from context.scenes import ask, finish
+from context.sent import Sent
+from context.test_account import account
+from context.test_reasons import command_text
+from foredeck.model.call_values import LostSum
+from foredeck.model.calls import CallRecord
+
+SEAL = "c2VhbGVk" * 100
+"""800 characters, which are 600 bytes."""
+
+
+def step(host: Host, id: str, reasoning: int | None = None) -> Sent:
+    """A step of the loop with signed reasoning. `reasoning`: its tokens, as counted."""
+    usage = None if reasoning is None else {"input": 100, "reasoning": reasoning}
+    answer = assistant(thinking("", SEAL), calls(id, "bash", command=id), usage=usage)
+    host.add(answer, result(id, "bash", lines(40, id)))
+    return host.call()
+
+
+def turn(host: Host, steps: int = 8, reasoning: int | None = None) -> None:
+    ask(host)
+    for number in range(steps):
+        step(host, f"s{number}", reasoning)
+
+
+def report(host: Host, *spots: tuple[int, int]) -> None:
+    """The provider has dropped these blocks from the prompt of the newest call."""
+    dropped = {"dropped": [list(spot) for spot in spots]}
+    host.outcomes = [each.model_copy(update=dropped) for each in host.outcomes]
+
+
+def record_of(host: Host) -> CallRecord:
+    record = host.state.chat.newest_record
+    assert record is not None
+    return record
+
+
+def expired(new_host: NewHost, reasoning: int | None = None) -> Host:
+    """A session that a pause has let foredeck rewrite, with the next question."""
+    host = new_host(adaptive={"patience": 1})
+    turn(host, reasoning=reasoning)
+    finish(host)
+    host.wait(600)
+    ask(host)
+    return host
+
+
+def test_what_a_rebase_leaves_out_is_counted(new_host: NewHost) -> None:
+    host = expired(new_host, reasoning=70)
+    record = record_of(host)
+    assert record.decision.is_rebase
+    left_out = [index for index, _ in record.lost.ours]
+    first = record.decision.changed_from or 0
+    assert left_out == [index for index in range(1, 17, 2) if index > first]
+    assert record.lost.sum == LostSum(len(left_out), 70 * len(left_out))
+    assert record.lost_so_far == record.lost.sum
+    ask(host)
+    assert not record_of(host).lost.sum
+    assert record_of(host).lost_so_far == record.lost.sum
+
+
+def test_without_a_count_what_is_sealed_says_how_much_it_is(new_host: NewHost) -> None:
+    host = expired(new_host)
+    lost = record_of(host).lost.sum
+    assert lost.tokens == round(lost.blocks * 600 / 3.5)
+
+
+def test_what_a_provider_drops_is_counted_once_however_often_it_says_so(host: Host) -> None:
+    turn(host, 3, reasoning=70)
+    report(host, (1, 0), (3, 0))
+    step(host, "more", 70)
+    assert record_of(host).lost.sum == LostSum(dropped=2, dropped_tokens=140)
+    report(host, (1, 0), (3, 0), (5, 0))
+    step(host, "again", 70)
+    assert record_of(host).lost.provider == ((5, 0),)
+    host.restart()
+    report(host, (1, 0), (3, 0), (5, 0))
+    step(host, "restarted", 70)
+    assert not record_of(host).lost.sum
+    assert record_of(host).lost_so_far == LostSum(dropped=3, dropped_tokens=210)
+
+
+def test_what_the_provider_has_dropped_is_not_lost_once_more(new_host: NewHost) -> None:
+    host = new_host(adaptive={"patience": 1})
+    turn(host, reasoning=70)
+    report(host, (5, 0), (7, 0))
+    finish(host)
+    host.wait(600)
+    ask(host)
+    lost = record_of(host).lost
+    assert lost.provider == ((5, 0), (7, 0))
+    assert lost.ours
+    assert not {*lost.ours} & {*lost.provider}
+
+
+def test_only_reasoning_that_was_sent_can_be_lost(host: Host) -> None:
+    turn(host, 2)
+    # A user's message, a call, a message that there is not, a block that there is not.
+    report(host, (0, 0), (1, 1), (90, 0), (3, 7))
+    step(host, "more")
+    assert not record_of(host).lost.sum
+
+
+def test_another_branch_has_what_only_this_one_has_lost(host: Host) -> None:
+    turn(host, 2, reasoning=70)
+    leaf = host.leaf()
+    step(host, "left", 70)
+    report(host, (1, 0), (5, 0))
+    step(host, "lost", 70)
+    host.go_to(leaf)
+    ask(host, "Another way.")
+    report(host, (1, 0))
+    step(host, "here", 70)
+    assert record_of(host).lost.provider == ((1, 0),)
+
+
+def test_the_user_can_see_it(new_host: NewHost) -> None:
+    host = expired(new_host, reasoning=70)
+    blocks = record_of(host).lost.sum.blocks
+    ours = f"{blocks} blocks of reasoning"
+    assert f", and {ours} (about {70 * blocks} tokens) left out because" in command_text(
+        host, "why"
+    )
+    report(host, (1, 0))
+    step(host, "more", 70)
+    both = f"Lost to the model{{}}: {blocks + 1} blocks of reasoning, about {70 * blocks + 70} "
+    both += f"tokens: {blocks} left out by foredeck, 1 dropped by the provider."
+    assert both.format(" in this session") in command_text(host, "why")
+    assert both.format("") in command_text(host, "cost")
+    told = account(host)
+    assert told.reasoning == LostSum(blocks, 70 * blocks, 1, 70)
+    assert [each.reasoning for each in told.rebases] == [70 * blocks]
+    assert told.to_json()["total"]["lost_reasoning"]["dropped_tokens"] == 70

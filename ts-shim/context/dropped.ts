@@ -1,0 +1,83 @@
+/** Reasoning that a provider has not given to its model, by what Pi notes with the answer. */
+
+import {
+  type Block,
+  blocksIn,
+  blocksOf,
+  type Fields,
+  type HostMessage,
+  isRecord,
+  recordOf,
+} from "./messages.ts";
+
+/** A block of the host's messages: the index of the message, and that of the block in it. */
+export type BlockSpot = [message: number, block: number];
+
+/** Where Anthropic says that a block was, in the request. */
+const PATH = /^messages\.(\d+)\.content\.(\d+)$/;
+
+/**
+ * The blocks of reasoning that were dropped from a request. A provider names all of them again with
+ * each later answer.
+ *
+ * @param answer Pi's message of the answer
+ * @param request what was sent, as Pi's adapter has made it
+ * @param messages the host's list that it was made of, without system entries
+ */
+export function droppedIn(
+  answer: HostMessage,
+  request: unknown,
+  messages: readonly HostMessage[],
+): BlockSpot[] {
+  const names = new Set(namesIn(answer, recordOf(request)));
+  if (names.size === 0) return [];
+  return messages.flatMap((message, index) =>
+    message.role === "assistant"
+      ? blocksOf(message).flatMap((block, at): BlockSpot[] =>
+          namesOf(block).some((name) => names.has(name)) ? [[index, at]] : [],
+        )
+      : [],
+  );
+}
+
+/** The seals, or the ids, of what was dropped. */
+function namesIn({ diagnostics }: HostMessage, request: Fields): string[] {
+  return records(diagnostics).flatMap(({ type, details }) => {
+    const changes = records(recordOf(details).transformations);
+    if (type === "anthropic_input_transformations") {
+      // `thinking_mismatch_allowed` names blocks that were used all the same.
+      const dropped = changes.filter((change) => change.type === "thinking_dropped");
+      return dropped.flatMap(({ path }) => namesOf(blockAt(request, String(path))));
+    }
+    if (type !== "openai_input_transformations") return [];
+    // Whatever else ends with its turn is not lost: the model would not have used it.
+    const removed = changes.filter(
+      ({ action, reason }) => action === "removed" && reason !== "turn_boundary",
+    );
+    return removed.flatMap(({ id }) => (typeof id === "string" ? [id] : []));
+  });
+}
+
+function blockAt(request: Fields, path: string): Block | undefined {
+  const [, message, block] = PATH.exec(path) ?? [];
+  const { content } = recordOf(records(request.messages)[Number(message)]);
+  return blocksIn(content)[Number(block)];
+}
+
+/** What identifies a block of reasoning, in Pi's shape or Anthropic's. */
+function namesOf(block: Block | undefined): string[] {
+  const seal = block?.thinkingSignature ?? block?.signature ?? block?.data;
+  if (typeof seal !== "string" || seal === "") return [];
+  // Of the Responses API Pi keeps the whole item.
+  if (!seal.startsWith("{")) return [seal];
+  try {
+    const { id } = JSON.parse(seal) as Fields;
+    return typeof id === "string" ? [id] : [];
+  } catch {
+    return [seal];
+  }
+}
+
+function records(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map((each) => (isRecord(each) ? each : {})) : [];
+}
