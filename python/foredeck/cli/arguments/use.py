@@ -99,8 +99,8 @@ COST = Command(
     description="""
     Show what sessions cost beside plain Pi at the same calls: in dollars, or in uncached input
     tokens where a model has no price. Without SESSION, all stored sessions by week and project. Of
-    one session: every call, every rebase with its reason and what it has paid back, and why each
-    lost cache hit was lost.
+    one session: every call, every rebase with its reason, the reasoning that it left out and what
+    it has paid back, and why each lost cache hit was lost.
 
     The cost is that of the prompts, foredeck's own questions included. Plain Pi's side has
     everything in full, compacted when the window is full, without foredeck's tools. ~ marks an
