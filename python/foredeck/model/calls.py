@@ -21,12 +21,11 @@ from foredeck.model.call_values import (
     CallStats,
     Decision,
     Delta,
-    LostReasoning,
-    LostSum,
     ModelSpending,
     PartRow,
     SetChanges,
 )
+from foredeck.model.lost_reasoning import LostReasoning, LostSum
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import RecordDocument, VersionRef
 

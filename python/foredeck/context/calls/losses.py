@@ -9,7 +9,8 @@ from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.items import Block, Item
 from foredeck.context.messages.shape import is_signed
 from foredeck.context.plan.ops import Op
-from foredeck.model.call_values import CHARS_PER_TOKEN, LostReasoning
+from foredeck.model.call_values import CHARS_PER_TOKEN
+from foredeck.model.lost_reasoning import LostReasoning
 
 BYTES_PER_SIGN = 3 / 4
 """Sealed reasoning is written in base64."""

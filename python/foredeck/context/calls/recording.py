@@ -17,17 +17,15 @@ from foredeck.context.state.request import Answer, Outcome, PromptFrame
 from foredeck.context.state.spending import spent_after
 from foredeck.model.call_values import (
     NO_PREDICTION,
-    NOTHING_LOST,
     REWRITTEN,
     Ack,
     CachePrediction,
     CalledModel,
     CallStats,
     Decision,
-    LostReasoning,
-    LostSum,
 )
 from foredeck.model.calls import CallDocument, CallRecord
+from foredeck.model.lost_reasoning import NOTHING_LOST, LostReasoning, LostSum
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 
 

@@ -16,8 +16,9 @@ from foredeck.context.plan.codec import StoredPlan, packed_span
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.provider_cache import CacheEntries
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_values import REWRITTEN, UNSENT, BlockSpot, BranchCost
+from foredeck.model.call_values import REWRITTEN, UNSENT, BranchCost
 from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.lost_reasoning import BlockSpot
 from foredeck.model.messages import KnownMessages, MessageKey
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store

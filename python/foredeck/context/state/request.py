@@ -13,7 +13,8 @@ from foredeck.context.messages.wires import Wire, wire_of
 from foredeck.context.plan.ops import Op, Say
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import Prices
-from foredeck.model.call_values import BlockSpot, CalledModel
+from foredeck.model.call_values import CalledModel
+from foredeck.model.lost_reasoning import BlockSpot
 from foredeck.model.observations import AskedBy
 from foredeck.model.records import VersionRef
 
