@@ -13,7 +13,7 @@ from foredeck_bench.twin.steps import StepResult
 from harness import PATIENCE_S, Pi
 from observed import stored
 
-ASKED = {"FOREDECK_ASKING__SINGLE_SLOT": "true", "FOREDECK_ASKING__SHARE": "1"}
+ASKED = {"FOREDECK_ASKING__SINGLE_SLOT": "true", "FOREDECK_ASKING__SHARE": "10"}
 """The scripted model is on loopback, and its sessions cost next to nothing."""
 
 Extractor = Callable[[ModelRequest], str]
@@ -30,7 +30,7 @@ def extractor(answer: Extractor) -> Callable[[ModelRequest], StepResult | None]:
 
 def material(request: ModelRequest) -> str:
     """What the extractor was given to read."""
-    content = request.messages[-1]["content"]
+    content = request.newest["content"]
     if isinstance(content, str):
         return content
     return "\n".join(block["text"] for block in content)

@@ -34,7 +34,7 @@ def beside(answer: StepResult) -> Any:
     """Answers what is asked beside the script: this question, the doctor's, and summaries."""
 
     def answered(request: ModelRequest) -> StepResult | None:
-        last = json.dumps(request.messages[-1])
+        last = json.dumps(request.newest)
         if ASIDE in last or "check that you can be reached" in last:
             return answer
         return answer_summaries(request)

@@ -78,7 +78,7 @@ def test_an_image(pi: Pi) -> None:
 
     model = run(pi, call("read", path="shot.png"))
     assert data not in str(answered(model)[-2].request.messages)
-    newest = model.requests[-1].request.messages[-1]
+    newest = model.requests[-1].request.newest
     assert str(newest).count(data) == 1
     assert "Read image file [image/png]" in last_result(model.requests[-1])
 

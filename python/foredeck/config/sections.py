@@ -168,7 +168,7 @@ class AskingSection(Section):
     model: str | None = Field(None, pattern=r"^[^/\s]+/\S+$")
     """The model to ask, as `provider/id`: a cheaper one, say. Unset: the one that the agent works
     with, whose warm cache can then be read."""
-    share: float = Field(0.08, ge=0, le=1)
+    share: float = Field(0.08, ge=0, le=10)
     """Most that questions may cost, as a share of what the session has cost so far."""
     per_hour: int = Field(20, ge=0, le=1000)
     """Most questions within an hour."""

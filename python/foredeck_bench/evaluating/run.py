@@ -143,10 +143,10 @@ def solver(tasks: Sequence[EvalTask]) -> Callable[[ModelRequest], StepResult]:
                 after[_id(task, number, at)] = reply
 
     def answer(request: ModelRequest) -> StepResult:
-        ids = _answered(request.messages[-1])
+        ids = _answered(request.newest)
         if ids:
             return after[ids[0].rpartition("_")[0]]
-        said = message_text(request.messages[-1])
+        said = message_text(request.newest)
         found = (reply for prompt, reply in openings.items() if prompt in said)
         return next(found, Text("This is no task that I know."))
 

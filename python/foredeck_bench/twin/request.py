@@ -40,6 +40,11 @@ class ModelRequest:
         return messages if isinstance(messages, list) else []
 
     @property
+    def newest(self) -> Json:
+        """The last message, but for one that only says how much effort the answer takes."""
+        return next(m for m in reversed(self.messages) if m.get("content"))
+
+    @property
     def system(self) -> str:
         """The system prompt's text."""
         if self.api == "anthropic-messages":
