@@ -1,8 +1,8 @@
 """Compares ways to assemble prompts on recorded sessions: what they cost, and what stayed in view.
 
-    python -m foredeck_bench.compare [--head N]... [--observations] [--plot FILE] PATH...
+    python -m foredeck_bench.compare [--observations] [--plot FILE] PATH...
 
-Without --head and --observations, the layouts and policies that there are.
+Without --observations, the layouts and policies that there are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from foredeck.model.own_tools import DEFAULT_FACILITIES
 from foredeck.regular_files import require_regular
 from foredeck.replay.options import ReplayOptions
 from foredeck_bench.judging.plot import frontier_svg
-from foredeck_bench.judging.replaying import Compared, Way, compare, rivals, with_heads
+from foredeck_bench.judging.replaying import Compared, Way, compare, rivals
 
 _HEAD = (
     *("", "cost", "cached", "uncached", "all-in", "worst", "over"),
@@ -57,13 +57,6 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--window", type=int, default=200_000)
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[])
     parser.add_argument(
-        "--head",
-        type=int,
-        action="append",
-        default=[],
-        help="compare with a made-up head of so many tokens before every chat; may be repeated",
-    )
-    parser.add_argument(
         "--observations",
         action="store_true",
         help="let notes take the place of older chat from the first threshold on, written by a "
@@ -87,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
             _check_writable(asked.plot)  # before a replay of minutes
         paths = find_recordings(asked.paths)
         with Progress("replaying", total=len(paths)) as progress:
-            ways = [Way(options), *_others(options, asked.head)]
+            ways = [Way(options), *_others(options)]
             compared = compare(paths, ways, lambda name: progress.advance(note=name))
         if asked.plot is not None:
             title = f"Cost against evidence: {_size(compared)}, cache: {asked.cache}"
@@ -114,9 +107,7 @@ def _check_writable(path: Path) -> None:
         raise ForedeckError(f"{path}: its folder does not exist, or is not writable")
 
 
-def _others(options: ReplayOptions, heads: Sequence[int]) -> list[Way]:
-    if heads:
-        return with_heads(options, heads)
+def _others(options: ReplayOptions) -> list[Way]:
     if options.observes:
         without = (*options.settings, "observations=off")
         return [Way(replace(options, observes=False, settings=without))]

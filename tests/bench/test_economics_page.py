@@ -59,11 +59,6 @@ def test_the_picture_is_sound_and_names_every_row() -> None:
         assert 0 < float(circle.get("cy") or 0) < 480
 
 
-@pytest.mark.parametrize("rows", [[], [row("plain Pi", 100.0)], [row("plain Pi", None)]])
-def test_little_to_show_is_a_sound_picture_too(rows: list[Any]) -> None:
-    ET.fromstring(frontier_svg(rows, "Few"))
-
-
 @given(
     st.lists(st.tuples(st.floats(30, 140), st.floats(50, 100)), min_size=1, max_size=20),
 )
@@ -132,12 +127,6 @@ def test_the_page_of_this_repository_has_its_marks() -> None:
     assert (text_.count(page.BEGIN), text_.count(page.END)) == (1, 1)
 
 
-def test_the_page_needs_sessions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert page.main([]) == 2
-    assert page.main([str(tmp_path / "nowhere")]) == 2
-    assert "does not exist" in capsys.readouterr().err
-
-
 def test_the_readme_has_the_figure_of_the_page(tmp_path: Path) -> None:
     line = page.saved(page.PAGE.read_text())
     assert f"{page.SAVED_BEGIN}\n{line}\n{page.SAVED_END}" in page.README.read_text()
@@ -146,18 +135,6 @@ def test_the_readme_has_the_figure_of_the_page(tmp_path: Path) -> None:
     readme.write_text(f"# x\n\n{page.SAVED_BEGIN}\nold\n{page.SAVED_END}\n\nrest\n")
     page.write_saved(readme, page.PAGE)
     assert readme.read_text() == (f"# x\n\n{page.SAVED_BEGIN}\n{line}\n{page.SAVED_END}\n\nrest\n")
-
-
-def test_a_head_of_some_length_is_compared_with_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    heads = ["--head", "200", "--head", "1200"]
-    assert compare.main([str(session(tmp_path)), *heads, "--json"]) == 0
-    table = json.loads(capsys.readouterr().out)
-    mean = {row["row"]: row["mean_tokens"] for row in table}
-    none = mean["anchored, adaptive"]
-    assert 150 < mean["anchored, adaptive, head 200"] - none < 250
-    assert 900 < mean["anchored, adaptive, head 1,200"] - none < 1500
 
 
 def test_a_file_that_is_no_session_is_named(

@@ -11,9 +11,9 @@ from foredeck.histories.pi import load_transcript
 from foredeck.histories.records import Transcript
 from foredeck.replay.options import Calibration, ReplayOptions, calibrate, plain_prompts
 from foredeck_bench.judging.compacting import compactions_at
-from foredeck_bench.judging.comparison import PLAIN, WITHOUT, Comparison
-from foredeck_bench.judging.evidence import has_code_shape, needs_of
-from foredeck_bench.judging.judge import Judge, Rule, SessionFacts
+from foredeck_bench.judging.comparison import PLAIN, WITHOUT
+from foredeck_bench.judging.evidence import needs_of
+from foredeck_bench.judging.judge import Judge, SessionFacts
 from foredeck_bench.judging.replaying import Way, compare
 from replay.recordings import Recording, call, everything, text
 
@@ -129,16 +129,6 @@ def test_a_name_in_a_digest_alone_is_told_apart(tmp_path: Path) -> None:
     assert (told.code_names, told.code_names_seen, told.code_names_itself) == (1, 1, 0)
 
 
-@pytest.mark.parametrize("name", ["parse_range", "parseRange", "src/a.py", "os.path", "$items"])
-def test_these_have_the_shape_of_code(name: str) -> None:
-    assert has_code_shape(name)
-
-
-@pytest.mark.parametrize("name", ["12345", "2026-02-12T05", "3.5", "130ms", "0x1f", "9fceb02d0ae5"])
-def test_these_have_not(name: str) -> None:
-    assert not has_code_shape(name)
-
-
 def test_a_name_that_somebody_wrote_before_was_not_copied_but_is_missed_all_the_same(
     tmp_path: Path,
 ) -> None:
@@ -220,7 +210,3 @@ def test_replay_has_a_row_for_the_host_and_for_each_way_to_assemble(tmp_path: Pa
     assert rows["everything"]["edit_evidence_percent"] == 100
     assert rows["pools, adaptive"]["cost"] > rows["anchored, seed-window"]["cost"]
     assert rows["anchored, seed-window"]["rebases"] == {"cold": 1}
-
-
-def test_a_table_without_sessions_is_empty() -> None:
-    assert Comparison(Rule()).table() == []

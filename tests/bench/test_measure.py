@@ -16,15 +16,12 @@ from foredeck_bench.engine_process import (
     EngineProcess,
     run_step,
 )
-from foredeck_bench.figures import Figure, machine, quantile, timing
 from foredeck_bench.measure import growth as measure_growth
-from foredeck_bench.measure import hook as measure_hook
 from foredeck_bench.measure import run as measuring
 from foredeck_bench.measure.growth import grow
 from foredeck_bench.measure.history import history_figures
 from foredeck_bench.measure.large import large_figures
-from foredeck_bench.measure.policy import digest_figures
-from foredeck_bench.measure.run import Measurement, measure
+from foredeck_bench.measure.run import Measurement
 from foredeck_bench.process_usage import resident_mb
 from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line, work_host
 from replay.recordings import everything
@@ -33,44 +30,6 @@ from replay.recordings import everything
 def messages_of(folder: Path, calls: int) -> list[dict[str, Any]]:
     steps = WorkSession(folder).steps(calls)
     return [message for step in steps for message in step.messages]
-
-
-def test_a_goal_is_met_missed_or_not_there() -> None:
-    assert Figure("a", "", 1.0, "ms", 2).ok is True
-    assert Figure("a", "", 2.0, "ms", 2).ok is True
-    assert Figure("a", "", 2.1, "ms", 2).ok is False
-    assert Figure("a", "", None, "ms", 2).ok is None
-    assert Figure("a", "", 1.0, "ms").ok is None
-
-
-def test_a_timing_is_a_median_in_milliseconds() -> None:
-    figure = timing("t", "text", [0.001, 0.002, 0.009], 3, part=4)
-    assert figure.to_json() == {
-        "name": "t",
-        "text": "text",
-        "value": 2.0,
-        "unit": "ms",
-        "goal": 3,
-        "note": "",
-        "ok": True,
-        "p95": 9.0,
-        "samples": 3,
-        "part": 4,
-    }
-    assert quantile([5], 0.95) == 5
-
-
-def test_the_machine_is_told_without_names_of_people_or_hosts() -> None:
-    assert set(machine()) == {
-        "system",
-        "processor",
-        "cores",
-        "python",
-        "sqlite",
-        "foredeck",
-        "implementation",
-        "load",
-    }
 
 
 def test_the_session_is_deterministic_and_one_that_a_provider_takes(tmp_path: Path) -> None:
@@ -118,12 +77,6 @@ def test_growing_tells_times_and_sizes_for_each_length(
     assert {path.name for path in tmp_path.iterdir()} == {"home", "work"}
 
 
-def test_digests_are_measured_by_kind() -> None:
-    figures = list(digest_figures())
-    assert [figure.name for figure in figures] == ["digest_file", "digest_search", "digest_log"]
-    assert all(figure.goal == 2 and figure.value for figure in figures)
-
-
 def test_a_real_engine_answers_step_by_step(tmp_path: Path) -> None:
     work = WorkSession(tmp_path / "work")
     host = work_host(work.id)
@@ -137,29 +90,6 @@ def test_a_real_engine_answers_step_by_step(tmp_path: Path) -> None:
         with pytest.raises(EngineFailed, match="is not open"):
             engine.ask("command", {"session": "another", "name": "list"})
     assert (tmp_path / "home" / "foredeck.db").is_file()
-
-
-def test_without_pi_the_hook_says_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measure_hook, "MODULES", tmp_path)
-    (figure,) = measure_hook.hook_figures([("10 KB", 1)])
-    assert (figure.value, figure.ok) == (None, None)
-    assert "scripts/setup" in figure.note
-    monkeypatch.setattr(measure_hook, "SCRIPT", tmp_path / "gone.ts")
-    (figure,) = measure_hook.hook_figures([("10 KB", 1)])
-    assert "needs a checkout" in figure.note
-
-
-def test_a_hook_script_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    node = tmp_path / "node"
-    node.write_text("#!/bin/sh\necho 'it is broken' >&2\nexit 3\n")
-    node.chmod(0o755)
-    (tmp_path / "@earendil-works" / "pi-coding-agent").mkdir(parents=True)
-    monkeypatch.setattr(measure_hook, "MODULES", tmp_path)
-    monkeypatch.setenv("FOREDECK_NODE", str(node))
-    (figure,) = measure_hook.hook_figures([("10 KB", 1)])
-    assert figure.note == "the script failed: it is broken"
 
 
 def test_recorded_sessions_are_measured_where_they_are_given(tmp_path: Path) -> None:
@@ -186,10 +116,6 @@ def test_the_command_prints_figures_and_the_machine(
     assert "engine start to first answer" in capsys.readouterr().out
     assert main(["bench", "strat"]) == 2
     assert "'strat' is none of start, assemble" in capsys.readouterr().err
-
-
-def test_what_was_not_asked_for_is_not_measured() -> None:
-    assert measure(["nothing"]) == []
 
 
 def test_a_history_is_taken_in_ahead_and_large_ones_are_opened(tmp_path: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from foredeck.context.messages.shape import find_faults
-from foredeck.engine.opened import Facilities, FacilityInputs, configured_facilities
+from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.records import Transcript
 from foredeck.model.own_tools import definition_chars
@@ -37,8 +37,6 @@ class Way:
     options: ReplayOptions
     name: str = ""
     """Title of the row; layout and policy where empty."""
-    head: int = 0
-    """Tokens of a made-up block before the chat; 0 for the real one."""
 
     @property
     def label(self) -> str:
@@ -67,18 +65,6 @@ def rivals(options: ReplayOptions) -> list[Way]:
     ]
 
 
-def with_heads(options: ReplayOptions, heads: Iterable[int]) -> list[Way]:
-    """The same once more for each length of a made-up head, in tokens."""
-    return [
-        Way(
-            replace(options, settings=(*options.settings, *head_settings(tokens))),
-            name=f"{Way(options).label}, head {tokens:,}",
-            head=tokens,
-        )
-        for tokens in heads
-    ]
-
-
 def head_settings(tokens: int) -> tuple[str, str]:
     """The configuration of a head that may be so long."""
     return (f"head.tokens={tokens}", f"head.max_tokens={tokens}")
@@ -94,12 +80,9 @@ def judge_replay(
 ) -> Judgement:
     """The judgement on a session that is replayed in this way, on a store of its own."""
     judge = comparison.judge(facts, way.definition_tokens)
-    facilities = filled_head if way.head else configured_facilities
     with (
         tempfile.TemporaryDirectory(prefix="foredeck-judge-", ignore_cleanup_errors=True) as home,
-        closing(
-            ReplayedSession(Path(home), transcript, way.options, facilities=facilities)
-        ) as session,
+        closing(ReplayedSession(Path(home), transcript, way.options)) as session,
     ):
         for call in transcript.calls:
             prompt, decision = session.call(call)
