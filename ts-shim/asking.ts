@@ -85,15 +85,14 @@ function usable(
   if (shim.isOff()) throw refused("foredeck is off: /foredeck on switches it on");
   const { ctx } = shim.host;
   if (!ctx) throw noModel("no session is open");
-  const registry = ctx.modelRegistry as Partial<ModelRegistry>;
-  if (!registry.streamSimple) throw noModel("this Pi lends no models: update it to 0.87 or later");
-  const model = named ? registry.find?.(named.provider, named.id) : modelOf(ctx);
+  const registry = ctx.modelRegistry;
+  const model = named ? registry.find(named.provider, named.id) : modelOf(ctx);
   if (!model) {
     throw named
       ? noModel(`Pi has no model ${named.provider}/${named.id}: /model lists those it has`)
       : noModel("no model is selected: choose one with /model");
   }
-  if (registry.hasConfiguredAuth?.(model) === false) {
+  if (!registry.hasConfiguredAuth(model)) {
     throw noModel(`there is no key for ${model.provider}: log in with /login`);
   }
   return { ctx, model };

@@ -58,8 +58,7 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
         const ask: AskEngine = (name, rest) => forward(name, rest, shim, ctx);
         const done = await perform(command, args.trim(), shim, ask, ctx);
         const answer: Answer = typeof done === "string" ? { text: done, asked: ["", ""] } : done;
-        // Pi's screen library is not there in every host.
-        const screen = ctx.mode === "tui" ? await import("./view.ts").catch(() => null) : null;
+        const screen = ctx.mode === "tui" ? await import("./view.ts") : null;
         const around = { ask, worded: (text: string) => shim.host.worded(text) };
         const isShown = await screen?.showAnswer(answer, `/${command} ${args}`, around, ctx);
         if (!isShown) shim.host.show(answer.text);
@@ -119,6 +118,7 @@ async function perform(
       return setUp(shim);
     case "ui":
       if (!ctx.hasUI) throw new Error("Run `foredeck ui`: here the pages would end with this Pi.");
+      if (shim.engine.state === "setup") return String(shim.setUpSoFar());
       return `The inspector is open at ${await openInspector(shim.engine.process?.command)}`;
     case "doctor":
       if (rest !== "" && rest !== "ask") throw new Error("It is /foredeck doctor [ask].");
@@ -186,6 +186,9 @@ async function forward(
   ctx: ExtensionCommandContext,
 ): Promise<Answer> {
   const { engine, host } = shim;
+  const asked: Answer["asked"] = [name, args];
+  const setUp = shim.setUpSoFar();
+  if (setUp !== null) return { text: setUp, asked };
   shim.safely("session/history", () => shim.context.bringHistory(ctx));
   try {
     // Commands are answered one after the other: what may ask a model is none, or calls would wait.
@@ -196,7 +199,7 @@ async function forward(
       ? await engine.ask("doctor", { ask: args === "ask" }, limits)
       : await engine.ask("command", { name, args }, limits);
     host.showState(result);
-    return { text: String(result.text ?? ""), view: result.view, asked: [name, args] };
+    return { text: String(result.text ?? ""), view: result.view, asked };
   } catch (error) {
     if (!(error instanceof GoneError)) throw error;
     throw new Error(`foredeck's engine is not running: ${error.message}`);

@@ -68,7 +68,7 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
     pending = null;
   });
   pi.on("session_compact_failed", ({ aborted }) => {
-    const byOthers = aborted && !pending?.cancelled && !pending?.signal?.aborted;
+    const byOthers = aborted && !pending?.cancelled && !pending?.signal.aborted;
     if (byOthers && !shim.isOff()) shim.host.notifyOnce("cancelled", "info", CANCELLED);
     pending = null;
   });
@@ -158,22 +158,21 @@ export class Compactions {
   private readonly pi: Pick<ExtensionAPI, "appendEntry">;
   private readonly project: PiModule["buildSessionProjection"];
 
-  /** @param project Pi's own; undefined where it does not export that */
+  /** @param project Pi's own */
   constructor(pi: Pick<ExtensionAPI, "appendEntry">, project: PiModule["buildSessionProjection"]) {
     this.pi = pi;
     this.project = project;
   }
 
-  /** Takes a compaction back where Pi cannot; only where Pi exports its projection. */
+  /** Takes a compaction back where Pi cannot. */
   takeBack(compaction: SessionEntry): void {
     this.pi.appendEntry(TAKEN_BACK, { compaction: compaction.id });
   }
 
   /** The messages that the session holds now, as a call would bring them. */
   current(ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
-    const source: Partial<ExtensionContext["sessionManager"]> = ctx.sessionManager;
-    const own = source.buildSessionProjection?.().messages ?? [];
-    return this.apply(own as unknown as HostMessage[], ctx);
+    const { messages } = ctx.sessionManager.buildSessionProjection();
+    return this.apply(messages as unknown as HostMessage[], ctx);
   }
 
   /**
@@ -198,7 +197,7 @@ export class Compactions {
   private before(kept: string, branch: SessionEntry[]): HostMessage[] | null {
     // Pi follows parents; these are copies, so its session stays as it is.
     const copies = branch.map((entry, n) => ({ ...entry, parentId: branch[n - 1]?.id ?? null }));
-    const projected = this.project?.(copies, copies.at(-1)?.id).entries ?? [];
+    const projected = this.project(copies, copies.at(-1)?.id).entries;
     const end = projected.findIndex(({ sourceEntry }) => sourceEntry.id === kept);
     if (end < 0) return null;
     const messages = projected.slice(0, end).flatMap((entry) => entry.messages);
@@ -258,7 +257,6 @@ async function takeBack(
     return true;
   } catch (error) {
     shim.logError("uncompact", error);
-    if (!shim.pi.buildSessionProjection) throw error;
     shim.compactions.takeBack(newest);
     return false;
   } finally {

@@ -129,37 +129,31 @@ function escaped(unit: string): string {
   return code.length <= 2 ? `\\x${code.padStart(2, "0")}` : `\\u${code.padStart(4, "0")}`;
 }
 
-/** The first Pi that fires `context_with_system`. */
-const WITH_SYSTEM = "0.87.1";
+/** What is used of Pi's own module. */
+export type PiModule = Pick<
+  typeof import("@earendil-works/pi-coding-agent"),
+  "VERSION" | "SettingsManager" | "buildSessionProjection"
+>;
 
-/** Both scopes that Pi was published under. Inside Pi either resolves to the running copy. */
-const HOSTS = ["@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent"];
-
-/** Pi's own module. A fork may export less. */
-export type PiModule = Partial<typeof import("@earendil-works/pi-coding-agent")>;
-
-/** Pi's module; empty where it cannot be had. */
-export async function piModule(): Promise<PiModule> {
-  for (const host of HOSTS) {
-    try {
-      return await import(host);
-    } catch {
-      // Not this scope.
-    }
-  }
-  return {};
+/** Pi's own module, or why foredeck stays off in this Pi. */
+export async function piModule(): Promise<PiModule | string> {
+  // Inside Pi this is the running copy, but in one from before its present name.
+  const module = await import("@earendil-works/pi-coding-agent").catch(() => null);
+  return module && isSupported(module.VERSION) ? module : tooOld(module?.VERSION);
 }
 
-/** Whether this is oh-my-pi, a fork with versions of its own: it hands over its exports as `pi.pi`. */
-export function isOhMyPi(pi: object): boolean {
-  return typeof (pi as { pi?: unknown }).pi === "object";
+/** The oldest Pi that is supported. Newer ones than are tested run; `foredeck doctor` says so. */
+const OLDEST_PI = "1.5.2";
+
+/** Whether foredeck runs in this version of Pi. */
+export function isSupported(version: string): boolean {
+  return version.localeCompare(OLDEST_PI, "en", { numeric: true }) >= 0;
 }
 
-/**
- * Whether Pi fires `context_with_system`. If in doubt, no: `context` works everywhere, and waiting
- * for an event that never fires would disable the hook.
- */
-export function firesContextWithSystem(version = ""): boolean {
-  const isKnown = /^\d+\.\d+\.\d+/.test(version);
-  return isKnown && version.localeCompare(WITH_SYSTEM, "en", { numeric: true }) >= 0;
+function tooOld(version: string | undefined): string {
+  const pi = version ? `Pi ${version}` : "an older one";
+  return (
+    `foredeck is off: it needs Pi ${OLDEST_PI} or newer, and this is ${pi}. ` +
+    "Update it (pi update, or npm install -g @earendil-works/pi-coding-agent) and start Pi again."
+  );
 }

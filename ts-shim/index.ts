@@ -10,7 +10,7 @@ import { registerCompaction } from "./compaction.ts";
 import { registerContextHook } from "./context/hook.ts";
 import { registerRefused, registerRequests } from "./context/provider.ts";
 import { stateDir } from "./files.ts";
-import { isOhMyPi, piModule, visible } from "./host.ts";
+import { piModule, visible } from "./host.ts";
 import { registerSessions, Shim } from "./shim.ts";
 import { registerToolCalls } from "./tool-calls.ts";
 import { declaredFacilities, keepFacilities, registerNames } from "./tools.ts";
@@ -18,15 +18,17 @@ import { declaredFacilities, keepFacilities, registerNames } from "./tools.ts";
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const here = fileURLToPath(import.meta.url);
   const first = firstCopy(pi, here);
-  if (first !== null) return stepAside(pi, here, first);
-  const shim = new Shim(pi, await piModule());
+  if (first !== null) return stayOff(pi, loadedTwice(here, first));
+  const module = await piModule();
+  if (typeof module === "string") return stayOff(pi, module);
+  const shim = new Shim(pi, module);
   registerSessions(pi, shim);
   registerContextHook(pi, shim);
   registerRequests(pi, shim);
   registerRefused(pi, shim);
   registerCompaction(pi, shim);
   const facilities = await declaredFacilities(stateDir(), process.cwd());
-  registerNames(pi, shim, facilities, isOhMyPi(pi));
+  registerNames(pi, shim, facilities);
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerToolCalls(pi, shim);
   register(pi, shim, "foredeck");
@@ -58,14 +60,17 @@ function firstCopy(pi: ExtensionAPI, path: string): string | null {
   return first;
 }
 
-/** Says to the user, once, that this copy does nothing. */
-function stepAside(pi: ExtensionAPI, path: string, first: string): void {
+function loadedTwice(path: string, first: string): string {
+  return `foredeck is loaded twice: ${path} does nothing beside ${first}. Remove one of them (pi list, pi remove).`;
+}
+
+/** Does nothing in this Pi but say why, once. */
+function stayOff(pi: ExtensionAPI, why: string): void {
   let notified = false;
   pi.on("session_start", (_event, ctx) => {
     if (notified) return;
     notified = true;
-    const text = `foredeck is loaded twice: ${path} does nothing beside ${first}. Remove one of them (pi list, pi remove).`;
-    if (ctx.hasUI) ctx.ui.notify(visible(text), "warning");
-    else console.error(visible(text));
+    if (ctx.hasUI) ctx.ui.notify(visible(why), "warning");
+    else console.error(visible(why));
   });
 }

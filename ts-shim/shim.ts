@@ -4,7 +4,6 @@ import type {
   ExtensionAPI,
   ExtensionContext,
   SessionStartEvent,
-  SettingsManager,
 } from "@earendil-works/pi-coding-agent";
 import { askModel, describeModel, type Question } from "./asking.ts";
 import { Compactions } from "./compaction.ts";
@@ -57,9 +56,8 @@ export class Shim implements PeerHost {
   opening: Promise<void> | null = null;
   private session: SessionParams | null = null;
   private trusted = false;
-  private settings: SettingsManager | undefined;
-  /** When setting up the engine began; null where it was there. */
-  private settingUpSince: number | null = null;
+  /** Setting up the engine: when it began, and what is being done; null where it was there. */
+  private settingUp: { since: number; progress: string } | null = null;
 
   constructor(pi: ExtensionAPI, module: PiModule) {
     this.api = pi;
@@ -95,11 +93,7 @@ export class Shim implements PeerHost {
     // Nothing of the last session applies to another.
     if (!isSame) this.context = new ContextHook(this, params.session);
     this.session = isSame ? { ...this.session, ...params } : params;
-    this.trusted = ctx.isProjectTrusted?.() ?? false;
-    this.safely("settings", () => {
-      const trust = { projectTrusted: this.trusted };
-      this.settings = this.pi.SettingsManager?.create(ctx.cwd, undefined, trust);
-    });
+    this.trusted = ctx.isProjectTrusted();
     if (this.isOff()) this.host.status("foredeck off");
     else if (this.engine.state !== "ready") this.engine.start();
     else if (!isSame) this.open();
@@ -110,7 +104,9 @@ export class Shim implements PeerHost {
     const used = modelOf(ctx);
     const model = used ? describe(used) : null;
     this.safely("settings", () => {
-      const { enabled, reserveTokens } = this.settings?.getCompactionSettings(used) ?? {};
+      // Those in force, to which Pi's own class adds its defaults and what it has for this model.
+      const settings = this.pi.SettingsManager.inMemory(this.api.getSettings());
+      const { enabled, reserveTokens } = settings.getCompactionSettings(used);
       if (model && enabled) model.reserve = reserveTokens;
     });
     return model;
@@ -162,22 +158,36 @@ export class Shim implements PeerHost {
     const installed = await locateInstalled(process.env, undefined, options.signal);
     if (installed) return installed;
     const onProgress = (text: string) => {
-      if (options.signal.aborted) return;
-      if (this.engine.beginSetUp()) {
-        this.settingUpSince = Date.now();
-        this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
-      }
-      this.host.status(`foredeck: ${text}`);
+      if (!options.signal.aborted) this.onSetUp(text);
     };
     const log = (text: string) => this.log(text);
     return provision({ ...options, stateDir: this.state, log, onProgress });
+  }
+
+  /** Setting up the engine begins, or goes on with this. */
+  onSetUp(progress: string): void {
+    const isBegun = this.engine.beginSetUp();
+    if (isBegun) this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
+    const since = (isBegun ? null : this.settingUp?.since) ?? Date.now();
+    this.settingUp = { since, progress };
+    this.host.status(`foredeck: ${progress}`);
+  }
+
+  /** How far setting up the engine is, for a user to read; null where it is not being set up. */
+  setUpSoFar(): string | null {
+    if (this.engine.state !== "setup" || this.settingUp === null) return null;
+    const { since, progress } = this.settingUp;
+    return (
+      `foredeck is being set up, for ${secondsSince(since)} s now: ${progress}. ` +
+      "Pi works as usual meanwhile, and a line says when foredeck is ready."
+    );
   }
 
   /** Parameters of `initialize` beyond `protocol`. */
   async hello(): Promise<Fields> {
     return {
       shim: await packageVersion(),
-      host: { name: "pi", version: this.pi.VERSION ?? "unknown" },
+      host: { name: "pi", version: this.pi.VERSION },
       cwd: this.cwd,
       trusted: this.trusted,
       pid: process.pid,
@@ -186,13 +196,10 @@ export class Shim implements PeerHost {
 
   /** The engine is connected. Called again after each restart. */
   onConnected(info: EngineInfo): void {
-    if (this.settingUpSince !== null) {
-      const seconds = Math.round((Date.now() - this.settingUpSince) / 1000);
-      this.settingUpSince = null;
-      this.host.notify(
-        "info",
-        `foredeck is ready after ${seconds} s. /foredeck help says what it does.`,
-      );
+    if (this.settingUp !== null) {
+      const text = `foredeck is ready after ${secondsSince(this.settingUp.since)} s. /foredeck help says what it does.`;
+      this.settingUp = null;
+      this.host.notify("info", text);
     }
     this.host.command = info.command ?? "foredeck";
     this.host.status(this.isOff() ? "foredeck off" : "foredeck");
@@ -241,6 +248,10 @@ export class Shim implements PeerHost {
   }
 }
 
+function secondsSince(time: number): number {
+  return Math.round((Date.now() - time) / 1000);
+}
+
 /** Passes this Pi's session id to the processes it starts, so that a subagent can be linked. */
 const OWN_SESSION = "FOREDECK_SESSION";
 /** Where the id of the starting session is kept once read: Pi loads this module for each session. */
@@ -252,7 +263,7 @@ const PRIVATE_FLAG = "foredeck-private";
 
 /** Registers the handlers, and the flag that makes new sessions private. */
 export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
-  pi.registerFlag?.(PRIVATE_FLAG, {
+  pi.registerFlag(PRIVATE_FLAG, {
     description: "foredeck: keep nothing that is said in new sessions beyond them",
     type: "boolean",
     default: false,
@@ -260,7 +271,7 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
   pi.on("session_start", (event, ctx) => {
     shim.safely("session_start", () => {
       const params = sessionParams(event, ctx);
-      if (pi.getFlag?.(PRIVATE_FLAG) === true) params.private = true;
+      if (pi.getFlag(PRIVATE_FLAG) === true) params.private = true;
       shim.begin(params, ctx);
     });
   });
@@ -270,7 +281,7 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
   // The last answer of a run reaches a message list only when the user goes on, if ever.
   pi.on("turn_end", (event) => {
     if (event.message.role !== "assistant" || event.toolResults.length > 0) return;
-    shim.event("answer", { message: event.message, entry: event.messageEntryId ?? null });
+    shim.event("answer", { message: event.message, entry: event.messageEntryId });
   });
 }
 
@@ -284,10 +295,9 @@ function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): Session
     session,
     file: sessionManager.getSessionFile() ?? null,
     cwd: ctx.cwd,
-    // oh-my-pi, a fork of Pi, gives no reason.
-    reason: event.reason ?? "startup",
+    reason: event.reason,
     parent: null,
-    parent_file: sessionManager.getHeader?.()?.parentSession ?? null,
+    parent_file: sessionManager.getHeader()?.parentSession ?? null,
     started_by: starter[STARTED_BY] ?? null,
   };
 }

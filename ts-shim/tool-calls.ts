@@ -1,29 +1,19 @@
 /**
  * Around every tool call, of any kind and also from scripts in code mode.
  *
- * Before it runs, calls that are bound to fail are refused here, and the engine is asked about the
- * others: a tool that may write files must not undo what the model has not seen, and what `read` may
- * not show, `activate` and `pin` may not show either. Once it has run, its result is reported.
+ * Before it runs, calls that are bound to fail are refused here, and the engine is asked about those
+ * that may write files: they must not undo what the model has not seen. Once a call has run, its
+ * result is reported.
  */
 
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type {
-  ExtensionAPI,
-  ExtensionRunner,
-  ToolCallEvent,
-  ToolResultEvent,
-} from "@earendil-works/pi-coding-agent";
+import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
 import { charsOf, type Fields } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
-import { AWAY, TOOL_NAMES } from "./tools.ts";
-
-/** These write nothing. */
-const READERS: ReadonlySet<string> = new Set(["read", "grep", "find", "ls"]);
-/** The context tools that show a file. */
-const SHOWING: ReadonlySet<string> = new Set(["activate", "pin"]);
+import { isText, READERS, replaced, TOOL_NAMES } from "./tools.ts";
 
 /** Longer arguments take longer to send than a tool may wait. */
 const MOST_ARGUMENT_CHARS = 4 * 1024 * 1024;
@@ -32,9 +22,6 @@ const MOST_RESULT_CHARS = 16 * 1024 * 1024;
 
 /** Registers what happens before and after a tool call, and a notice about replaced tools. */
 export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
-  // Pi has no other way to ask the other extensions. Where it does not export this, nothing is shown
-  // that no read has shown.
-  const runners = shim.pi.ExtensionRunner && remembered(shim.pi.ExtensionRunner);
   /** What the engine has to say about a call that runs, by the call's id. */
   const notices = new Map<string, string>();
   pi.on("tool_call", async (event, ctx) => {
@@ -42,7 +29,7 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     // First what is decided at once: a call that cannot succeed need not wait for the engine.
     const reason = refusal(toolName, input as Fields, () => ctx.cwd);
     if (reason) return { block: true, reason };
-    const { block, notice } = await askEngine(event, pi, shim, runners);
+    const { block, notice } = await askEngine(event, shim);
     if (isText(block)) return { block: true, reason: block };
     if (isText(notice)) notices.set(toolCallId, notice);
     const { path } = input as Fields;
@@ -72,15 +59,11 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
   });
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
-}
-
 function report(event: ToolResultEvent, shim: Shim): void {
   if (charsOf(event) > MOST_RESULT_CHARS) return;
   shim.engine.notify("tool/observed", {
     id: event.toolCallId,
-    parent: (event as { parentToolCallId?: string }).parentToolCallId ?? null,
+    parent: event.parentToolCallId ?? null,
     tool: event.toolName,
     input: event.input,
     content: event.content,
@@ -142,92 +125,19 @@ function foldMarker(input: Fields): string | undefined {
     : undefined;
 }
 
-/*
- * Calls that the engine is asked about: those that may write, and those that show a file.
- */
-
-/** What the engine says about a call: why it is blocked, or what to add to its result. */
+/** What the engine says about a call that may write: why it is blocked, or what to add to its result. */
 async function askEngine(
-  event: ToolCallEvent,
-  pi: ExtensionAPI,
+  { toolCallId: id, toolName: tool, input }: ToolCallEvent,
   shim: Shim,
-  runners: Runners | undefined,
 ): Promise<{ block?: unknown; notice?: unknown }> {
-  const { toolCallId: id, toolName: tool, input } = event;
-  const isShowing = TOOL_NAMES.has(tool) && SHOWING.has(tool);
-  if (shim.isOff() || READERS.has(tool) || (TOOL_NAMES.has(tool) && !isShowing)) return {};
-  const { engine } = shim;
-  // A tool that may write runs after a quarter of a second (`prepare_ms`), whatever goes wrong here.
-  const deadlineMs = isShowing ? engine.deadlineMs : engine.prepareMs;
-  let answer: Fields;
+  const { prepareMs: deadlineMs } = shim.engine;
+  const isAsked = deadlineMs > 0 && !shim.isOff() && !READERS.has(tool) && !TOOL_NAMES.has(tool);
+  if (!isAsked || charsOf(input) > MOST_ARGUMENT_CHARS) return {};
   try {
-    if (!isShowing && (deadlineMs === 0 || charsOf(input) > MOST_ARGUMENT_CHARS)) return {};
-    const call = { id, tool, input };
-    answer = isShowing
-      ? await engine.ask("tool/prepare", call, { deadlineMs }, true)
-      : await engine.request("tool/prepare", call, { deadlineMs });
+    return await shim.engine.request("tool/prepare", { id, tool, input }, { deadlineMs });
   } catch (error) {
+    // The tool runs after a quarter of a second (`prepare_ms`), whatever goes wrong here.
     shim.logError("tool/prepare", error);
-    // Showing a file fails closed: the call itself could be luckier, and would then show what an
-    // extension does not let `read` show.
-    return isShowing ? { block: AWAY } : {};
+    return {};
   }
-  if (!isShowing || typeof answer.reads !== "string") return answer;
-  return { ...answer, block: await readRefusal(answer.reads, id, pi, runners?.get(event)) };
-}
-
-/** Why a read of the file would not run, for the model; undefined where it would. */
-async function readRefusal(
-  path: string,
-  toolCallId: string,
-  pi: ExtensionAPI,
-  runner: ExtensionRunner | undefined,
-): Promise<string | undefined> {
-  if (runner === undefined || replaced(pi).includes("read"))
-    return `No read has shown ${path} in this chat: use read.`;
-  const read = { type: "tool_call", toolName: "read", toolCallId, input: { path } } as const;
-  const verdict = await runner.emitToolCall(read);
-  // A guard may give no reason, or an empty one: it blocks all the same.
-  return verdict?.block
-    ? String(verdict.reason || `An extension does not allow to read ${path}.`)
-    : undefined;
-}
-
-/*
- * What is asked of Pi: how other extensions decide about a read, and whose tools there are.
- */
-
-/** Pi's runner of extensions: it asks them before a tool runs. */
-type Runners = WeakMap<object, ExtensionRunner>;
-
-/** Shared by all instances of this extension, of which Pi makes one for each session. */
-const RUNNERS = Symbol.for("foredeck:runners");
-
-/** From now on, which runner has emitted which event. */
-function remembered(pi: { prototype: ExtensionRunner & { [RUNNERS]?: Runners } }): Runners {
-  const { prototype } = pi;
-  const known = prototype[RUNNERS];
-  if (known !== undefined) return known;
-  const runners: Runners = new WeakMap();
-  const { emitToolCall } = prototype;
-  prototype.emitToolCall = function (event) {
-    runners.set(event, this);
-    return emitToolCall.call(this, event);
-  };
-  prototype[RUNNERS] = runners;
-  return runners;
-}
-
-/** The names of the tools that come with Pi. */
-const PI_TOOLS: ReadonlySet<string> = new Set([...READERS, "bash", "edit", "write"]);
-/** Sources of Pi's own tools, and of those that a program embedding Pi supplies. */
-const PI_SOURCES: ReadonlySet<string> = new Set(["builtin", "sdk"]);
-
-/** Which of Pi's own tools another extension has replaced. */
-function replaced(pi: ExtensionAPI): string[] {
-  const active = new Set(pi.getActiveTools());
-  return pi.getAllTools().flatMap(({ name, sourceInfo }) => {
-    const isPis = PI_SOURCES.has(sourceInfo?.source ?? "builtin");
-    return PI_TOOLS.has(name) && active.has(name) && !isPis ? [name] : [];
-  });
 }

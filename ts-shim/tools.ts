@@ -8,11 +8,12 @@
 
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
-import { realpath } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type {
   ExtensionAPI,
   ExtensionContext,
+  ExtensionToolContext,
   ToolDefinition,
 } from "@earendil-works/pi-coding-agent";
 import { register, SHORTS } from "./command.ts";
@@ -53,27 +54,19 @@ export const TOOL_NAMES = new Set(TOOL_SPECS.map(({ name }) => name));
 /** What is declared where the engine has left nothing, or nothing that can be read. */
 export const DEFAULT_FACILITIES: readonly string[] = ["context", "search"];
 
-/**
- * Registers tools and short commands where their names are free, and says once which are not.
- * @param atOnce for a host that takes no tools once it has started
- */
-export function registerNames(
-  pi: ExtensionAPI,
-  shim: Shim,
-  facilities: readonly string[],
-  atOnce = false,
-): void {
+/** Registers tools and short commands where their names are free, and says once which are not. */
+export function registerNames(pi: ExtensionAPI, shim: Shim, facilities: readonly string[]): void {
   // Pi does not start where two extensions define the same tool, and gives both of two commands a
   // number (`/tasks:1`, `/tasks:2`). When the session begins, all extensions are loaded, and no
   // request has been sent: what the model has stays the same from there on.
   let isDone = false;
-  const registerAll = async () => {
+  pi.on("session_start", async () => {
     // Some of Pi's modes announce a session twice.
     if (isDone) return;
     isDone = true;
-    const tools = setOf(() => pi.getAllTools().map(({ name }) => name));
+    const tools = new Set(pi.getAllTools().map(({ name }) => name));
     // Two that have the same name have a number each.
-    const commands = setOf(() => pi.getCommands().map(({ name }) => name.replace(/:\d+$/, "")));
+    const commands = new Set(pi.getCommands().map(({ name }) => name.replace(/:\d+$/, "")));
     const unavailable: string[] = [];
     for (const { facility, ...spec } of TOOL_SPECS) {
       const [isTaken, isWanted] = [tools.has(spec.name), facilities.includes(facility)];
@@ -87,18 +80,7 @@ export function registerNames(
     if (text !== "" && (await isNews(text))) shim.host.notify("warning", text);
     // After the notice: in that, their names are meant, which the host replaces from now on.
     for (const name of theirs) shim.host.taken.add(name);
-  };
-  if (atOnce) void registerAll();
-  else pi.on("session_start", registerAll);
-}
-
-function setOf(names: () => string[]): Set<string> {
-  try {
-    return new Set(names());
-  } catch {
-    // A Pi that cannot say has no extension that could be found out about.
-    return new Set();
-  }
+  });
 }
 
 function takenNotice(tools: readonly string[], commands: readonly string[]): string {
@@ -134,7 +116,12 @@ function toolOf(spec: Omit<ToolSpec, "facility">, shim: Shim): ToolDefinition {
     exposure: "model-only",
     async execute(id, input, signal, _onUpdate, ctx) {
       if (shim.isOff()) throw new Error(OFF);
-      const answer = await callTool(shim, { id, tool: spec.name, input }, signal);
+      const call = { id, tool: spec.name, input };
+      if (SHOWING.has(spec.name)) {
+        const { reads } = await askAbout("tool/prepare", call, shim, signal);
+        if (isText(reads)) await mustBeReadable(reads, shim.api, ctx);
+      }
+      const answer = await askAbout("tool/call", call, shim, signal);
       shim.host.showState(answer);
       const text = (await confirmed(answer.questions, shim, ctx)) ?? String(answer.text);
       const images = Array.isArray(answer.images) ? answer.images.filter(isImage) : [];
@@ -145,16 +132,18 @@ function toolOf(spec: Omit<ToolSpec, "facility">, shim: Shim): ToolDefinition {
   };
 }
 
-async function callTool(
-  shim: Shim,
+/** One question to the engine about a call of ours. @throws what the model is to read */
+async function askAbout(
+  method: "tool/prepare" | "tool/call",
   call: { id: string; tool: string; input: unknown },
+  shim: Shim,
   signal: AbortSignal | undefined,
 ): Promise<Fields> {
   try {
     // Not longer than a model call waits: an engine that hangs would hold up the agent at each tool.
     const limits = { deadlineMs: shim.engine.deadlineMs, signal };
-    const answer = await shim.engine.ask("tool/call", call, limits, true);
-    if (typeof answer.text !== "string") throw new Error("no text");
+    const answer = await shim.engine.ask(method, call, limits, true);
+    if (method === "tool/call" && typeof answer.text !== "string") throw new Error("no text");
     return answer;
   } catch (error) {
     if (error instanceof RpcError && error.code === ErrorCode.tool) throw new Error(error.message);
@@ -162,6 +151,51 @@ async function callTool(
     shim.logError(call.tool, error);
     throw new Error(AWAY);
   }
+}
+
+/**
+ * Has Pi read a file that no `read` has shown, inside the call that would show it: so whatever
+ * decides about a `read` of the model's decides about this one.
+ * @throws what the model reads where it may not
+ */
+async function mustBeReadable(
+  path: string,
+  pi: ExtensionAPI,
+  ctx: ExtensionToolContext,
+): Promise<void> {
+  // Another extension's `read` may read something else under this path.
+  if (!ctx.tools.some(({ name }) => name === "read") || replaced(pi).includes("read"))
+    throw new Error(`No read has shown ${path} in this chat: use read.`);
+  const { isError, durationMs, result } = await ctx.executeTool("read", { path });
+  if (!isError) return;
+  // A `read` that ran and found no file refuses nothing: what is stored of the file can be shown.
+  const isGone = durationMs !== undefined && !(await stat(path).catch(() => null));
+  if (!isGone)
+    throw new Error(
+      result.content.map((block) => (block.type === "text" ? block.text : "")).join(""),
+    );
+}
+
+/** These write nothing. */
+export const READERS: ReadonlySet<string> = new Set(["read", "grep", "find", "ls"]);
+/** The context tools that show a file. */
+const SHOWING: ReadonlySet<string> = new Set(["activate", "pin"]);
+/** The names of the tools that come with Pi. */
+const PI_TOOLS: ReadonlySet<string> = new Set([...READERS, "bash", "edit", "write"]);
+/** Sources of Pi's own tools, and of those that a program embedding Pi supplies. */
+const PI_SOURCES: ReadonlySet<string> = new Set(["builtin", "sdk"]);
+
+/** Which of Pi's own tools another extension has replaced. */
+export function replaced(pi: ExtensionAPI): string[] {
+  const active = new Set(pi.getActiveTools());
+  return pi.getAllTools().flatMap(({ name, sourceInfo }) => {
+    const isPis = PI_SOURCES.has(sourceInfo.source);
+    return PI_TOOLS.has(name) && active.has(name) && !isPis ? [name] : [];
+  });
+}
+
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * A view to move in, as the engine describes it: rows, keys that run commands, texts to read.
  *
- * Loaded only where there is a screen for one: not every host has Pi's screen library.
+ * Loaded only where there is a screen for one.
  */
 
 import type { ExtensionCommandContext, Theme, ThemeColor } from "@earendil-works/pi-coding-agent";

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from foredeck.cli import doctor_command as checked
-from foredeck.cli.doctor_command import check_programs, check_state
+from foredeck.cli.doctor_command import PI_MIN, PI_TESTED, check_programs, check_state
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.finding import Finding
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_bench.scripted.pi_process import VERSIONS
 
 
 def fake_program(folder: Path, name: str, says: str) -> None:
@@ -42,7 +43,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A PATH with a Node and a Pi that are new enough."""
     folder = tmp_path / "bin"
     fake_program(folder, "node", "v22.19.0")
-    fake_program(folder, "pi", "0.87.1")
+    fake_program(folder, "pi", "1.6.0")
     monkeypatch.setenv("PATH", str(folder))
     return folder
 
@@ -113,11 +114,16 @@ def test_missing_and_old_programs_are_found(
     assert (missing["node"].status, missing["pi"].status) == ("problem", "problem")
     assert "npm install -g" in missing["pi"].advice
     fake_program(folder, "node", "v20.20.2")
-    fake_program(folder, "pi", "0.73.1")
+    fake_program(folder, "pi", "1.4.0")
     old = by_name(check_programs(tmp_path))
     assert old["node"].status == "problem"
     assert old["node"].text == f"20.20.2 at {folder}/node"
-    assert old["pi"].status == "note"
+    assert old["pi"].status == "problem"
+    assert old["pi"].text == f"1.4.0 at {folder}/pi: foredeck is off below 1.5.2"
+    fake_program(folder, "pi", "1.7.0")
+    newer = by_name(check_programs(tmp_path))["pi"]
+    assert newer.status == "note"
+    assert "newer than 1.6, the last that foredeck was tested with" in newer.text
     fake_program(folder, "node", "no version")
     assert "does not say its version" in by_name(check_programs(tmp_path))["node"].text
 
@@ -130,7 +136,7 @@ def test_without_a_pi_on_path_the_checkouts_own_is_checked(
     own.mkdir(parents=True)
     fake_program(own, "node", "v22.20.0")
     fake_program(own, "pi", "1.5.2")
-    assert by_name(check_programs(tmp_path))["pi"].text == f"0.87.1 at {tmp_path}/bin/pi"
+    assert by_name(check_programs(tmp_path))["pi"].text == f"1.6.0 at {tmp_path}/bin/pi"
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     found = by_name(check_programs(tmp_path))
     assert {found[name].status for name in ("node", "pi")} == {"ok"}
@@ -213,3 +219,16 @@ def test_an_address_of_a_proxy_that_has_ended(
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/{'t' * 43}/openai")
         assert by_name(check_programs(tmp_path))["proxy"].status == "ok"
     assert by_name(check_programs(tmp_path))["proxy"].status == "problem"
+
+
+def test_what_is_supported_is_what_is_tested(checkout: Path) -> None:
+    """Doctor, the extension, and the pages speak of the versions that tests run on."""
+    newest, oldest = VERSIONS
+    assert tuple(map(int, oldest.split("."))) == PI_MIN
+    minors = [version.rsplit(".", 1)[0] for version in VERSIONS]
+    assert [".".join(map(str, version)) for version in PI_TESTED] == minors[::-1]
+    manifest = json.loads((checkout / "package.json").read_text())
+    assert manifest["devDependencies"]["@earendil-works/pi-coding-agent"] == newest
+    assert f'OLDEST_PI = "{oldest}"' in (checkout / "ts-shim" / "host.ts").read_text()
+    for page in ("README.md", "docs/upkeep.md"):
+        assert " and ".join(minors) in (checkout / page).read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from contextlib import closing
@@ -14,7 +15,7 @@ from foredeck.store.kind import open_store
 from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from hostile.ground import SECRET, make
-from observed import errors, results
+from observed import errors, handle, results
 
 NOTE = f"# Keys\n{SECRET}\n"
 
@@ -82,10 +83,13 @@ export default function (pi) {
 """
 
 
+TIDES = "# Tides\nThe harbour falls dry.\n"
+
+
 def notes(pi: Pi) -> None:
     (pi.repo / "notes").mkdir()
     (pi.repo / "notes" / "keys.md").write_text(NOTE)
-    (pi.repo / "notes" / "tides.md").write_text("# Tides\nThe harbour falls dry.\n")
+    (pi.repo / "notes" / "tides.md").write_text(TIDES)
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
@@ -118,8 +122,43 @@ def test_a_guard_that_gives_an_empty_reason_is_heeded_all_the_same(pi: Pi, tmp_p
     model = pi.serve([call("activate", id="[[Keys]]"), "done"])
     assert pi.print("what do I know?", foredeck=True, extensions=[gate]).code == 0
     (refused,) = errors(model.requests[-1])
-    assert "An extension does not allow to read" in refused
+    assert refused == "Tool execution was blocked"
     assert SECRET not in model.requests[-1].request.text
+
+
+SEES = """
+import { appendFileSync } from "node:fs";
+
+export default function (pi) {
+  for (const name of ["tool_call", "tool_result"])
+    pi.on(name, ({ toolName, parentToolCallId, input }) => {
+      const seen = [name, toolName, parentToolCallId, input];
+      appendFileSync("seen.jsonl", JSON.stringify(seen) + "\\n");
+    });
+}
+"""
+
+
+@one_version
+def test_other_extensions_see_a_read_inside_the_call_that_shows_the_file(
+    pi: Pi, tmp_path: Path
+) -> None:
+    notes(pi)
+    path = str(pi.repo / "notes" / "tides.md")
+    sees = tmp_path / "sees.ts"
+    sees.write_text(SEES)
+    model = pi.serve([call("activate", id="[[Tides]]"), "done"])
+    assert pi.print("what do I know?", foredeck=True, extensions=[sees]).code == 0
+    assert model.violations == []
+    seen = [json.loads(line) for line in (pi.repo / "seen.jsonl").read_text().splitlines()]
+    (activate,) = model.requests[-1].request.results
+    assert seen[:4] == [
+        ["tool_call", "activate", None, {"id": "[[Tides]]"}],
+        ["tool_call", "read", activate, {"path": path}],
+        ["tool_result", "read", activate, {"path": path}],
+        ["tool_result", "activate", None, {"id": "[[Tides]]"}],
+    ]
+    assert results(model.requests[-1])[0] == f"{handle(pi, '/tides.md')}\n{TIDES}"
 
 
 @one_version

@@ -18,6 +18,7 @@ from threading import Thread
 import pytest
 
 from foredeck_bench.scripted import ScriptedModel, call
+from foredeck_bench.scripted.pi_process import PiInstall
 from harness import Pi, one_version
 from observed import calls_of, last_result, notified, stored
 
@@ -257,6 +258,27 @@ def registry(tarballs: dict[str, Path]) -> Iterator[str]:
 def files_in(folder: Path) -> set[str]:
     """All files below a folder: the package must stay as it was installed."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@one_version
+def test_an_older_pi_gets_one_line_and_stays_plain(pi: Pi, tmp_path: Path) -> None:
+    package = Path(pi.install.command[1]).parents[2]
+    older = tmp_path / "older"
+    shutil.copytree(package, older, ignore=shutil.ignore_patterns("docs", "examples"))
+    (older / "node_modules").symlink_to(package.parents[1])
+    manifest = json.loads((older / "package.json").read_text())
+    (older / "package.json").write_text(json.dumps({**manifest, "version": "1.4.0"}))
+    pi.install = PiInstall("1.4.0", (pi.install.command[0], str(older / manifest["bin"]["pi"])))
+    model = serve(pi)
+    ended = pi.print("go", foredeck=True)
+    assert (ended.code, ended.stdout.strip(), model.violations) == (0, "done", [])
+    assert ended.stderr == (
+        "foredeck is off: it needs Pi 1.5.2 or newer, and this is Pi 1.4.0. Update it (pi update, "
+        "or npm install -g @earendil-works/pi-coding-agent) and start Pi again.\n"
+    )
+    assert not last_result(model.requests[-1]).startswith("@")
+    assert "activate" not in model.requests[-1].request.tools
+    assert not any(pi.workspace.foredeck_home.iterdir())
 
 
 def test_of_two_copies_the_second_stands_back(pi: Pi, checkout: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { SessionManager } from "@earendil-works/pi-coding-agent";
+import * as module from "@earendil-works/pi-coding-agent";
 import { registerContextHook } from "../context/hook.ts";
 import { Shim } from "../shim.ts";
 
@@ -36,7 +36,7 @@ interface Row {
 
 async function measure(label: string, chars: number): Promise<Row> {
   let engineMs = 0;
-  const session = SessionManager.inMemory(process.cwd());
+  const session = module.SessionManager.inMemory(process.cwd());
   const ctx = {
     hasUI: true,
     ui: { notify() {}, setStatus: (_key: string, text: string) => (engineMs = Number(text)) },
@@ -50,8 +50,13 @@ async function measure(label: string, chars: number): Promise<Row> {
   const on = (event: string, handler: typeof hook) => {
     if (event === "context_with_system") hook = handler;
   };
-  const pi = { getActiveTools: () => [], getAllTools: () => [], on } as never;
-  const shim = new Shim(pi, { VERSION: "1.6.0" });
+  const pi = {
+    getActiveTools: () => [],
+    getAllTools: () => [],
+    getSettings: () => ({}),
+    on,
+  } as never;
+  const shim = new Shim(pi, module);
   registerContextHook(pi, shim);
   const cwd = process.cwd();
   shim.begin({ session: "bench", file: null, cwd, reason: "startup", parent: null }, ctx);
@@ -85,7 +90,7 @@ async function measure(label: string, chars: number): Promise<Row> {
 
 let serial = 0;
 
-function addCall(session: SessionManager, chars: number): void {
+function addCall(session: module.SessionManager, chars: number): void {
   const id = `call_${++serial}`;
   const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
   const usage = { input: 9, output: 9, cacheRead: 0, cacheWrite: 0, totalTokens: 18, cost };

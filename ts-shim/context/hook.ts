@@ -6,11 +6,7 @@
  * on the messages they were made for, and what is newer as Pi has it.
  */
 
-import type {
-  ContextEventResult,
-  ExtensionAPI,
-  ExtensionContext,
-} from "@earendil-works/pi-coding-agent";
+import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { EngineState } from "../engine/engine.ts";
 import {
   AbortedError,
@@ -23,7 +19,6 @@ import {
   textOf,
   within,
 } from "../engine/wire.ts";
-import { firesContextWithSystem, isOhMyPi } from "../host.ts";
 import type { Shim } from "../shim.ts";
 import { type BlockSpot, droppedIn } from "./dropped.ts";
 import { type Fields, type HostMessage, sameValue } from "./messages.ts";
@@ -74,11 +69,8 @@ interface Outcome extends Partial<Reusable> {
 
 /** Registers what happens before each model call, and where the user has typed something. */
 export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
-  // Where Pi has it, `context_with_system`: it runs after every other extension, and Pi sends what it
-  // returns as it is.
-  const isKnown = !isOhMyPi(pi) && firesContextWithSystem(shim.pi.VERSION);
-  const event = isKnown ? "context_with_system" : "context";
-  pi.on(event as "context", async ({ messages }, ctx): Promise<ContextEventResult | undefined> => {
+  // It runs after every other extension's `context`, and Pi sends what it returns as it is.
+  pi.on("context_with_system", async ({ messages }, ctx) => {
     shim.host.ctx = ctx;
     const own = messages as unknown as HostMessage[];
     let list = own;

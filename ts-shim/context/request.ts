@@ -27,7 +27,7 @@ export function splitList(all: HostMessage[], ctx: ExtensionContext): HostLists 
 
 /** The system messages of a list, and the definitions of the tools that are active, in Pi's order. */
 export function headOf({ ctx, system: own }: HostLists, pi: ExtensionAPI): Fields {
-  // A Pi without `context_with_system` leaves its system messages out of the list.
+  // A session has none before its first call, nor has one that a Pi before 0.87 has kept.
   const system = own.length > 0 ? own : [{ role: "system", content: ctx.getSystemPrompt() }];
   const active = new Set(pi.getActiveTools());
   const tools = pi

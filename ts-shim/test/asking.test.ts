@@ -58,7 +58,7 @@ test("the last prompt is found, and when it was last sent", () => {
   const at = (entry: unknown) => {
     const ctx = {
       model,
-      modelRegistry: { streamSimple: () => null },
+      modelRegistry: { hasConfiguredAuth: () => true },
       sessionManager: { getBranch: () => (entry ? [entry] : []) },
     };
     const shim = { context: { lastRequest }, host: { ctx }, isOff: () => false };
@@ -147,6 +147,7 @@ test("a model thinks as little as it can, and that is said before it is asked", 
     const usage = { cost: {} };
     const answer = { content: [], stopReason: "stop", usage, provider: "p", model: "m" };
     const modelRegistry = {
+      hasConfiguredAuth: () => true,
       streamSimple: (_model: unknown, _context: unknown, given: Record<string, unknown>) => {
         options.push(given);
         return { result: async () => answer };
@@ -185,16 +186,11 @@ function shimWith(ctx: object | null, off = false): Shim {
 }
 
 test("without a model it is said how to come by one, and nothing throws", () => {
-  const find = () => undefined;
   const cases: [Shim, RegExp][] = [
     [shimWith(null), /no session/],
     [shimWith({}, true), /foredeck on/],
-    [shimWith({ modelRegistry: {} }), /update it/],
-    [shimWith({ modelRegistry: { streamSimple: find } }), /choose one with \/model/],
-    [
-      shimWith({ model, modelRegistry: { streamSimple: find, hasConfiguredAuth: () => false } }),
-      /log in/,
-    ],
+    [shimWith({ modelRegistry: {} }), /choose one with \/model/],
+    [shimWith({ model, modelRegistry: { hasConfiguredAuth: () => false } }), /log in/],
   ];
   for (const [shim, reason] of cases) {
     const described = describeModel(shim);
@@ -206,7 +202,7 @@ test("without a model it is said how to come by one, and nothing throws", () => 
 test("a model that is not selected can be described, too", () => {
   const small = { ...model, id: "small", cost: { input: 1, output: 2 } };
   const modelRegistry = {
-    streamSimple: () => null,
+    hasConfiguredAuth: () => true,
     find: (provider: string, id: string) => (provider === "p" && id === "small" ? small : null),
   };
   const shim = shimWith({ model, modelRegistry, sessionManager: {} });
@@ -225,6 +221,7 @@ test("a question that is taken back ends", async () => {
       signal.addEventListener("abort", () => resolve(answer));
     });
   const modelRegistry = {
+    hasConfiguredAuth: () => true,
     streamSimple: (_model: unknown, _context: unknown, { signal }: { signal: AbortSignal }) => ({
       result: () => result(signal),
     }),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { until } from "./support/harness.ts";
 import { registered } from "./support/pi.ts";
 
 test("/foredeck lists objects, forwards commands, switches off and on, and explains itself", async () => {
@@ -25,6 +26,18 @@ test("/foredeck without an engine says what is wrong", async () => {
   const { command } = registered("refuse-start");
   assert.match(await command(""), /not running.*unknown key/);
   assert.match(await command("setup"), /unknown key/);
+});
+
+test("/foredeck during set-up says how far that is, which is no error", async () => {
+  const { command, harness } = registered("hang-at-start");
+  await until(() => harness.requests("initialize").length > 0, "started");
+  harness.shim.onSetUp("making a Python environment");
+  harness.shim.onSetUp("fetching its packages, 3 of 40");
+  const soFar =
+    /^foredeck is being set up, for \d+ s now: fetching its packages, 3 of 40\. Pi works as usual/;
+  for (const args of ["", "doctor", "ui", "tasks list"]) assert.match(await command(args), soFar);
+  assert.equal(harness.notices.length, 5);
+  assert.ok(harness.levels.every((level) => level === "info"));
 });
 
 test("verbs are completed here, and what follows them by the engine", async () => {

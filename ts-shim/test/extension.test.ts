@@ -18,13 +18,6 @@ test("loading registers everything, once, and starts nothing", async () => {
   assert.deepEqual(twice.sort(), shared);
 });
 
-test("a fork that takes no tools once it has started gets them when it loads", async () => {
-  const { pi, events, tools } = recorder();
-  await foredeck(Object.assign(pi, { pi: {} }));
-  assert.ok("activate" in tools);
-  assert.deepEqual([events.context?.length, events.context_with_system], [1, undefined]);
-});
-
 test("a second copy registers nothing and says so once", async () => {
   const { pi, events } = recorder();
   await foredeck(pi);
@@ -40,5 +33,6 @@ test("a second copy registers nothing and says so once", async () => {
 });
 
 test("the installed version of Pi is found", async () => {
-  assert.match((await piModule()).VERSION ?? "", /^\d+\.\d+\.\d+/);
+  const module = await piModule();
+  assert.match(typeof module === "string" ? module : module.VERSION, /^\d+\.\d+\.\d+$/);
 });

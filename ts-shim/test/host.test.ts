@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firesContextWithSystem, visible } from "../host.ts";
+import { isSupported, visible } from "../host.ts";
 import { asView, ViewScreen } from "../view.ts";
 import { Harness } from "./support/harness.ts";
 
@@ -60,11 +60,9 @@ test("nor does what a key of a view answers", async () => {
   assert.ok((await lines(screen(fails))).includes(SHOWN));
 });
 
-test("context_with_system is used from 0.87.1 on, if the version is known", () => {
-  for (const version of ["0.87.1", "0.87.2-dev", "0.88.0", "1.0.0", "1.5.2", "10.0.0"]) {
-    assert.ok(firesContextWithSystem(version), version);
-  }
-  for (const version of ["0.87.0", "0.73.1", "0.9.99", "unknown", "", "x1.5.2"]) {
-    assert.ok(!firesContextWithSystem(version), version);
-  }
+test("Pi is supported from 1.5.2 on", () => {
+  for (const version of ["1.5.2", "1.5.3-dev", "1.6.0", "1.10.0", "10.0.0"])
+    assert.ok(isSupported(version), version);
+  for (const version of ["1.5.1", "1.4.9", "0.87.1", "0.73.1"])
+    assert.ok(!isSupported(version), version);
 });

@@ -51,7 +51,11 @@ test("--foredeck-private asks for private sessions, and nothing else does", asyn
   await harness.shim.engine.whenReady();
   for (const session of ["s2", "s3"]) {
     flags["foredeck-private"] = session === "s3";
-    const sessionManager = { getSessionId: () => session, getSessionFile: () => null };
+    const sessionManager = {
+      getSessionId: () => session,
+      getSessionFile: () => null,
+      getHeader: () => null,
+    };
     await fire("session_start", { reason: "new" }, { ...(harness.ctx as object), sessionManager });
   }
   await until(() => harness.requests("session/open").length === 3, "opened");

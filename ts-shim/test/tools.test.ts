@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { afterEach, test } from "node:test";
 import { DEFAULT_FACILITIES, registerNames, TOOL_NAMES, TOOL_SPECS } from "../tools.ts";
 import { recorder, registered } from "./support/pi.ts";
@@ -21,10 +23,11 @@ test("the tools are defined in the order in which they are declared", () => {
   );
 });
 
-test("only the tools of the facilities that are switched on are registered", () => {
+test("only the tools of the facilities that are switched on are registered", async () => {
   const { harness } = registered("good");
-  const { pi, tools } = recorder();
-  registerNames(pi, harness.shim, ["search"], true);
+  const { pi, tools, fire } = recorder();
+  registerNames(pi, harness.shim, ["search"]);
+  await fire("session_start");
   assert.deepEqual(Object.keys(tools), ["memory-search"]);
   assert.ok(!("facility" in (tools["memory-search"] ?? {})));
 });
@@ -35,13 +38,73 @@ test("a tool returns the engine's text and keeps its details", async () => {
     content: [{ type: "text", text: "did pin" }],
     details: { foredeck: { object: "x" } },
   });
-  const [request] = harness.requests("tool/call");
-  assert.deepEqual(request?.params, {
-    session: "s1",
-    id: "toolu_1",
-    tool: "pin",
-    input: { id: "@1" },
-  });
+  const params = { session: "s1", id: "toolu_1", tool: "pin", input: { id: "@1" } };
+  for (const method of ["tool/prepare", "tool/call"])
+    assert.deepEqual(harness.requests(method)[0]?.params, params);
+});
+
+/** Runs a tool of ours with a `read` beside it, of which another extension decides. */
+async function showing({ source = "builtin", tools: names = ["read"] } = {}) {
+  const { tools, harness } = registered("good");
+  await harness.shim.engine.whenReady();
+  const all = [{ name: "read", sourceInfo: { source } }];
+  Object.assign(harness.shim.api, { getAllTools: () => all });
+  const read: unknown[] = [];
+  const ctx = {
+    tools: names.map((name) => ({ name })),
+    executeTool: async (name: string, input: { path: string }) => {
+      read.push([name, input]);
+      const [how] = basename(input.path).split("-");
+      const text = how === "blocked" ? "not for you" : `${how}: ${input.path}`;
+      const ran = how === "blocked" ? {} : { durationMs: 1 };
+      return { isError: how !== "plain", result: { content: [{ type: "text", text }] }, ...ran };
+    },
+  };
+  const call = (tool: string, reads?: string, more: object = {}) =>
+    tools[tool]?.execute("t", { id: "a", verdict: { reads }, ...more }, undefined, undefined, ctx);
+  const shown = () => harness.requests("tool/call").map(({ params }) => params.tool);
+  return { call, read, shown, harness };
+}
+
+test("a file that no read has shown is read inside the call, and whoever blocks that blocks it", async () => {
+  const { call, read, shown } = await showing();
+  await assert.rejects(async () => call("activate", "blocked-a"), { message: "not for you" });
+  await assert.rejects(async () => call("pin", "blocked-b"), { message: "not for you" });
+  assert.deepEqual(shown(), []);
+  assert.ok(await call("activate", "plain"));
+  assert.deepEqual(
+    read,
+    ["blocked-a", "blocked-b", "plain"].map((path) => ["read", { path }]),
+  );
+  assert.deepEqual(shown(), ["activate"]);
+});
+
+test("a read that finds no file refuses nothing; one whose result was made an error does", async () => {
+  const { call, shown, harness } = await showing();
+  const there = join(harness.folder, "failed-here");
+  writeFileSync(there, "x");
+  await assert.rejects(async () => call("activate", there), { message: `failed: ${there}` });
+  assert.deepEqual(shown(), []);
+  assert.ok(await call("activate", join(harness.folder, "failed-gone")));
+  assert.deepEqual(shown(), ["activate"]);
+});
+
+test("nothing is read for what a read has shown, for what shows no file, and without an engine's answer", async () => {
+  const { call, read } = await showing();
+  assert.ok(await call("activate"));
+  assert.ok(await call("deactivate", "blocked"));
+  await assert.rejects(async () => call("activate", "plain", { fail: true }), /use read or bash/);
+  assert.deepEqual(read, []);
+});
+
+test("where read is another extension's, or is not there, only what it has shown is shown", async () => {
+  const message = "No read has shown plain in this chat: use read.";
+  for (const how of [{ tools: ["bash"] }, { source: "/an/extension.ts" }]) {
+    const { call, read } = await showing(how);
+    await assert.rejects(async () => call("activate", "plain"), { message });
+    assert.ok(await call("activate"));
+    assert.deepEqual(read, []);
+  }
 });
 
 test("a tool that fails throws the engine's message for the model", async () => {

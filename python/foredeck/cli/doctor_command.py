@@ -269,7 +269,9 @@ def _cut_sessions(store: Store) -> Iterator[Finding]:
 
 PYTHON_MIN = (3, 11)
 NODE_MIN = (22, 19)
-PI_MIN = (0, 87)
+PI_MIN = (1, 5, 2)
+PI_TESTED = ((1, 5), (1, 6))
+"""The minor versions of Pi that every release is tested on, the oldest first."""
 PI_PACKAGE = "@earendil-works/pi-coding-agent"
 ASK_SECONDS = 20
 OF_CHECKOUT = " (this checkout's own: there is no pi on PATH)"
@@ -364,7 +366,11 @@ def _pi(where: str | None = None, whose: str = "") -> Finding:
         return problem("pi", f"{path} does not start", f"Run `{path} --version` to see why.")
     text = f"{_dotted(version)} at {path}{whose}"
     if version < PI_MIN:
-        return note("pi", f"{text}, older than {_dotted(PI_MIN)}: some of it may not work", install)
+        update = f"Update it: pi update, or npm install -g {PI_PACKAGE}"
+        return problem("pi", f"{text}: foredeck is off below {_dotted(PI_MIN)}", update)
+    if version[:2] > PI_TESTED[-1]:
+        newest = f"newer than {_dotted(PI_TESTED[-1])}, the last that foredeck was tested with"
+        return note("pi", f"{text}, {newest}", "Should something fail, update foredeck.")
     return ok("pi", text)
 
 

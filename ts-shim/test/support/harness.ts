@@ -22,6 +22,8 @@ export type Logged = { method?: string; params: Record<string, unknown>; pid: nu
 export class Harness {
   readonly folder = mkdtempSync(join(tmpdir(), "foredeck-shim-"));
   readonly notices: string[] = [];
+  /** The level of each of these. */
+  readonly levels: string[] = [];
   readonly widgets: (string[] | undefined)[] = [];
   readonly statuses: (string | undefined)[] = [];
   /** What Pi makes of the session's file. */
@@ -47,7 +49,7 @@ export class Harness {
         { name: "grep", description: "inactive", parameters: { type: "object" } },
       ],
     };
-    this.shim = new Shim(pi as never, { VERSION: "1.6.0" });
+    this.shim = new Shim(pi as never, { VERSION: "1.6.0" } as never);
     this.ctx = this.context() as never;
   }
 
@@ -103,13 +105,17 @@ export class Harness {
     return {
       hasUI: true,
       ui: {
-        notify: (text: string) => this.notices.push(text),
+        notify: (text: string, level: string) => {
+          this.notices.push(text);
+          this.levels.push(level);
+        },
         setWidget: (_key: string, lines: string[] | undefined) => this.widgets.push(lines),
         setStatus: (_key: string, text: string | undefined) => this.statuses.push(text),
       },
       cwd: this.folder,
       model: { provider: "p", id: "m", api: "x", contextWindow: 1000, cost: { input: 1 } },
       modelRegistry: {
+        hasConfiguredAuth: () => true,
         streamSimple: () => ({
           result: async () => ({
             stopReason: "stop",

@@ -11,7 +11,7 @@ import { Harness } from "./harness.ts";
 type Handler = (...args: unknown[]) => unknown;
 interface Tool {
   name: string;
-  execute(id: string, input: unknown, signal?: AbortSignal): Promise<Record<string, unknown>>;
+  execute(id: string, input: unknown, ...more: unknown[]): Promise<Record<string, unknown>>;
 }
 interface Command {
   handler(args: string, ctx: unknown): Promise<void>;
