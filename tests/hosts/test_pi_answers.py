@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from foredeck.context.plan.ops import Op, Say, Shown, omit
 from foredeck.hosts.outgoing import SlotPlan, WireOp, to_ops
 from foredeck.hosts.pi import to_model, to_outcome, to_request
 from foredeck.hosts.protocol import AssembleParams, OutcomeParams
+from foredeck.model.call_values import CalledModel, PromptTokens
 from foredeck.model.messages import KnownMessages
 
 
@@ -142,6 +144,16 @@ def test_a_models_record_is_read_as_far_as_it_can_be(
     model = to_model({"provider": "p", "id": "m", **record})
     assert model is not None
     assert (model.name, model.window, model.cache_ttl_s) == ("p/m", window, ttl)
+
+
+def test_a_longer_prompt_has_the_prices_of_its_tier() -> None:
+    tier = {"inputTokensAbove": 1000, "input": 4, "cacheRead": 0.4, "cacheWrite": 0}
+    cost = {"input": 2, "cacheRead": 0.2, "cacheWrite": 2.5, "tiers": [tier, {"input": 7}, None]}
+    model = to_model({"provider": "p", "id": "m", "cost": cost})
+    assert model is not None
+    called = CalledModel.from_record(json.loads(json.dumps(model.called.to_record())))
+    assert PromptTokens(500, 400, 100).cost(called) == 500 * 0.1 + 400 * 1.25 + 100
+    assert PromptTokens(500, 401, 100).cost(called) == 500 * 0.2 + 401 * 2 + 100 * 2
 
 
 def test_no_model_is_no_model() -> None:

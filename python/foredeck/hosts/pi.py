@@ -34,6 +34,7 @@ from foredeck.hosts.protocol import (
     SessionHistoryParams,
     ToolObservedParams,
 )
+from foredeck.model.call_values import PriceTier
 from foredeck.model.messages import KnownMessages, text_in
 from foredeck.model.observations import AskedBy
 from foredeck.regular_files import open_to_read, read_regular
@@ -134,7 +135,21 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
         threads=model.get("threads") is True,
         input_price=float(per_million) if isinstance(per_million, int | float) else 0.0,
         inline=_inline(api, model.get("compat")),
+        tiers=_tiers(cost) if prices.known and prices.cached else (),
     )
+
+
+def _tiers(cost: Mapping[str, Any]) -> tuple[PriceTier, ...]:
+    """What Pi's record says of the prices of longer prompts."""
+    found: list[PriceTier] = []
+    for tier in cost.get("tiers") or ():
+        names = "inputTokensAbove", "input", "cacheRead", "cacheWrite"
+        given = [tier.get(name) if isinstance(tier, dict) else None for name in names]
+        numbers = [float(each) for each in given if isinstance(each, int | float)]
+        if len(numbers) == len(names):
+            fresh, read, write = (each / cost["input"] for each in numbers[1:])
+            found.append([numbers[0], fresh, read, write or fresh])
+    return tuple(found)
 
 
 def _inline(api: str, compat: Any) -> InlineChanges:

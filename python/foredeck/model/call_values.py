@@ -177,6 +177,11 @@ class CallStats(NamedTuple):
         return _written(rest, *sizes, *sets) | images
 
 
+PriceTier = Sequence[float]
+"""Of prompts with more tokens than the first number: the prices of uncached input, of a read and of
+a written token, relative to the uncached input of shorter ones."""
+
+
 class CalledModel(NamedTuple):
     """The model that a call was made to; without a name where none is known."""
 
@@ -195,6 +200,8 @@ class CalledModel(NamedTuple):
     """For how many seconds the cache lives, where the host says so."""
     input_price: float = 0.0
     """Of a million tokens of uncached input, in the host's currency; 0 where it is not known."""
+    tiers: Sequence[PriceTier] = ()
+    """What longer prompts cost."""
 
     @classmethod
     def from_record(cls, stored: Stored) -> CalledModel:
@@ -242,8 +249,12 @@ class PromptTokens(NamedTuple):
     """Of neither kind."""
 
     def cost(self, model: CalledModel) -> float:
-        """What they cost, in tokens of uncached input."""
-        return self.read * model.read + self.written * model.write + self.fresh
+        """What they cost, in tokens of uncached input of a short prompt."""
+        total = self.read + self.written + self.fresh
+        passed = [tier for tier in model.tiers if total > tier[0]]
+        none = (0, 1.0, model.read, model.write)
+        _, fresh, read, write = max(passed, key=lambda tier: tier[0], default=none)
+        return self.read * read + self.written * write + self.fresh * fresh
 
 
 class CachePrediction(NamedTuple):

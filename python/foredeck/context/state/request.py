@@ -13,7 +13,7 @@ from foredeck.context.messages.wires import Wire, wire_of
 from foredeck.context.plan.ops import Op, Say
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import Prices
-from foredeck.model.call_values import CalledModel
+from foredeck.model.call_values import CalledModel, PriceTier
 from foredeck.model.lost_reasoning import BlockSpot
 from foredeck.model.observations import AskedBy
 from foredeck.model.records import VersionRef
@@ -108,6 +108,7 @@ class Model:
     input_price: float = 0.0
     """What a million uncached input tokens cost, in the host's currency; 0: not known."""
     inline: InlineChanges = "none"
+    tiers: tuple[PriceTier, ...] = ()
 
     @property
     def name(self) -> str:
@@ -126,6 +127,7 @@ class Model:
             not self.prices.known,
             self.cache_ttl_s,
             self.input_price,
+            self.tiers,
         )
 
 
