@@ -13,8 +13,8 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck_bench.crash.homes import prepared
-from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi
-from harness import STORE, Asked, Pi
+from foredeck_bench.scripted.pi_process import PiWorkspace, checkout_pi
+from harness import STORE, TESTED, Asked, Pi
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def node_home(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Itera
         yield home
 
 
-@pytest.fixture(params=VERSIONS)
+@pytest.fixture(params=TESTED)
 def pi(
     request: pytest.FixtureRequest, tmp_path: Path, checkout: Path, node_home: Path | None
 ) -> Iterator[Pi]:

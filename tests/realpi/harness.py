@@ -16,6 +16,7 @@ from foredeck_bench.crash.homes import settings as store_settings
 from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.agent_dir import model_record, twin_record
 from foredeck_bench.scripted.pi_process import (
+    NEWEST,
     PATIENT,
     VERSIONS,
     PiInstall,
@@ -28,7 +29,10 @@ from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.steps import Script
 from terminal import SIZE, TerminalPi
 
-_ONE = VERSIONS if os.environ.get("FOREDECK_TEST_VERSIONS") == "all" else VERSIONS[:1]
+_CHOSEN = os.environ.get("FOREDECK_TEST_VERSIONS")
+TESTED = (NEWEST,) if _CHOSEN == NEWEST else VERSIONS
+"""The versions that tests run on: the supported ones, or that of `scripts/test newest`."""
+_ONE = TESTED if _CHOSEN == "all" else TESTED[:1]
 
 one_version = pytest.mark.parametrize("pi", _ONE, indirect=True)
 """For what does not differ between versions of Pi: run on the newest alone,

@@ -16,6 +16,8 @@ from foredeck_bench.scripted.processes import Process, kill, wait_for_end, with_
 
 VERSIONS = ("1.6.0", "1.5.2")
 """Those that are supported, the newest first: it is what a checkout itself runs on."""
+NEWEST = "newest"
+"""Stands for whatever version `scripts/setup newest` has installed."""
 MARK = "FOREDECK_SCRATCH_RUN"
 PATIENT = {
     "FOREDECK_DEADLINE_MS": "30000",
@@ -45,9 +47,9 @@ def checkout_pi(checkout: Path, version: str) -> PiInstall | None:
     if not node.exists() or not manifest.exists():
         return None
     described = json.loads(manifest.read_text(encoding="utf-8"))
-    if described["version"] != version:
+    if version not in (NEWEST, described["version"]):
         return None
-    return PiInstall(version, (str(node), str(package / described["bin"]["pi"])))
+    return PiInstall(described["version"], (str(node), str(package / described["bin"]["pi"])))
 
 
 @dataclass(slots=True)
