@@ -13,7 +13,7 @@ from foredeck.lookup import reader
 from foredeck.notes import markdown
 from foredeck.sources import git, git_process
 from foredeck.timeline import command_versions, guard, keeping, repositories
-from foredeck.xtdb import link, node
+from foredeck.xtdb import link, maintenance, node
 from foredeck.xtdb import local_copy as journaled
 
 ENOUGH_S = 100.0
@@ -44,6 +44,7 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
         (reader, "PATIENCE_S"),
         (doctor_command, "EVENT_SECONDS"),
         (node, "START_SECONDS"),
+        (maintenance, "_STUCK_SECONDS"),
         (journaled, "PATIENCE"),
         (journaled, "DELIVERY_PATIENCE"),
     ):

@@ -20,6 +20,7 @@ from foredeck.xtdb.backup import back_up, restore
 from foredeck.xtdb.link import open_database
 from foredeck.xtdb.node import own_node_folder, stop
 from foredeck.xtdb.runtime import Runtime
+from patience import ENOUGH_S
 
 from .documents import batch, note
 
@@ -58,7 +59,7 @@ def being_written(config: Config) -> Iterator[tuple[list[Token], Callable[[], No
     def wait() -> None:
         with wrote:
             goal = len(tokens) + 10
-            assert wrote.wait_for(lambda: len(tokens) >= goal or not thread.is_alive(), 60)
+            assert wrote.wait_for(lambda: len(tokens) >= goal or not thread.is_alive(), ENOUGH_S)
         assert thread.is_alive()
 
     thread = threading.Thread(target=write)
