@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_values import NO_CHANGES
 
 ACTIONS = ("show", "activate", "deactivate", "expire", "pin", "unpin")
 actions = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(1, 4)), max_size=30)
@@ -58,23 +57,6 @@ def test_becoming_another_branchs_sets_is_recorded_too(
     assert members(before) == members(other)
 
 
-def test_what_is_taken_back_is_no_change() -> None:
-    sets = Sets()
-    sets.pin(3)
-    sets.deactivate(3)
-    sets.deactivate(3)
-    assert sets.pop_changes() == NO_CHANGES
-
-
-def test_deactivating_twice_leaves_the_pool() -> None:
-    sets = Sets()
-    sets.pin(3)
-    sets.deactivate(3)
-    assert members(sets) == ({3}, set(), set())
-    sets.deactivate(3)
-    assert members(sets) == (set(), set(), set())
-
-
 def test_a_pinned_object_that_expires_waits_and_is_pinned_again_once_it_is_active() -> None:
     sets = Sets()
     sets.pin(3)
@@ -82,14 +64,6 @@ def test_a_pinned_object_that_expires_waits_and_is_pinned_again_once_it_is_activ
     assert (sets.pinned, sets.waiting, sets.active) == (set(), {3}, set())
     sets.activate(3)
     assert (sets.pinned, sets.waiting) == ({3}, set())
-
-
-def test_unpinning_ends_the_waiting() -> None:
-    sets = Sets()
-    sets.pin(3)
-    sets.expire(3)
-    sets.unpin(3)
-    assert members(sets) == ({3}, set(), set())
 
 
 def test_records_name_pins_as_they_always_did() -> None:
@@ -100,11 +74,3 @@ def test_records_name_pins_as_they_always_did() -> None:
     assert changes.to_record() == {"pool+": [3], "pinned+": [3]}
     replayed.replay(changes)
     assert replayed.waiting == {3}
-
-
-def test_expiring_never_leaves_the_pool() -> None:
-    sets = Sets()
-    sets.activate(3)
-    sets.expire(3)
-    sets.expire(3)
-    assert members(sets) == ({3}, set(), set())
