@@ -247,7 +247,7 @@ def _keys_at(store: Store, call: str) -> list[MessageKey]:
     keys: list[MessageKey] = []
     for head in reversed([*_chain(store, call)]):
         record = CallRecord(head.fields)
-        del keys[record.kept :]
+        del keys[record.shared :]
         keys.extend(record.keys)
     return keys
 

@@ -204,7 +204,7 @@ def _results_in_flight_are_whole(sent: Sent, anchored: bool) -> None:
 
     Where the host goes back into a turn that is long over, what was sent then is sent again.
     """
-    for index in range(len(sent.messages) - 1, sent.record.kept - 1, -1):
+    for index in range(len(sent.messages) - 1, sent.record.shared - 1, -1):
         message = sent.messages[index]
         stop = message.get("stopReason")
         if message.get("role") == "assistant" and stop not in ("error", "aborted"):
@@ -231,7 +231,7 @@ def _is_whole(sent: Sent, index: int, anchored: bool) -> bool:
 def _pins_stay(host: Host, sent: Sent) -> None:
     """A pinned object's content is folded only where a later message shows the object."""
     plan, pinned = host.state.chat.branch.plan, host.state.chat.branch.sets.pins
-    for row in sent.record.parts:
+    for row in sent.record.ops:
         if row.form == "reference" and row.subject in pinned:
             newest = plan.newest_holder(row.subject)
             assert newest is not None

@@ -154,7 +154,7 @@ def test_a_rebase_that_pays_says_what_it_cost_and_brought_back(new_host: NewHost
     assert first.paid == pytest.approx((first.lost - first.saved) * 1.15)
     calls_since = len(told.lines) - first.call + 1
     assert first.back == pytest.approx(first.saved * 0.1 * calls_since)
-    assert set(first.weighed) >= {"rent", "premium", "saves"}
+    assert set(first.weighed) >= {"carrying_cost", "rewrite_cost", "saves"}
     assert told.cost < told.plain_cost
     assert told.figure.in_money
     assert told.figure.ours == pytest.approx(told.cost * 3 / 1_000_000, rel=0.001)

@@ -27,7 +27,7 @@ SYSTEM = [{"role": "system", "content": "Be a coding agent. " * 300}]
 def record(kept: int, new: int, at: int, **more: Any) -> CallRecord:
     keys = [[None, "x"]] * new
     return CallRecord(
-        {"kept": kept, "keys": keys, "changed_from": kept, "time_ms": at, "cache": {}, **more}
+        {"shared": kept, "keys": keys, "changed_from": kept, "time_ms": at, "cache": {}, **more}
     )
 
 
@@ -43,7 +43,7 @@ def test_every_request_leaves_an_entry_that_lives_from_its_last_use() -> None:
 
 def test_a_changed_message_ends_what_stood_after_it() -> None:
     entries = CacheEntries({3: 0, 5: 0, 7: 0})
-    entries.apply(record(7, 2, 1, parts=[[4, "reference"], [8, "full"]]))
+    entries.apply(record(7, 2, 1, ops=[[4, "reference"], [8, "full"]]))
     assert sorted(entries.used) == [3, 9]
     entries.cut(8)
     assert sorted(entries.used) == [3]
@@ -183,7 +183,7 @@ def test_what_the_look_back_misses_anyway_is_rewritten_for_nothing(new_host: New
     for number in range(6):
         bash(host, f"c{number}")
     decision = many(host, 0, 25).decision
-    assert (decision.reason, decision.premium) == ("look-back", 0)
+    assert (decision.reason, decision.rewrite_cost) == ("look-back", 0)
 
 
 def test_without_a_cache_folding_is_free(new_host: NewHost) -> None:

@@ -94,7 +94,7 @@ def test_the_cache_is_judged_by_the_time_since_the_newest_call(stepping: Any) ->
 
 def test_an_entry_cannot_have_been_used_later_than_now() -> None:
     entries = CacheEntries({3: 9_000_000, 5: 9_000_000})
-    fields = {"kept": 5, "keys": [[None, "x"]], "changed_from": 5, "time_ms": 1000}
+    fields = {"shared": 5, "keys": [[None, "x"]], "changed_from": 5, "time_ms": 1000}
     entries.apply(CallRecord({**fields, "cache": {"hit": 5}}))
     assert entries.used == {3: 1000, 5: 1000, 6: 1000}
     assert entries.alive(302_000, 300) == []

@@ -26,8 +26,8 @@ def figure(host: Host) -> CostFigure:
 
 
 def plain(record: CallRecord) -> PromptTokens:
-    assert record.cache.plain is not None
-    return record.cache.plain
+    assert record.cache.baseline is not None
+    return record.cache.baseline
 
 
 def test_our_tools_are_not_on_plain_pis_side(host: Host) -> None:

@@ -52,7 +52,7 @@ def test_with_nothing_to_say_there_is_none_and_no_byte_of_it(host: Host, notes: 
     notes.lines.clear()
     sent = ask(host)
     assert sent.prompt == sent.messages
-    assert sent.record.inserts == {}
+    assert sent.record.says == {}
     assert "head" not in sent.record.fields["state"]
 
 
@@ -95,7 +95,7 @@ def test_where_it_says_the_same_a_pause_rewrites_nothing(host: Host) -> None:
     host.wait(COLD_S)
     sent = ask(host)
     assert sent.decision.kind == "append"
-    assert sent.record.inserts == {}
+    assert sent.record.says == {}
 
 
 def test_it_goes_where_there_is_nothing_to_say_any_more(host: Host, notes: Said) -> None:

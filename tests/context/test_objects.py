@@ -17,7 +17,7 @@ from foredeck.context.state.index import version_seen
 from foredeck.context.state.stored_chat import chat_fields
 from foredeck.errors import OutOfSync
 from foredeck.hosts.protocol import SessionEventParams
-from foredeck.model.call_values import PartRow
+from foredeck.model.call_values import OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import (
     ChatDocument,
@@ -182,7 +182,7 @@ def test_the_position_is_right_though_the_engine_died_before_the_list_said_so(ho
     host.call()
     assert [toolcall(host, id).position for id in ("a", "b")] == [0, 1]
     for id, content in (("a", TEXT), ("b", lines(30, "b"))):
-        pin = toolcall(host, id).file_pin
+        pin = toolcall(host, id).file_version_ref
         assert pin is not None
         assert resolves(host, pin, id).content == content
 
@@ -266,12 +266,12 @@ def test_a_read_pins_the_version_that_was_current(work: Work) -> None:
     work.write("a.py", lines(30, "new"))
     work.read("a.py", offset=3, limit=5)
     for id, content in (("w1", TEXT), ("w3", lines(30, "new"))):
-        pin = toolcall(work.host, id).file_pin
+        pin = toolcall(work.host, id).file_version_ref
         assert pin is not None
         assert resolves(work.host, pin, id).content == content
-    assert [toolcall(work.host, id).file_pin["version"] for id in ("w1", "w3")] == [1, 2]  # type: ignore[index]
+    assert [toolcall(work.host, id).file_version_ref["version"] for id in ("w1", "w3")] == [1, 2]  # type: ignore[index]
     assert toolcall(work.host, "w3").args == {"path": "a.py", "offset": 3, "limit": 5}
-    assert toolcall(work.host, "w2").file_pin is None
+    assert toolcall(work.host, "w2").file_version_ref is None
 
 
 # Pins and the system prompt
@@ -279,9 +279,9 @@ def test_a_read_pins_the_version_that_was_current(work: Work) -> None:
 
 def visible(host: Host, call: int) -> list[tuple[int, int, str]]:
     """What was visible at a call, as the chain of records tells: handle, version, text hash."""
-    rows: dict[int, PartRow] = {}
+    rows: dict[int, OpRow] = {}
     for number in range(1, call + 1):
-        rows.update({row.message: row for row in host.shown(number).record.parts})
+        rows.update({row.message: row for row in host.shown(number).record.ops})
     return [
         (row.subject, row.version or 0, row.text_hash or "")
         for row in rows.values()
@@ -402,7 +402,7 @@ def test_a_record_holds_only_what_is_new(host: Host) -> None:
     for number in range(4):
         bash(host, f"c{number}")
     record = host.shown(5).record
-    assert (record.kept, len(record.keys), len(record.parts)) == (7, 2, 1)
+    assert (record.shared, len(record.keys), len(record.ops)) == (7, 2, 1)
     assert record.parent == "call:s:4"
     assert record.fields["model"] == {
         "name": "anthropic/m1",

@@ -31,7 +31,7 @@ from foredeck.context.rendering import forms, layouts
 from foredeck.context.rewriting import current, folding, replacing, runs
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, reasons, tools
-from foredeck.model.call_values import Decision, PartRow
+from foredeck.model.call_values import Decision, OpRow
 from foredeck.model.quoting import is_reference
 
 USERS = (
@@ -144,8 +144,8 @@ def test_old_parts_stay_byte_for_byte(
     assert as_bytes(sent.prompt[:length]) == as_bytes(before.prompt)
 
 
-def _rows(host: Host, call: int) -> list[PartRow]:
-    return host.shown(call).record.parts
+def _rows(host: Host, call: int) -> list[OpRow]:
+    return host.shown(call).record.ops
 
 
 def test_new_parts_use_the_new_words(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:

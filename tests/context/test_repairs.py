@@ -28,12 +28,12 @@ def inserted(repairs: Repairs) -> dict[int, list[str]]:
     """Index to what goes before it: call ids, or "cut" for the line that begins a history."""
     return {
         index: [message.call_id or "cut" for message in ours]
-        for index, ours in repairs.inserts.items()
+        for index, ours in repairs.says.items()
     }
 
 
 @pytest.mark.parametrize(
-    ("messages", "inserts", "drops"),
+    ("messages", "says", "omitted"),
     [
         ([user("x")], {}, set()),
         ([user("x"), CALL, result("a", "bash")], {}, set()),
@@ -65,11 +65,11 @@ def inserted(repairs: Repairs) -> dict[int, list[str]]:
     ],
 )
 def test_holes_are_closed_and_what_answers_nothing_is_left_out(
-    messages: list[Message], inserts: dict[int, list[str]], drops: set[int]
+    messages: list[Message], says: dict[int, list[str]], omitted: set[int]
 ) -> None:
     repairs = repaired(*messages)
-    assert inserted(repairs) == inserts
-    assert repairs.drops == drops
+    assert inserted(repairs) == says
+    assert repairs.omitted == omitted
 
 
 def test_a_call_of_an_answer_that_failed_needs_no_result() -> None:
@@ -88,7 +88,7 @@ def test_a_result_after_the_start_answers_a_call_before_it() -> None:
 
 
 def test_a_stand_in_is_an_error_result_in_words() -> None:
-    (ours,) = repaired(user("x"), CALL).inserts[2]
+    (ours,) = repaired(user("x"), CALL).says[2]
     assert ours.purpose == "no_result"
     assert (ours.tool, ours.blocks[0]["text"]) == ("bash", no_result())
 

@@ -67,7 +67,7 @@ def test_calls_in_a_row_become_one_text(new_host: NewHost, snapshot: SnapshotAss
     work(host, "xyz")
     sent = go_cold(host)
     assert sent.decision.reason == "cold"
-    assert sent.decision.runs == len(runs(sent)) > 0
+    assert sent.decision.call_groups == len(runs(sent)) > 0
     assert "\n---\n".join(texts(sent)) == snapshot
 
 

@@ -13,32 +13,24 @@ from foredeck.context.plan.ops import MessageSpan, Say
 TEXT = [text_block("a text")]
 LONG = [text_block("a long text " * 1000)]
 
+SPAN = MessageSpan(20, 40)
 #: Each kind, with what a record holds of it beside its blocks.
 STORED: list[tuple[Say, dict[str, Any]]] = [
-    (Say("head", TEXT, head_tokens=200), {"kind": "user", "head": 200}),
-    (Say("layout", TEXT), {"kind": "user", "layout": True}),
-    (Say("list_start", TEXT), {"kind": "user"}),
-    (Say("turn_end", TEXT), {"kind": "user", "ends": True}),
-    (Say("summary", TEXT, MessageSpan(0, 40), "c1"), {"kind": "user", "until": 40, "object": "c1"}),
-    (
-        Say("observation", TEXT, MessageSpan(20, 40), "o1"),
-        {"kind": "user", "from": 20, "until": 40, "object": "o1"},
-    ),
-    (
-        Say("calls", TEXT, MessageSpan(20, 40)),
-        {"kind": "user", "from": 20, "until": 40, "run": True},
-    ),
-    (
-        Say("no_result", TEXT, call_id="t1", tool="bash"),
-        {"kind": "result", "call_id": "t1", "tool": "bash"},
-    ),
+    (Say("head", TEXT, head_tokens=200), {"head_tokens": 200}),
+    (Say("layout", TEXT), {}),
+    (Say("list_start", TEXT), {}),
+    (Say("turn_end", TEXT), {}),
+    (Say("summary", TEXT, MessageSpan(0, 40), "c1"), {"covers": [0, 40], "object": "c1"}),
+    (Say("observation", TEXT, SPAN, "o1"), {"covers": [20, 40], "object": "o1"}),
+    (Say("calls", TEXT, SPAN), {"covers": [20, 40]}),
+    (Say("no_result", TEXT, call_id="t1", tool="bash"), {"call_id": "t1", "tool": "bash"}),
 ]
 
 
 @pytest.mark.parametrize(("say", "kept"), STORED, ids=lambda each: getattr(each, "purpose", ""))
 def test_a_record_keeps_what_each_is_for(say: Say, kept: dict[str, Any]) -> None:
     (packed,) = pack_says([say], {})
-    assert packed == kept | {"blocks": TEXT}
+    assert packed == kept | {"purpose": say.purpose, "blocks": TEXT}
     assert unpack_says([packed], {}.__getitem__) == [say]
     assert packed_span(packed) == say.covers
 

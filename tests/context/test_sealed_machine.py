@@ -14,7 +14,7 @@ from context.test_machine import LAYOUTS, ROUNDS, AnySession
 from context.test_seals import BOUND, GPT
 from examples import examples
 from foredeck.context.messages.shape import Message
-from foredeck.model.records import SealsDocument, seals_id
+from foredeck.model.records import ReasoningDocument, reasoning_id
 
 
 class SealedSession(AnySession):
@@ -59,7 +59,7 @@ class SealedSession(AnySession):
             self.host.state.objects.workspace,
             f"openai/{(self.host.model or {})['id']}",
         )
-        workspace.put(SealsDocument(id=seals_id(model), model=model, binds=False).seal())
+        workspace.put(ReasoningDocument(id=reasoning_id(model), model=model, binds=False).seal())
         workspace.commit()
 
     def sealed(self, messages: list[Message]) -> list[Message]:

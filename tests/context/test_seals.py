@@ -95,7 +95,7 @@ def test_it_can_be_switched_off(new_host: NewHost) -> None:
     host = new_host(rebase={"within_sealed_turns": False})
     sent = long_turn(host, GPT)
     assert sent.decision == Decision()
-    assert "seals" not in sent.record.fields["state"]
+    assert "reasoning" not in sent.record.fields["state"]
 
 
 def test_a_turn_that_was_begun_bound_goes_on_so(new_host: NewHost) -> None:

@@ -63,7 +63,7 @@ def test_a_text_stands_where_the_messages_stood(
     host, _ = worked
     sent = after_pause(host)
     assert sent.decision.reason == "cold"
-    assert list(sent.decision.stand_ins) == ["observation:s:0", "observation:s:1"]
+    assert list(sent.decision.covers) == ["observation:s:0", "observation:s:1"]
     assert "\n---\n".join(texts(sent)[:6]) == snapshot
 
 
@@ -81,7 +81,7 @@ def test_a_rebase_that_pays_brings_it_in(new_host: NewHost) -> None:
     work(host, 20)
     noted.observe(0, 76, "* 10:00 nineteen parts were looked at")
     for number in range(40):
-        if bash(host, f"more{number}", "short").decision.stand_ins:
+        if bash(host, f"more{number}", "short").decision.covers:
             break
     sent = host.past.sent[-1]
     assert sent.decision.reason in ("pays", "look-back")
@@ -96,7 +96,7 @@ def test_a_later_text_leaves_an_earlier_one_as_it_stands(worked: tuple[Host, Not
     work(host, 3, first=6)
     noted.observe(16, 22, "* 11:00 part 5 and what followed")
     second = after_pause(host)
-    assert list(second.decision.stand_ins) == ["observation:s:2"]
+    assert list(second.decision.covers) == ["observation:s:2"]
     assert second.decision.changed_from is not None
     # The call in turn 4 had stayed for its output, which nobody wants any more.
     assert second.decision.changed_from == 14
@@ -139,7 +139,7 @@ def test_a_result_in_flight_goes_out_in_full_where_what_it_repeats_leaves(
     ask(host, "Look at the log itself.")
     host.wait(COLD_S)
     sent = use(host, "log", "bash", pasted, command="cat log")
-    assert bool(sent.decision.stand_ins) == observed
+    assert bool(sent.decision.covers) == observed
     said = texts(sent)
     assert (pasted in said[2]) != observed
     assert (pasted in said[-1]) == observed
@@ -155,7 +155,7 @@ def test_what_is_pinned_stays_with_its_call(new_host: NewHost) -> None:
     work(host, 2, first=3)
     noted.observe(0, 8, "* two parts")
     sent = after_pause(host)
-    assert sent.decision.stand_ins
+    assert sent.decision.covers
     assert "output 1 39" in sent.text(2)
     assert sent.text(6) == ""
 
@@ -176,7 +176,7 @@ def test_nothing_is_due_before_the_chat_is_long(new_host: NewHost) -> None:
     noted = Noted(host, threshold=50_000)
     work(host, 5)
     noted.observe(0, 8, "* two parts")
-    assert not after_pause(host).decision.stand_ins
+    assert not after_pause(host).decision.covers
 
 
 def test_a_call_whose_result_is_not_covered_keeps_its_messages(new_host: NewHost) -> None:
@@ -185,7 +185,7 @@ def test_a_call_whose_result_is_not_covered_keeps_its_messages(new_host: NewHost
     work(host, 4)
     noted.observe(0, 2, "* ends between a call and its result")
     noted.observe(2, 4, "* begins with a result")
-    assert not after_pause(host).decision.stand_ins
+    assert not after_pause(host).decision.covers
 
 
 def test_sealed_reasoning_of_the_turn_under_way_keeps_what_precedes_it(new_host: NewHost) -> None:
@@ -196,9 +196,9 @@ def test_sealed_reasoning_of_the_turn_under_way_keeps_what_precedes_it(new_host:
     ask(host)
     host.wait(COLD_S)
     host.add(assistant(thinking("hm", "sealed"), calls("x", "bash")), result("x", "bash", "ok"))
-    assert not host.call().decision.stand_ins
+    assert not host.call().decision.covers
     finish(host)
-    assert after_pause(host).decision.stand_ins
+    assert after_pause(host).decision.covers
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -258,7 +258,7 @@ def test_a_call_without_us_sends_what_the_host_has(worked: tuple[Host, Noted]) -
     assert len(away.prompt) == len(away.messages)
     finish(host)
     again = after_pause(host)
-    assert again.decision.stand_ins
+    assert again.decision.covers
 
 
 def test_a_reflection_takes_the_place_of_observations_when_that_is_free(
@@ -269,10 +269,10 @@ def test_a_reflection_takes_the_place_of_observations_when_that_is_free(
     finish(host)
     noted.reflect(0, 16, "* four parts were looked at")
     warm = ask(host)
-    assert not warm.decision.stand_ins
+    assert not warm.decision.covers
     finish(host)
     sent = after_pause(host)
-    assert list(sent.decision.stand_ins) == ["reflection:s:2"]
+    assert list(sent.decision.covers) == ["reflection:s:2"]
     assert "\n---\n".join(texts(sent)[:6]) == snapshot
     assert "parts 1 and 2" not in "\n".join(texts(sent))
 
@@ -281,7 +281,7 @@ def test_a_reflection_comes_first_where_nothing_stands_yet(worked: tuple[Host, N
     host, noted = worked
     noted.reflect(0, 16, "* four parts were looked at")
     sent = after_pause(host)
-    assert list(sent.decision.stand_ins) == ["reflection:s:2"]
+    assert list(sent.decision.covers) == ["reflection:s:2"]
 
 
 def test_notes_go_in_before_a_summary_does(new_host: NewHost) -> None:
@@ -291,7 +291,7 @@ def test_notes_go_in_before_a_summary_does(new_host: NewHost) -> None:
     noted.observe(0, 72, "* eighteen parts were looked at")
     host.set_window(7_000)
     sent = ask(host)
-    assert list(sent.decision.stand_ins) == ["observation:s:0"]
+    assert list(sent.decision.covers) == ["observation:s:0"]
     assert sent.decision.compaction is None
 
 
@@ -312,7 +312,7 @@ def test_a_text_may_save_only_once_another_stands(new_host: NewHost) -> None:
     host.set_window(2_400)
     sent = ask(host)
     # The second one is longer than the difference that it covers, but not than all of the file.
-    assert list(sent.decision.stand_ins) == ["observation:s:0", "observation:s:1"]
+    assert list(sent.decision.covers) == ["observation:s:0", "observation:s:1"]
 
 
 def test_a_summary_comes_where_notes_are_not_enough(new_host: NewHost) -> None:
@@ -408,7 +408,7 @@ def test_stored_observations_stand_in(new_host: NewHost) -> None:
     rules = TimingRules(1000, chunk=ChunkRules(least=1))
     host.stand_in(SessionNotes(session.objects.store, ["s"], rules))
     sent = after_pause(host)
-    assert len(sent.decision.stand_ins) == 1
+    assert len(sent.decision.covers) == 1
     assert " * the beginning of a long answer\n * its end" in "\n".join(texts(sent))
 
 

@@ -33,8 +33,8 @@ NOTICES = {
     "withdrawn later": WITHDRAWN_LATER,
 }
 OF_OURS = (
-    "rent",
-    "premium",
+    "carrying_cost",
+    "rewrite_cost",
     "high-water",
     "anchored",
     "adaptive",

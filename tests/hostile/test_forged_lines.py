@@ -316,13 +316,13 @@ def test_folds_summaries_and_answers_cannot_be_forged(work: Work) -> None:
     finish(host, PAGE)
     host.wait(100_000)
     sent = ask(host)
-    assert sent.decision.runs
+    assert sent.decision.call_groups
     check([*ours(host), *map(message_text, named)])
     noted = Noted(host)
     noted.observe(0, noted.ends()[-4], "\n".join(texts[:30]), task=PAGE, suggestion=PAGE)
     host.wait(100_000)
     sent = ask(host)
-    assert sent.decision.stand_ins
+    assert sent.decision.covers
     check(list(ours(host)))
     answers = [
         host.tool("a1", "activate", id="@2 turns 1-3"),

@@ -14,7 +14,7 @@ from foredeck.model.call_values import (
     CallStats,
     Decision,
     Delta,
-    PartRow,
+    OpRow,
     ReportedUsage,
     SetChanges,
 )
@@ -27,35 +27,35 @@ STORED: dict[str, Any] = {
     "session": "s",
     "ordinal": 4,
     "parent": "call:s:3",
-    "kept": 7,
+    "shared": 7,
     "keys": [["e8", "aa"], [None, "bb"]],
     "tip": "t4",
-    "parts": [
+    "ops": [
         [8, "reference", [{"text": "@3"}], 3, 1, None, "cc"],
         [5, "folded", [], None, None, None, None, [1, -1]],
     ],
     "changed_from": 6,
-    "inserts": [[0, [{"kind": "user"}]]],
-    "drops": [2],
+    "says": [[0, [{"purpose": "list_start"}]]],
+    "omitted": [2],
     "system": None,
     "model": {
         **{"name": "p/m", "api": "x", "window": 1000, "read": 0.2, "write": 1.0},
-        **{"guessed": True, "ttl_s": 300.0, "input": 3.0},
+        **{"guessed": True, "ttl_s": 300.0, "input_price": 3.0},
     },
     "time_ms": 17,
     "layout": "anchored",
     "policy": "keep-all",
     "decision": {
-        **{"kind": "rebase", "reason": "pays", "from": 5},
-        **{"rent": 9, "premium": 8, "saves": 7},
+        **{"kind": "rebase", "reason": "pays", "changed_from": 5},
+        **{"carrying_cost": 9, "rewrite_cost": 8, "saves": 7},
     },
-    "sets": {"active+": [3], "pinned-": [1], "expired+": [5]},
-    "state": {"policy": {"seen": 1}, "ledger": {"plain": 2.5, "ours": 1.5}},
-    "due": {"+": [[4, 0]], "-": [[2, 1]]},
+    "sets": {"active+": [3], "pinned-": [1], "released+": [5]},
+    "state": {"policy": {"seen": 1}, "cost": {"baseline": 2.5, "actual": 1.5}},
+    "foldable": {"+": [[4, 0]], "-": [[2, 1]]},
     "stats": {
         **{"messages": 9, "chars_host": 900, "chars_sent": 500, "rate": 3.5, "reports": 2},
         **{"images": [1, 1334], "rebase_in": 6},
-        **{"objects": 4, "active": 2, "pinned": 1, "collapsed": 3},
+        **{"objects": 4, "active": 2, "pinned": 1, "folded": 3},
     },
     "cache": {
         **{"rule": "markers", "hit": 0, "read": 1, "written": 2, "fresh": 3, "marked": 5},
@@ -68,23 +68,25 @@ STORED: dict[str, Any] = {
 def test_every_stored_field_is_read_as_what_it_is() -> None:
     record = CallRecord(STORED)
     assert (record.id, record.session, record.ordinal) == ("call:s:4", "s", 4)
-    assert (record.parent, record.kept, record.length, record.tip) == ("call:s:3", 7, 9, "t4")
+    assert (record.parent, record.shared, record.length, record.tip) == ("call:s:3", 7, 9, "t4")
     assert record.keys == [MessageKey("e8", "aa"), MessageKey(None, "bb")]
     assert list(record.addresses) == ["aa", "bb"]
-    assert record.parts[0] == PartRow(8, "reference", [{"text": "@3"}], 3, 1, None, "cc")
-    assert record.parts[1].slots == (1, -1)
+    assert record.ops[0] == OpRow(8, "reference", [{"text": "@3"}], 3, 1, None, "cc")
+    assert record.ops[1].folded == (1, -1)
     assert record.first_rendered == 5
-    assert (record.changed_from, record.inserts, list(record.drops)) == (
-        *(6, {0: [{"kind": "user"}]}),
+    assert (record.changed_from, record.says, list(record.omitted)) == (
+        *(6, {0: [{"purpose": "list_start"}]}),
         [2],
     )
     assert record.model == CalledModel("p/m", "x", 1000, 0.2, 1.0, True, 300.0, 3.0)
-    assert record.decision == Decision("rebase", "pays", 5, rent=9, premium=8, saves=7)
+    assert record.decision == Decision(
+        "rebase", "pays", 5, carrying_cost=9, rewrite_cost=8, saves=7
+    )
     assert record.sets == SetChanges(
-        active=Delta([3]), pinned=Delta((), [1]), expired=Delta([5]), pool=Delta()
+        active=Delta([3]), pinned=Delta((), [1]), released=Delta([5]), pool=Delta()
     )
     assert (record.policy_state, record.cost) == ({"seen": 1}, BranchCost(2.5, 1.5))
-    assert record.due == Delta([[4, 0]], [[2, 1]])
+    assert record.foldable == Delta([[4, 0]], [[2, 1]])
     assert record.stats == CallStats(9, 900, 500, 3.5, 2, 1, 1334, 6, 4, 2, 1, 3)
     reported = ReportedUsage(3, 70, 20, 5)
     assert record.cache == CachePrediction("markers", 0, 1, 2, 3, 5, 11, reported)
@@ -96,11 +98,11 @@ def test_what_is_read_is_written_as_it_was_stored() -> None:
     assert record.model.to_record() == STORED["model"]
     assert record.decision.to_record() == STORED["decision"]
     assert record.sets.to_record() == STORED["sets"]
-    assert record.cost.to_record() == STORED["state"]["ledger"]
-    assert record.due.to_record() == STORED["due"]
+    assert record.cost.to_record() == STORED["state"]["cost"]
+    assert record.foldable.to_record() == STORED["foldable"]
     assert record.stats.to_record() == STORED["stats"]
     assert record.cache.to_record() == STORED["cache"]
-    assert [row.to_row() for row in record.parts] == STORED["parts"]
+    assert [row.to_row() for row in record.ops] == STORED["ops"]
     assert [ack.to_row() for ack in record.acks] == STORED["acks"]
 
 
@@ -109,8 +111,15 @@ def test_what_is_read_is_written_as_it_was_stored() -> None:
     [
         {"kind": "append"},
         {"kind": "host", "reason": "away", "edited": 0},
-        {"kind": "rebase", "reason": "window", "from": 0, "compaction": ""},
-        {"kind": "rebase", "reason": "look-back", "from": 3, "rent": 1, "premium": 0, "saves": 2},
+        {"kind": "rebase", "reason": "window", "changed_from": 0, "compaction": ""},
+        {
+            "kind": "rebase",
+            "reason": "look-back",
+            "changed_from": 3,
+            "carrying_cost": 1,
+            "rewrite_cost": 0,
+            "saves": 2,
+        },
     ],
 )
 def test_a_decision_keeps_its_zeros(decision: dict[str, Any]) -> None:
@@ -118,11 +127,11 @@ def test_a_decision_keeps_its_zeros(decision: dict[str, Any]) -> None:
 
 
 def test_what_a_record_leaves_out_has_a_default() -> None:
-    record = CallRecord({"kept": 0, "keys": [], "ordinal": 1})
+    record = CallRecord({"shared": 0, "keys": [], "ordinal": 1})
     assert (record.decision, record.stats, record.model) == (Decision(), CallStats(), CalledModel())
     assert record.sets == NO_CHANGES
     assert record.cache == NO_PREDICTION
-    assert (record.parts, record.acks, record.inserts) == ([], [], {})
+    assert (record.ops, record.acks, record.says) == ([], [], {})
     assert CalledModel().to_record() == {}
     assert NO_PREDICTION.to_record() is None
     assert CachePrediction(rule="none", hit=-1, read=0, written=0, fresh=5).to_record() == {

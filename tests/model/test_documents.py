@@ -234,6 +234,11 @@ class TestKinds:
             metadata_view_hash=file.metadata_view_hash,
         )
         member = MemberDocument(
-            id="member:s:1", session="s", ordinal=1, object=file.id, object_type="file", pin=pin
+            id="member:s:1",
+            session="s",
+            ordinal=1,
+            object=file.id,
+            object_type="file",
+            version_ref=pin,
         ).seal()
         assert MemberDocument.model_validate(member.model_dump()) == member

@@ -15,14 +15,14 @@ STORED: dict[str, Any] = {
     "ordinal": 1,
     "object": "o",
     "provenance": {"origin": "x", "generator": "agent"},
-    "pin": {"object": "o", "version": 2, "token": "t", "text_hash": None},
+    "version_ref": {"object": "o", "version": 2, "token": "t", "text_hash": None},
 }
 
 
 def test_fields_are_attributes_and_parts_have_their_own() -> None:
     member = view_of(MemberDocument, STORED)
-    assert (member.session, member.ordinal, member.pin.version) == ("s", 1, 2)
-    assert member.pin.text_hash is None
+    assert (member.session, member.ordinal, member.version_ref.version) == ("s", 1, 2)
+    assert member.version_ref.text_hash is None
 
 
 def test_what_an_older_version_lacks_has_its_default() -> None:

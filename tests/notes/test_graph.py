@@ -143,7 +143,7 @@ class Vault:
         member = MemberDocument(
             id=member_id(session, ordinal),
             **{"session": session, "ordinal": ordinal, "object": id_of(path)},
-            **{"object_type": "file", "pin": pin},
+            **{"object_type": "file", "version_ref": pin},
         )
         self.store.commit(Batch(puts=[member.seal()]))
         members[ordinal] = path
@@ -316,12 +316,12 @@ def test_what_a_tool_call_read_is_a_static_reference(vault: Vault) -> None:
     call = ToolcallDocument(
         id="toolu_1",
         **{"tool": "read", "args_display": "a.md", "provenance": PROVENANCE},
-        **{"file_pin": pin, "file_refs": [head.id, id_of("/v/b.md")]},
+        **{"file_version_ref": pin, "file_refs": [head.id, id_of("/v/b.md")]},
     )
     vault.store.commit(Batch(puts=[call.seal()]))
     vault.delete("/v/a.md")
     (edge,) = graph_of(vault).links("toolu_1")
-    assert (edge.target, edge.reference.static, edge.pin) == (head.id, True, pin)
+    assert (edge.target, edge.reference.static, edge.version_ref) == (head.id, True, pin)
     vault.write("/v/b.md", "new")
     assert [e.reference.relation for e in graph_of(vault).links("toolu_1")] == ["reads", "touches"]
 
@@ -397,12 +397,18 @@ def test_what_a_static_reference_means_stays_and_is_verified(vault: Vault) -> No
     wrong = {**pin, "text_hash": "0" * 64}
     for id, recorded in (("toolu_1", pin), ("toolu_2", wrong)):
         call = ToolcallDocument(
-            id=id, **{"tool": "read", "provenance": PROVENANCE, "file_pin": recorded}
+            id=id, **{"tool": "read", "provenance": PROVENANCE, "file_version_ref": recorded}
         )
         vault.store.commit(Batch(puts=[call.seal()]))
     member = MemberDocument(
         id=member_id("s1", 1),
-        **{"session": "s1", "ordinal": 1, "object": head.id, "object_type": "file", "pin": pin},
+        **{
+            "session": "s1",
+            "ordinal": 1,
+            "object": head.id,
+            "object_type": "file",
+            "version_ref": pin,
+        },
     )
     vault.store.commit(Batch(puts=[member.seal()]))
     vault.write("/v/a.md", "new")

@@ -151,7 +151,7 @@ def test_the_tree_brings_back_each_branch_as_it_was(pi: Pi, tmp_path: Path) -> N
         records = calls_of(store)
     assert [record.decision.kind for record in records] == ["append"] * 9
     # Up to the answer "worked" both branches are one; the third goes on where the first ended.
-    assert [records[n].kept for n in (6, 8)] == [9, 13]
+    assert [records[n].shared for n in (6, 8)] == [9, 13]
     assert [record.stats.pinned for record in records] == [0, 0, 0, 0, 0, 1, 0, 0, 1]
 
 

@@ -107,9 +107,9 @@ def test_turns_tool_calls_and_files_are_linked_both_ways(pi: Pi) -> None:
         file = object_id(pi, "/a.txt")
         assert (read.file_refs, edit.file_refs) == ([file], [file])
         first, second = store.history(file)
-        assert read.file_pin is not None
-        assert read.file_pin["object"] == file
-        assert read.file_pin["content_hash"] == first.fields["content_hash"]
+        assert read.file_version_ref is not None
+        assert read.file_version_ref["object"] == file
+        assert read.file_version_ref["content_hash"] == first.fields["content_hash"]
         assert second.fields["provenance"]["generator"] == "agent"
         assert (bash.status, bash.content) == ("fail", "(no output)\n\nCommand exited with code 4")
         assert (bash.args, bash.args_display) == ({"command": "exit 4"}, "exit 4")

@@ -96,12 +96,12 @@ def test_decisions_tell_of_rebases_and_of_what_is_folded(session: Path) -> None:
     told = result["sessions"][0]
     assert told["decisions"]["cold"] == 1
     assert told["rebases"] == 1
-    assert told["collapsed"] >= 2
+    assert told["folded"] >= 2
     assert sum(told["decisions"].values()) == told["calls"]
     assert told["chars_foredeck"] < told["chars_plain"]
     assert result["total"]["decisions"] == told["decisions"]
     kept = replay([session], ReplayOptions(policy="keep-all"))["sessions"][0]
-    assert (kept["collapsed"], kept["rebases"]) == (0, 0)
+    assert (kept["folded"], kept["rebases"]) == (0, 0)
 
 
 def test_settings_reach_the_engine_and_the_users_configuration_does_not(
@@ -110,7 +110,7 @@ def test_settings_reach_the_engine_and_the_users_configuration_does_not(
     options = ReplayOptions(policy="seed-window")
     narrow = replay([session], with_(options, settings=("seed_window.per_turn=1",)))
     wide = replay([session], options)["sessions"][0]
-    assert narrow["sessions"][0]["collapsed"] > wide["collapsed"]
+    assert narrow["sessions"][0]["folded"] > wide["folded"]
     monkeypatch.setenv("FOREDECK_SEED_WINDOW__PER_TURN", "1")
     home = tmp_path / "home"
     monkeypatch.setenv("FOREDECK_HOME", str(home))

@@ -61,7 +61,7 @@ def test_a_rebase_that_pays_says_what_it_weighed(session: Path, tmp_path: Path) 
     paid = [d for d in decisions(tmp_path / "keep" / "long", options) if d.reason == "pays"]
     assert paid
     weighed = [decision.weighed for decision in paid]
-    assert all(w["rent"] >= w["premium"] - 1 and w["saves"] > 0 for w in weighed)
+    assert all(w["carrying_cost"] >= w["rewrite_cost"] - 1 and w["saves"] > 0 for w in weighed)
     assert told["total"]["decisions"]["pays"] == len(paid)
     rows = {row["row"]: row for row in compare([session], [Way(options)]).table}
     never = compare([session], [Way(ReplayOptions(policy="keep-all"))]).table

@@ -1,32 +1,14 @@
-"""Every command that reads, run on stores of earlier versions, and the matrix of what works.
-
-`cd tests && python -m resume.reading` prints the matrix.
-"""
+"""Every command that reads, with a command line for the stored fixture."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
-import sqlite3
-import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 from foredeck.cli.main import main
-from foredeck.cli.output import table
-from foredeck.lookup.prompts import prompt_at
-from foredeck.replay.replayed_session import ReplayedSession
-from foredeck.store.kind import open_store
-from resume.recorded import (
-    FIXTURES,
-    FORMS,
-    StoredSession,
-    digest,
-    stored_sessions,
-    unpack_store,
-)
 
 SESSION = "small-window"
 FILE = "/repo/small-window/0.ts"
@@ -76,54 +58,3 @@ def run_all(home: Path, out: Path) -> Iterator[tuple[str, int, str]]:
             code = main(line.format(out=out).split())
         printed.seek(0)
         yield name, code, printed.read()
-
-
-def _row(form: str, scratch: Path) -> list[str]:
-    folder, home, out = FIXTURES / form, scratch / "home", scratch / "out"
-    unpack_store(folder, home)
-    out.mkdir()
-    with closing(sqlite3.connect(home / "foredeck.db")) as db:
-        (schema,) = db.execute("PRAGMA user_version").fetchone()
-    sessions = list(stored_sessions(folder))
-    shown = sum(_shown(home, stored) for stored in sessions)
-    prompts = sum(stored.calls for stored in sessions)
-    codes = [code for _, code, _ in run_all(home, out)]
-    resumed = sum(_resumes(folder, home, stored, scratch) for stored in sessions)
-    works = f"{codes.count(0)} of {len(codes)}"
-    return [
-        form,
-        str(schema),
-        f"{shown} of {prompts}",
-        f"{resumed} of {len(sessions)}",
-        works,
-        FORMS[form],
-    ]
-
-
-def _shown(home: Path, stored: StoredSession) -> int:
-    with closing(open_store(stored.options.config(home))) as store:
-        shown = [digest(prompt_at(store, stored.id, n + 1).messages) for n in range(stored.calls)]
-    return sum(map(str.__eq__, shown, stored.prompts))
-
-
-def _resumes(folder: Path, home: Path, stored: StoredSession, scratch: Path) -> bool:
-    """Whether today's engine answers every call that the session had after the store was kept."""
-    transcript = stored.transcript(folder, scratch)
-    session = ReplayedSession(home, transcript, stored.options)
-    answered = [session.call(call)[0] for call in transcript.calls[stored.calls :]]
-    session.close()
-    return all(answered)
-
-
-def matrix() -> str:
-    """A row for each stored form."""
-    head = ["form", "schema", "prompts", "resumed", "commands", "first with"]
-    rows = []
-    for form in FORMS:
-        with tempfile.TemporaryDirectory() as scratch:
-            rows.append(_row(form, Path(scratch)))
-    return table([head, *rows])
-
-
-if __name__ == "__main__":
-    print(matrix())

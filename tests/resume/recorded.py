@@ -1,17 +1,16 @@
-"""What a stored session of an earlier version is, and how one is made.
+"""The stored form of 0.1.0, and how the fixture of it is made.
 
-Each folder of `fixtures/` was written by the version that it is named after or, before the first
-release, while foredeck did not store more yet than FORMS says of it:
+`fixture/` holds
 
-- `store.db.xz`: its store after a good half of the calls of each session,
-- `ID.jsonl.xz`: a session as Pi recorded it, where that is not the one of 0.1.0,
-- `small-window.bundle.xz`: one of the sessions as that version exported it,
-- `user.key`: the key of its user, where memory was stored,
+- `store.db.xz`: a store after a good half of the calls of each session, with one document of each
+  type,
+- `ID.jsonl.xz`: each session as Pi recorded it,
+- `small-window.bundle.xz`: one of the sessions as it was exported,
 - `sessions.json`: by id, the options of its replay, how many calls the store has, and a hash of
   every prompt, those after the restart too.
 
-`cd tests && python -m resume.recorded` makes a folder for the version that is checked out. Do so
-before a release, and never change a folder that is there: people have such stores.
+`cd tests && python -m resume.recorded` makes it anew. From the release on it stays as it is:
+people have such stores, and a later form gets a folder of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foredeck import __version__
 from foredeck.context.messages.shape import Message
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.records import Transcript
@@ -36,25 +34,16 @@ from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.kind import open_store
 from foredeck.store.portable.export import export_session
 from resume.work import works
+from store.every_type import write_every_type
 
-FIXTURES = Path(__file__).with_name("fixtures")
-FORMS = {
-    "first": "objects with versions, prompts by call",
-    "summaries": "chat that left under a summary, subagents, forgotten sessions",
-    "extensions": "what other extensions did to the chat",
-    "0.1.0": "sources of every kind, all that Pi gives with a message, the layout pools",
-    "tasks": "tasks, notes, nicknames, a project's page, the head",
-    "memory": "memory with its user's word, prompts with stand-ins",
-    "observations": "observations of the chat, tool calls that made a version",
-}
-"""Stored forms in the order in which they came about, and what each was the first to have."""
+FIXTURE = Path(__file__).with_name("fixture")
 SENT = ("role", "content", "toolCallId", "toolName", "isError", "command", "output", "summary")
 """The fields of Pi's messages that providers are sent something of."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """A session whose beginning an earlier version has stored."""
+    """A session whose beginning is stored."""
 
     id: str
     options: ReplayOptions
@@ -63,31 +52,30 @@ class StoredSession:
     prompts: list[str]
     """Hashes of all prompts, those that follow the stored ones too."""
 
-    def transcript(self, folder: Path, scratch: Path) -> Transcript:
+    def transcript(self, scratch: Path) -> Transcript:
         """The session as it was recorded; `scratch` takes the unpacked file."""
         file = scratch / f"{self.id}.jsonl"
-        packed = folder / f"{file.name}.xz"
-        if not packed.exists():
-            packed = FIXTURES / "0.1.0" / packed.name
-        file.write_bytes(lzma.decompress(packed.read_bytes()))
+        file.write_bytes(unpacked(f"{file.name}.xz"))
         return load_transcript(file)
 
 
-def stored_sessions(folder: Path) -> Iterator[StoredSession]:
-    """The sessions of one fixture."""
-    for id, told in json.loads((folder / "sessions.json").read_text()).items():
+def stored_sessions() -> Iterator[StoredSession]:
+    """The sessions of the fixture."""
+    for id, told in json.loads((FIXTURE / "sessions.json").read_text()).items():
         yield StoredSession(id, ReplayOptions(**told["options"]), told["calls"], told["prompts"])
 
 
-def unpack_store(folder: Path, home: Path) -> None:
+def unpack_store(home: Path) -> None:
     """A state folder with the stored sessions, which may be changed."""
     home.mkdir(mode=0o700)
     file = home / "foredeck.db"
-    file.write_bytes(lzma.decompress((folder / "store.db.xz").read_bytes()))
+    file.write_bytes(unpacked("store.db.xz"))
     file.chmod(0o600)
-    if (folder / "user.key").exists():
-        (home / "user.key").write_bytes((folder / "user.key").read_bytes())
-        (home / "user.key").chmod(0o600)
+
+
+def unpacked(name: str) -> bytes:
+    """A file of the fixture."""
+    return lzma.decompress((FIXTURE / name).read_bytes())
 
 
 def digest(prompt: list[Message]) -> str:
@@ -98,8 +86,8 @@ def digest(prompt: list[Message]) -> str:
 
 
 def make(folder: Path) -> None:
-    """Write a fixture with the code of this checkout."""
-    folder.mkdir(parents=True)
+    """Write the fixture with the code of this checkout."""
+    folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch) / "home"
         home.mkdir(mode=0o700)
@@ -111,6 +99,8 @@ def make(folder: Path) -> None:
             calls = len(transcript.calls) // 2 + 3
             stored = [*_prompts(home, transcript, options, 0, calls)]
             described[recording.id] = {"options": options, "calls": calls, "prompts": stored}
+        with closing(open_store(ReplayOptions().config(home))) as store:
+            write_every_type(store)
         with closing(sqlite3.connect(home / "foredeck.db")) as db:
             db.execute("VACUUM INTO ?", [str(Path(scratch) / "store.db")])
         pack((Path(scratch) / "store.db").read_bytes(), folder / "store.db.xz")
@@ -145,4 +135,4 @@ def pack(data: bytes, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    make(FIXTURES / __version__)
+    make(FIXTURE)

@@ -126,7 +126,7 @@ class Talk:
             ordinal=self.turns,
             object=document.id,
             object_type="file",
-            pin=pin,
+            version_ref=pin,
         ).seal()
         self.store.commit(Batch(puts=[document, member]))
         return document.id

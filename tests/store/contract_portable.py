@@ -410,7 +410,7 @@ def _references(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields of a copy that name its session, or would still name the original."""
     if fields["type"] in SHARED:
         return {}
-    of_others = {"label", "tool_call", "provider_call_id", "inserts"}
+    of_others = {"label", "tool_call", "provider_call_id", "says"}
     named = {name: value for name, value in fields.items() if name not in of_others}
     if fields["type"] == "session":
         del named["provenance"]  # says which session it is a copy of
@@ -425,7 +425,7 @@ def check_pins(store: Store, session: str) -> None:
         for version in store.history(head.id):
             member = store.get(head.id, MemberDocument, version.token)
             assert member is not None
-            _check_pin(store, member.pin.model_dump(), version.token)
+            _check_pin(store, member.version_ref.model_dump(), version.token)
     for head in store.query("call", {"session": session}):
         call = store.get(head.id, CallDocument)
         assert call is not None
@@ -458,7 +458,7 @@ def check_copy(store: Store, copy: str) -> None:
         assert source is not None
         assert id == f"call:{copy}:{ordinal}"
         assert call.parent == (f"call:{copy}:{ordinal - 1}" if ordinal > 1 else None)
-        assert (call.keys, call.parts, call.inserts) == (source.keys, source.parts, source.inserts)
+        assert (call.keys, call.ops, call.says) == (source.keys, source.ops, source.says)
     for head in store.query("turn", {"session": copy}):
         turn = store.get(head.id, TurnDocument)
         assert turn is not None

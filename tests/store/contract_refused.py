@@ -24,6 +24,7 @@ from foredeck.store.portable.export import encode_line
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Store, Token
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.versions import SCHEMA
 
 from .contract_portable import MakeStore, exported, lines_of
 from .documents import batch, file, note
@@ -179,8 +180,8 @@ class RefusedContract:
             b"{",
             b'{"format": NaN}',
             b'{"format": "foredeck-session"}',
-            b'{"format": "foredeck-session", "version": 2, "session": "s"}',
-            b'{"format": "foredeck-session", "version": 1, "session": ""}',
+            b'{"format": "foredeck-session", "schema": 3, "session": "s"}',
+            b'{"format": "foredeck-session", "schema": 2, "session": ""}',
             b'{"type":"session","version":3}',
             b"[" * 100_000,
             b'{"a":' * 100_000,
@@ -200,8 +201,9 @@ class RefusedContract:
         import_file(store, [*body, *as_file([{"end": end}])])
         assert store.transactions([Token("forged-1")]) == []
 
-    def test_a_format_to_come(self, refused: Refusal, lines: list[Line]) -> None:
-        refused(forged([{**lines[0], "version": 2}, *lines[1:]]), "upgrade")
+    def test_another_schema(self, refused: Refusal, lines: list[Line]) -> None:
+        refused(forged([{**lines[0], "schema": SCHEMA + 1}, *lines[1:]]), "upgrade")
+        refused(forged([{**lines[0], "schema": SCHEMA - 1}, *lines[1:]]), "before 0.1.0")
 
     @pytest.mark.parametrize(
         ("limits", "match"),

@@ -30,7 +30,7 @@ from foredeck.model.records import (
     ForgottenDocument,
     PathChange,
     PathState,
-    SealsDocument,
+    ReasoningDocument,
     TurnDocument,
     archived_id,
     asked_id,
@@ -39,7 +39,7 @@ from foredeck.model.records import (
     change_id,
     extraction_id,
     forgotten_id,
-    seals_id,
+    reasoning_id,
     turn_id,
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument, claim_id
@@ -170,5 +170,5 @@ def _of_the_store(id: str) -> list[Document]:
         CalibrationDocument(
             id=calibration_id("m"), model="m", chars_per_token=4.0, points=[]
         ).seal(),
-        SealsDocument(id=seals_id("m"), model="m", binds=True).seal(),
+        ReasoningDocument(id=reasoning_id("m"), model="m", binds=True).seal(),
     ]

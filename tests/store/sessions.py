@@ -97,7 +97,7 @@ class SampleSession:
             object=document.id,
             object_type=document.type,
             label=document.id,
-            pin=ref_of(document, token=token),
+            version_ref=ref_of(document, token=token),
         ).seal()
 
     def toolcall(self, id: str, blobs: dict[str, bytes], **fields: Any) -> ToolcallDocument:
@@ -124,7 +124,7 @@ class SampleSession:
         blobs: dict[str, bytes] = {}
         objects: list[Document] = list(files)
         if toolcall is not None:
-            pins = {"file_pin": ref_of(files[0]).model_dump()} if files else {}
+            pins = {"file_version_ref": ref_of(files[0]).model_dump()} if files else {}
             refs = [document.id for document in files]
             content = f"{LONG}{toolcall}"
             objects.append(self.toolcall(toolcall, blobs, content=content, file_refs=refs, **pins))
@@ -156,11 +156,11 @@ class SampleSession:
             session=self.id,
             ordinal=number,
             parent=call_id(self.id, number - 1) if number > 1 else self.parent_call,
-            kept=2 * (number - 1),
+            shared=2 * (number - 1),
             keys=keys,
             tip=f"tip {number}",
-            parts=[[2 * number, "full", blocks, 1, 1, None, alone]],
-            inserts=[[0, [{"role": "user", "blocks": [{"type": "text", "text": self.id}]}]]],
+            ops=[[2 * number, "full", blocks, 1, 1, None, alone]],
+            says=[[0, [{"role": "user", "blocks": [{"type": "text", "text": self.id}]}]]],
             system=ref_of(prompt, token=head.token),
             time_ms=1_700_000_000_000 + number,
             layout="anchored",

@@ -26,8 +26,9 @@ from foredeck.store.protocol import Batch
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.store.sqlite.codec import BODY_1, MESSAGE_1
-from foredeck.store.sqlite.connection import APPLICATION_ID, MIGRATIONS
+from foredeck.store.sqlite.connection import APPLICATION_ID
 from foredeck.store.sqlite.rows import lookup_statement
+from foredeck.store.versions import SCHEMA
 
 from .documents import batch, note
 
@@ -89,7 +90,7 @@ class TestMaking:
                 assert pragma("PRAGMA journal_mode").fetchone() == ("wal",)
                 assert pragma("PRAGMA synchronous").fetchone() == (number,)
                 assert pragma("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
-                assert pragma("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+                assert pragma("PRAGMA user_version").fetchone() == (SCHEMA,)
 
     def test_an_unknown_setting(self, path: Path) -> None:
         with pytest.raises(ValueError, match="sometimes"):
@@ -147,11 +148,20 @@ class TestRefusing:
             open_sqlite(path)
         assert str(path) in str(caught.value)
 
-    def test_a_newer_schema(self, path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("schema", "match"),
+        [
+            (SCHEMA + 1, "newer foredeck.*upgrade"),
+            (1, "before 0.1.0.*move it away to start afresh"),
+        ],
+    )
+    def test_another_schema(self, path: Path, schema: int, match: str) -> None:
         open_sqlite(path).close()
         with closing(sqlite3.connect(path)) as db:
-            db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-        self.refuse(path, "newer foredeck.*upgrade")
+            db.execute(f"PRAGMA user_version = {schema}")
+        before = path.read_bytes()
+        self.refuse(path, match)
+        assert path.read_bytes() == before
 
     def test_a_database_of_another_program(self, tmp_path: Path) -> None:
         path = tmp_path / "other.db"

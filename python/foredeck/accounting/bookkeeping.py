@@ -137,7 +137,7 @@ class _Bookkeeper:
         return (record.stats.rate or CHARS_PER_TOKEN) / self.account.rate
 
     def _plain(self, record: CallRecord, cost: float) -> Charge:
-        scaled, plain = cost * self._scale(record), record.cache.plain
+        scaled, plain = cost * self._scale(record), record.cache.baseline
         if plain is None:
             return Charge(record.stats.chars_host / self.account.rate, 0.0, scaled)
         scale = self._rescaled(record)
@@ -275,7 +275,7 @@ def common_messages(last: StoredCall, call: StoredCall) -> int:
     length = min(len(last.keys), len(call.keys))
     if continues(last, call):
         # As nearly always. The record says it, and nothing of thousands of messages is compared.
-        return min(length, call.record.kept)
+        return min(length, call.record.shared)
     pairs = zip(last.keys, call.keys, strict=False)
     shared = (n for n, (one, other) in enumerate(pairs) if one.address != other.address)
     return next(shared, length)

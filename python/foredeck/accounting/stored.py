@@ -18,7 +18,7 @@ from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.context.state.spending import answered_by
 from foredeck.hosts.outgoing import rewritten, to_message
 from foredeck.lookup.prompts import system_at
-from foredeck.model.call_values import CalledModel, PartRow
+from foredeck.model.call_values import CalledModel, OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, load_message, load_messages
 from foredeck.store.protocol import Head, Store
@@ -141,7 +141,7 @@ def _answers(log: CallLog) -> dict[str, str]:
     for record in log.records.values():
         parent = log.records.get(record.parent or "")
         address = next(record.addresses, None)
-        if parent is not None and address is not None and record.kept == parent.length:
+        if parent is not None and address is not None and record.shared == parent.length:
             found.setdefault(parent.tip, address)
     return found
 
@@ -186,7 +186,7 @@ class _Listed:
 
 def _kind(message: Message, row: Sequence[Any] | None) -> Kind:
     """What a message of the host's is, given the row that it went out by."""
-    if row is not None and PartRow.from_row(row).form in _LINES:
+    if row is not None and OpRow.from_row(row).form in _LINES:
         return Kind.FOLDED
     is_result = message.get("role") in ("toolResult", "bashExecution")
     return Kind.RESULTS if is_result else Kind.CHAT
@@ -194,7 +194,7 @@ def _kind(message: Message, row: Sequence[Any] | None) -> Kind:
 
 def _first_changed(record: CallRecord) -> int:
     """The first message of the parent's list that the call does not send as the parent did."""
-    changed = [record.kept, record.changed_from]
+    changed = [record.shared, record.changed_from]
     if record.is_host:
         changed.append(record.decision.edited or 0)
     if record.first_rendered is not None:
@@ -274,11 +274,11 @@ class _CallReader:
         self, keys: Sequence[MessageKey], messages: Sequence[Message], start: int
     ) -> Iterator[tuple[int, Message, Kind]]:
         """What goes out from a message of the host's on."""
-        inserts, drops, rows = self._state.inserts, self._state.drops, self._state.stored_rows
+        says, omitted, rows = self._state.says, self._state.omitted, self._state.stored_rows
         for index in range(start, len(messages) + 1):
-            if index in inserts:
-                yield from ((index, m, Kind.OURS) for m in self._ours(index, inserts[index]))
-            if index < len(messages) and index not in drops:
+            if index in says:
+                yield from ((index, m, Kind.OURS) for m in self._ours(index, says[index]))
+            if index < len(messages) and index not in omitted:
                 message, row = messages[index], rows.get(index)
                 yield index, self._as_sent(keys[index], message, row), _kind(message, row)
 
@@ -297,7 +297,7 @@ class _CallReader:
             return message
         known, edited = self._edited.get(key, (None, message))
         if known is not row:
-            blocks = unpack_op(PartRow.from_row(row), self._store.blob).blocks
+            blocks = unpack_op(OpRow.from_row(row), self._store.blob).blocks
             edited = message if blocks is None else rewritten(message, blocks)
             self._edited[key] = row, edited
         return edited

@@ -14,7 +14,7 @@ from foredeck.context.messages.shape import Message
 from foredeck.context.plan.codec import unpack_op, unpack_says
 from foredeck.context.state.call_log import BranchState
 from foredeck.lookup.prompts import system_at
-from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, PartRow
+from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
 from foredeck.model.figures import counted, some_of
@@ -186,8 +186,8 @@ class _Walk:
     def _take(self, record: CallRecord) -> None:
         """Look at what the call has brought, and what it has rendered differently."""
         held = self._held[max(self._held)] if self._held else None
-        del self._messages[record.kept :]
-        self._held = {index: p for index, p in self._held.items() if index < record.kept}
+        del self._messages[record.shared :]
+        self._held = {index: p for index, p in self._held.items() if index < record.shared}
         first = len(self._messages)
         for key in record.keys:
             message = load_message(key.address, self._store.blob)
@@ -211,13 +211,13 @@ class _Walk:
         message = self._messages[index]
         held = is_sent(message) and self._stands_in(texts_of(message))
         stored = self._state.stored_rows.get(index)
-        row = None if stored is None else PartRow.from_row(stored)
+        row = None if stored is None else OpRow.from_row(stored)
         visibility = self._shown(message, row, held)
         if visibility > Visibility.NEVER_SEEN:
             handle = None if row is None else row.subject
             self._held[index] = Occurrence(visibility, index + 1, self._named(message), handle)
 
-    def _shown(self, message: Message, row: PartRow | None, held: bool) -> Visibility:
+    def _shown(self, message: Message, row: OpRow | None, held: bool) -> Visibility:
         """What a message shows of the text, given how it was rendered."""
         hidden = Visibility.FOLDED if held else Visibility.NEVER_SEEN
         if row is None or row.packed is None:
@@ -238,13 +238,13 @@ class _Walk:
     def _places(self, record: CallRecord) -> Iterator[Occurrence]:
         if self._in_system(record):
             yield Occurrence(Visibility.IN_VIEW, None, "the system prompt")
-        for ours in self._state.inserts.values():
+        for ours in self._state.says.values():
             blocks = [b for say in unpack_says(ours, self._store.blob) for b in say.blocks]
             if self._stands_in(texts_of({"content": blocks})):
                 yield Occurrence(Visibility.ANNOUNCED, None, "a message of foredeck's")
         for index in sorted(self._held, reverse=True):
             place = self._held[index]
-            compacted = index in self._state.drops
+            compacted = index in self._state.omitted
             yield place._replace(visibility=Visibility.COMPACTED) if compacted else place
 
         if self._away is not None:

@@ -33,7 +33,7 @@ from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Document
 from foredeck.model.figures import some_of
-from foredeck.model.records import SealsDocument, seals_id
+from foredeck.model.records import ReasoningDocument, reasoning_id
 from foredeck.store.kind import open_store, store_kind
 from foredeck.store.location import is_network_filesystem
 from foredeck.store.protocol import Batch, Store
@@ -238,15 +238,15 @@ def _forget_refusals(store: Store) -> Iterator[Finding]:
         yield ok(SEALS, "no model is known to have refused a prompt because of it")
         return
     taken: list[Document] = [
-        SealsDocument(id=seals_id(name), model=name, binds=False).seal() for name in models
+        ReasoningDocument(id=reasoning_id(name), model=name, binds=False).seal() for name in models
     ]
     store.commit(Batch(taken))
     yield ok(SEALS, f"forgotten, so that it is tried again: {', '.join(models)}")
 
 
 def _models(store: Store) -> list[str]:
-    heads = store.query("seals")
-    return sorted(head.view(SealsDocument).model for head in heads if head.fields.get("binds"))
+    heads = store.query("reasoning")
+    return sorted(head.view(ReasoningDocument).model for head in heads if head.fields.get("binds"))
 
 
 def _cut_sessions(store: Store) -> Iterator[Finding]:

@@ -387,10 +387,10 @@ def session_versions(store: Store, found: Found) -> dict[Token, int]:
     if found.session is None or found.ordinal is None:
         return {}
     named: dict[Token, int] = {}
-    for pin in versions_seen(store, found.session, found.ordinal):
-        head = store.head(found.id, Token(pin.token))
+    for ref in versions_seen(store, found.session, found.ordinal):
+        head = store.head(found.id, Token(ref.token))
         if head is not None:
-            named.setdefault(head.token, pin.version)
+            named.setdefault(head.token, ref.version)
     return named
 
 
@@ -441,12 +441,12 @@ def _session_version(store: Store, found: Found, history: Sequence[Head], wanted
             f"a number from 1 to {len(history)} of the object's own history."
         )
     seen = []
-    for pin in versions_seen(store, found.session, found.ordinal):
-        seen.append(pin.version)
-        if pin.version == wanted:
-            version = _as_of(store, found, history, Token(pin.token))
+    for ref in versions_seen(store, found.session, found.ordinal):
+        seen.append(ref.version)
+        if ref.version == wanted:
+            version = _as_of(store, found, history, Token(ref.token))
             fields = version.head.fields
-            verify(pin, fields["content_hash"], fields["text_hash"])
+            verify(ref, fields["content_hash"], fields["text_hash"])
             return version
     raise NotFound(
         f"@{found.ordinal} has no v{wanted}: session {found.session} has seen "

@@ -88,7 +88,7 @@ def _session_row(session: dict[str, Any]) -> tuple[str, ...]:
     name = session["file"].removesuffix(".jsonl")
     if len(name) > _NAME_WIDTH:
         name = f"{name[:18]}…{name[-13:]}"
-    return _row(name, session, short_count(session["peak_foredeck"]), str(session["collapsed"]))
+    return _row(name, session, short_count(session["peak_foredeck"]), str(session["folded"]))
 
 
 def _troubles(session: dict[str, Any]) -> list[str]:

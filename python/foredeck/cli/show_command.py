@@ -217,7 +217,7 @@ def _with_hash(session: str, records: Sequence[CallRecord], text: str) -> int:
 def _hashes(record: CallRecord) -> Iterator[str]:
     """Hashes of the messages and texts that came into the prompt with a call."""
     yield from record.addresses
-    yield from (row.text_hash for row in record.parts if row.text_hash is not None)
+    yield from (row.text_hash for row in record.ops if row.text_hash is not None)
 
 
 def _span(records: Sequence[CallRecord]) -> str:

@@ -164,8 +164,8 @@ def fit(budget: WindowBudget, replacer: Replacer | None) -> Decision | None:
     # The first messages may be others now: nothing sealed after them is valid any more.
     if budget.strips_reasoning:
         strip_reasoning(context, 0)
-    stand_ins = tuple(made.stand_in.id for made in placed)
-    return Decision("rebase", "window", 0, compaction=compaction, stand_ins=stand_ins)
+    covers = tuple(made.stand_in.id for made in placed)
+    return Decision("rebase", "window", 0, compaction=compaction, covers=covers)
 
 
 def _cut_point(budget: WindowBudget, held: frozenset[int]) -> int:

@@ -65,7 +65,7 @@ class CacheEntries:
 
     def apply(self, record: CallRecord) -> None:
         """Go on by one call."""
-        cache, kept, end, now = record.cache, record.kept, record.length, record.time_ms
+        cache, kept, end, now = record.cache, record.shared, record.length, record.time_ms
         self.warm(cache.warmed_ms)
         if cache.hit == NOTHING:
             self.used.clear()

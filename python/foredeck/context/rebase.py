@@ -173,7 +173,9 @@ class RebaseThresholds:
 
     def allow(self, branch: BranchCost, rewrite_cost: float) -> bool:
         """Whether the session could still pay so much more; what costs nothing always goes."""
-        return rewrite_cost <= 0 or branch.ours + rewrite_cost <= (1 + self.guard) * branch.plain
+        return (
+            rewrite_cost <= 0 or branch.actual + rewrite_cost <= (1 + self.guard) * branch.baseline
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +202,8 @@ class RebaseOffer:
     def explain(self, decision: Decision) -> Decision:
         """The decision with the figures that it was made by."""
         return decision._replace(
-            rent=round(self.carrying_cost),
-            premium=round(self.rewrite_cost),
+            carrying_cost=round(self.carrying_cost),
+            rewrite_cost=round(self.rewrite_cost),
             saves=round(self.saving),
         )
 

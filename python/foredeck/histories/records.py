@@ -29,7 +29,7 @@ MAX_OTHER_BLOCK = 10_000
 _SESSION_ID = re.compile(r"[A-Za-z0-9][\w.\-]{0,199}", re.ASCII)
 _OURS = re.compile(
     r"(session|chat|system_prompt|turn|member|call|nickname|compaction|forgotten|archived"
-    r"|calibration|seals):"
+    r"|calibration|reasoning):"
 )
 
 

@@ -103,7 +103,7 @@ class _Tracer:
         if record.parent is None:
             return False
         # Where an edit has replaced messages, others that came after them are there still.
-        gone = self._names_after(parent, record.kept)
+        gone = self._names_after(parent, record.shared)
         return bool(gone) and gone.isdisjoint(map(_name, record.keys))
 
     def _names_after(self, record: CallRecord | None, kept: int) -> set[str]:
@@ -111,7 +111,7 @@ class _Tracer:
         found: set[str] = set()
         end = record.length if record else 0
         while record is not None and end > kept:
-            first, keys = record.kept, record.keys
+            first, keys = record.shared, record.keys
             found.update(_name(key) for key in keys[max(0, kept - first) : max(0, end - first)])
             end = min(end, first)
             record = self._records.get(record.parent or "")

@@ -70,7 +70,7 @@ def _shown(state: StoredPlan) -> Iterator[MessageKey]:
     """The host's messages that a prompt needs: those that go out, and the one before each message
     of ours, which has its time."""
     for index, key in enumerate(state.keys):
-        if index not in state.drops or index + 1 in state.inserts:
+        if index not in state.omitted or index + 1 in state.says:
             yield key
 
 

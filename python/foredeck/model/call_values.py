@@ -2,7 +2,7 @@
 have changed, what was decided, what it cost.
 
 `from_record` reads what a store holds, `to_record` (or `to_row`) writes it: the names and positions
-there are those of every record ever stored, and stay. What a record leaves out has the default.
+there are the stored form of 0.1.0, and stay. What a record leaves out has the default.
 They are named tuples, since a session that is opened makes thousands of them.
 """
 
@@ -20,14 +20,11 @@ T = TypeVar("T", bound="SupportsRichComparison")
 V = TypeVar("V")
 Stored = Mapping[str, Any]
 
-_STORED_AS = {"changed_from": "from", "input_price": "input", "folded": "collapsed"}
-"""The fields that records have under other names."""
-
 
 @cache
 def _stored_fields(kind: Any) -> list[tuple[str, Any]]:
-    """The names under which records have the fields of a kind of values, with the defaults."""
-    return [(_STORED_AS.get(name, name), value) for name, value in kind._field_defaults.items()]
+    """The fields of a kind of values, with their defaults."""
+    return list(kind._field_defaults.items())
 
 
 def _read(kind: Callable[..., V], stored: Stored) -> V:
@@ -92,22 +89,22 @@ class Decision(NamedTuple):
     reason: str | None = None
     changed_from: int | None = None
     edited: int | None = None
-    rent: int | None = None
+    carrying_cost: int | None = None
     """What reading the candidates had cost, in tokens of uncached input."""
-    premium: int | None = None
+    rewrite_cost: int | None = None
     """What rewriting the rest costs more, in the same tokens."""
     saves: int | None = None
     """By how many tokens each later call is shorter."""
     compaction: str | None = None
     """Id of the compaction with which the prompt was brought into the window."""
-    stand_ins: Sequence[str] = ()
+    covers: Sequence[str] = ()
     """Ids of the observations and reflections that took the place of messages at this call."""
     copies: int | None = None
     """Tokens of the current copies of files at work that a rebase has put in."""
     replaced: int | None = None
     """Tokens of what they replace."""
-    runs: int | None = None
-    """How many runs of folded calls one line has replaced since this call."""
+    call_groups: int | None = None
+    """How many groups of folded calls one text has replaced since this call."""
     turn_ended: bool | None = None
     """Whether a word of ours has ended the turn under way, so that its reasoning left, too."""
 
@@ -123,9 +120,9 @@ class Decision(NamedTuple):
 
     @property
     def weighed(self) -> dict[str, int]:
-        """The figures behind a rebase, in tokens: `rent`, `premium` and `saves` of one that pays,
-        `copies` and `replaced` of one with current copies; empty for others."""
-        names = ("rent", "premium", "saves", "copies", "replaced")
+        """The figures behind a rebase, in tokens: `carrying_cost`, `rewrite_cost` and `saves` of
+        one that pays, `copies` and `replaced` of one with current copies; empty for others."""
+        names = ("carrying_cost", "rewrite_cost", "saves", "copies", "replaced")
         weighed = {name: getattr(self, name) for name in names}
         return {name: value for name, value in weighed.items() if value is not None}
 
@@ -136,7 +133,7 @@ class Decision(NamedTuple):
 
     def to_record(self) -> dict[str, Any]:
         """As a record keeps it and the host gets it."""
-        return _written(self._replace(stand_ins=tuple(self.stand_ins)), "kind")
+        return _written(self._replace(covers=tuple(self.covers)), "kind")
 
 
 class CallStats(NamedTuple):
@@ -171,7 +168,7 @@ class CallStats(NamedTuple):
     def to_record(self) -> dict[str, Any]:
         """As a record keeps them and the host gets them."""
         sizes = "messages", "chars_host", "chars_sent", "rate", "reports"
-        sets = "objects", "active", "pinned", "collapsed"
+        sets = "objects", "active", "pinned", "folded"
         rest = self._replace(images=0, image_tokens=0, rebase_in=self.rebase_in or None)
         images = {"images": [self.images, self.image_tokens]} if self.images else {}
         return _written(rest, *sizes, *sets) | images
@@ -277,7 +274,7 @@ class CachePrediction(NamedTuple):
     """When the host had last sent the newest prompt again to keep it cached; 0: it had not."""
     reported: ReportedUsage | None = None
     """What the provider has counted of the call before."""
-    plain: PromptTokens | None = None
+    baseline: PromptTokens | None = None
     """What the host alone would have sent."""
     around: str = ""
     """A hash of what went out before the chat."""
@@ -287,10 +284,10 @@ class CachePrediction(NamedTuple):
         """The inverse of `to_record`; of None an empty prediction."""
         if not stored:
             return NO_PREDICTION
-        reported, plain = stored.get("reported"), stored.get("plain")
+        reported, baseline = stored.get("reported"), stored.get("baseline")
         return _read(cls, stored)._replace(
             reported=ReportedUsage.from_row(reported) if reported else None,
-            plain=PromptTokens(*plain) if plain else None,
+            baseline=PromptTokens(*baseline) if baseline else None,
         )
 
     def to_record(self) -> dict[str, Any] | None:
@@ -322,16 +319,18 @@ class Ack(NamedTuple):
 class BranchCost(NamedTuple):
     """What a branch has cost so far, in tokens of uncached input."""
 
-    plain: float = 0.0
+    baseline: float = 0.0
     """With nothing folded."""
-    ours: float = 0.0
+    actual: float = 0.0
     """As it went out."""
     left: int = 0
     """Characters of the chat that the host would have compacted away by now."""
 
-    def after(self, plain: float, ours: float) -> BranchCost:
+    def after(self, baseline: float, actual: float) -> BranchCost:
         """With the prompts of one more call; rounded, so that a stored one is the same."""
-        return BranchCost(round(self.plain + plain, 1), round(self.ours + ours, 1), self.left)
+        return BranchCost(
+            round(self.baseline + baseline, 1), round(self.actual + actual, 1), self.left
+        )
 
     @classmethod
     def from_record(cls, stored: Stored) -> BranchCost:
@@ -340,7 +339,7 @@ class BranchCost(NamedTuple):
 
     def to_record(self) -> dict[str, float]:
         """As a record keeps it."""
-        return _written(self, "plain", "ours")
+        return _written(self, "baseline", "actual")
 
 
 class ModelSpending(NamedTuple):
@@ -355,18 +354,17 @@ class ModelSpending(NamedTuple):
     ours: float
 
 
-Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded", "observed"]
+Form = Literal["host", "full", "same", "diff", "reference", "note", "omitted", "folded"]
 """`host`: all that the host has, with lines of ours where there are blocks. `full`: the content
 with its handle. `same` and `diff`: said by reference to an earlier copy. `reference`: folded to a
-line. `note`: a tool's short answer. `dropped`: left out, with no blocks at all. `folded`: a message
-without some of its pieces. `observed`: left out as the last of a span; its blocks are the text that
-covers the span."""
+line. `note`: a tool's short answer. `omitted`: left out. `folded`: a message without some of its
+pieces."""
 
 
-_WITHOUT_SLOTS = 7
+_WITHOUT_FOLDED = 7
 
 
-class PartRow(NamedTuple):
+class OpRow(NamedTuple):
     """What becomes of a message (`context.plan.ops`), as a record keeps it."""
 
     message: int
@@ -381,15 +379,15 @@ class PartRow(NamedTuple):
     base: int | None = None
     """Index of the earlier message that it refers to."""
     text_hash: str | None = None
-    slots: tuple[int, ...] = ()
+    folded: tuple[int, ...] = ()
     """The folded pieces of the message."""
 
     @classmethod
-    def from_row(cls, row: Sequence[Any]) -> PartRow:
+    def from_row(cls, row: Sequence[Any]) -> OpRow:
         """The inverse of `to_row`."""
-        if len(row) == _WITHOUT_SLOTS:
+        if len(row) == _WITHOUT_FOLDED:
             return cls(*row)
-        return cls(*row[:_WITHOUT_SLOTS], tuple(row[_WITHOUT_SLOTS]))  # type: ignore[call-arg]
+        return cls(*row[:_WITHOUT_FOLDED], tuple(row[_WITHOUT_FOLDED]))  # type: ignore[call-arg]
 
     @property
     def shows(self) -> bool:
@@ -400,12 +398,12 @@ class PartRow(NamedTuple):
     @property
     def is_gone(self) -> bool:
         """Whether the message does not go out."""
-        return self.form in ("dropped", "observed")
+        return self.form == "omitted"
 
     def to_row(self) -> list[Any]:
-        """As a record keeps it: by position, `slots` only where there are some."""
-        row = list(self[:_WITHOUT_SLOTS])
-        return [*row, list(self.slots)] if self.slots else row
+        """As a record keeps it: by position, `folded` only where there are some."""
+        row = list(self[:_WITHOUT_FOLDED])
+        return [*row, list(self.folded)] if self.folded else row
 
 
 class Delta(NamedTuple, Generic[T]):
@@ -439,7 +437,7 @@ class SetChanges(NamedTuple):
     pool: Delta[int] = _NONE
     active: Delta[int] = _NONE
     pinned: Delta[int] = _NONE
-    expired: Delta[int] = _NONE
+    released: Delta[int] = _NONE
     """Messages whose content is no longer kept, whether it has left the prompt or not."""
 
     @classmethod
@@ -451,12 +449,12 @@ class SetChanges(NamedTuple):
 
     def to_record(self) -> dict[str, list[int]]:
         """As a record keeps them: `pool+`, `pool-`, `active+` and so on."""
-        deltas = (self.pool, self.active, self.pinned, self.expired)
+        deltas = (self.pool, self.active, self.pinned, self.released)
         pairs = zip(_SETS, deltas, strict=True)
         return {key: value for name, d in pairs for key, value in d.to_record(name).items()}
 
 
-_SETS = ("pool", "active", "pinned", "expired")
+_SETS = ("pool", "active", "pinned", "released")
 _SIGNED = [(name + "+", name + "-") for name in _SETS]
 NO_CHANGES = SetChanges()
 

@@ -22,7 +22,7 @@ from foredeck.model.call_values import (
     Decision,
     Delta,
     ModelSpending,
-    PartRow,
+    OpRow,
     SetChanges,
 )
 from foredeck.model.lost_reasoning import LostReasoning, LostSum
@@ -33,7 +33,7 @@ from foredeck.model.records import RecordDocument, VersionRef
 class CallDocument(RecordDocument):
     """What one model call was made of; everything that a restarted engine must not recompute.
 
-    A branch is a chain of these: `parent` is the call record that this one continues, `kept`
+    A branch is a chain of these: `parent` is the call record that this one continues, `shared`
     how many of its messages are still there, `keys` the messages after them.
     """
 
@@ -42,18 +42,18 @@ class CallDocument(RecordDocument):
     ordinal: int
     """From 1, in the order in which the session's calls were made, over all branches."""
     parent: str | None
-    kept: int
+    shared: int
     keys: list[list[Any]]
-    """`[entry id or None, message hash]` for each message after the kept ones."""
+    """`[entry id or None, message hash]` for each message after the shared ones."""
     tip: str
     """Rolling hash over all keys: equal tips mean equal message lists."""
-    parts: list[list[Any]] = Field(default_factory=list)
-    """Newly rendered parts: `PartRow`."""
+    ops: list[list[Any]] = Field(default_factory=list)
+    """What becomes of the messages that were rendered at this call: `OpRow`."""
     changed_from: int = 0
-    """Inserts and drops at or after this index replace those of the parent."""
-    inserts: list[list[Any]] = Field(default_factory=list)
+    """Says and omissions at or after this index replace those of the parent."""
+    says: list[list[Any]] = Field(default_factory=list)
     """`[index, messages]`: messages of ours that go before the host's message `index`, packed."""
-    drops: list[int] = Field(default_factory=list)
+    omitted: list[int] = Field(default_factory=list)
     """Indexes of host messages that are not sent."""
     system: VersionRef | None = None
     model: dict[str, Any] = Field(default_factory=dict)
@@ -66,11 +66,11 @@ class CallDocument(RecordDocument):
     sets: dict[str, list[int]] = Field(default_factory=dict)
     """Changes since the parent: `SetChanges`."""
     state: dict[str, Any] = Field(default_factory=dict)
-    """What a restart must find again: the `policy`'s own state, the branch's cost (`ledger`), how
-    many tokens the `head` may have, where there is one, and `seals`: `free` in a turn in which
-    bytes before sealed reasoning may change. `spent`: what the session has cost so far;
-    `lost`: how much reasoning, as a `LostSum`."""
-    due: dict[str, list[list[int]]] = Field(default_factory=dict)
+    """What a restart must find again: the `policy`'s own state, the branch's `cost`, how many
+    tokens the `head` may have, where there is one, and `reasoning`: `free` in a turn in which bytes
+    before signed reasoning may change. `spent`: what the session has cost so far; `lost`: how much
+    reasoning, as a `LostSum`."""
+    foldable: dict[str, list[list[int]]] = Field(default_factory=dict)
     """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
     and a piece of it (`context.plan.ops.PieceRef`)."""
     stats: dict[str, Any] = Field(default_factory=dict)
@@ -116,17 +116,17 @@ class CallRecord:
     """Id of the session in which the call was made."""
     ordinal = _Stored("ordinal", int)
     """Number of the call in its session, from 1, over all branches."""
-    kept = _Stored("kept", int)
+    shared = _Stored("shared", int)
     """How many of the parent's messages are still there."""
     keys = _Stored("keys", lambda keys: [MessageKey(*key) for key in keys])
-    """The messages after the kept ones."""
+    """The messages after the shared ones."""
     tip = _Stored("tip", str)
     """Rolling hash over all keys."""
-    parts = _Stored("parts", lambda rows: [*map(PartRow.from_row, rows)], ())
+    ops = _Stored("ops", lambda rows: [*map(OpRow.from_row, rows)], ())
     """The messages that were rendered at this call."""
     changed_from = _Stored("changed_from", int, 0)
-    """Inserts and drops at or after this index replace those of the parent."""
-    inserts = _Stored[dict[int, list[Any]]]("inserts", dict, ())
+    """Says and omissions at or after this index replace those of the parent."""
+    says = _Stored[dict[int, list[Any]]]("says", dict, ())
     """By index, the messages of ours that go before the host's message, packed."""
     model = _Stored("model", CalledModel.from_record, {})
     """The model that was called."""
@@ -140,7 +140,7 @@ class CallRecord:
     """What was decided, and why."""
     sets = _Stored("sets", SetChanges.from_record, {})
     """How the sets have changed since the parent."""
-    due = _Stored[Delta[list[int]]]("due", Delta.from_record, {})
+    foldable = _Stored[Delta[list[int]]]("foldable", Delta.from_record, {})
     """What may be folded now and could not before, and the reverse: message index and piece."""
     stats = _Stored("stats", CallStats.from_record, {})
     """How large the prompt was, and what the session held."""
@@ -159,34 +159,34 @@ class CallRecord:
 
     @property
     def addresses(self) -> Iterator[str]:
-        """The addresses of the messages after the kept ones."""
+        """The addresses of the messages after the shared ones."""
         return (address for _, address in self.fields["keys"])
 
     @property
     def length(self) -> int:
         """How many messages the host's list had."""
-        return self.kept + len(self.fields["keys"])
+        return self.shared + len(self.fields["keys"])
 
     @property
     def stored_rows(self) -> dict[int, Sequence[Any]]:
-        """The parts by message, as stored: `PartRow.from_row` reads one."""
-        return {row[0]: row for row in self.fields.get("parts") or ()}
+        """The rows by message, as stored: `OpRow.from_row` reads one."""
+        return {row[0]: row for row in self.fields.get("ops") or ()}
 
     @property
     def first_rendered(self) -> int | None:
         """The index of the first of these messages."""
-        return min([row[0] for row in self.fields.get("parts") or ()], default=None)
+        return min([row[0] for row in self.fields.get("ops") or ()], default=None)
 
     @property
-    def drops(self) -> Sequence[int]:
+    def omitted(self) -> Sequence[int]:
         """Indexes of host messages that are not sent."""
-        return self.fields.get("drops") or ()
+        return self.fields.get("omitted") or ()
 
     @property
     def system(self) -> VersionRef | None:
         """The version of the system prompt that the call went out with."""
-        pin = self.fields.get("system")
-        return VersionRef.model_validate(pin) if pin else None
+        ref = self.fields.get("system")
+        return VersionRef.model_validate(ref) if ref else None
 
     @property
     def is_host(self) -> bool:
@@ -201,7 +201,7 @@ class CallRecord:
     @property
     def cost(self) -> BranchCost:
         """What the branch has cost up to this call, by the default rate of characters per token."""
-        return BranchCost.from_record(self._state.get("ledger") or {})
+        return BranchCost.from_record(self._state.get("cost") or {})
 
     @property
     def spent(self) -> tuple[ModelSpending, ...]:
@@ -221,7 +221,7 @@ class CallRecord:
     @property
     def free_seals(self) -> bool:
         """Whether bytes before sealed reasoning of its turn might change."""
-        return self._state.get("seals") == "free"
+        return self._state.get("reasoning") == "free"
 
 
 def in_order(fields: Iterable[Mapping[str, Any]]) -> list[CallRecord]:

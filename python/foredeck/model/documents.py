@@ -202,7 +202,7 @@ class ToolcallDocument(Document):
     parent_ref: str | None = None
     """Id of the tool call inside which it ran, such as a script of code mode."""
     file_refs: list[str] = Field(default_factory=list)
-    file_pin: dict[str, Any] | None = None
+    file_version_ref: dict[str, Any] | None = None
     """For `read`: the version of the file that was current, and the lines asked for."""
     provider_call_id: str = ""
     """The provider's id of the call; not `id` where an earlier call has that one."""

@@ -33,7 +33,7 @@ from foredeck.model.records import (
     ImportedDocument,
     MemberDocument,
     NicknameDocument,
-    SealsDocument,
+    ReasoningDocument,
     TurnDocument,
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument
@@ -65,7 +65,7 @@ KINDS: dict[str, type[Document]] = {
     "imported": ImportedDocument,
     "forgotten": ForgottenDocument,
     "calibration": CalibrationDocument,
-    "seals": SealsDocument,
+    "reasoning": ReasoningDocument,
 }
 """Class by the `type` field. A type that is not in here is kept as a plain `Document`.
 
@@ -99,7 +99,7 @@ OWNED = {
 SHARED = frozenset({"file", "user", "pointer", "task", "nickname"})
 """The types whose documents belong to every session that has met them."""
 
-KEPT_HERE = frozenset({"imported", "forgotten", "calibration", "seals"})
+KEPT_HERE = frozenset({"imported", "forgotten", "calibration", "reasoning"})
 """The types that say something of this store, and are in no export."""
 
 

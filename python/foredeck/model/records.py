@@ -1,6 +1,6 @@
-"""Record documents: turns, index membership, nickname claims, calibrations, seals, what was asked
-of a model and read out of a session, what tool calls have done to files, and what is left to say of
-what was erased, pruned or imported.
+"""Record documents: turns, index membership, nickname claims, calibrations, how models treat signed
+reasoning, what was asked of a model and read out of a session, what tool calls have done to files,
+and what is left to say of what was erased, pruned or imported.
 
 They are documents like any other to the store. With the stored messages they are enough to put
 every prompt together again, and to resume a session on any of its branches.
@@ -35,8 +35,7 @@ class RecordDocument(Document):
 class VersionRef(BaseModel):
     """Exactly this version of exactly this object, and how to verify it.
 
-    Documents and call records keep it under the key `pin` or `file_pin`; it has nothing to do with
-    the pinned set.
+    Documents keep it under `version_ref` or `file_version_ref`, call records under `system`.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -91,7 +90,7 @@ class MemberDocument(RecordDocument):
     object_type: str
     label: str = ""
     """What else the object can be called by: the path of a file, a tool call's provider id."""
-    pin: VersionRef
+    version_ref: VersionRef
 
 
 class NicknameDocument(RecordDocument):
@@ -147,19 +146,19 @@ def calibration_id(model: str) -> str:
     return f"calibration:{model}"
 
 
-class SealsDocument(RecordDocument):
-    """That a model has refused a prompt because of what stood before its sealed reasoning."""
+class ReasoningDocument(RecordDocument):
+    """That a model has refused a prompt because of what stood before its signed reasoning."""
 
-    type: str = "seals"
+    type: str = "reasoning"
     model: str
     """`provider/id`."""
     binds: bool
     """False once that was taken back."""
 
 
-def seals_id(model: str) -> str:
-    """Id of what is known of a model's sealed reasoning (`provider/id`)."""
-    return f"seals:{model}"
+def reasoning_id(model: str) -> str:
+    """Id of what is known of a model's signed reasoning (`provider/id`)."""
+    return f"reasoning:{model}"
 
 
 def member_id(session: str, ordinal: int) -> str:

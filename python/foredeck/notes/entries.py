@@ -66,7 +66,7 @@ _DERIVED = ReferenceField("provenance.parent_refs", DERIVED_FROM)
 # out of their text and frontmatter, and links in the messages of a chat (`links_of_turns`).
 REFERENCE_FIELDS: Mapping[str, tuple[ReferenceField, ...]] = {
     "toolcall": (
-        ReferenceField("file_pin", READS, "version"),
+        ReferenceField("file_version_ref", READS, "version"),
         ReferenceField("file_refs", TOUCHES),
         ReferenceField("parent_ref", PARENT),
         ReferenceField("chat_ref", WITHIN),
@@ -231,7 +231,7 @@ def _with_fields(id: str, type_: str, fields: Fields) -> GraphEntry:
         elif isinstance(value, str) and value:
             references.append(_recorded(field_.target(value), field_, ""))
         elif isinstance(value, list):
-            pinned = {pin["object"] for pin in pins.values()}
+            pinned = {version_ref["object"] for version_ref in pins.values()}
             listed = (_listed(ref, field_, position) for position, ref in enumerate(value))
             references += [r for r in listed if r is not None and r.target not in pinned]
     title = _title(id, type_, fields)

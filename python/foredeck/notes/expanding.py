@@ -130,13 +130,13 @@ def _key(node: Node, edge: Edge | None) -> tuple[object, ...]:
     """What is reached but once: an object as it is now, or a version of it."""
     if edge is None or not edge.reference.static:
         return node.id, None if edge is None else edge.reference.part
-    pin = edge.pin or {}
+    version_ref = edge.version_ref or {}
     return (
         node.id,
         edge.reference.part,
         edge.reference.version,
-        pin.get("token"),
-        pin.get("content_hash"),
+        version_ref.get("token"),
+        version_ref.get("content_hash"),
     )
 
 
@@ -312,16 +312,18 @@ def pinned_head(store: Store, edge: Edge) -> Head | None:
     """
     if not edge.reference.static:
         return None
-    pin = edge.pin or _seen_version(store, edge)
-    if pin is None:
+    version_ref = edge.version_ref or _seen_version(store, edge)
+    if version_ref is None:
         raise NotAsRecorded(f"{edge.reference.target} has no v{edge.reference.version}")
-    token = str(pin["token"])
+    token = str(version_ref["token"])
     if token == SAME_TRANSACTION:
         # It was recorded in the transaction that wrote the version, before that had a token.
         owner = store.head(edge.source)
         token = owner.token if owner is not None else token
     head = store.head(edge.target, Token(token))
-    if head is None or any(head.fields.get(n) != pin[n] for n in _VERIFIED if n in pin):
+    if head is None or any(
+        head.fields.get(n) != version_ref[n] for n in _VERIFIED if n in version_ref
+    ):
         raise NotAsRecorded("what is stored is not the version that was recorded")
     return head
 
@@ -334,10 +336,13 @@ def _seen_version(store: Store, edge: Edge) -> Mapping[str, Any] | None:
     for session in _sessions(store, edge.source):
         id = member_id(session, int(handle["ordinal"]))
         for seen in store.history(id):
-            pin = seen.fields["pin"]
-            if pin["version"] == edge.reference.version and pin["object"] == edge.target:
-                own = pin["token"] == SAME_TRANSACTION
-                return {**pin, "token": seen.token} if own else dict(pin)
+            version_ref = seen.fields["version_ref"]
+            if (
+                version_ref["version"] == edge.reference.version
+                and version_ref["object"] == edge.target
+            ):
+                own = version_ref["token"] == SAME_TRANSACTION
+                return {**version_ref, "token": seen.token} if own else dict(version_ref)
     return None
 
 

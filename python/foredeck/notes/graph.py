@@ -45,13 +45,13 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One reference from an object to another; `pin` has the fields of the `VersionRef` that
-    foredeck recorded with a static one, None for those that people write."""
+    """One reference from an object to another; `version_ref` has the fields of the `VersionRef`
+    that foredeck recorded with a static one, None for those that people write."""
 
     source: str
     target: str
     reference: Reference
-    pin: Mapping[str, Any] | None = None
+    version_ref: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The edge for programs."""
@@ -316,7 +316,7 @@ class Graph:
             once.values(), key=lambda r: (_place(nodes[r.row.owner]), *_place_within(r.row))
         )
         return [
-            Edge(nodes[r.row.owner].id, nodes[r.targets[0]].id, r.row.reference, r.row.pin)
+            Edge(nodes[r.row.owner].id, nodes[r.targets[0]].id, r.row.reference, r.row.version_ref)
             for r in ordered
         ]
 

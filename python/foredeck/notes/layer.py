@@ -50,7 +50,7 @@ CREATE INDEX name_target ON name (target);
 CREATE TABLE reference (
     number INTEGER PRIMARY KEY, owner INTEGER NOT NULL, position INTEGER NOT NULL,
     target TEXT, relation TEXT, embed INTEGER, heading TEXT, label TEXT, version INTEGER,
-    field TEXT, start INTEGER, "end" INTEGER, style TEXT, part TEXT, pin TEXT
+    field TEXT, start INTEGER, "end" INTEGER, style TEXT, part TEXT, version_ref TEXT
 );
 CREATE TABLE anchor (
     owner INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY (owner, key)
@@ -348,13 +348,13 @@ class _GraphRows:
         position: int,
         reference: Reference,
         keys: Iterable[str],
-        pin: Mapping[str, Any] | None = None,
+        version_ref: Mapping[str, Any] | None = None,
     ) -> None:
         row = (
             *(owner, position, reference.target, reference.relation, reference.embed),
             *(reference.heading, reference.label, reference.version, reference.field),
             *(reference.start, reference.end, reference.style, reference.part),
-            None if pin is None else json.dumps(pin),
+            None if version_ref is None else json.dumps(version_ref),
         )
         self.references.append((row, keys))
 

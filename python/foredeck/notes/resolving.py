@@ -16,7 +16,7 @@ from foredeck.store.sqlite.rows import select_in
 
 _REFERENCES = """
 SELECT number, owner, position, target, relation, embed, heading, label, version, field, start,
-    "end", style, part, pin
+    "end", style, part, version_ref
 FROM reference"""
 _Ends = Mapping[int, int | None]
 """See `_ends`."""
@@ -28,14 +28,14 @@ class ReferenceRow:
     """A stored reference: its row, the object that it is in, its place among those of the
     object (see `layer.TURN_ROOM`), and the version it is pinned to.
 
-    `pin` has the fields of a `VersionRef`, for references that foredeck recorded.
+    `version_ref` has the fields of a `VersionRef`, for references that foredeck recorded.
     """
 
     number: int
     owner: int
     position: int
     reference: Reference
-    pin: Mapping[str, Any] | None
+    version_ref: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ def _read(db: sqlite3.Connection, column: str, values: Iterable[int]) -> list[Re
 def _row(row: tuple[Any, ...]) -> ReferenceRow:
     if bytes in map(type, row):
         row = tuple(map(loaded, row))
-    number, owner, position, target, relation, embed, *rest, pin = row
+    number, owner, position, target, relation, embed, *rest, version_ref = row
     reference = Reference(target, relation, bool(embed), *rest)
-    recorded = None if pin is None else json.loads(pin)
+    recorded = None if version_ref is None else json.loads(version_ref)
     return ReferenceRow(number, owner, position, reference, recorded)

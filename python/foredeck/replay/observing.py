@@ -75,7 +75,7 @@ class AskedBill:
         calls."""
         recent = sum(1 for time in self.times_ms if now_ms - time < HOUR_MS)
         asked = self.cost + price
-        if price >= worth or recent >= PER_HOUR or asked > SHARE * ledger.ours:
+        if price >= worth or recent >= PER_HOUR or asked > SHARE * ledger.actual:
             return False
         # It is not known how long a session goes on. So a question that is not worth many times its
         # price must not make the session dearer than it would be with nothing folded.

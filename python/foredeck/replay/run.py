@@ -196,7 +196,7 @@ class SessionResult:
     """Calls at which bytes that had been sent were rewritten."""
     decisions: dict[str, int] = field(default_factory=dict)
     """How many calls were appended to (`append`), and how many were a rebase for each reason."""
-    collapsed: int = 0
+    folded: int = 0
     """Messages that are a reference line at the last call."""
     objects: int = 0
     """Objects in the session's index at the last call."""
@@ -220,7 +220,7 @@ class SessionResult:
         self.rebases = sum(record.decision.is_rebase for record in records)
         if records:
             stats = records[-1].stats
-            self.collapsed, self.objects = stats.folded, stats.objects
+            self.folded, self.objects = stats.folded, stats.objects
 
 
 def total_of(sessions: Sequence[SessionResult]) -> dict[str, Any]:

@@ -31,7 +31,9 @@ KEPT = frozenset(
 """Fields by which documents are found and joined. Their values are ids and words of foredeck's own;
 no text of anybody's."""
 
-JOINED = frozenset({"provenance", "grounds", "pin", "file_pin", "links", "dependencies", "paths"})
+JOINED = frozenset(
+    {"provenance", "grounds", "version_ref", "file_version_ref", "links", "dependencies", "paths"}
+)
 """Fields that contain such fields. In all others, such as a tool's arguments, a field of that
 name is just text."""
 

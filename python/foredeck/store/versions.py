@@ -11,11 +11,29 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from foredeck.errors import Corrupt
+from foredeck.errors import Corrupt, StoreUnavailable
 from foredeck.model.canonical import decode_text, encode_text, hash_text, hash_value, sha256_hex
 from foredeck.model.documents import Document, content_hash, damaged_summary, identity_hash
 from foredeck.model.kinds import kind_of
 from foredeck.store.protocol import Batch
+
+SCHEMA = 2
+"""The form of stores and bundles, of their tables and of the documents in them. A release that
+changes either counts it up, and reads the forms from 2 on. 1 was never released."""
+
+
+def check_schema(found: int) -> None:
+    """Raise `StoreUnavailable`, which says what to do, for another form than ours."""
+    if found > SCHEMA:
+        raise StoreUnavailable(
+            f"a newer foredeck wrote it (schema {found}, this one knows {SCHEMA}): upgrade foredeck"
+        )
+    if found < SCHEMA:
+        raise StoreUnavailable(
+            f"a foredeck before 0.1.0 wrote it (schema {found}), which was never released: move it "
+            "away to start afresh"
+        )
+
 
 INDEXED = (
     "assistant",
@@ -30,7 +48,7 @@ INDEXED = (
     "chat_ref",
     "session",
 )
-"""Fields with an index, the most selective first. Changing this needs a migration."""
+"""Fields with an index, the most selective first. Changing this needs another `SCHEMA`."""
 
 INLINE_BYTES = 512
 """Content of fewer bytes is kept in its version; other content is a blob of its own, and shares it
@@ -194,8 +212,8 @@ def restore(kind: type[D], fields: dict[str, Any], blob: Callable[[str], bytes])
     if content_hash(fields) != fields.get("content_hash"):
         raise Corrupt(f"{name}: the stored fields are damaged (their hash differs)")
     try:
-        # Not `model_construct`: validation builds the nested models (`source`, `pin`), takes 7 µs,
-        # and is one more check on bytes that came from a disk.
+        # Not `model_construct`: validation builds nested models (`source`, `version_ref`), takes
+        # 7 µs, and is one more check on bytes that came from a disk.
         document = kind.model_validate(fields)
     except ValidationError as error:
         raise Corrupt(f"{name}: the stored fields are not those of its type: {error}") from error

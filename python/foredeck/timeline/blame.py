@@ -165,7 +165,7 @@ class ModelCalls:
         for record in records:
             parent = self._by_id.get(record.parent or "")
             address = next(record.addresses, None)
-            if parent is not None and address is not None and record.kept == parent.length:
+            if parent is not None and address is not None and record.shared == parent.length:
                 found.setdefault(address, parent)
         return found
 

@@ -29,7 +29,7 @@ def chain_to(store: Store, call: str | None) -> list[CallRecord]:
 
 def _summarised(store: Store, record: CallRecord) -> str | None:
     """The newest call that is covered by the summary a list begins with; None for no summary."""
-    first = next(record.addresses, None) if record.kept == 0 else None
+    first = next(record.addresses, None) if record.shared == 0 else None
     blob = None if first is None else store.blobs([first]).get(first)
     message = None if blob is None else json.loads(blob)
     if not isinstance(message, dict) or message.get("role") != "compactionSummary":
@@ -75,7 +75,7 @@ def on_branch(
 def _still_there(
     store: Store, record: CallRecord, following: CallRecord, made: Sequence[Head]
 ) -> set[str]:
-    if following.kept < record.length:
+    if following.shared < record.length:
         messages = stored_messages(store, following.addresses).values()
         if any(_SUMMARY in message for message in messages):
             return {head.id for head in made}  # compacted, not given up

@@ -43,7 +43,7 @@ def why(decision: Decision) -> str:
 
 def folded_handles(record: CallRecord) -> list[str]:
     """The objects that a call has folded to a line."""
-    folded = (row.subject for row in record.parts if row.form == "reference")
+    folded = (row.subject for row in record.ops if row.form == "reference")
     return [f"@{handle}" for handle in dict.fromkeys(folded) if handle is not None]
 
 

@@ -69,7 +69,7 @@ def _rows(records: Iterable[CallRecord]) -> Iterator[CallRow]:
     for record in records:
         yield CallRow(
             record.ordinal,
-            sum(record.cache.plain or ()),
+            sum(record.cache.baseline or ()),
             _sent(record),
             record.stats.folded,
             _why(record, before, shown),
@@ -93,7 +93,7 @@ def _why(record: CallRecord, before: CallRecord | None, shown: set[int]) -> str:
         reason = _REASONS.get(str(decision.reason), str(decision.reason))
         notes.append(f"{more} folded: {reason}" if more > 0 else f"shorter: {reason}")
     elif before:
-        plain = sum(record.cache.plain or ()) - sum(before.cache.plain or ())
+        plain = sum(record.cache.baseline or ()) - sum(before.cache.baseline or ())
         spared = plain - (_sent(record) - _sent(before))
         if spared >= _LEAST_TOKENS:
             notes.append(f"{spared:,} not sent twice")

@@ -89,7 +89,7 @@ class CallInProgress:
     first_new: int
     """The first message that no call has held."""
     says_decided_from: int
-    """From this message on the call decides which inserts and drops there are."""
+    """From this message on the call decides which says and omitted there are."""
     layout_changed: bool = False
     """Whether another layout takes over at this call."""
     decision: Decision = field(default_factory=Decision)

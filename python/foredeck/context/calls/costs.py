@@ -202,7 +202,7 @@ def predict_cache(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> 
         marked=_mark(call, costs, policy, hit, rebased=rebased) if reach.markable else None,
         warmed_ms=call.request.warmed_ms,
         reported=call.reported,
-        plain=_foresee_plain(context, costs, model.window if model else None),
+        baseline=_foresee_plain(context, costs, model.window if model else None),
         around=call.session.frame.before_chat(model.inline if model else "none"),
     )
 

@@ -261,8 +261,8 @@ class Rebase:
         changed_from = min(context.changed, default=costs.reach.start)
         decision = choice._replace(
             changed_from=0 if call.layout_changed else changed_from,
-            stand_ins=tuple(cover.stand_in.id for cover in covers),
-            runs=len(runs) or None,
+            covers=tuple(cover.stand_in.id for cover in covers),
+            call_groups=len(runs) or None,
         )
         return explain_copies(decision, copies)
 

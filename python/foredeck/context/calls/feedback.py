@@ -20,7 +20,7 @@ from foredeck.context.state.objects import Objects, Workspace
 from foredeck.context.state.request import Model
 from foredeck.model.call_values import CalledModel, ReportedUsage
 from foredeck.model.calls import CallRecord
-from foredeck.model.records import SealsDocument, calibration_id, seals_id
+from foredeck.model.records import ReasoningDocument, calibration_id, reasoning_id
 
 
 def take_report(
@@ -103,7 +103,7 @@ def seal_rule(
 
 def has_refused(workspace: Workspace, model: str) -> bool:
     """Whether a model (`provider/id`) is known to refuse changed bytes before its reasoning."""
-    head = workspace.head(seals_id(model))
+    head = workspace.head(reasoning_id(model))
     return head is not None and bool(head.fields.get("binds"))
 
 
@@ -145,7 +145,7 @@ class Refusals:
         """Go back to the call before, as if the refused one had never gone out."""
         chat, inbox = self._chat, self._inbox
         state = chat.replay(before.id)
-        items = chat.branch.plan.items[: min(len(state.keys), refused.kept)]
+        items = chat.branch.plan.items[: min(len(state.keys), refused.shared)]
         state.cut(len(items))
         chat.log.unsend(refused.id)
         inbox.refused.append(refused.ordinal)
@@ -173,7 +173,7 @@ def _changed_before_seals(branch: Branch, record: CallRecord) -> bool:
 
 
 def _remember(workspace: Workspace, model: str, *, binds: bool) -> None:
-    workspace.put(SealsDocument(id=seals_id(model), model=model, binds=binds).seal())
+    workspace.put(ReasoningDocument(id=reasoning_id(model), model=model, binds=binds).seal())
     workspace.commit()
 
 

@@ -94,7 +94,7 @@ def _affordable(call: CallInProgress) -> int:
     """More than before as long as the session stays within what it may cost, else the least."""
     budget, before = call.settings.head, _before(call)
     ledger, model = call.session.chat.branch.ledger, call.request.model
-    if not ledger.plain:
+    if not ledger.baseline:
         # Nothing is known of the cost, as after the host's compaction.
         return before or budget.least
     prices = model.prices if model else Prices()

@@ -48,7 +48,7 @@ def attach_continuation(call: CallInProgress) -> None:
     """
     context, decision = call.context, call.decision
     summed_up = call.alignment.replaced and call.items[0].kind == "context"
-    has_replaced = decision.stand_ins or decision.compaction or summed_up
+    has_replaced = decision.covers or decision.compaction or summed_up
     if call.facilities.stand_ins is None or not has_replaced:
         return
     index = len(context.plan) - 1

@@ -142,7 +142,7 @@ def _commit(
     branch, plan, info = chat.branch, chat.branch.plan, session.info
     # Packing and popping change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
-    ordinal, due = chat.log.newest + 1, branch.pop_candidates().to_record()
+    ordinal, foldable = chat.log.newest + 1, branch.pop_candidates().to_record()
     before = LostSum() if chat.log.last is None else chat.log.last.lost_so_far
     lost_sum = before.plus(lost.sum)
     document = CallDocument(
@@ -150,28 +150,28 @@ def _commit(
         session=info.id,
         ordinal=ordinal,
         parent=branch.call,
-        kept=branch.matched,
+        shared=branch.matched,
         keys=[list(item.key) for item in plan.items[branch.matched :]],
         tip=plan.tip,
-        parts=[pack_op(plan, index, workspace.blobs).to_row() for index in changed],
+        ops=[pack_op(plan, index, workspace.blobs).to_row() for index in changed],
         changed_from=changed_from,
-        inserts=[
+        says=[
             [index, pack_says(says, workspace.blobs)]
             for index, says in sorted(plan.says.items())
             if index >= changed_from
         ],
-        drops=plan.omitted(changed_from),
+        omitted=plan.omitted(changed_from),
         system=_system_version(workspace, session.frame),
-        sets=branch.sets.pop_changes()._replace(expired=branch.pop_released()).to_record(),
+        sets=branch.sets.pop_changes()._replace(released=branch.pop_released()).to_record(),
         state={
             "policy": dict(branch.policy_state),
-            "ledger": branch.ledger.to_record(),
+            "cost": branch.ledger.to_record(),
             "spent": [list(each) for each in spent_after(chat.log, info.id, model, cache, acks)],
             **({"lost": list(lost_sum)} if lost_sum else {}),
             **({} if plan.head is None else {"head": plan.head.head_tokens}),
-            **({"seals": "free"} if plan.seals.free else {}),
+            **({"reasoning": "free"} if plan.seals.free else {}),
         },
-        due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
+        foldable={sign: [[*spot] for spot in spots] for sign, spots in foldable.items()},
         decision=decision.to_record(),
         time_ms=time_ms,
         model=model.to_record(),

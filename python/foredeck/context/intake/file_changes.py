@@ -150,8 +150,10 @@ def parts_in_view(objects: Objects, branch: Branch) -> dict[str, int | None]:
         if entries[ordinal].type != "toolcall" or plan.items[holders[-1]].tool != "read":
             continue
         head = objects.workspace.head(entries[ordinal].object)
-        if head is not None and (pin := head.fields.get("file_pin")) is not None:
-            found[pin["object"]] = max(pin.get("version") or 0, found.get(pin["object"]) or 0)
+        if head is not None and (version_ref := head.fields.get("file_version_ref")) is not None:
+            found[version_ref["object"]] = max(
+                version_ref.get("version") or 0, found.get(version_ref["object"]) or 0
+            )
     return found
 
 
@@ -285,7 +287,7 @@ def _showing(objects: Objects, plan: Plan, old: Entry, text_hash: str | None) ->
     """The messages that show what was moved, in whole or in part, and nothing older."""
     holders = plan.holders.get(old.ordinal, ())
     seen = objects.store.history(member_id(objects.info.id, old.ordinal))
-    refs = [head.view(MemberDocument).pin for head in seen]
+    refs = [head.view(MemberDocument).version_ref for head in seen]
     versions = {ref.version for ref in refs if ref.text_hash == text_hash}
     if text_hash is None:  # not text, but lines of it may be in view: as it was before it went
         versions = {old.newest.version - 1}

@@ -211,12 +211,12 @@ class ObjectWriter:
         entry = self._objects.see_head(head, item.call_id)
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
-        pin = _pin_with_text(head)
-        file = self._objects.index.by_object.get(pin["object"]) if pin else None
+        version_ref = _pin_with_text(head)
+        file = self._objects.index.by_object.get(version_ref["object"]) if version_ref else None
         text_hash = hash_text(item.text)
-        if pin is None or file is None:
+        if version_ref is None or file is None:
             return ResultObject(Shown(entry.ordinal, entry.newest.version, text_hash), known=True)
-        return ResultObject(Shown(file, pin.get("version"), text_hash), known=True)
+        return ResultObject(Shown(file, version_ref.get("version"), text_hash), known=True)
 
     def _new(
         self,
@@ -289,10 +289,10 @@ class ObjectWriter:
                 as_left = newest is not None and newest.token == file.token
                 if as_left and head.view(ToolcallDocument).tool in KNOWS_ITS_FILE:
                     self._withdraw_notices([object_id])
-        pin = _pin_with_text(head) or {}
+        version_ref = _pin_with_text(head) or {}
         is_ours = head.fields.get("turn_ref") == self._turn_id
         entry = self._in_its_place(head, call, is_ours=is_ours)
-        return _ResultEntries(entry, [*files.values()], files.get(pin.get("object") or ""))
+        return _ResultEntries(entry, [*files.values()], files.get(version_ref.get("object") or ""))
 
     def _in_its_place(self, head: Head, call: ToolUse, *, is_ours: bool) -> Entry:
         """A stored result's entry; one of this turn gets its place in it."""
@@ -338,8 +338,12 @@ def _pin_with_text(head: Head) -> dict[str, Any] | None:
     """The file version that a stored result shows, where it has a text."""
     # Of a file that is too large or out of reach only the result has what was read: that is what
     # `activate` brings back.
-    pin: dict[str, Any] | None = head.fields.get("file_pin")
-    return pin if pin is not None and pin.get("text_hash") is not None else None
+    version_ref: dict[str, Any] | None = head.fields.get("file_version_ref")
+    return (
+        version_ref
+        if version_ref is not None and version_ref.get("text_hash") is not None
+        else None
+    )
 
 
 class ToolRound:

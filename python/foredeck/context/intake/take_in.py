@@ -170,9 +170,9 @@ def repair_list(context: RenderContext, items: Sequence[Item], start: int) -> No
     covered = [MessageSpan(0, plan.compacted[0]), *plan.covered]
     for index in plan.omitted(start):
         is_covered = any(first <= index < until for first, until in covered)
-        if not is_covered and index not in repairs.drops:
+        if not is_covered and index not in repairs.omitted:
             plan.write(index, as_host(plan.ops[index]))
-    for index in sorted(repairs.drops):
+    for index in sorted(repairs.omitted):
         leave_out(context, index, plan.ops[index].subject)
 
 

@@ -90,7 +90,7 @@ def make_toolcall(
         position=place.position,
         parent_ref=place.parent_ref,
         file_refs=[snapshot.object_id for snapshot in snapshots],
-        file_pin=_file_pin(objects, item, snapshots, token),
+        file_version_ref=_file_pin(objects, item, snapshots, token),
         provider_call_id=call.id,
         details=pack(item.details, blobs),
         images=images,
@@ -113,8 +113,8 @@ def put_in_place(objects: Objects, head: Head, label: str, place: CallPlace) -> 
     document.turn_ref, document.position = place.turn_ref, place.position
     document.parent_ref = place.parent_ref
     # The new version is in another transaction than the file that it pins.
-    if document.file_pin and document.file_pin.get("token") == SAME_TRANSACTION:
-        document.file_pin["token"] = head.token
+    if document.file_version_ref and document.file_version_ref.get("token") == SAME_TRANSACTION:
+        document.file_version_ref["token"] = head.token
     objects.workspace.put(document.seal())
     return objects.see_document(document, label)
 

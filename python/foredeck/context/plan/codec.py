@@ -1,16 +1,15 @@
 """The stored form of plans: what call records keep of operations and messages of ours.
 
-Only this module reads and writes that form; it reads all that earlier versions have written. A
-record says what has changed since its parent, so a plan is had by replaying the records from the
-root of their chain: nothing in it is computed again.
+Only this module reads and writes that form. A record says what has changed since its parent, so a
+plan is had by replaying the records from the root of their chain: nothing in it is computed again.
 
 | here | in a record |
 |---|---|
-| `Op` | a row of `parts`, with the same form |
-| `omit` | its index in `drops`; a row `dropped`, or `observed` for the last that a say covers |
-| `Say` | an entry of `inserts`; its keys say which purpose it has |
-| `Op.folded` | `slots` of the row |
-| `Branch.candidates`, released | `due`, `expired` |
+| `Op` | a row of `ops`, with the same form |
+| `omit` | its index in `omitted`; a row of the form `omitted` |
+| `Say` | an entry of `says` |
+| `Op.folded` | `folded` of the row |
+| `Branch.candidates`, released | `foldable`, `released` |
 """
 
 from __future__ import annotations
@@ -19,38 +18,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.messages.items import Block
-from foredeck.context.plan.ops import SPANNING, MessageSpan, Op, Purpose, Say, Shown, as_host, omit
+from foredeck.context.plan.ops import MessageSpan, Op, Say, Shown, as_host, omit
 from foredeck.context.plan.plan import Plan
-from foredeck.model.call_values import Form, PartRow
+from foredeck.model.call_values import OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, pack, unpack
 
 
-def pack_op(plan: Plan, index: int, blobs: dict[str, bytes]) -> PartRow:
+def pack_op(plan: Plan, index: int, blobs: dict[str, bytes]) -> OpRow:
     """The row of message `index`; long texts join `blobs`."""
     op = plan.ops[index]
-    form: Form
-    blocks: list[Block] | None
-    if op.form == "omitted":
-        # The text of the cover is in `inserts`, too: an earlier version that goes on from this
-        # record counts its characters by the row.
-        cover = plan.cover_at(index)
-        form, blocks = ("dropped", []) if cover is None else ("observed", cover.blocks)
-    else:
-        form, blocks = op.form, op.blocks
-    packed = None if blocks is None else pack(blocks, blobs)
-    return PartRow(index, form, packed, op.subject, op.version, op.base, op.text_hash, op.folded)
+    packed = None if op.blocks is None else pack(op.blocks, blobs)
+    return OpRow(index, op.form, packed, op.subject, op.version, op.base, op.text_hash, op.folded)
 
 
-def unpack_op(row: PartRow, blob: Callable[[str], bytes]) -> Op:
+def unpack_op(row: OpRow, blob: Callable[[str], bytes]) -> Op:
     """The inverse of `pack_op`."""
     subject, form = row.subject, row.form
     shown = None if subject is None else Shown(subject, row.version, row.text_hash)
-    if form == "dropped" or form == "observed":
+    if form == "omitted":
         return omit(shown)
     if row.packed is not None:
-        return Op(form, unpack(row.packed, blob), shown, row.base, row.slots)
+        return Op(form, unpack(row.packed, blob), shown, row.base, row.folded)
     return Op(form if form == "full" or form == "note" else "host", None, shown, row.base)
 
 
@@ -66,59 +55,31 @@ def unpack_says(packed: Sequence[Any], blob: Callable[[str], bytes]) -> list[Say
 
 def packed_span(packed: Mapping[str, Any]) -> MessageSpan | None:
     """Of a stored message, the messages that it covers, without unpacking its text."""
-    return MessageSpan(packed.get("from", 0), packed["until"]) if "until" in packed else None
+    return MessageSpan(*packed["covers"]) if "covers" in packed else None
 
 
 def _to_stored(say: Say) -> dict[str, Any]:
-    if say.purpose == "no_result":
-        called = {"call_id": say.call_id, "tool": say.tool}
-        return {"kind": "result", **called, "blocks": say.blocks}
-    stored: dict[str, Any] = {"kind": "user", "blocks": say.blocks}
-    match say.purpose:
-        case "head":
-            stored["head"] = say.head_tokens
-        case "layout":
-            stored["layout"] = True
-        case "turn_end":
-            stored["ends"] = True
-        case "calls":
-            stored["run"] = True
-    if say.object is not None:
-        stored["object"] = say.object
+    stored: dict[str, Any] = {"purpose": say.purpose, "blocks": say.blocks}
     if say.covers is not None:
-        if say.purpose in SPANNING:
-            stored["from"] = say.covers.first
-        stored["until"] = say.covers.until
-    return stored
+        stored["covers"] = [say.covers.first, say.covers.until]
+    rest = {name: getattr(say, name) for name in _REST}
+    return stored | {name: value for name, value in rest.items() if value}
 
 
 def _from_stored(stored: Mapping[str, Any]) -> Say:
-    blocks, tokens = stored["blocks"], stored.get("head", 0)
-    if stored["kind"] == "result":
-        return Say("no_result", blocks, call_id=stored["call_id"], tool=stored["tool"])
-    return Say(
-        _purpose(stored), blocks, packed_span(stored), stored.get("object"), head_tokens=tokens
-    )
+    rest = {name: stored[name] for name in _REST if name in stored}
+    return Say(stored["purpose"], stored["blocks"], packed_span(stored), **rest)
 
 
-def _purpose(stored: Mapping[str, Any]) -> Purpose:
-    if "from" in stored:
-        return "calls" if stored.get("run") else "observation"
-    if "until" in stored:
-        return "summary"
-    if stored.get("head"):
-        return "head"
-    if stored.get("layout"):
-        return "layout"
-    return "turn_end" if stored.get("ends") else "list_start"
+_REST = ("object", "call_id", "tool", "head_tokens")
 
 
-def _row_as_host(row: PartRow) -> PartRow:
+def _row_as_host(row: OpRow) -> OpRow:
     """The row of a message that went out as `as_host` says; its blocks are not read for that."""
     op = as_host(unpack_op(row._replace(packed=None), lambda _digest: b""))
     if op.form == "note":
         return row
-    return PartRow(row.message, "host", None, op.subject, op.version, None, op.text_hash)
+    return OpRow(row.message, "host", None, op.subject, op.version, None, op.text_hash)
 
 
 @dataclass(slots=True)
@@ -129,9 +90,9 @@ class StoredPlan:
     keys: list[MessageKey] = field(default_factory=list)
     stored_rows: dict[int, Sequence[Any]] = field(default_factory=dict)
     """Message index to the newest row of its part, as stored: most are replaced unread."""
-    inserts: dict[int, list[Any]] = field(default_factory=dict)
+    says: dict[int, list[Any]] = field(default_factory=dict)
     """Messages of ours by the index of the host's message that follows them, packed."""
-    drops: set[int] = field(default_factory=set)
+    omitted: set[int] = field(default_factory=set)
     """Indexes of host messages that are not sent."""
     _edited_until: int = field(default=0, compare=False)
     """There is no insert or drop at this index or after it: most calls cut nothing off, and are not
@@ -141,31 +102,31 @@ class StoredPlan:
         """Go on by one call."""
         # In the order of the live call. The rows of the record come last: a call that went out
         # without us has taken in results of its own, and its rows say how those are shown.
-        self.cut(record.kept)
+        self.cut(record.shared)
         self.keys.extend(record.keys)
         if record.is_host:
             self._send_as_host(record.decision.edited or 0)
         self.stored_rows.update(record.stored_rows)
-        self._cut_edits(min(record.kept, record.changed_from))
-        self._add_edits(record.inserts, record.drops)
+        self._cut_edits(min(record.shared, record.changed_from))
+        self._add_edits(record.says, record.omitted)
 
     @property
-    def rows(self) -> dict[int, PartRow]:
+    def rows(self) -> dict[int, OpRow]:
         """How each message was rendered last, in the order of the messages."""
-        return {index: PartRow.from_row(row) for index, row in sorted(self.stored_rows.items())}
+        return {index: OpRow.from_row(row) for index, row in sorted(self.stored_rows.items())}
 
     def outgoing(self, blob: Callable[[str], bytes]) -> Iterator[Say | Op]:
         """What went out: what became of each message, and ours between them (`Plan.outgoing`)."""
         rows = self.rows
         for index in range(len(self.keys) + 1):
-            yield from unpack_says(self.inserts.get(index, ()), blob)
+            yield from unpack_says(self.says.get(index, ()), blob)
             if index < len(self.keys):
                 yield self.op(index, rows.get(index), blob)
 
-    def op(self, index: int, row: PartRow | None, blob: Callable[[str], bytes]) -> Op:
+    def op(self, index: int, row: OpRow | None, blob: Callable[[str], bytes]) -> Op:
         """What became of a message, given its row."""
         op = Op() if row is None else unpack_op(row, blob)
-        if index in self.drops:
+        if index in self.omitted:
             return omit(op.shown)
         return as_host(op) if op.form == "omitted" else op
 
@@ -182,17 +143,17 @@ class StoredPlan:
         """Messages from `edited` on went out as the host has them."""
         for index, row in self.stored_rows.items():
             if index >= edited:
-                self.stored_rows[index] = _row_as_host(PartRow.from_row(row)).to_row()
+                self.stored_rows[index] = _row_as_host(OpRow.from_row(row)).to_row()
         self._cut_edits(edited)
 
-    def _add_edits(self, inserts: Mapping[int, list[Any]], drops: Sequence[int]) -> None:
-        self.inserts.update(inserts)
-        self.drops.update(drops)
-        last = max(max(inserts, default=-1), max(drops, default=-1))
+    def _add_edits(self, says: Mapping[int, list[Any]], omitted: Sequence[int]) -> None:
+        self.says.update(says)
+        self.omitted.update(omitted)
+        last = max(max(says, default=-1), max(omitted, default=-1))
         self._edited_until = max(self._edited_until, last + 1)
 
     def _cut_edits(self, length: int) -> None:
         if self._edited_until > length:
-            self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
-            self.drops = {index for index in self.drops if index < length}
+            self.says = {index: ours for index, ours in self.says.items() if index < length}
+            self.omitted = {index for index in self.omitted if index < length}
             self._edited_until = length

@@ -212,8 +212,8 @@ class Plan:
         """
         head = self.head
         # Nearly always there is nothing to do, and a long session has a thousand messages of ours.
-        if repairs.inserts or max(self.says, default=-1) >= start:
-            before, self.says = self.says, self._beside(repairs).inserts
+        if repairs.says or max(self.says, default=-1) >= start:
+            before, self.says = self.says, self._beside(repairs).says
             for index, ours in before.items():
                 stay = [m for m in ours if index < start or m.purpose in LASTING]
                 if stay:
@@ -223,9 +223,9 @@ class Plan:
 
     def lacks(self, repairs: Repairs) -> set[int]:
         """Where a list needs repairs that are not made."""
-        inserts = self._beside(repairs).inserts
-        lost = {index for index in repairs.drops if not self.is_omitted(index)}
-        return (inserts.keys() - self.says.keys()) | lost
+        says = self._beside(repairs).says
+        lost = {index for index in repairs.omitted if not self.is_omitted(index)}
+        return (says.keys() - self.says.keys()) | lost
 
     def cut_layout(self, start: int, others: Collection[int] = ()) -> list[Block]:
         """Take out what a layout put at or after an index, and at the `others`; returns the blocks
@@ -243,10 +243,10 @@ class Plan:
         held = [message for message in self.our_messages if message.purpose == "layout"]
         return [block for message in held for block in message.blocks]
 
-    def put_layout(self, inserts: Mapping[int, Sequence[Block]]) -> None:
+    def put_layout(self, says: Mapping[int, Sequence[Block]]) -> None:
         """Put in what a layout wants between the messages: first of all, but last elsewhere."""
-        self._may_have_layout = self._may_have_layout or bool(inserts)
-        for index, blocks in inserts.items():
+        self._may_have_layout = self._may_have_layout or bool(says)
+        for index, blocks in says.items():
             self.say(index, Say("layout", list(blocks)), first=index == 0)
 
     @property
@@ -383,18 +383,18 @@ class Plan:
     def _beside(self, repairs: Repairs) -> Repairs:
         """The repairs of what nothing covers: in a span that is covered, no call waits for its
         result."""
-        if not repairs.inserts:
+        if not repairs.says:
             return repairs
         covered, (compacted, _) = self.covered, self.compacted
         # What a summary covers goes message by message: pinned content stays in its place. A
         # result of ours comes right behind the last message of its call.
-        inserts = {
+        says = {
             index: ours
-            for index, ours in repairs.inserts.items()
+            for index, ours in repairs.says.items()
             if not any(first < index < until for first, until in covered)
             and not (index <= compacted and self.is_omitted(index - 1))
         }
-        return Repairs(inserts, repairs.drops)
+        return Repairs(says, repairs.omitted)
 
     def _remember(self, index: int) -> None:
         op = self.ops[index]

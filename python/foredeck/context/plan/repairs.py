@@ -21,8 +21,8 @@ from foredeck.model.messages import newest_answer
 class Repairs:
     """Messages to insert (before the index) and messages to leave out."""
 
-    inserts: dict[int, list[Say]] = field(default_factory=dict)
-    drops: set[int] = field(default_factory=set)
+    says: dict[int, list[Say]] = field(default_factory=dict)
+    omitted: set[int] = field(default_factory=set)
 
 
 def repair(items: Sequence[Item], start: int = 0) -> Repairs:
@@ -35,7 +35,7 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
         item = items[index]
         if item.kind == "result":
             if pending.pop(item.call_id, None) is None and index >= start:
-                repairs.drops.add(index)
+                repairs.omitted.add(index)
             continue
         # No model sees it, so it does not come between a call and its result.
         if item.kind == "opaque":
@@ -44,11 +44,11 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
         if item.kind == "assistant" and not item.unsent:
             pending = {call.id: call.tool for call in item.calls}
             if not begun:
-                repairs.inserts.setdefault(index, []).insert(0, _beginning())
+                repairs.says.setdefault(index, []).insert(0, _beginning())
         begun = begun or _begins(item)
     _close(pending, len(items), start, repairs)
     if not begun:
-        repairs.inserts.setdefault(len(items), []).append(_beginning())
+        repairs.says.setdefault(len(items), []).append(_beginning())
     return repairs
 
 
@@ -64,7 +64,7 @@ def _beginning() -> Say:
 def _close(pending: dict[str, str], index: int, start: int, repairs: Repairs) -> None:
     """Answer the calls that got no result before message `index`."""
     if pending and index >= start:
-        repairs.inserts.setdefault(index, []).extend(
+        repairs.says.setdefault(index, []).extend(
             Say("no_result", [text_block(no_result())], call_id=call_id, tool=tool)
             for call_id, tool in pending.items()
         )

@@ -49,12 +49,12 @@ class SeedWindow:
 
     def decide(self, history: History) -> PolicyDecision:
         """Fold what is older than the window."""
-        expired = frozenset(
+        released = frozenset(
             content.message
             for content in history.contents
             if content.age_in_turns >= self._turns or content.recency_rank > self._per_turn
         )
-        return PolicyDecision(expired)
+        return PolicyDecision(released)
 
 
 class KeepAll:

@@ -112,7 +112,7 @@ class UseRule:
 class PolicyDecision:
     """What a policy decides, and the state that it wants to find again."""
 
-    expired: frozenset[int] = frozenset()
+    released: frozenset[int] = frozenset()
     """Messages whose content is not wanted any more, for good: it is inactive from now on."""
     state: Mapping[str, Any] = field(default_factory=dict)
     foldable: frozenset[PieceRef] = frozenset()

@@ -37,14 +37,14 @@ class PolicyRun:
             pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in history.pieces],
         )
         decision = self.policy.decide(later)
-        going = {ref.message for ref in decision.foldable} | decision.expired
+        going = {ref.message for ref in decision.foldable} | decision.released
         return min(going, default=None)
 
 
 def run_policy(
     branch: Branch, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
 ) -> PolicyRun:
-    """Ask the policy, and release at once the content that it says has expired."""
+    """Ask the policy, and release at once the content that it says has released."""
     plan = branch.plan
     if policy.use_rule:
         uses.follow(plan)
@@ -64,7 +64,7 @@ def run_policy(
     decision = policy.decide(history)
     branch.policy_state = decision.state
     # Only what was offered: a policy must not release what is pinned or answers the newest message.
-    for index in sorted({content.message for content in contents} & decision.expired):
+    for index in sorted({content.message for content in contents} & decision.released):
         branch.release(index)
     return PolicyRun(policy, history, decision.foldable)
 

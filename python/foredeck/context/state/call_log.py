@@ -167,7 +167,7 @@ class CallLog:
         """By record, how many messages its list shares with `keys` from the beginning."""
         found: dict[str, int] = {}
         for id, record in self.records.items():
-            kept = record.kept
+            kept = record.shared
             # Parents stand before their children. Where a parent shares less than its child has
             # kept of it, the child shares no more than the parent.
             before = kept if kept == 0 else min(kept, found.get(record.parent or "", 0))
@@ -182,7 +182,7 @@ class BranchState(StoredPlan):
     """The state after a chain of calls, one record applied after the other."""
 
     sets: Sets = field(default_factory=Sets)
-    expired: set[int] = field(default_factory=set)
+    released: set[int] = field(default_factory=set)
     """Messages whose content is no longer kept, whether it has left the prompt or not."""
     candidates: dict[PieceRef, int] = field(default_factory=dict)
     """What the next rebase may change, and since which call of the branch."""
@@ -203,15 +203,15 @@ class BranchState(StoredPlan):
         StoredPlan.apply(self, record)
         changes = record.sets
         self.sets.replay(changes)
-        self.expired.update(changes.expired.added)
-        self.expired.difference_update(changes.expired.removed)
+        self.released.update(changes.released.added)
+        self.released.difference_update(changes.released.removed)
         self.depth += 1
         self.last = record
         self.cache_entries.apply(record)
         self.lost |= record.lost.spots
-        due = record.due
-        self.candidates.update((PieceRef(*spot), self.depth) for spot in due.added)
-        for spot in due.removed:
+        foldable = record.foldable
+        self.candidates.update((PieceRef(*spot), self.depth) for spot in foldable.added)
+        for spot in foldable.removed:
             self.candidates.pop(PieceRef(*spot), None)
 
     @property
@@ -228,7 +228,7 @@ class BranchState(StoredPlan):
         """Whether something covers messages of which a list of that length holds only some, or
         none though it is at the beginning."""
         # What covers the first messages would else go out before a list that has none of them.
-        spans = (packed_span(ours) for group in self.inserts.values() for ours in group)
+        spans = (packed_span(ours) for group in self.says.values() for ours in group)
         return any((span.first or -1) < length < span.until for span in spans if span)
 
     def cut(self, length: int) -> None:
@@ -237,7 +237,7 @@ class BranchState(StoredPlan):
             return
         StoredPlan.cut(self, length)
         self.cache_entries.cut(length)
-        self.expired = {index for index in self.expired if index < length}
+        self.released = {index for index in self.released if index < length}
         self.lost = {spot for spot in self.lost if spot[0] < length}
         self.candidates = {
             ref: depth for ref, depth in self.candidates.items() if ref.message < length

@@ -16,7 +16,7 @@ from foredeck.context.provider_cache import CacheEntries
 from foredeck.context.state.call_log import BranchState, CallLog, load_record
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_values import BranchCost, Delta, PartRow
+from foredeck.model.call_values import BranchCost, Delta, OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Fields
@@ -87,7 +87,7 @@ class Branch:
         rows = state.rows
         tips = tips_of(item.key for item in items) if tips is None else tips
         packed = [row.packed for row in rows.values() if row.packed]
-        blob = _blobs_of([*packed, state.inserts], store)
+        blob = _blobs_of([*packed, state.says], store)
         branch = cls(
             _restored_plan(state, rows, items, tips, blob),
             state.sets,
@@ -102,10 +102,10 @@ class Branch:
         )
         branch.candidates = dict(state.candidates)
         branch._recorded_candidates = set(state.candidates)
-        branch._recorded_released = set(state.expired)
+        branch._recorded_released = set(state.released)
         # `pop_released` counts on this: records name only what is not kept.
         for index, op in enumerate(branch.plan.ops):
-            if op.carries and op.subject is not None and index not in state.expired:
+            if op.carries and op.subject is not None and index not in state.released:
                 branch.kept[index] = op.subject
         branch._marks = len(branch.plan.written), len(branch.plan.attributed)
         return branch
@@ -272,16 +272,16 @@ def turn_of(chat: Chat, item: Item) -> int:
 
 def _restored_plan(
     state: BranchState,
-    rows: Mapping[int, PartRow],
+    rows: Mapping[int, OpRow],
     items: Sequence[Item],
     tips: Sequence[str],
     blob: Callable[[str], bytes],
 ) -> Plan:
     # First what is said: what covers messages counts as the last of them when these are appended.
-    plan = Plan(says={index: unpack_says(says, blob) for index, says in state.inserts.items()})
+    plan = Plan(says={index: unpack_says(says, blob) for index, says in state.says.items()})
     for index, (item, tip) in enumerate(zip(items, tips, strict=True)):
         row = rows.get(index)
-        op = None if row is None and index not in state.drops else state.op(index, row, blob)
+        op = None if row is None and index not in state.omitted else state.op(index, row, blob)
         plan.append(item, op, tip)
     plan.find_references()
     return plan

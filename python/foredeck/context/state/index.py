@@ -28,7 +28,7 @@ class Member(NamedTuple):
     type: str
     label: str
     version: int
-    pin: str
+    version_ref: str
     """Token of the transaction that wrote the version of the object."""
     content_hash: str
     text_hash: str | None
@@ -37,19 +37,19 @@ class Member(NamedTuple):
     @classmethod
     def of(cls, head: Head) -> Self:
         """What a document says."""
-        fields, pin = head.fields, head.fields["pin"]
+        fields, version_ref = head.fields, head.fields["version_ref"]
         # Written before its transaction had a token, which is that of this very document.
-        own = pin["token"] == SAME_TRANSACTION
+        own = version_ref["token"] == SAME_TRANSACTION
         return cls(
             fields["ordinal"],
             fields["object"],
             fields["object_type"],
             fields.get("label") or "",
-            pin["version"],
-            head.token if own else pin["token"],
-            pin["content_hash"],
-            pin["text_hash"],
-            pin["metadata_view_hash"],
+            version_ref["version"],
+            head.token if own else version_ref["token"],
+            version_ref["content_hash"],
+            version_ref["text_hash"],
+            version_ref["metadata_view_hash"],
         )
 
     @property
@@ -59,7 +59,7 @@ class Member(NamedTuple):
         return VersionRef.model_construct(
             object=self.object,
             version=self.version,
-            token=self.pin,
+            token=self.version_ref,
             content_hash=self.content_hash,
             text_hash=self.text_hash,
             metadata_view_hash=self.metadata_view_hash,
@@ -201,7 +201,7 @@ class SessionIndex:
             object=entry.object,
             object_type=entry.type,
             label=entry.label,
-            pin=entry.newest,
+            version_ref=entry.newest,
         ).seal()
 
 
@@ -289,5 +289,5 @@ def verify(ref: VersionRef, content_hash: str | None, text_hash: str | None) -> 
     if (content_hash, text_hash) != (ref.content_hash, ref.text_hash):
         raise Corrupt(
             f"{ref.object} v{ref.version} is damaged: the version stored at {ref.token} is not the "
-            "one that was seen (its hashes differ from those of the pin)"
+            "one that was seen (its hashes differ from those on record)"
         )

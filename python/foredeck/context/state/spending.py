@@ -69,10 +69,10 @@ def answered_by(records: Iterable[CallRecord]) -> dict[str, CalledModel]:
 
 def _spent(model: CalledModel, cache: CachePrediction) -> ModelSpending:
     # A call that went out without us counts on neither side.
-    if cache.rule is None or cache.plain is None:
+    if cache.rule is None or cache.baseline is None:
         return ModelSpending(model.name, model.input_price, 0, 0.0, 0.0)
     sent = PromptTokens(cache.read or 0, cache.written or 0, cache.fresh or 0).cost(model)
-    return ModelSpending(model.name, model.input_price, 1, cache.plain.cost(model), sent)
+    return ModelSpending(model.name, model.input_price, 1, cache.baseline.cost(model), sent)
 
 
 def _with(rows: Sequence[ModelSpending], more: ModelSpending) -> list[ModelSpending]:

@@ -21,8 +21,8 @@ from foredeck.model.records import call_id
 from foredeck.sources.snapshots import is_unread
 
 WEIGHED: dict[str, str] = {
-    "rent": "sending what was no longer used has cost {} input tokens",
-    "premium": "rewriting what follows costs {} more",
+    "carrying_cost": "sending what was no longer used has cost {} input tokens",
+    "rewrite_cost": "rewriting what follows costs {} more",
     "saves": "from then on each call is {} tokens shorter",
     "copies": "one current copy of each file at work takes {} tokens",
     "replaced": "in place of {} tokens of reads and edits",
@@ -93,7 +93,7 @@ def _gone(objects: Objects, chat: Chat, ordinal: int) -> str:
     if ordinal in chat.branch.sets.waiting:
         return f"It is pinned, but had to leave the prompt. activate @{ordinal} brings it back."
     for record in reversed(chat.chain(chat.branch.call)):
-        for row in record.parts:
+        for row in record.ops:
             if row.subject == ordinal and row.is_gone:
                 at = f"call {record.ordinal}{_reason(record)}"
                 return (
@@ -134,7 +134,7 @@ def _compactions_in_view(chat: Chat) -> Iterator[Fields]:
 def _was_shown(chat: Chat, ordinal: int, call: int) -> bool:
     """Whether an object was in the prompts of the branch of a call, in whatever form."""
     chain = chat.chain(call_id(chat.info.id, call))
-    return any(row.subject == ordinal for record in chain for row in record.parts)
+    return any(row.subject == ordinal for record in chain for row in record.ops)
 
 
 def _decisions(chat: Chat, *, verbose: bool) -> list[str]:
@@ -162,11 +162,11 @@ def _line(record: CallRecord, *, verbose: bool) -> str:
         case "rebase":
             first = (decision.changed_from or 0) + 1
             what = "the prompt was rewritten" + (f" from message {first} on" if verbose else "")
-            if noted := len(decision.stand_ins):
+            if noted := len(decision.covers):
                 count = "a part" if noted == 1 else f"{noted} parts"
                 what += f", with notes in place of {count} of the chat"
-            if decision.runs:
-                count = "a run" if decision.runs == 1 else f"{decision.runs} runs"
+            if decision.call_groups:
+                count = "a run" if decision.call_groups == 1 else f"{decision.call_groups} runs"
                 what += f", with one text in place of {count} of folded calls"
             if decision.turn_ended:
                 what += "; for that the turn under way was ended and its reasoning left out"

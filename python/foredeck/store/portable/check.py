@@ -17,7 +17,7 @@ from typing import IO, Any, NoReturn
 
 from pydantic import ValidationError
 
-from foredeck.errors import ImportRefused
+from foredeck.errors import ImportRefused, StoreUnavailable
 from foredeck.model.canonical import decode_text, encode_text
 from foredeck.model.documents import Document, session_object_id, user_object_id
 from foredeck.model.kinds import KINDS, OBJECT_TYPES, owner_of
@@ -32,10 +32,10 @@ from foredeck.model.records import (
     nickname_id,
 )
 from foredeck.model.sources import FilesystemSource
-from foredeck.store.portable.export import FORMAT, VERSION, Counts, blob_of_line
+from foredeck.store.portable.export import FORMAT, Counts, blob_of_line
 from foredeck.store.protocol import Token
 from foredeck.store.references import in_message, references
-from foredeck.store.versions import sealed_body, without_nulls
+from foredeck.store.versions import check_schema, sealed_body, without_nulls
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 
@@ -238,10 +238,11 @@ class _Checker:
     def _header(self, line: dict[str, Any]) -> None:
         if line.get("format") != FORMAT:
             raise ValueError("this is not an exported foredeck session")
-        if line.get("version") != VERSION:
-            raise ValueError(
-                f"format version {line.get('version')!r} is not known here: upgrade foredeck"
-            )
+        schema = line.get("schema")
+        try:
+            check_schema(schema if isinstance(schema, int) else 0)
+        except StoreUnavailable as error:
+            raise ValueError(str(error)) from None
         session = self._id(line.get("session"), "session id")
         self.checked.session = self.checked.ownership.session = session
 

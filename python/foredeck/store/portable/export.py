@@ -2,7 +2,7 @@
 
 One JSON object per line, UTF-8, separated by `\\n`:
 
-    {"format": "foredeck-session", "version": 1, "session": ..., "foredeck": ...}
+    {"format": "foredeck-session", "schema": 2, "session": ..., "foredeck": ...}
     {"transaction": {"token": ..., "time_ms": ...}}       in the order of the store
     {"blob": <SHA-256>, "text": ...} or "base64"          what the transaction is first to need
     {"document": {...}}                                   its versions, with their hashes
@@ -29,9 +29,9 @@ from foredeck.model.kinds import kind_of, rank_of
 from foredeck.store.protocol import Origin, Store, Token
 from foredeck.store.references import Archives, in_message, references
 from foredeck.store.sessions import versions_of
+from foredeck.store.versions import SCHEMA
 
 FORMAT = "foredeck-session"
-VERSION = 1
 CONTENT_BYTES = 512
 """Content of fewer bytes is kept in its document."""
 
@@ -57,9 +57,7 @@ def export_session(store: Store, session: str, write: Callable[[str], object]) -
     """
     versions = versions_of(store, session)
     exporter = _Exporter(store, write)
-    exporter.line(
-        {"format": FORMAT, "version": VERSION, "session": session, "foredeck": __version__}
-    )
+    exporter.line({"format": FORMAT, "schema": SCHEMA, "session": session, "foredeck": __version__})
     for transaction in store.transactions(versions):
         exporter.transaction(transaction, versions.pop(transaction.token))
     return exporter.finish(session)

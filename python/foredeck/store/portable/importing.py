@@ -198,14 +198,22 @@ def _check_continues(id: str, checked: Checked, local: list[Token], newest: Head
 _HASHES = frozenset({"content_hash", "metadata_view_hash"})
 _REFERENCES = frozenset(
     {
-        *("id", "answers", "call", "chat_ref", "entries_kept", "entries_proposed", "file_pin"),
-        *("file_refs", "object", "observations", "parent", "parent_ref", "pin", "previous"),
+        *(
+            "id",
+            "answers",
+            "call",
+            "chat_ref",
+            "entries_kept",
+            "entries_proposed",
+            "file_version_ref",
+        ),
+        *("file_refs", "object", "observations", "parent", "parent_ref", "version_ref", "previous"),
         *("provenance", "replaces", "session", "session_id", "session_ref", "superseded_by"),
         *("system", "system_prompt_ref", "toolcall_ids", "turn", "turn_ref"),
     }
 )
 """Fields that refer to documents. All others stay as they are, the bytes that the model saw
-(`parts`, `inserts`) and the words of others (`args`, `details`) above all."""
+(`parts`, `says`) and the words of others (`args`, `details`) above all."""
 
 
 def _same(_before: Document, _now: Document) -> None:

@@ -52,9 +52,9 @@ BODY_1 = b"".join(
         b',"pattern":"","timeout":300,"path":"/home/user/","command":"cd  && npm test 2>&1 | tail '
         b'-20"},"args_display":"","chat_ref":"chat:","content":"","details":{"diff":{"$text":""},'
         b'"firstChangedLine":,"truncation":{"truncated":true}},"details":{},"details":null,'
-        b'"file_pin":{"content_hash":"","metadata_view_hash":"","object":"","text_hash":"","token"'
-        b':"self"},"file_pin":null,"file_refs":[],"full_output":null,"images":[],"locked":false,'
-        b'"nickname":null,"position":null,"provenance":{"generator":"tool","origin":"toolcall",'
+        b'"file_version_ref":{"content_hash":"","metadata_view_hash":"","object":"","text_hash":'
+        b'"","token":"self"},"file_version_ref":null,"file_refs":[],"full_output":null,"images":'
+        b'[],"locked":false,"nickname":null,"position":null,"provenance":{"generator":"tool","origin":"toolcall",'
         b'"parent_refs":[]},"provider_call_id":"call_","provider_call_id":"toolu_01","source":null'
         b',"source_hash":null,"status":"fail","tool":"grep","status":"ok","tool":"write","tool":'
         b'"edit","tool":"read","tool":"bash","turn_ref":"turn:","view":null}',
@@ -65,17 +65,16 @@ BODY_1 = b"".join(
         b'"locked":false,"nickname":null,"others":[],',
         _RECORD + _NONE + b'"toolcall_ids":["toolu_01"],"user":null,"user_turn":1,"view":null}',
         b'{"label":"/home/user/","label":"call_","label":"toolu_01","locked":false,"nickname":null'
-        b',"object":"","object_type":"file","object_type":"toolcall","ordinal":1,"pin":',
+        b',"object":"","object_type":"file","object_type":"toolcall","ordinal":1,"version_ref":',
         _PIN + b"," + _RECORD + _NONE + b'"view":null}',
         b'{"acks":[],"changed_from":1,"decision":{"kind":"host","kind":"rebase","reason":"cold",'
-        b'"kind":"append"},"drops":[],"inserts":[],"kept":1,"keys":[["",""],["",""],[null,""]],'
-        b'"layout":"anchored","locked":false,"model":{"name":"anthropic/claude-opus-4.","window":'
-        b'200000},"nickname":null,"ordinal":1,"parent":"call:","parts":[[1,"reference",[{"text":"@'
-        b' toolcall_ref id=@","type":"text"}],1,1,null,""],[1,"full",null,1,1,null,""]],"policy":'
-        b'"seed-window",',
-        _RECORD + b'","sets":{"active+":[1],"active-":[1],"expired+":[1],"pool+":[1]}',
-        b',"source":null,"source_hash":null,"state":{},"stats":{"active":5,"chars_host":1,'
-        b'"chars_sent":1,"collapsed":0,"messages":1,"objects":1,"pinned":0},"system":',
+        b'"kind":"append"},"foldable":{},"keys":[["",""],["",""],[null,""]],"layout":"anchored",'
+        b'"locked":false,"model":{"name":"anthropic/claude-opus-4.","window":200000},"nickname":'
+        b'null,"omitted":[],"ops":[[1,"reference",[{"text":"@ folded: ","type":"text"}],1,1,null,'
+        b'""],[1,"full",null,1,1,null,""]],"ordinal":1,"parent":"call:","policy":"adaptive",',
+        _RECORD + b'","says":[],"sets":{"active+":[1],"active-":[1],"pool+":[1],"released+":[1]}',
+        b',"shared":1,"source":null,"source_hash":null,"state":{},"stats":{"active":5,"chars_host":1,'
+        b'"chars_sent":1,"folded":0,"messages":1,"objects":1,"pinned":0},"system":',
         _PIN + b',"time_ms":17,"tip":"","view":null}',
     )
 )

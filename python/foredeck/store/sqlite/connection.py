@@ -1,5 +1,5 @@
-"""A connection to the store's file: made private, checked, configured, and migrated; transactions
-on it; SQLite's errors as those of the store; and the tables.
+"""A connection to the store's file: made private, checked and configured; transactions on it;
+SQLite's errors as those of the store; and the tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 from foredeck.errors import StoreDamaged, StoreEmpty, StoreUnavailable
 from foredeck.store.location import holders, make_private_file
-from foredeck.store.versions import new_store_id
+from foredeck.store.versions import SCHEMA, check_schema, new_store_id
 
 _PRIMARY = 0xFF
 """The low byte of an extended SQLite result code names the kind of error."""
@@ -111,7 +111,7 @@ def connect(path: Path, synchronous: Synchronous, busy_timeout_ms: int) -> sqlit
                     "a backup in its place; or move it away to start afresh"
                 )
             _configure(db, synchronous, busy_timeout_ms)
-            migrate(db)
+            make_tables(db)
         except StoreUnavailable as error:
             db.close()
             raise type(error)(f"store {path}: {error}") from error
@@ -188,7 +188,7 @@ def file_size(db: sqlite3.Connection) -> int:
     return int(pages) * int(page_bytes)
 
 
-# The tables, and the way from every older schema to the newest
+# The tables
 
 APPLICATION_ID = 0x666F7265
 """The bytes "fore", by which a file of another program is recognised."""
@@ -198,7 +198,7 @@ APPLICATION_ID = 0x666F7265
 # rowid of the version that came in first. `tx.time_ms, place, token` is the order in which versions
 # follow each other (`order_of`).
 
-_FIRST = """
+_TABLES = """
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -243,30 +243,27 @@ CREATE TABLE blob (
 );
 """
 
-MIGRATIONS = (_FIRST,)
-"""Each takes a file from schema n to n + 1; `PRAGMA user_version` counts those that a file has had.
-Never edit one that has been released."""
 
-
-def migrate(db: sqlite3.Connection) -> None:
-    """Bring the file to the newest schema; several processes may do this at once."""
-    if check_ours(db) == len(MIGRATIONS):
+def make_tables(db: sqlite3.Connection) -> None:
+    """Make the tables where there are none; several processes may do this at once."""
+    if check_ours(db):
         return
-    # Lock first, then look again: of several processes one migrates, and the others find it done.
+    # Lock first, then look again: of several processes one makes them, and the others find them.
     with immediate(db):
-        for migration in MIGRATIONS[_inspect(db) :]:
-            # One by one: `executescript` would end the transaction.
-            for statement in filter(str.strip, migration.split(";")):
-                db.execute(statement)
-        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        if _inspect(db):
+            return
+        # One by one: `executescript` would end the transaction.
+        for statement in filter(str.strip, _TABLES.split(";")):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (new_store_id(),))
+        db.execute("INSERT INTO meta VALUES ('store_id', ?)", (new_store_id(),))
 
 
 def check_ours(db: sqlite3.Connection) -> int:
     """The number of the file's schema, 0 for an empty file. Changes nothing.
 
-    Raises `StoreUnavailable` for a file of another program or of a newer foredeck.
+    Raises `StoreUnavailable` for a file of another program or of another form.
     """
     # One transaction: another process may be making the file at this very moment.
     db.execute("BEGIN")
@@ -282,9 +279,6 @@ def _inspect(db: sqlite3.Connection) -> int:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION_ID and (application or version or tables):
         raise StoreUnavailable("it is an SQLite database of another program")
-    if version > len(MIGRATIONS):
-        raise StoreUnavailable(
-            f"a newer foredeck wrote it (schema {version}, this one knows {len(MIGRATIONS)}): "
-            "upgrade foredeck"
-        )
+    if version:
+        check_schema(version)
     return int(version)

@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.lookup.prompts import Prompt, prompt_at, prompts_at
 from foredeck.lookup.sessions import checked_call, count_calls
-from foredeck.model.call_values import PartRow
+from foredeck.model.call_values import OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.store.protocol import Store
@@ -42,7 +42,7 @@ def prompt_page(store: Store, name: str, call: int) -> WebPage:
         "tools": [_tool(tool) for tool in prompt.tools],
         "messages": list(_messages(prompt)),
         "rendered": _rendered(store, session, record),
-        "left_out": sum(1 for row in record.parts if row.form == "dropped"),
+        "left_out": sum(1 for row in record.ops if row.form == "omitted"),
     }
     return WebPage("prompt.html", f"Call {call}", data, "sessions")
 
@@ -161,11 +161,11 @@ def _text_of(content: Any) -> str:
 
 def _rendered(store: Store, session: str, record: CallRecord) -> list[dict[str, Any]]:
     """What was written new or anew for this call, by message: mostly results, in full or folded."""
-    rows = (row for row in record.parts if row.form not in ("host", "dropped"))
+    rows = (row for row in record.ops if row.form not in ("host", "omitted"))
     return [_row(store, session, row) for row in rows]
 
 
-def _row(store: Store, session: str, row: PartRow) -> dict[str, Any]:
+def _row(store: Store, session: str, row: OpRow) -> dict[str, Any]:
     object_id = None
     if row.subject is not None:
         member = store.head(member_id(session, row.subject))
@@ -177,7 +177,7 @@ def _row(store: Store, session: str, row: PartRow) -> dict[str, Any]:
         "handle": None if row.subject is None else f"@{row.subject}",
         "object": object_id,
         "version": row.version,
-        "pieces": len(row.slots),
+        "pieces": len(row.folded),
     }
 
 

@@ -52,16 +52,17 @@ def open_xtdb(
     server can hold several stores. `timeout_ms` bounds each request and each commit. `revive`
     starts a server that is foredeck's own, and returns its address. Waits until
     the server has indexed what is in its log; raises `StoreUnavailable` when it cannot be
-    reached or does not catch up in time.
+    reached, does not catch up in time, or has a store of another form.
     """
-    names = XtdbNames(namespace)
     client = XtdbClient(url, token=token, timeout_ms=timeout_ms, revive=revive)
+    store = XtdbStore(client, XtdbNames(namespace), clock)
     try:
         client.catch_up()
+        store.clock()  # has the number of the form
     except BaseException:
         client.close()
         raise
-    return XtdbStore(client, names, clock)
+    return store
 
 
 class XtdbStore(XtdbReader):

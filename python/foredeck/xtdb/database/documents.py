@@ -37,7 +37,7 @@ from foredeck.model.canonical import encode_text, hash_value, json_text, sha256_
 from foredeck.notes.entries import entry_of, has_text
 from foredeck.notes.parsed import keys_of
 from foredeck.store.protocol import Head, Origin, Token
-from foredeck.store.versions import INDEXED, LazyFields, field_value
+from foredeck.store.versions import INDEXED, SCHEMA, LazyFields, check_schema, field_value
 from foredeck.xtdb.database.client import Doc
 
 _LONGEST = 400
@@ -189,11 +189,13 @@ class Clock:
     def to_doc(self, names: XtdbNames) -> Doc:
         """As XTDB holds it."""
         values = self.store, self.seq, self.time_ms, self.token, self.revision
-        return {"xt/id": names.clock, **dict(zip(_clock_keys(names), values, strict=True))}
+        fields = dict(zip(_clock_keys(names), values, strict=True))
+        return {"xt/id": names.clock, names.attribute("schema"): SCHEMA, **fields}
 
     @classmethod
     def from_doc(cls, names: XtdbNames, doc: Doc) -> Clock:
-        """The inverse of `to_doc`."""
+        """The inverse of `to_doc`. Raises `StoreUnavailable` for a store of another form."""
+        check_schema(doc.get(names.attribute("schema"), 0))
         return cls(*(doc[key] for key in _clock_keys(names)))
 
 
