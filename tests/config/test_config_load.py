@@ -95,8 +95,8 @@ def test_the_project_file_is_not_even_read_unless_trusted(layers: Layers) -> Non
     "setting",
     [
         'store = "sqlite"',
-        'sqlite.synchronous = "normal"',
-        "limits.max_file_bytes = 2000000",
+        'xtdb.topology = "memory"',
+        'head.shows = ["notes"]',
         "sources.watch = false",
         '[[sources.mounts]]\nprefix = "/"\nhost_path = "/etc"',
         "deadline_ms = 30000",
@@ -121,9 +121,8 @@ def test_what_a_project_may_set_is_how_its_sessions_are_shown_to_the_model() -> 
     assert refused == {
         "store",
         "home",
-        "sqlite",
         "xtdb",
-        "limits",
+        "head",
         "memory",
         "sources",
         "policy_options",
@@ -131,8 +130,6 @@ def test_what_a_project_may_set_is_how_its_sessions_are_shown_to_the_model() -> 
         "guard",
         "asking",
         "deadline_ms",
-        "prepare_ms",
-        "opening_ms",
     }
 
 
@@ -303,13 +300,13 @@ def test_text_becomes_the_kind_of_its_key(layers: Layers) -> None:
         environ={
             "FOREDECK_HOME": "~/state",
             "FOREDECK_REBASE__CACHE_TTL_S": "60",
-            "FOREDECK_REBASE__HIGH_WATER": "0.9",
+            "FOREDECK_ASKING__SHARE": "0.9",
             "FOREDECK_SOURCES__MOUNTS": json.dumps(mounts),
         },
     ).config
     assert config.home == Path.home() / "state"
     assert config.rebase.cache_ttl_s is None
-    assert config.rebase.high_water == 0.9
+    assert config.asking.share == 0.9
     assert config.sources.watch is False
     assert config.sources.mounts[0].host_path == Path("/srv/w")
     assert config.sources.mounts[1].filesystem_id == "nas"
@@ -380,3 +377,14 @@ def test_an_xtdb_address_selects_the_store(layers: Layers) -> None:
     assert layers.load(environ=other).config.xtdb.url == url
     layers.project_file.write_text(f"[xtdb]\nurl = '{url}'\n")
     assert "cannot be set by a project" in layers.left_out()
+
+
+def test_a_constant_is_no_setting_but_for_benches(layers: Layers) -> None:
+    layers.user_file.write_text("[adaptive]\npatience = 20\n")
+    assert "unknown key 'adaptive.patience'" in layers.error()
+    layers.user_file.write_text("")
+    set_by = {"FOREDECK_ADAPTIVE__PATIENCE": "20"}
+    assert "unknown key 'adaptive.patience'" in layers.error(environ=set_by)
+    resolved = layers.load(environ={**set_by, "FOREDECK_TEST_CONSTANTS": "1"})
+    assert resolved.config.adaptive.patience == 20
+    assert "adaptive.patience" not in resolved.origins

@@ -111,7 +111,7 @@ def test_what_comes_without_an_entry_is_another_extensions(host: Host) -> None:
 
 
 def test_a_call_without_the_engine(new_host: NewHost) -> None:
-    host = new_host(rebase={"rent_factor": 9}, seed_window={"per_turn": 1, "turns": 1})
+    host = new_host(rebase={"carrying_factor": 9}, seed_window={"per_turn": 1, "turns": 1})
     ask(host)
     old_output(host)
     host.wait(301)
@@ -138,7 +138,9 @@ def test_what_is_ours_again_after_a_call_without_foredeck_is_its_doing(host: Hos
 
 
 def test_a_rebase_that_pays_says_what_it_cost_and_brought_back(new_host: NewHost) -> None:
-    host = new_host(rebase={"rent_factor": 0, "guard": 10}, seed_window={"per_turn": 1, "turns": 1})
+    host = new_host(
+        rebase={"carrying_factor": 0, "guard": 10}, seed_window={"per_turn": 1, "turns": 1}
+    )
     host.model = {**(host.model or {}), "cost": COST}
     ask(host)
     bash(host, "big", lines(400, "big"))

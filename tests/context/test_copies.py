@@ -28,10 +28,10 @@ def go_cold(host: Host, text: str = "Go on.") -> Sent:
     return ask(host, text)
 
 
-def edited(new_host: NewHost, *, rent_factor: float = 1, **adaptive: int) -> Host:
-    """A session that has written a.py, which is @3, and then changed half of it. With `rent_factor`
-    0 what may fold does so at once."""
-    eager = {"rebase": {"rent_factor": 0, "guard": 10}} if not rent_factor else {}
+def edited(new_host: NewHost, *, carrying_factor: float = 1, **adaptive: int) -> Host:
+    """A session that has written a.py, which is @3, and then changed half of it. What may fold does
+    so at once where `carrying_factor` is 0."""
+    eager = {"rebase": {"carrying_factor": 0, "guard": 10}} if not carrying_factor else {}
     host = new_host(policy="adaptive", adaptive={"fold_runs_after": 0, **adaptive}, **eager)
     ask(host)
     use(host, "w1", "write", "Successfully wrote 2209 bytes to a.py", path="a.py", content=OLD)
@@ -102,7 +102,7 @@ def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHos
 
 
 def test_a_read_that_has_folded_is_shown_again_while_it_is_current(new_host: NewHost) -> None:
-    host = edited(new_host, rent_factor=0, patience_edited=2)
+    host = edited(new_host, carrying_factor=0, patience_edited=2)
     use(host, "r1", "read", NEW, path="a.py")
     for number in range(4):
         sent = bash(host, f"c{number}")

@@ -17,7 +17,7 @@ LOG = "What is wrong here?\n" + lines(900, "logged") + "\nLook at it."
 EAGER: dict[str, Any] = {
     "policy": "adaptive",
     "adaptive": {"patience": 2, "fold_answers": True},
-    "rebase": {"rent_factor": 0, "guard": 10},
+    "rebase": {"carrying_factor": 0, "guard": 10},
 }
 
 
@@ -87,7 +87,7 @@ def test_what_nothing_could_bring_back_stays_whole(new_host: NewHost, policy: st
 
 
 def test_answers_fold_by_default(new_host: NewHost) -> None:
-    host = new_host(rebase={"rent_factor": 0, "guard": 10})
+    host = new_host(rebase={"carrying_factor": 0, "guard": 10})
     talk(host, 12)
     sent = ask(host, "And now?")
     assert sent.text(0) != LOG

@@ -28,7 +28,7 @@ TRACE = """Traceback (most recent call last):
 KeyError: 'warehouse_id'"""
 LOG = f"What is wrong?\n{lines(450, 'logged')}\n{TRACE}\n{lines(450, 'retried')}\nLook at it."
 ID = user_object_id(hash_text(LOG))
-EAGER: dict[str, Any] = {"adaptive": {"patience": 2}, "rebase": {"rent_factor": 0, "guard": 10}}
+EAGER: dict[str, Any] = {"adaptive": {"patience": 2}, "rebase": {"carrying_factor": 0, "guard": 10}}
 FOLDING = ["adaptive", "seed-window"]
 
 

@@ -26,7 +26,7 @@ FEW = settings(BOUNDED, max_examples=20)
 GREEDY: dict[str, Any] = {
     "policy": "adaptive",
     "adaptive": {"patience": 1, "patience_edited": 1, "patience_arguments": 1},
-    "rebase": {"rent_factor": 0, "guard": 10, "min_saving_tokens": 0},
+    "rebase": {"carrying_factor": 0, "guard": 10, "min_saving_tokens": 0},
 }
 OTHERS: list[dict[str, Any]] = [
     GREEDY,

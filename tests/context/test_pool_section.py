@@ -183,11 +183,11 @@ def test_names_and_titles_stay_on_their_line(new_work: NewWork) -> None:
 
 def test_nothing_of_the_project_where_the_pool_is_empty(new_work: NewWork) -> None:
     with_notes(new_work)
-    assert named(ask(new_work("later", head={"pool": ()}).host)) == []
+    assert named(ask(new_work("later", head={"shows": ()}).host)) == []
 
 
 def test_files_that_a_listing_found_once_that_is_folded(new_work: NewWork) -> None:
-    work = new_work("s", head={"pool": ("listed",)})
+    work = new_work("s", head={"shows": ("listed",)})
     work.file("src/a.py", "a = 1\n")
     work.file("src/b.py", "b = 2\n")
     assert named(ask(work.host)) == []

@@ -45,7 +45,7 @@ def read(model: RealModel, host: Host) -> tuple[Sent, dict[str, Any]]:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_predicted_prefix_is_what_the_model_had(new_host: NewHost, model: RealModel) -> None:
-    eager = {"rent_factor": 0, "guard": 10, "cache": "prefix"}
+    eager = {"carrying_factor": 0, "guard": 10, "cache": "prefix"}
     host = new_host(policy="seed-window", seed_window={"per_turn": 2}, rebase=eager)
     host.add(user("Tell me of the ships."))
     sent, usage = read(model, host)

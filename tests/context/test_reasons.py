@@ -27,7 +27,7 @@ def command_text(host: Host, name: str, args: str = "") -> str:
 
 def paying(new_host: NewHost, **settings: object) -> Host:
     """A session with a rebase that pays."""
-    host = new_host(rebase={"rent_factor": 0, "guard": 10}, **settings)
+    host = new_host(rebase={"carrying_factor": 0, "guard": 10}, **settings)
     host.model = {**(host.model or {}), "api": "openai-responses", "cost": COST}
     ask(host)
     bash(host, "big", lines(400, "big"))

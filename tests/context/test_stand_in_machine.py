@@ -23,7 +23,7 @@ class AnySessionWithStandIns(AnySession):
         """The user's first words."""
         # Whatever saves a word pays, and nothing is wanted for long: there is much to replace.
         self.host.restart(
-            rebase={"min_saving_tokens": 0, "rent_factor": 0, "guard": 10},
+            rebase={"min_saving_tokens": 0, "carrying_factor": 0, "guard": 10},
             seed_window={"per_turn": 1, "turns": 1},
         )
         self.noted, self.observed = Noted(self.host), 0

@@ -99,7 +99,7 @@ def test_a_models_record_says_what_it_takes_in_the_chat(
 
 def working(new_host: NewHost, compat: dict[str, bool]) -> Host:
     """A session with output that may fold, but whose folding does not pay yet."""
-    host = new_host(adaptive={"patience": 1}, rebase={"rent_factor": 1000})
+    host = new_host(adaptive={"patience": 1}, rebase={"carrying_factor": 1000})
     host.model = {**(host.model or {}), "api": "anthropic-messages", "compat": compat}
     host.system, host.tools = [FIRST], [*FIRST["toolsAdded"]]
     ask(host)

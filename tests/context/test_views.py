@@ -12,7 +12,7 @@ from context.scenes import ask, bash, use
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, CommandResult, CommandView
 
-EAGER = {"rent_factor": 0, "guard": 10}
+EAGER = {"carrying_factor": 0, "guard": 10}
 
 
 def command(host: Host, name: str, args: str = "") -> CommandResult:

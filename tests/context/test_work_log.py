@@ -50,7 +50,7 @@ def test_off_it_adds_nothing(new_host: NewHost) -> None:
     first = new_host(session="first")
     work(first)
     first.close()
-    second = new_host(session="second", worklog={"head": False})
+    second = new_host(session="second", head={"shows": ()})
     second.sections = None
 
     sent = ask(second)

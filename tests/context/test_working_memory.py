@@ -78,4 +78,4 @@ def test_off_it_is_not_shown(start: Start) -> None:
     said(first)
     first.close()
 
-    assert head(ask(start("second", working={"head": False}))) == ""
+    assert head(ask(start("second", head={"shows": ()}))) == ""

@@ -32,7 +32,7 @@ LAYOUTS = [*("anchored",) * 7, "pools"]
 POLICIES = [*("adaptive",) * 6, *("seed-window",) * 4, "keep-all"]
 WINDOWS = [200_000, 200_000, 60_000, 8_000, 2_500]
 EAGER: dict[str, Any] = {
-    "rebase": {"min_saving_tokens": 0, "rent_factor": 0, "guard": 10},
+    "rebase": {"min_saving_tokens": 0, "carrying_factor": 0, "guard": 10},
     "seed_window": {"per_turn": 1, "turns": 1},
     "adaptive": {"patience": 2, "patience_edited": 3},
 }

@@ -231,7 +231,7 @@ def configuration(ground: Ground) -> None:
         'nonsense = 1\nobservations = "loud"\n'
         "[notes]\nfolders = ['../../user', '/']\n"
         "[asking]\nenabled = true\n[sources]\nwatch = false\n"
-        "[adaptive]\nfold_runs_after = 7\n",
+        "[seed_window]\nturns = 7\n",
     )
 
 

@@ -87,7 +87,7 @@ def test_a_projects_folders_of_notes_are_not_the_whole_disk(ground: Ground) -> N
         project=ground.repo, trusted=True, environ={}, user_file=Path(os.devnull)
     )
     assert resolved.config.notes == Config().notes
-    assert resolved.config.adaptive.fold_runs_after == 7
+    assert resolved.config.seed_window.turns == 7
     assert len(resolved.left_out) == 10
 
 

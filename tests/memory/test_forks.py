@@ -50,7 +50,8 @@ class Desk:
     def engine(
         self, host: SimulatedHost, parent: str | None = None, *, head: bool = True
     ) -> Engine:
-        settings = {"home": self.home, "memory": {"head": head}, "head": {"tokens": 600}}
+        shows = ("rules", "memory", "page") if head else ()
+        settings = {"home": self.home, "head": {"tokens": 600, "shows": shows}}
         engine = Engine(Config.model_validate(settings), store=self.store)
         engine.open_session(host.opening(str(self.home), parent=parent))
         host.replace_engine()

@@ -118,7 +118,7 @@ def test_memory_that_prompts_do_without_is_found_from_the_start(
 ) -> None:
     said(engine, "add Count the porcupine twice")
     engine.close()
-    settings = {"memory": {"head": False}, "tools": {"findings": "off"}}
+    settings = {"head": {"shows": ()}, "tools": {"findings": "off"}}
     with closing(Engine(Config.model_validate({"home": tmp_path / "home", **settings}))) as other:
         params = {"file": None, "cwd": str(repo), "reason": "new", "parent": None}
         other.open_session(SessionOpenParams.model_validate({"session": "t", **params}))

@@ -19,7 +19,7 @@ from observed import calls_of, session_of, stored
 EAGER = {
     "FOREDECK_POLICY": "seed-window",
     "FOREDECK_SEED_WINDOW__PER_TURN": "3",
-    "FOREDECK_REBASE__RENT_FACTOR": "0",
+    "FOREDECK_REBASE__CARRYING_FACTOR": "0",
     "FOREDECK_REBASE__GUARD": "10",
 }
 """So that a short session has several rebases."""

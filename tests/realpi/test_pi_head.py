@@ -19,7 +19,7 @@ HEAD = (
     " notes/release.md: Release checklist #release"
 )
 TWO_HOURS_MS = 2 * 3600 * 1000
-NO_LOG = {"FOREDECK_WORKLOG__HEAD": "false"}
+NO_LOG = {"FOREDECK_HEAD__SHOWS": '["rules", "memory", "page", "notes"]'}
 
 
 def users_words(recorded: RecordedRequest) -> list[str]:

@@ -12,7 +12,7 @@ from harness import Pi, one_version
 
 NAMES = [f"part_{letter}" for letter in "abcdefgh"]
 
-CHEAP = {"FOREDECK_REBASE__RENT_FACTOR": "0", "FOREDECK_REBASE__GUARD": "10"}
+CHEAP = {"FOREDECK_REBASE__CARRYING_FACTOR": "0", "FOREDECK_REBASE__GUARD": "10"}
 """So that whatever may go does."""
 
 

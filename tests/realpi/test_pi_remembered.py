@@ -12,7 +12,10 @@ from foredeck_bench.twin.request import content_text
 from harness import Asked, Pi, one_version
 from observed import answered, notified
 
-QUIET = {"FOREDECK_MEMORY__EXTRACT": "false", "FOREDECK_WORKLOG__HEAD": "false"}
+QUIET = {
+    "FOREDECK_MEMORY__EXTRACT": "false",
+    "FOREDECK_HEAD__SHOWS": '["rules", "memory", "page", "notes"]',
+}
 FACT = "Retries are three, set in limits.py"
 LINE = re.compile(
     r"\[foredeck\] memory of the user and the project:\n"

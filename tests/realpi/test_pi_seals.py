@@ -14,7 +14,7 @@ from observed import calls_of, notified, results, stored
 EAGER = {
     "FOREDECK_POLICY": "seed-window",
     "FOREDECK_SEED_WINDOW__PER_TURN": "2",
-    "FOREDECK_REBASE__RENT_FACTOR": "0",
+    "FOREDECK_REBASE__CARRYING_FACTOR": "0",
     "FOREDECK_REBASE__GUARD": "10",
 }
 """So that a short turn has a rebase."""
@@ -55,7 +55,10 @@ def test_after_a_pause_a_turn_goes_on_without_the_reasoning_that_bound_it(pi: Pi
     pause = [Thinking("", redacted=True), call("bash", command="sleep 3; seq 8000 9400")]
     long: list[Step] = [*(sealed(number, 1400) for number in range(1, 8)), pause]
     model = pi.serve([*long, *TURN[-2:]], api="anthropic-messages", plain=True, reasoning=True)
-    patient = EAGER | {"FOREDECK_REBASE__CACHE_TTL_S": "2", "FOREDECK_REBASE__RENT_FACTOR": "1000"}
+    patient = EAGER | {
+        "FOREDECK_REBASE__CACHE_TTL_S": "2",
+        "FOREDECK_REBASE__CARRYING_FACTOR": "1000",
+    }
     rpc = pi.rpc(foredeck=True, environment=patient)
     rpc.prompt("go")
     assert model.violations == []

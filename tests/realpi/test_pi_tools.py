@@ -417,7 +417,7 @@ def test_a_folded_form_that_the_model_copies_is_refused_and_no_file_changes(pi: 
     model = pi.serve([call("write", path="a.txt", content=written), *steps, copies, again, "done"])
     short = {
         "FOREDECK_ADAPTIVE__PATIENCE_EDITS": "1",
-        "FOREDECK_REBASE__RENT_FACTOR": "0",
+        "FOREDECK_REBASE__CARRYING_FACTOR": "0",
         "FOREDECK_REBASE__GUARD": "10",
     }
     ended = pi.print("go", foredeck=True, environment=short)

@@ -71,7 +71,7 @@ def test_a_rebase_that_pays_says_what_it_weighed(session: Path, tmp_path: Path) 
 
 
 def test_the_guard_forbids_what_would_put_the_session_behind(session: Path) -> None:
-    settings = (*SETTINGS[:1], "rebase.guard=0", "rebase.rent_factor=0")
+    settings = (*SETTINGS[:1], "rebase.guard=0", "rebase.carrying_factor=0")
     options = ReplayOptions(policy="seed-window", settings=settings)
     rows = compare([session], [Way(options)]).table
     without = next(row["cost"] for row in rows if row["row"] == "plain Pi, no compaction")

@@ -67,14 +67,6 @@ def test_a_damaged_store_is_kept_and_a_fresh_one_takes_its_place(tmp_path: Path)
         assert engine.ask(1, "initialize", INITIALIZE)["result"]["warnings"] == []
 
 
-def test_a_setting_that_is_gone_is_named_and_the_engine_starts(tmp_path: Path) -> None:
-    set_by = {"FOREDECK_OBSERVING__RAW_HOURS": "12"}
-    with EngineProcess(tmp_path / "home", COMMAND, **set_by) as engine:
-        (warning,) = engine.ask(1, "initialize", INITIALIZE)["result"]["warnings"]
-        assert engine.end() == 0
-    assert "no such settings any more: observing.raw_hours" in warning
-
-
 def test_a_store_that_cannot_be_opened_is_an_error_and_ping_still_works(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from foredeck.config.model import Config
-from foredeck.config.sections import OutsideFiles, UserOnly
+from foredeck.config.sections import Constant, OutsideFiles, UserOnly
 
 
 class Key(NamedTuple):
@@ -28,6 +28,8 @@ class Key(NamedTuple):
     """A project's file may not set it."""
     outside_files: bool
     """No file may set it."""
+    constant: bool
+    """It is no setting (`Constant`)."""
 
     @property
     def optional(self) -> bool:
@@ -42,14 +44,20 @@ class Key(NamedTuple):
 
 @cache
 def all_keys() -> dict[str, Key]:
-    """Every key by its dotted name, in the order of the model."""
+    """Every setting by its dotted name, in the order of the model."""
+    return {name: key for name, key in keys_and_constants().items() if not key.constant}
+
+
+@cache
+def keys_and_constants() -> dict[str, Key]:
+    """The settings, and the constants that replays, benches and tests can change."""
     return {key.name: key for key in _walk(Config, "", ())}
 
 
 @cache
 def sections() -> frozenset[str]:
     """The names that are sections and so hold keys, never a value."""
-    return frozenset(name.rpartition(".")[0] for name in all_keys() if "." in name)
+    return frozenset(name.rpartition(".")[0] for name in keys_and_constants() if "." in name)
 
 
 def nearest(name: str) -> str | None:
@@ -69,11 +77,11 @@ def _walk(model: type[BaseModel], prefix: str, inherited: Sequence[Any]) -> Iter
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from _walk(kind, f"{prefix}{name}.", marks)
         else:
-            user_only, outside_files = (
+            user_only, outside_files, constant = (
                 any(isinstance(mark, wanted) for mark in marks)
-                for wanted in (UserOnly, OutsideFiles)
+                for wanted in (UserOnly, OutsideFiles, Constant)
             )
-            yield Key(f"{prefix}{name}", field, user_only, outside_files)
+            yield Key(f"{prefix}{name}", field, user_only, outside_files, constant)
 
 
 _NAMES = {int: "integer", float: "number", bool: "true | false", str: "text", Path: "path"}
@@ -114,6 +122,9 @@ RESERVED_PREFIXES = (
     "FOREDECK_XTDB_PG",
 )
 """Families of such variables."""
+
+CONSTANTS = "FOREDECK_TEST_CONSTANTS"
+"""Where it is set, variables and flags may change constants, too: in tests and benches."""
 
 XTDB_URL = "FOREDECK_XTDB_URL"
 """Names a server and selects it: short for FOREDECK_XTDB__URL with FOREDECK_STORE=xtdb."""
@@ -157,7 +168,7 @@ def value_of(key: str, text: str) -> Any:
 
     Raises ValueError where a list or a table is not JSON.
     """
-    known = all_keys().get(key)
+    known = keys_and_constants().get(key)
     if known is None:
         return text
     # TOML has no null, so only here a key can be unset again.

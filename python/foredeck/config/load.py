@@ -21,11 +21,14 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from foredeck.config.keys import (
+    CONSTANTS,
     XTDB_URL,
+    Key,
     all_keys,
     environment_name,
     environment_values,
     key_name,
+    keys_and_constants,
     nearest,
     sections,
     split_flags,
@@ -97,6 +100,8 @@ class _Layer:
     """What one kind of place says: values with their origins by dotted key, and what is wrong."""
 
     kind: LayerKind
+    keys: Mapping[str, Key]
+    """Those that it may hold, but for what is said of them there."""
     values: dict[str, tuple[Any, ValueOrigin]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -109,7 +114,7 @@ class _Layer:
 
     def _problem(self, key: str, value: Any) -> str | None:
         # A key of a newer version, or a mistake: an error, since it would silently do nothing.
-        known = all_keys().get(key)
+        known = self.keys.get(key)
         if known is None:
             # To look for a near name takes a while, and a file may have thousands of others.
             return (
@@ -131,14 +136,19 @@ def load_config(
     flags: Iterable[str] = (),
     environ: Mapping[str, str] | None = None,
     user_file: Path | None = None,
+    constants: bool = False,
 ) -> Resolved:
     """Read and merge all layers.
 
     `project` is the project's folder; its file is read only if `trusted`. `flags` are KEY=VALUE.
-    `environ` and `user_file` default to the process's own. Raises ConfigError that lists every
+    `environ` and `user_file` default to the process's own. `constants`: flags may change constants,
+    too. Raises ConfigError that lists every
     problem of every layer but the project's, one a line.
     """
-    user, theirs = _Layer("user"), _Layer("project")
+    environ = os.environ if environ is None else environ
+    variables = environment_values(environ)
+    every = keys_and_constants() if constants or environ.get(CONSTANTS) else all_keys()
+    user, theirs = _Layer("user", all_keys()), _Layer("project", all_keys())
     _add_file(user, user_file or user_config_file())
     if project is not None and trusted:
         file = project_config_file(project)
@@ -150,8 +160,7 @@ def load_config(
             _add_file(theirs, file)
         except ConfigError as error:
             theirs.problems.append(str(error))
-    environment, flag = _Layer("environment"), _Layer("flag")
-    variables = environment_values(os.environ if environ is None else environ)
+    environment, flag = _Layer("environment", every), _Layer("flag", every)
     # Before the others: FOREDECK_STORE, where it is set as well, has the last word.
     if XTDB_URL in variables:
         environment.add("store", "xtdb", XTDB_URL)
@@ -235,7 +244,9 @@ def _flatten(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]
     """Dotted keys and values. A table in place of a value is kept, for the model to refuse."""
     for name, value in table.items():
         key = f"{prefix}{name}"
-        if isinstance(value, dict) and (key in sections() or (value and key not in all_keys())):
+        if isinstance(value, dict) and (
+            key in sections() or (value and key not in keys_and_constants())
+        ):
             yield from _flatten(value, f"{key}.")
         else:
             yield key, value
@@ -277,7 +288,7 @@ def _key_of(location: tuple[int | str, ...]) -> tuple[str, str]:
     parts = [str(part) for part in location]
     # The longest key that fits: what follows it is a place within its value.
     for length in range(len(parts), 0, -1):
-        if (key := ".".join(parts[:length])) in all_keys():
+        if (key := ".".join(parts[:length])) in keys_and_constants():
             rest = "".join(f"[{p}]" if p.isdigit() else f".{p}" for p in parts[length:])
             return key, rest
     return ".".join(parts), ""
@@ -289,15 +300,12 @@ def _shown(value: Any) -> str:
 
 
 def _unknown(key: str) -> str:
-    if key in sections():
-        return f"{key!r} is a section; set a key in it, such as {_first_of(key)!r}"
+    first = next((name for name in all_keys() if name.startswith(f"{key}.")), None)
+    if first is not None:
+        return f"{key!r} is a section; set a key in it, such as {first!r}"
     guess = nearest(key)
     hint = f"; did you mean {guess!r}?" if guess else "; `foredeck config` lists all keys"
     return f"unknown key {_shown(key)}{hint}"
-
-
-def _first_of(section: str) -> str:
-    return next(key for key in all_keys() if key.startswith(f"{section}."))
 
 
 def _not_in_a_file(key: str) -> str:

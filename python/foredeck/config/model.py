@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from foredeck.config.sections import (
+    CONSTANT,
     OUTSIDE_FILES,
     USER_ONLY,
     AskingSection,
@@ -32,7 +33,7 @@ from foredeck.model.json_schema import check_schema
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-PoolKind = Literal["notes", "listed"]
+HeadPart = Literal["rules", "memory", "page", "worklog", "notes", "listed"]
 
 
 class SeedWindowSection(Section):
@@ -97,7 +98,7 @@ class AdaptiveSection(Section):
 class PastesSection(Section):
     """`[pastes]`: long messages of yours, such as a pasted log."""
 
-    objects: bool = True
+    objects: Annotated[bool, CONSTANT] = True
     """Make an object of a text of yours from 8,000 characters on. In later turns its middle folds
     once nothing uses it, under every policy but `keep-all`."""
 
@@ -105,7 +106,7 @@ class PastesSection(Section):
 class DigestsSection(Section):
     """`[digests]`: what is left of a folded result beside its reference line."""
 
-    max_tokens: int = Field(500, ge=0, le=10_000)
+    max_tokens: Annotated[int, CONSTANT] = Field(500, ge=0, le=10_000)
     """Most tokens of a digest, which never has more than a tenth of the result's; 0 for no
     digests."""
 
@@ -113,29 +114,29 @@ class DigestsSection(Section):
 class RebaseSection(Section):
     """`[rebase]`: when bytes that were already sent may be rewritten."""
 
-    high_water: float = Field(0.85, gt=0, le=1)
+    high_water: Annotated[float, CONSTANT] = Field(0.85, gt=0, le=1)
     """Share of the model's window above which content must go, least recently used first, down to
     about 70% of this. Lower by itself where the host would compact earlier."""
     cache_ttl_s: int | None = Field(None, ge=0, le=7 * 86_400)
     """Seconds after which the provider's prompt cache counts as expired. Unset: from the host's
     model record, else 300."""
-    cache: Literal["auto", "prefix", "markers"] = "auto"
+    cache: Annotated[Literal["auto", "prefix", "markers"], CONSTANT] = "auto"
     """How the provider's prompt cache finds what was sent before: any `prefix`, or only up to where
     cache `markers` stood (Anthropic's rule). `auto`: by the model's wire."""
-    min_saving_tokens: int = Field(30, ge=0)
+    min_saving_tokens: Annotated[int, CONSTANT] = Field(30, ge=0)
     """Content that would save fewer tokens than this is left alone."""
-    rent_factor: float = Field(1.0, ge=0, le=1000)
+    carrying_factor: Annotated[float, CONSTANT] = Field(1.0, ge=0, le=1000)
     """A rebase pays when reading what may go has cost this many times what rewriting the rest
     would."""
-    ending_share: float = Field(0.5, gt=0, le=1)
+    ending_share: Annotated[float, CONSTANT] = Field(0.5, gt=0, le=1)
     """Where nothing is cached any more in the middle of a turn whose sealed reasoning keeps at
     least this share of the chat, and 2,000 tokens, from folding, a word of foredeck's ends the
     turn, and that reasoning leaves the prompt. 1: never."""
-    within_sealed_turns: bool = True
+    within_sealed_turns: Annotated[bool, CONSTANT] = True
     """Rewrite also within a turn that holds sealed reasoning, where no provider is known to refuse
     that ([context.md](context.md)), and let such reasoning go with the calls of turns long past.
     `false`: wait until the turn has ended, and let it stay."""
-    guard: float = Field(0.02, ge=0, le=10)
+    guard: Annotated[float, CONSTANT] = Field(0.02, ge=0, le=10)
     """By what share a session may become dearer, at any moment, than with nothing folded and
     without our tools: a rebase that pays later waits until it would not."""
 
@@ -153,9 +154,7 @@ class CompactionSection(Section):
 class WorkingMemorySection(Section):
     """`[working]`: the page that a project, or a session, keeps from session to session."""
 
-    head: bool = True
-    """Shows the page before the chat, where there is one."""
-    max_chars: int = Field(4000, ge=200, le=16_384)
+    max_chars: Annotated[int, CONSTANT] = Field(4000, ge=200, le=16_384)
     """Longest page that is kept, in characters."""
     template: str = ""
     """The page in Markdown before anybody has written to it; its lines are shown once they are
@@ -172,29 +171,25 @@ class WorkingMemorySection(Section):
         return value
 
 
-class WorklogSection(Section):
-    """`[worklog]`: what was done in a project."""
-
-    head: bool = True
-    """Lists commits, passing test runs and closed tasks of the project's earlier sessions before
-    the chat, in a few lines."""
-
-
 class HeadBudgetSection(Section):
     """`[head]`: the block before the chat that says what there is beside it."""
 
     tokens: int = Field(200, ge=0, le=10_000)
     """Most tokens of it at first; 0 for no such block. Where there is nothing to say it is
     absent."""
-    max_tokens: int = Field(1200, ge=0, le=10_000)
+    max_tokens: Annotated[int, CONSTANT] = Field(1200, ge=0, le=10_000)
     """Most tokens that it grows to, each time that the whole prompt is written again at no cost and
     `rebase.guard` allows it. Never more than a fiftieth of the window."""
-    pause_minutes: int = Field(30, ge=0, le=10_000)
+    pause_minutes: Annotated[int, CONSTANT] = Field(30, ge=0, le=10_000)
     """After how many minutes without a message the next one of yours carries date, time and time
     zone, in a line of its own; 0 for never."""
-    pool: tuple[PoolKind, ...] = ("notes",)
-    """What of the project it names, as far as the chat does not show it: `notes`, files that were
-    only `listed`. An empty list for nothing."""
+    shows: Annotated[tuple[HeadPart, ...], USER_ONLY] = (
+        *("rules", "memory", "page", "worklog", "notes"),
+    )
+    """What it shows, where there is any: the `rules` in `rules.md` next to your own configuration
+    file, `memory`, the project's `page`, earlier work (`worklog`), and what of the project the chat
+    does not show: `notes`, and files that were only `listed`. The active task always stands
+    there."""
 
 
 BUILT_IN = ("adaptive", "seed-window", "keep-all")
@@ -247,10 +242,10 @@ class Config(Section):
     """What happens to a `write` or `edit` of a file that something else has changed since the agent
     last saw it ([time-machine.md](time-machine.md)): `block` answers it with the difference, `warn`
     adds the difference to its result, `off` does nothing."""
-    prepare_ms: Annotated[int, USER_ONLY] = Field(250, ge=10, le=10_000)
+    prepare_ms: Annotated[int, USER_ONLY, CONSTANT] = Field(250, ge=10, le=10_000)
     """Longest time that a tool which may write files waits for the engine before it runs, in
     milliseconds. Of a command's, most may go into keeping what is there before it."""
-    opening_ms: Annotated[int, USER_ONLY] = Field(300, ge=0, le=10_000)
+    opening_ms: Annotated[int, USER_ONLY, CONSTANT] = Field(300, ge=0, le=10_000)
     """Longest time that the opening of a session waits for what is worked out from the store, in
     milliseconds: the [work log](worklog.md) and the graph of [notes](notes.md) share it. What is
     not read by then is taken in later. A call that writes the [head](context.md#the-head) waits as
@@ -268,7 +263,7 @@ class Config(Section):
     sqlite: Annotated[SqliteSection, USER_ONLY] = Field(default_factory=SqliteSection)
     xtdb: Annotated[XtdbSection, USER_ONLY] = Field(default_factory=XtdbSection)
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)
-    adaptive: AdaptiveSection = Field(default_factory=AdaptiveSection)
+    adaptive: Annotated[AdaptiveSection, CONSTANT] = Field(default_factory=AdaptiveSection)
     pastes: PastesSection = Field(default_factory=PastesSection)
     digests: DigestsSection = Field(default_factory=DigestsSection)
     rebase: RebaseSection = Field(default_factory=RebaseSection)
@@ -278,7 +273,6 @@ class Config(Section):
     sources: Annotated[SourcesSection, USER_ONLY] = Field(default_factory=SourcesSection)
     notes: NotesSection = Field(default_factory=NotesSection)
     working: WorkingMemorySection = Field(default_factory=WorkingMemorySection)
-    worklog: WorklogSection = Field(default_factory=WorklogSection)
     tools: ToolsSection = Field(default_factory=ToolsSection)
     observing: ObservingSection = Field(default_factory=ObservingSection)
     asking: Annotated[AskingSection, USER_ONLY] = Field(default_factory=AskingSection)

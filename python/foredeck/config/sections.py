@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -21,8 +21,14 @@ class OutsideFiles(UserOnly):
     """Marks a key that no file may set at all, only the environment and a flag."""
 
 
+class Constant:
+    """Marks a number or choice that measurements have decided, or a section of them: no setting.
+    Replays, benches and tests can change it."""
+
+
 USER_ONLY = UserOnly()
 OUTSIDE_FILES = OutsideFiles()
+CONSTANT = Constant()
 
 
 class Section(BaseModel):
@@ -43,12 +49,12 @@ def absolute_path(path: Path) -> Path:
 class SqliteSection(Section):
     """`[sqlite]`: the embedded store."""
 
-    synchronous: Literal["normal", "full"] = "normal"
+    synchronous: Annotated[Literal["normal", "full"], CONSTANT] = "normal"
     """`normal` survives a killed process; a power loss may drop the last commits. `full` waits for
     the disk at every commit."""
-    busy_timeout_ms: int = Field(800, ge=0, le=10_000)
-    """How long a commit waits for another process on the same database, in milliseconds. Keep it
-    well under `deadline_ms`."""
+    busy_timeout_ms: Annotated[int, CONSTANT] = Field(800, ge=0, le=10_000)
+    """How long a commit waits for another process on the same database, in milliseconds. Well under
+    `deadline_ms`."""
 
 
 class XtdbSection(Section):
@@ -64,12 +70,12 @@ class XtdbSection(Section):
     topology: Literal["memory", "rocksdb", "postgres", "kafka"] = "rocksdb"
     """Where foredeck's own node keeps its data: on this machine (`rocksdb`), or shared by many
     (`postgres`, `kafka`). `memory` forgets everything."""
-    timeout_ms: int = Field(10_000, ge=100, le=600_000)
+    timeout_ms: Annotated[int, CONSTANT] = Field(10_000, ge=100, le=600_000)
     """Longest time that one request or one commit may take, in milliseconds."""
-    journal_entries: int = Field(10_000, ge=1, le=1_000_000)
+    journal_entries: Annotated[int, CONSTANT] = Field(10_000, ge=1, le=1_000_000)
     """How many transactions may wait for XTDB while it is away. Beyond that, model calls go out
     without foredeck until it is back."""
-    journal_mib: int = Field(256, ge=1, le=100_000)
+    journal_mib: Annotated[int, CONSTANT] = Field(256, ge=1, le=100_000)
     """The same in MiB of text."""
 
     @field_validator("url")
@@ -88,7 +94,7 @@ class XtdbSection(Section):
 class LimitsSection(Section):
     """`[limits]`: the size beyond which a file is handled by its metadata alone."""
 
-    max_file_bytes: int = Field(2 * MIB, ge=1024, le=256 * MIB)
+    max_file_bytes: Annotated[int, CONSTANT] = Field(2 * MIB, ge=1024, le=256 * MIB)
     """A larger file is indexed by its metadata, without content."""
 
 
@@ -153,7 +159,7 @@ class NotesSection(Section):
     """Folders whose Markdown files are notes: relative to the top of the project, or absolute; a
     project names its own alone. `kind:` in a file's frontmatter goes before
     ([notes.md](notes.md))."""
-    take_in: bool = True
+    take_in: Annotated[bool, CONSTANT] = True
     """Look at the project's folders of notes when a session opens, so that what was written,
     renamed or deleted in any editor is known by its title: at most 300 files, those changed
     last."""
@@ -170,12 +176,12 @@ class AskingSection(Section):
     with, whose warm cache can then be read."""
     share: float = Field(0.08, ge=0, le=10)
     """Most that questions may cost, as a share of what the session has cost so far."""
-    per_hour: int = Field(20, ge=0, le=1000)
+    per_hour: Annotated[int, CONSTANT] = Field(20, ge=0, le=1000)
     """Most questions within an hour."""
     single_slot: bool = False
     """Whether a model on this machine or without a price may be asked: it usually answers one at a
     time, so a question pushes the agent's own prompt out of its cache."""
-    timeout_s: int = Field(120, ge=5, le=600)
+    timeout_s: Annotated[int, CONSTANT] = Field(120, ge=5, le=600)
     """Longest wait for an answer, in seconds."""
 
 
@@ -232,7 +238,14 @@ class ObservingSection(Section):
     the mode, 30,000 to 60,000."""
     buffer_tokens: int = Field(6000, ge=500, le=100_000)
     """Fewest tokens of chat that are observed at once."""
-    subagents: bool = False
+    activation: float = Field(0.8, gt=0, le=1)
+    """Share of the threshold at which notes that are written take the place of their chat."""
+    block_after: int = Field(7200, ge=0, le=1_000_000)
+    """Tokens of chat that may wait beyond `buffer_tokens` before observing comes before all other
+    background work."""
+    reflection_threshold: int = Field(40_000, ge=1000, le=1_000_000)
+    """Tokens of notes from which on the oldest are condensed."""
+    subagents: Annotated[bool, CONSTANT] = False
     """Whether sessions that an agent has started are observed, too."""
 
 
@@ -256,10 +269,11 @@ class MemorySection(Section):
     """Tools of other extensions that bring data. After one of them has, the model may propose
     findings (`tools.findings`), and `findings` among the details of their results are proposed to
     you."""
-    head: bool = True
-    """Shows memory of you, of the session and of its findings before the chat, where there is
-    any."""
-    rules: bool = True
-    """Shows the rules in `rules.md`, next to your own configuration file, first."""
-    expire_days: int = Field(90, ge=1, le=10_000)
+    session_entries: int = Field(50, ge=1, le=10_000)
+    """How many entries a session keeps."""
+    findings: int = Field(100, ge=1, le=10_000)
+    """How many findings a session keeps."""
+    global_entries: int = Field(100, ge=1, le=10_000)
+    """How many entries are kept of you, over all sessions."""
+    expire_days: Annotated[int, CONSTANT] = Field(90, ge=1, le=10_000)
     """After how many days without use an entry expires that you have not stated."""

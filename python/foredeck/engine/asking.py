@@ -251,7 +251,7 @@ def why_not(
         return paused
     recent = [each for each in asked if each.time_ms > now_ms - HOUR_MS and each.outcome in _SENT]
     if len(recent) >= caps.per_hour:
-        return f"{len(recent)} questions were asked within the hour (asking.per_hour)"
+        return f"{len(recent)} questions were asked within the hour"
     spent = sum(map(cost_of, asked))
     if spent + price <= caps.share * session:
         return None

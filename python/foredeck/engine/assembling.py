@@ -31,7 +31,7 @@ def _settings(config: Config) -> AssemblySettings:
     rebase = config.rebase
     return AssemblySettings(
         marks=WaterMarks(rebase.high_water),
-        thresholds=RebaseThresholds(rebase.rent_factor, rebase.guard),
+        thresholds=RebaseThresholds(rebase.carrying_factor, rebase.guard),
         within_sealed_turns=rebase.within_sealed_turns,
         ending_share=rebase.ending_share,
         cache_ttl_s=rebase.cache_ttl_s,

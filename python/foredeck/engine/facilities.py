@@ -76,12 +76,13 @@ def sections_of(
     """What writes into the head, in its order; None for what the session does not have."""
     config, session_folder, session = opening.config, opening.session_folder, opening.session
     info, objects, store = session.info, session.objects, session.objects.store
-    in_head = memory if config.memory.head else None
+    shows = config.head.shows
+    in_head = memory if "memory" in shows else None
     # The stablest first: a provider's cache ends at the first byte that differs.
     return (
         tried(rules_section, config, info),
         None if in_head is None else in_head.of_user(),
-        None if pages is None or not config.working.head else WorkingSection(list(pages.values())),
+        None if pages is None or "page" not in shows else WorkingSection(list(pages.values())),
         None if tasks is None else tasks.active,
         tried(make_work_log, config, store, info, session_folder, opening.layers_wait),
         tried(make_pool, config, objects, session.chat, session_folder, opening.layers_wait),

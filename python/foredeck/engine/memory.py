@@ -125,7 +125,9 @@ def _inheritance(objects: Objects, chat: Chat, memory: Memory) -> Inheritance | 
 
 def rules_section(config: Config, info: SessionInfo) -> RulesSection | None:
     """The user's standing rules in the head."""
-    return RulesSection(user_rules_file()) if config.memory.rules and info.is_live else None
+    return (
+        RulesSection(user_rules_file()) if "rules" in config.head.shows and info.is_live else None
+    )
 
 
 @dataclass(slots=True)

@@ -117,7 +117,7 @@ class PoolSection:
         }
         in_chat = self._in_chat()
         found: dict[str, PoolObject] = {}
-        for kind in self._config.head.pool:
+        for kind in sources.keys() & set(self._config.head.shows):
             for each in sources[kind]():
                 if each.id not in in_chat:
                     found.setdefault(each.id, each)
@@ -206,7 +206,7 @@ def make_pool(
 ) -> PoolSection | None:
     """The section; None where it is switched off. Brings the graph of notes nearer to the store
     now, so that the first head need not wait for it."""
-    if not config.head.pool or not config.head.tokens:
+    if {"notes", "listed"}.isdisjoint(config.head.shows) or not config.head.tokens:
         return None
     section = PoolSection(config, objects, chat, session_folder)
     section.follow(wait)

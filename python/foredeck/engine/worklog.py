@@ -35,7 +35,7 @@ def make_work_log(
     """The work log's section of the head; None if it is off, or there is no earlier work. A failure
     to read it is only logged."""
     local = store.local
-    if not config.worklog.head or local is None or store.latest() is None:
+    if "worklog" not in config.head.shows or local is None or store.latest() is None:
         return None
     try:
         done = _read(config, local, info, session_folder, wait)
@@ -50,7 +50,7 @@ def follow_work(config: Config, store: Store) -> None:
     logged."""
     # The next opening need not wait for it then.
     local, layer = store.local, load_layer("worklog")
-    if local is None or not config.worklog.head:
+    if local is None or "worklog" not in config.head.shows:
         return
     try:
         with Follower(local, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:

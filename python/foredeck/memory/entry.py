@@ -95,7 +95,10 @@ class MemoryCaps:
 
 def caps_of(config: Config) -> MemoryCaps:
     """How much is kept, and for how long as configured."""
-    return MemoryCaps(expire_days=config.memory.expire_days)
+    section = config.memory
+    return MemoryCaps(
+        section.session_entries, section.global_entries, section.findings, section.expire_days
+    )
 
 
 def place_of(category: Category) -> Place:

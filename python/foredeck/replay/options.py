@@ -60,7 +60,9 @@ class ReplayOptions:
         cache = "markers" if self.cache == "anthropic" else "prefix"
         own = (f"layout={self.layout}", f"policy={self.policy}", f"rebase.cache={cache}")
         flags = (*own, *self._tools(), *self.settings, f"home={home}")
-        return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
+        return load_config(
+            flags=flags, environ={}, user_file=Path(os.devnull), constants=True
+        ).config
 
     def _tools(self) -> Iterable[str]:
         for facility in FACILITY_TOOLS:

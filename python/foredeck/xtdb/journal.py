@@ -174,8 +174,7 @@ class DeliveryQueue:
             if self._is_full(entries, waiting + size):
                 raise JournalFull(
                     f"{entries} transactions ({waiting / 2**20:.1f} MiB) wait for XTDB, the most "
-                    "allowed (xtdb.journal_entries, xtdb.journal_mib): `foredeck xtdb status` "
-                    "says whether it runs"
+                    "allowed: `foredeck xtdb status` says whether it runs"
                 )
         db.execute(
             "INSERT INTO journal (token, state, bytes, queued_ms, blobs) VALUES (?, 0, ?, ?, ?)",

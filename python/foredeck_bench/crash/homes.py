@@ -19,7 +19,11 @@ def settings(store: str) -> dict[str, str]:
     """Environment variables that choose this store, `sqlite` or `xtdb`."""
     if store == "sqlite":
         return {}
-    return {"FOREDECK_STORE": "xtdb", "FOREDECK_XTDB__TIMEOUT_MS": str(NODE_TIMEOUT_MS)}
+    return {
+        "FOREDECK_TEST_CONSTANTS": "1",
+        "FOREDECK_STORE": "xtdb",
+        "FOREDECK_XTDB__TIMEOUT_MS": str(NODE_TIMEOUT_MS),
+    }
 
 
 @contextmanager
@@ -50,7 +54,7 @@ def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[
 def _config(home: Path, store: str) -> Config:
     flags = [f"home={home}", f"store={store}"]
     flags += [f"xtdb.timeout_ms={NODE_TIMEOUT_MS}"] if store == "xtdb" else []
-    return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
+    return load_config(flags=flags, environ={}, user_file=Path(os.devnull), constants=True).config
 
 
 @contextmanager

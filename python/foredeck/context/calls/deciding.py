@@ -48,7 +48,7 @@ LEAST_TO_END_A_TURN = 2000
 
 TURN_ENDED = (
     "Older output was folded and the model's reasoning in this turn left out: after the pause all "
-    "of the prompt is paid for again anyway. rebase.ending_share = 1 keeps both."
+    "of the prompt is paid for again anyway."
 )
 """What the user reads where a turn was ended."""
 

@@ -32,10 +32,7 @@ SUMMARY_CHARS = 8000
 """Longest summary in place of a model's observation."""
 
 USAGE = "It is /foredeck observe [yes | status | reflect | mode NAME]."
-OFF = (
-    "This session is not observed: `observations` is off, or it is a subagent's "
-    "(observing.subagents)."
-)
+OFF = "This session is not observed: `observations` is off, or it is a subagent's."
 
 
 def make_observing(

@@ -71,6 +71,9 @@ def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSetting
         return None
     rules = TimingRules(
         threshold=section.threshold,
+        reflection=section.reflection_threshold,
+        activation=section.activation,
+        block_after=section.block_after,
         chunk=ChunkRules(least=section.buffer_tokens),
         scope=section.scope,
     )
