@@ -211,7 +211,7 @@ class ObjectWriter:
         entry = self._objects.see_head(head, item.call_id)
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
-        version_ref = _pin_with_text(head)
+        version_ref = _ref_with_text(head)
         file = self._objects.index.by_object.get(version_ref["object"]) if version_ref else None
         text_hash = hash_text(item.text)
         if version_ref is None or file is None:
@@ -289,7 +289,7 @@ class ObjectWriter:
                 as_left = newest is not None and newest.token == file.token
                 if as_left and head.view(ToolcallDocument).tool in KNOWS_ITS_FILE:
                     self._withdraw_notices([object_id])
-        version_ref = _pin_with_text(head) or {}
+        version_ref = _ref_with_text(head) or {}
         is_ours = head.fields.get("turn_ref") == self._turn_id
         entry = self._in_its_place(head, call, is_ours=is_ours)
         return _ResultEntries(entry, [*files.values()], files.get(version_ref.get("object") or ""))
@@ -334,7 +334,7 @@ def _decision_in(objects: Objects, item: Item) -> tuple[Entry, Mapping[str, Any]
     return entry, decision
 
 
-def _pin_with_text(head: Head) -> dict[str, Any] | None:
+def _ref_with_text(head: Head) -> dict[str, Any] | None:
     """The file version that a stored result shows, where it has a text."""
     # Of a file that is too large or out of reach only the result has what was read: that is what
     # `activate` brings back.

@@ -90,7 +90,7 @@ def make_toolcall(
         position=place.position,
         parent_ref=place.parent_ref,
         file_refs=[snapshot.object_id for snapshot in snapshots],
-        file_version_ref=_file_pin(objects, item, snapshots, token),
+        file_version_ref=_file_ref(objects, item, snapshots, token),
         provider_call_id=call.id,
         details=pack(item.details, blobs),
         images=images,
@@ -253,7 +253,7 @@ def _newer_entry(objects: Objects, document: Document, token: Token) -> Entry | 
     return entry if len(order) == 2 and order[-1].token == newest.token else None
 
 
-def _file_pin(
+def _file_ref(
     objects: Objects, item: Item, snapshots: Sequence[FileSnapshot], token: Token | None
 ) -> dict[str, Any] | None:
     """For a read: exactly which version of the file was current, as fields of a `VersionRef`."""
