@@ -418,7 +418,9 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
         for member in (store.get(member_id(SESSION, n), MemberDocument) for n in (1, 3)):
             assert member is not None
             seen = member.version_ref.model_copy(update={"text_hash": "0" * 64, "version": 9})
-            member.version_ref = seen.model_copy(update={"token": store.history(seen.object)[-1].token})
+            member.version_ref = seen.model_copy(
+                update={"token": store.history(seen.object)[-1].token}
+            )
             store.commit(Batch(puts=[member.seal()]))
         call = store.get(call_id(SESSION, 2), CallDocument)
         prompt = store.get(member_id(SESSION, 1), MemberDocument)

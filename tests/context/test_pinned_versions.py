@@ -51,7 +51,12 @@ def pin_other_bytes(host: Host) -> None:
     member = host.store.get(member_id(host.session, 3), MemberDocument)
     head = host.store.history(host.state.objects.index.entries[3].object)[-1]
     assert member is not None
-    fields = {**member.version_ref.model_dump(), "version": 3, "token": head.token, "text_hash": "0" * 64}
+    fields = {
+        **member.version_ref.model_dump(),
+        "version": 3,
+        "token": head.token,
+        "text_hash": "0" * 64,
+    }
     member.version_ref = VersionRef(**fields)
     host.store.commit(Batch(puts=[member.seal()]))
 

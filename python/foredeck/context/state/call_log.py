@@ -197,8 +197,8 @@ class BranchState(StoredPlan):
 
     def apply(self, record: CallRecord) -> None:
         """Go on by one call."""
-        if record.kept < len(self.keys):
-            self.lost = {spot for spot in self.lost if spot[0] < record.kept}
+        if record.shared < len(self.keys):
+            self.lost = {spot for spot in self.lost if spot[0] < record.shared}
         # Not by `super()`, which does not find the class that slots are added to.
         StoredPlan.apply(self, record)
         changes = record.sets
