@@ -13,7 +13,7 @@ from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.kind import open_store
 from resume.recorded import StoredSession, digest, stored_sessions, unpack_store
 
-SESSIONS = pytest.mark.parametrize("stored", stored_sessions(), ids=lambda stored: stored.id)
+SESSIONS = pytest.mark.parametrize("stored", list(stored_sessions()), ids=lambda each: each.id)
 
 
 @SESSIONS
