@@ -27,6 +27,8 @@ from replay.recordings import Recording, call, everything, text
 Entry = dict[str, Any]
 Shown = dict[str, list[tuple[str, Message]]]
 SCRIPT = Path(__file__).with_name("projection.mjs")
+RECORDED = sorted(Path(__file__).parents[1].glob("recordings/*.jsonl"))
+"""Sessions of the real Pi."""
 
 
 def tool(name: str) -> Entry:
@@ -123,6 +125,7 @@ MADE = {
     "everything": everything().lines(),
     "version 2": _old(of_before()),
     "version 1": everything(with_ids=False).lines(),
+    **{path.stem: path.read_text().strip().split("\n") for path in RECORDED},
 }
 
 
