@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
 import { charsOf, type Fields } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
-import { isText, READERS, replaced, TOOL_NAMES } from "./tools.ts";
+import { ASKING, isText, READERS, replaced, TOOL_NAMES } from "./tools.ts";
 
 /** Longer arguments take longer to send than a tool may wait. */
 const MOST_ARGUMENT_CHARS = 4 * 1024 * 1024;
@@ -29,6 +29,7 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     // First what is decided at once: a call that cannot succeed need not wait for the engine.
     const reason = refusal(toolName, input as Fields, () => ctx.cwd);
     if (reason) return { block: true, reason };
+    if (ASKING.has(event.parentToolCallId ?? "")) return undefined;
     const { block, notice } = await askEngine(event, shim);
     if (isText(block)) return { block: true, reason: block };
     if (isText(notice)) notices.set(toolCallId, notice);
@@ -39,6 +40,7 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
   });
   pi.on("tool_result", (event) => {
     let content: ToolResultEvent["content"] | undefined;
+    if (ASKING.has(event?.parentToolCallId ?? "")) return undefined;
     // Not waited for: tools take no longer for being reported. The engine serves in order of arrival,
     // so the result is stored before the next model call is assembled. If this is lost, that call's
     // list still has the result.

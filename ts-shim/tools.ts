@@ -119,7 +119,7 @@ function toolOf(spec: Omit<ToolSpec, "facility">, shim: Shim): ToolDefinition {
       const call = { id, tool: spec.name, input };
       if (SHOWING.has(spec.name)) {
         const { reads } = await askAbout("tool/prepare", call, shim, signal);
-        if (isText(reads)) await mustBeReadable(reads, shim.api, ctx);
+        if (isText(reads)) await mustBeReadable(reads, id, shim.api, ctx);
       }
       const answer = await askAbout("tool/call", call, shim, signal);
       shim.host.showState(answer);
@@ -160,13 +160,17 @@ async function askAbout(
  */
 async function mustBeReadable(
   path: string,
+  toolCallId: string,
   pi: ExtensionAPI,
   ctx: ExtensionToolContext,
 ): Promise<void> {
   // Another extension's `read` may read something else under this path.
   if (!ctx.tools.some(({ name }) => name === "read") || replaced(pi).includes("read"))
     throw new Error(`No read has shown ${path} in this chat: use read.`);
-  const { isError, durationMs, result } = await ctx.executeTool("read", { path });
+  ASKING.add(toolCallId);
+  const { isError, durationMs, result } = await ctx
+    .executeTool("read", { path })
+    .finally(() => ASKING.delete(toolCallId));
   if (!isError) return;
   // A `read` that ran and found no file refuses nothing: what is stored of the file can be shown.
   const isGone = durationMs !== undefined && !(await stat(path).catch(() => null));
@@ -175,6 +179,12 @@ async function mustBeReadable(
       result.content.map((block) => (block.type === "text" ? block.text : "")).join(""),
     );
 }
+
+/**
+ * Our calls that have a `read` run only to learn whether it may. The engine hears nothing of it: the
+ * model does not get its result, and what no tool has read outside the project stays unread.
+ */
+export const ASKING = new Set<string>();
 
 /** These write nothing. */
 export const READERS: ReadonlySet<string> = new Set(["read", "grep", "find", "ls"]);

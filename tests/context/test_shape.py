@@ -192,3 +192,10 @@ def test_no_field_of_a_message_is_lost(role: str, fields: dict[str, int]) -> Non
     stored = load_message(item.key.address, blobs.__getitem__)
     details = {} if item.details is None else {"details": item.details}
     assert {**stored, **item.meta, **item.extras, **details} == message
+
+
+@pytest.mark.parametrize(("tool", "calls"), [("codemode", ["read"]), ("activate", [])])
+def test_a_read_inside_a_tool_of_ours_is_no_call(tool: str, calls: list[str]) -> None:
+    nested = {"calls": [{"id": "c1/1", "name": "read", "arguments": {"path": "a"}, "status": "ok"}]}
+    message = {"role": "toolResult", "toolName": tool, "toolCallId": "c1", "nestedCalls": nested}
+    assert [call.tool for call in to_item(message, None, {}).nested] == calls

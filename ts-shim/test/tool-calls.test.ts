@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { refusal, registerToolCalls } from "../tool-calls.ts";
+import { ASKING } from "../tools.ts";
 import { user } from "./support/conversation.ts";
 import { until } from "./support/harness.ts";
 import { recorder, registered } from "./support/pi.ts";
@@ -201,6 +202,23 @@ test("every tool result is reported, with its details and its parent; nothing is
     details: { fullOutputPath: "/tmp/out" },
     is_error: false,
   });
+});
+
+test("a read that only asks whether it may is not reported", async () => {
+  const { fire, harness } = registered("good");
+  await harness.shim.engine.whenReady();
+  const read = { parentToolCallId: "a", toolName: "read", input: { path: "x" }, content: [] };
+  ASKING.add("a");
+  await fire("tool_call", { ...read, toolCallId: "a/1" });
+  assert.equal(await fire("tool_result", { ...read, toolCallId: "a/1" }), undefined);
+  ASKING.delete("a");
+  await fire("tool_call", { ...read, toolCallId: "a/2" });
+  await until(() => harness.requests("tool/started").length > 0, "started");
+  assert.deepEqual(
+    harness.requests("tool/started").map(({ params }) => params.id),
+    ["a/2"],
+  );
+  assert.equal(harness.requests("tool/observed").length, 0);
 });
 
 test("a tool that names a file is reported before it runs", async () => {

@@ -26,6 +26,7 @@ from typing import Any
 
 from foredeck.context.messages.items import Block, Item, NestedUse, PromptUsage, ToolUse
 from foredeck.model.messages import KnownMessages, MessageKey, MessageKind, store_message, text_in
+from foredeck.model.own_tools import OWN_TOOLS
 
 Message = dict[str, Any]
 
@@ -168,7 +169,8 @@ def _result(message: Message, key: MessageKey, time_ms: int) -> Item:
 def _nested(message: Message) -> list[NestedUse]:
     """The calls that a script of code mode has made, at any depth. Pi lists 256, and leaves out
     arguments of more than 8 KiB a call or 32 KiB a script."""
-    listed = message.get("nestedCalls")
+    # A `read` inside a tool of ours only asks whether it may: its result goes nowhere.
+    listed = None if message.get("toolName") in OWN_TOOLS else message.get("nestedCalls")
     calls = listed.get("calls") if isinstance(listed, dict) else None
     return [
         NestedUse(
