@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from foredeck.model.documents import ToolcallDocument, chat_id
-from foredeck_bench.scripted import ModelRequest, call
-from foredeck_bench.scripted.pi_process import VERSIONS
+from foredeck.model.documents import ToolcallDocument
+from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.twin.steps import Step, StepResult
+from foredeck_bench.twin.steps import Step
 from harness import Pi
 from observed import answered, assert_recorded, assert_stable, calls_of, results, stored
 
@@ -97,48 +96,6 @@ def test_their_tools_and_ours_work_in_one_session(pi: Pi, others: list[Path], fi
             "subagent",
         ]
         assert [t.content for t in tools if t and t.tool == "mcp"] == [COUNTED] * 2
-
-
-def test_what_runs_in_the_background_is_a_session_linked_to_its_parent(
-    pi: Pi, others: list[Path], checkout: Path
-) -> None:
-    """With foredeck installed, a subagent's own Pi has it too."""
-    if pi.install.version != VERSIONS[0]:
-        pytest.skip("pi-subagents finds the terminal library of another Pi beside it")
-    (pi.repo / "a.txt").write_text("a line\n" * 60)
-
-    def answer(request: ModelRequest) -> StepResult:
-        if SUBAGENTS_TOOLS in request.tools:
-            return "a greeting" if request.results else call("read", path="a.txt")
-        if "completed: **greeter**" in request.text:
-            return "all done"
-        start: dict[str, Any] = {"agent": "greeter", "task": "greet", "async": True}
-        return "it runs" if request.results else call("subagent", **start)
-
-    model = pi.serve(answer)
-    agents = pi.workspace.agent_dir / "agents"
-    agents.mkdir()
-    (agents / "greeter.md").write_text("---\nname: greeter\ndescription: greets\n---\nGreet.\n")
-    settings = pi.workspace.agent_dir / "settings.json"
-    packages = {"packages": [str(checkout), *map(str, others)]}
-    settings.write_text(json.dumps(json.loads(settings.read_text()) | packages))
-    share_compiled(pi.workspace.root)
-    rpc = pi.rpc(environment={"TMPDIR": str(pi.workspace.root)})
-    rpc.prompt("work")
-    ended = rpc.wait_event(lambda e: e.get("type") == "message_end" and "all done" in json.dumps(e))
-    rpc.wait_idle(rpc.events.index(ended))
-    assert model.violations == []
-    parent = rpc.state()["sessionId"]
-    with stored(pi) as store:
-        started_by = {
-            h.fields["session_id"]: h.fields["started_by"] for h in store.query("session")
-        }
-        (child,) = started_by.keys() - {parent}
-        assert started_by == {parent: None, child: parent}
-        chats = {h.fields["tool"]: h.fields["chat_ref"] for h in store.query("toolcall")}
-        assert chats == {"subagent": chat_id(parent), "read": chat_id(child)}
-    sent = [r for r in answered(model) if SUBAGENTS_TOOLS in r.request.tools]
-    assert results(sent[-1])[0].startswith("@")
 
 
 def test_a_session_that_another_command_begins_is_taken_up(pi: Pi, others: list[Path]) -> None:
