@@ -100,15 +100,16 @@ class Pi:
         context_window: int = 200_000,
         plain: bool = False,
         reasoning: bool = False,
+        kept_s: int | None = None,
         settings: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> ScriptedModel:
         """Start a scripted model and make it the one that Pi uses.
 
-        `context_window` is what Pi is told, in tokens; `plain` and `reasoning` are as in
-        `model_record`; `options` go to `ScriptedModel`.
+        `context_window` is what Pi is told, in tokens; `plain`, `reasoning` and `kept_s` are as
+        in `model_record`; `options` go to `ScriptedModel`.
         """
-        flags: dict[str, Any] = {"plain": plain, "reasoning": reasoning}
+        flags: dict[str, Any] = {"plain": plain, "reasoning": reasoning, "kept_s": kept_s}
         record = twin_record(api, model_record(api, **flags))
         options = {"record": record, **options}
         model = self._stack.enter_context(ScriptedModel(script, **options))

@@ -102,7 +102,7 @@ def worked(pi: Pi, api: Api, answer: StepResult = "ready", **options: Any) -> Sc
 
 @both_wires
 def test_the_doctor_asks_with_the_last_prompt_and_reads_it_from_the_cache(pi: Pi, api: Api) -> None:
-    model = worked(pi, api)
+    model = worked(pi, api, kept_s=300)
     rpc = pi.rpc(foredeck=True)
     found = doctor(rpc)
     assert found["model"][1].startswith(f"{PROVIDER}/{MODEL}, $3 in, $15 out, $0.3 read")

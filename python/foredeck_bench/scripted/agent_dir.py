@@ -59,13 +59,16 @@ def model_record(
     max_tokens: int = 4096,
     plain: bool = False,
     reasoning: bool = False,
+    kept_s: int | None = None,
 ) -> Json:
     """Pi's record of the scripted model, with the flags of the newest models of its API.
 
     `plain`: it has none. A model without flags thinks if `reasoning` says so, one with flags
-    always does. `window` and `max_tokens` are in tokens.
+    always does. `window` and `max_tokens` are in tokens. `kept_s`: how long its cache lives, in
+    seconds, where a user has written that into the record.
     """
     flags = {} if plain else _FLAGS.get(api, {})
+    lives = _LIVES.get(api, {}) if kept_s is None else {"promptCache": {"short": kept_s}}
     return {
         "id": MODEL,
         "name": "Scripted",
@@ -74,7 +77,7 @@ def model_record(
         "contextWindow": window,
         "maxTokens": max_tokens,
         "cost": _PRICES,
-        **_LIVES.get(api, {}),
+        **lives,
         **({"compat": flags, "thinkingLevelMap": _ALWAYS_THINKS} if flags else {}),
     }
 
