@@ -17,7 +17,7 @@ from observed import calls_of, messages, stored
 EAGER = {
     "FOREDECK_POLICY": "seed-window",
     "FOREDECK_SEED_WINDOW__PER_TURN": "3",
-    "FOREDECK_REBASE__RENT_FACTOR": "0",
+    "FOREDECK_REBASE__CARRYING_FACTOR": "0",
     "FOREDECK_REBASE__GUARD": "10",
 }
 """So that turns end with a rebase."""
