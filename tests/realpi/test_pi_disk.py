@@ -8,7 +8,7 @@ from pathlib import Path
 from foredeck.model.documents import FileDocument
 from foredeck_bench.scripted import ModelRequest, ToolCall, call
 from harness import Pi, one_version
-from observed import answered, assert_stable, handle, messages, object_id, results, stored
+from observed import answered, assert_stable, handle, object_id, results, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
 
@@ -57,7 +57,7 @@ def test_a_change_by_something_else_is_announced_once_at_the_newest_message(pi: 
     rpc.prompt("show me")
     assert model.violations == []
     notice = announced(pi, "a.txt")
-    first = messages(model.requests[2])[-1]
+    first = model.requests[2].request.newest
     assert [block["text"] for block in first["content"]] == ["go on", notice]
     assert model.requests[-1].request.text.count("changed on disk") == 1
     shown = results(model.requests[-1])[-1]
@@ -169,6 +169,6 @@ def test_a_change_while_pi_was_away_is_announced_at_resume(pi: Pi) -> None:
     assert pi.print("go on", "and on", foredeck=True, arguments=["--continue"]).code == 0
     assert model.violations == []
     notice = announced(pi, "a.txt")
-    assert [b["text"] for b in messages(model.requests[2])[-1]["content"]] == ["go on", notice]
+    assert [b["text"] for b in model.requests[2].request.newest["content"]] == ["go on", notice]
     assert model.requests[-1].request.text.count("changed on disk") == 1
     assert_stable(answered(model))
