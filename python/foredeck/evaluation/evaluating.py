@@ -20,7 +20,7 @@ from typing import Any
 
 from foredeck.accounting.figure import cost_of, stored_questions
 from foredeck.config import Config
-from foredeck.config.keys import environment_name
+from foredeck.config.keys import CONSTANTS, environment_name
 from foredeck.errors import ForedeckError
 from foredeck.evaluation.results import SIDES, ResultsFile, RunKey, RunResult
 from foredeck.evaluation.task_folders import EvalTask
@@ -127,6 +127,8 @@ def _ask(scratch: ScratchRun, plan: EvalPlan, task: EvalTask, side: str) -> Ran:
         loaded = ["-e", str(plan.extension)]
         pairs = (setting.partition("=") for setting in plan.settings)
         extra = {environment_name(name): value for name, _, value in pairs}
+        # Benches change them, so as not to depend on how busy the machine is.
+        extra[CONSTANTS] = "1"
         # This one has foredeck; the scratch HOME has none.
         extra["FOREDECK_PYTHON"] = sys.executable
     command = [*plan.pi, *loaded, "--model", plan.model, "-p", "--", *task.prompts]
