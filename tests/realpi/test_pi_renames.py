@@ -7,7 +7,7 @@ import sys
 
 from foredeck_bench.scripted import ModelRequest, ToolCall, call
 from harness import Pi, one_version
-from observed import answered, assert_stable, handle, messages, notified, results
+from observed import answered, assert_stable, handle, notified, results
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
 
@@ -30,7 +30,7 @@ def test_a_persons_rename_between_two_calls_is_announced_as_one(pi: Pi) -> None:
     rpc.prompt("and on")
     assert model.violations == []
     notice = announced(pi, "a.txt", "b.txt")
-    told = messages(model.requests[2])[-1]
+    told = model.requests[2].request.newest
     assert [block["text"] for block in told["content"]] == ["go on", notice]
     assert model.requests[-1].request.text.count("[foredeck]") == 1
     assert results(model.requests[3])[-1] == f"{handle(pi, '/b.txt')} is above, and pinned."

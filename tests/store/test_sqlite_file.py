@@ -297,7 +297,7 @@ class TestEncoding:
     @pytest.mark.parametrize(
         ("dictionary", "digest"),
         [
-            (BODY_1, "cb2001aa38a8306c26e88627d6f67e923ada816b0690cfe6b43a38ac57fde491"),
+            (BODY_1, "4f00ed539d9989b6906b08b2887f4fd78a00c47900aef3e3e305d984f7d56cdf"),
             (MESSAGE_1, "5bc47e20c767c594c5d07c1e15917777e68a240875189ec715af1fbe75e840c3"),
         ],
     )
