@@ -96,8 +96,8 @@ def plant(home: Path) -> None:
     (home / "logs" / "engine.log").write_text(f"error: {SECRET}\nfine\n")
     (home / "logs" / "old.log").write_bytes(f"error: {SECRET}".encode("utf-16"))
     (home / "rewinds" / "r.json").write_text(json.dumps([{"path": f'/a"{SECRET}'}]))
-    (home / ".foredeck.db.abcd1234").write_bytes(gzip.compress(SECRET.encode()))
-    (home / ".purge.jsonl.zz_9abcd").write_text(SECRET)
+    (home / ".foredeck-abcd1234.draft").write_bytes(gzip.compress(SECRET.encode()))
+    (home / ".foredeck-zz_9abcd.draft").write_text(SECRET)
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_a_packed_copy_is_found(home: Path) -> None:
         db.execute("INSERT INTO t VALUES (?)", (zlib.compress(SECRET.encode() * 5),))
         db.commit()
     names = {path.name for path in holders_in_files(home, Redaction([SECRET]))}
-    assert {"engine.log", "old.log", "r.json", "other.sqlite", ".foredeck.db.abcd1234"} <= names
+    assert {"engine.log", "old.log", "r.json", "other.sqlite", ".foredeck-abcd1234.draft"} <= names
 
 
 CUT_OUT = "[purged]\n(1,203 characters left out)\n[purged]"

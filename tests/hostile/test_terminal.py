@@ -127,7 +127,7 @@ def on_a_terminal(home: Path, *words: str) -> str:
 def test_contents_stay_as_they_are_in_a_pipe_and_are_shown_on_a_terminal(home: Path) -> None:
     name = f"f{STEERS}.txt"
     assert piped(home, "cat", name) == f"two\n{STEERS}\n".encode()
-    assert f"\n {STEERS}\n".encode() in piped(home, "diff", name)
+    assert f"\n {STEERS}\n".encode() in piped(home, "history", "--diff", name)
     assert STEERS in json.loads(piped(home, "cat", name, "--json"))["content"]
     assert "\u202e".encode() in piped(home, "cat", name, "--json")
     assert STEERS.encode() in piped(home, "graph", "--content", f"a{STEERS}\nb.md")
@@ -138,7 +138,7 @@ def test_contents_stay_as_they_are_in_a_pipe_and_are_shown_on_a_terminal(home: P
     for words in (
         ("cat", name),
         ("cat", name, "--json"),
-        ("diff", name),
+        ("history", "--diff", name),
         ("graph", "--content", f"a{STEERS}\nb.md"),
         ("restore", "s", "--call", "1", "--dry-run", "--diff"),
     ):

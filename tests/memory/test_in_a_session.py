@@ -62,7 +62,7 @@ def test_entries_are_listed_by_tag(engine: Engine, entry: str) -> None:
 def test_a_decision_is_widened_and_narrowed(engine: Engine, entry: str) -> None:
     assert said(engine, f"scope {entry} everywhere") == f"{entry} holds everywhere now."
     assert said(engine, f"scope {entry} here") == f"{entry} holds in this project alone now."
-    with pytest.raises(ForedeckError, match="everywhere, or here"):
+    with pytest.raises(ForedeckError, match="everywhere, here, or session"):
         said(engine, f"scope {entry}")
 
 

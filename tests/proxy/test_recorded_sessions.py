@@ -54,7 +54,7 @@ class Model:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 model.prompts.append(body["messages"])
                 said: list[Json] = [{"type": "text", "text": "Yes."}]
-                answer = "".join(events("m", "m", said, "end_turn", Usage(0, 0, 0, 0, 0)))
+                answer = "".join(events("m", "m", said, "end_turn", Usage(0, 0, 0, 0, 0), []))
                 data = answer.replace('"usage"', '"used"').encode()
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
@@ -196,6 +196,7 @@ def _made(path: Path) -> Path:
 def test_a_recorded_session_folds_as_in_a_replay(
     file: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("FOREDECK_TEST_CONSTANTS", "1")
     monkeypatch.setattr(manager, "Engine", partial(Engine, recorded=recorded_source))
     transcript = _as_a_client_sends_it(load_transcript(file or _made(tmp_path / "made.jsonl")))
     sent = _through_the_proxy(transcript, tmp_path / "proxy", tmp_path)
