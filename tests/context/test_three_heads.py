@@ -120,6 +120,6 @@ def test_of_a_project_in_use(start: Start, snapshot: SnapshotAssertion, tokens: 
 def test_the_page_counts_the_sections_that_there_are(new_host: NewHost) -> None:
     host, config = new_host(), Config()
     opening = FacilityInputs(config, host.state, SessionFolder(config, "/repo"), TimeBudget(0.0))
-    sections = sections_of(opening, None, None, None, None)
-    number = ("seven", "eight", "nine", "ten")[len(sections) - 7]
+    sections = sections_of(opening, None, None, None)
+    number = ("six", "seven", "eight", "nine")[len(sections) - 6]
     assert f"a section for each of these {number} that" in PAGE_OF_DOCS.read_text()

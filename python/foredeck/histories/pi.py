@@ -105,20 +105,25 @@ class _Unseen:
         self._records, self._edits, self._size = {}, {}, 0
 
 
+def _id(value: object) -> str | None:
+    """An entry's id; None for what is no text."""
+    return value if isinstance(value, str) else None
+
+
 class _Around:
     """The system messages around the chat, on every branch."""
 
     def __init__(self) -> None:
-        self._by_entry: dict[Any, tuple[Message, ...]] = {}
+        self._by_entry: dict[str | None, tuple[Message, ...]] = {}
 
     def take(self, entry: dict[str, Any]) -> tuple[Message, ...]:
         """Those that a call made after this entry is shown."""
-        before = self._by_entry.get(entry.get("parentId"), ())
+        before = self._by_entry.get(_id(entry.get("parentId")), ())
         change = _system_change(entry, 0)
         if change is not None:
             before = (change.message,) if change.is_whole else (*before, change.message)
         if before:
-            self._by_entry[entry.get("id")] = before
+            self._by_entry[_id(entry.get("id"))] = before
         return before
 
 
