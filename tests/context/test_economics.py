@@ -17,7 +17,7 @@ from foredeck.context.rebase import (
 from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost, Decision
 from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 
-RICH = BranchCost(plain=1e9, ours=0.0)
+RICH = BranchCost(baseline=1e9, actual=0.0)
 
 
 def due(index: int, saving: float, rent: float, suffix: float) -> CandidateMessage:
@@ -54,7 +54,7 @@ def test_a_rebase_pays_when_the_rent_has_reached_the_premium() -> None:
     offer = best_rebase([enough], Prices(), RebaseThresholds(), RICH)
     assert offer is not None
     assert (offer.index, offer.rewrite_cost) == (5, pytest.approx(premium))
-    explained = Decision("rebase", "pays", 5, rent=1035, premium=1035, saves=100)
+    explained = Decision("rebase", "pays", 5, carrying_cost=1035, rewrite_cost=1035, saves=100)
     assert offer.explain(Decision("rebase", "pays", 5)) == explained
 
 
@@ -68,9 +68,9 @@ def test_the_earliest_position_that_pays_is_taken() -> None:
 def test_the_guard_keeps_a_session_from_falling_behind() -> None:
     dues = [due(5, 100, 3000, 1100)]
     premium = 1150
-    at_edge = BranchCost(plain=100_000, ours=102_000 - premium)
+    at_edge = BranchCost(baseline=100_000, actual=102_000 - premium)
     assert best_rebase(dues, Prices(), RebaseThresholds(), at_edge) is not None
-    over = BranchCost(plain=100_000, ours=102_001 - premium)
+    over = BranchCost(baseline=100_000, actual=102_001 - premium)
     assert best_rebase(dues, Prices(), RebaseThresholds(), over) is None
 
 

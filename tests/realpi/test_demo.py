@@ -86,7 +86,6 @@ def test_the_demo_tells_its_story(
     assert "is closed" in found, "what the first session has done is not claimed again"
     assert "1 ready, 0 blocked" in found
     assert f'closed the task "{PLAN[0]}"' in on_sqlite.stdout
-    assert f"[foredeck] worked before as: {TESTS}\n" in on_sqlite.stdout
 
 
 def test_the_demo_ends_with_the_figure_that_cost_prints(
