@@ -14,8 +14,8 @@ from foredeck.model.figures import lasted
 from foredeck.names import short_ids
 
 
-def message(text: str) -> dict[str, Any]:
-    return {"type": "message", "id": "e1", "message": {"role": "user", "content": text}}
+def message(text: str, id: str = "e1") -> dict[str, Any]:
+    return {"type": "message", "id": id, "message": {"role": "user", "content": text}}
 
 
 ANSWER = {
@@ -66,6 +66,34 @@ def test_a_command_of_claude_code_is_shown_as_it_was_typed(
     )
     text = sessions_of(tmp_path, capsys, message(said))
     assert text.splitlines()[3].endswith("  /plan the login")
+
+
+def test_what_an_agent_put_there_makes_no_title(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = message("<environment_context>\n<cwd>/w</cwd>\n</environment_context>")
+    clear = message("<command-name>/clear</command-name>\n<command-args></command-args>", "e3")
+    shown = message("<local-command-stdout>Cleared.</local-command-stdout>", "e4")
+    ask = message("<system-reminder>\nMonday.\n</system-reminder>\nMove the plus button", "e5")
+    text = sessions_of(tmp_path, capsys, told, clear, shown, ask)
+    assert text.splitlines()[3].endswith("  app      Move the plus button")
+
+
+def test_a_later_answer_may_be_the_first_that_was_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    greeting = [message("/help"), ANSWER] * 5
+    text = sessions_of(tmp_path, capsys, *greeting, message("Move the plus button"))
+    assert text.splitlines()[3].endswith("  app      Move the plus button")
+
+
+def test_where_nothing_was_asked_the_first_command_is_the_title(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = message("<system-reminder>Monday.</system-reminder>")
+    commands = [message("/model opus", "e3"), message("/clear", "e4")]
+    text = sessions_of(tmp_path, capsys, told, *commands)
+    assert text.splitlines()[3].endswith("  app      /model opus")
 
 
 def test_ids_are_as_short_as_tells_them_apart() -> None:

@@ -93,6 +93,17 @@ def test_what_the_user_did_not_type_is_told_apart() -> None:
     assert exchange.before[1].message["summary"] == "What was said so far: much."
 
 
+def test_the_output_of_local_commands_is_not_the_users_word() -> None:
+    history = ClaudeCode()
+    history.user("<command-name>/clear</command-name>\n<command-args></command-args>")
+    history.user("<local-command-stdout>Cleared.</local-command-stdout>")
+    history.user("<bash-stdout>a.py</bash-stdout><bash-stderr></bash-stderr>")
+    history.user("<system-reminder>Monday.</system-reminder>\nMove the plus button")
+    _, (exchange,) = read(history)
+    roles = [record.message.get("customType", record.role) for record in exchange.before]
+    assert roles == ["user", "claude-code:context", "claude-code:context", "user"]
+
+
 def test_a_subagent_is_a_session_of_its_own_and_keeps_its_parent() -> None:
     history = claude_code_session()
     for number, side in ((0, True), (1, True), (2, False)):

@@ -102,6 +102,14 @@ def test_what_the_user_did_not_type_is_told_apart() -> None:
     assert found[-1].before[0].message["summary"] == "What was said: all."
 
 
+def test_what_the_user_typed_behind_what_codex_puts_there_is_theirs() -> None:
+    agents = "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>"
+    texts = (agents, f"{agents}\nReview it.", "<turn_aborted>\nBy you.\n</turn_aborted>")
+    _, found, _ = read([meta(), *(said("user", text) for text in texts)])
+    assert [record.role for record in found[0].before] == ["custom", "user", "custom"]
+    assert found[0].before[1].message["content"] == [{"type": "text", "text": texts[1]}]
+
+
 @pytest.mark.parametrize(
     ("fields", "parent", "started_by"),
     [

@@ -24,6 +24,7 @@ from foredeck.histories.records import (
     tool_call_id,
 )
 from foredeck.model.messages import text_in
+from foredeck.model.wrappings import is_users
 
 HARNESS = "claude-code"
 _STOPS = {
@@ -204,10 +205,12 @@ def _said(value: dict[str, Any], blocks: list[Block], time_ms: int) -> Message:
     """What is on the user's side: typed, put there by Claude Code, or a summary."""
     if value.get("isCompactSummary"):
         return {"role": "compactionSummary", "summary": text_in(blocks), "timestamp": time_ms}
-    if value.get("isMeta") or value["type"] == "system":
+    is_meta = value.get("isMeta") or value["type"] == "system"
+    if is_meta or not is_users(blocks):
+        origin = value.get("subtype") or ("meta" if is_meta else "context")
         return {
             "role": "custom",
-            "customType": f"{HARNESS}:{value.get('subtype') or 'meta'}",
+            "customType": f"{HARNESS}:{origin}",
             "content": blocks,
             "display": False,
             "timestamp": time_ms,

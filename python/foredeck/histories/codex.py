@@ -22,6 +22,7 @@ from foredeck.histories.records import (
     tool_call_id,
 )
 from foredeck.model.messages import text_in
+from foredeck.model.wrappings import is_users
 
 HARNESS = "codex"
 MAX_OPEN_CALLS = 10_000
@@ -30,8 +31,6 @@ CALL_MEMBERS = ("arguments", "input", "action")
 """Where an item has the arguments of its call."""
 _HEAD = 1000
 """Characters of an output that hold its exit code."""
-_NOT_TYPED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions for ")
-"""How texts begin that Codex puts on the user's side."""
 
 
 def is_codex(value: dict[str, Any]) -> bool:
@@ -128,7 +127,7 @@ class _CodexReader:
         role = payload.get("role")
         if role == "assistant":
             return self._answer(blocks, time_ms)
-        if role == "user" and not text_in(blocks).startswith(_NOT_TYPED):
+        if role == "user" and is_users(blocks):
             return {"role": "user", "content": blocks, "timestamp": time_ms}
         origin = "context" if role == "user" else role
         return {

@@ -20,9 +20,6 @@ from foredeck.regular_files import read_text
 from foredeck.search.texts import TITLE_CHARS, first_prompt
 from foredeck.store.protocol import Head, Store
 
-_COMMAND = re.compile(r"<command-name>(/\S+?)</command-name>")
-_ARGUMENTS = re.compile(r"<command-args>(.+?)(?:</command-args>|$)", re.DOTALL)
-"""How Claude Code writes down that its user has given a command."""
 _WORKTREES = re.compile(r"^(.+?)/(?:\.[\w-]+/)?\.?worktrees/[^/]+")
 """Where worktrees are kept inside their project: `app/.worktrees/1`, `app/.claude/worktrees/1`."""
 
@@ -121,11 +118,7 @@ def title(store: Store, session: Head) -> str:
     `session`: the head of its document."""
     file = session.fields.get("host_file")
     named = _name_in(file) if (session.fields.get("harness") or "pi") == "pi" and file else ""
-    said = named.strip() or first_prompt(store, _id(session))
-    if (command := _COMMAND.search(said)) is not None:
-        given = _ARGUMENTS.search(said)
-        said = f"{command[1]} {given[1] if given else ''}"
-    return shortened(said, TITLE_CHARS)
+    return shortened(named.strip() or first_prompt(store, _id(session)), TITLE_CHARS)
 
 
 def titles(store: Store, sessions: Iterable[str]) -> dict[str, str]:

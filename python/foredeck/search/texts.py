@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from foredeck.errors import ForedeckError, Missing
@@ -22,6 +23,7 @@ from foredeck.model.messages import WORDS_LEFT, load_message, load_with_words, m
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.model.records import ARCHIVED, TurnDocument, messages_of_turn, turn_id
 from foredeck.model.sources import history_source
+from foredeck.model.wrappings import asked, is_aside
 from foredeck.search.passages import passage
 from foredeck.search.secrets import mask_secrets
 from foredeck.sources.snapshots import version_ms
@@ -41,7 +43,8 @@ _PATH_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path")
 
 TITLE_CHARS = 80
 _PROMPT_CHARS = 1200
-_TITLED_BY = 3
+_TITLED_BY = (3, 30)
+"""How many turns are looked at: the first ones, and more where these ask nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,24 +191,40 @@ def time_of(message: Mapping[str, Any], stored_ms: int) -> int:
 
 
 def title_of(store: Store, session: str) -> str:
-    """What a session was first asked, on a line; empty where nothing was asked."""
+    """What a session was first asked, on a line; empty where nothing was said."""
     return shortened(first_prompt(store, session), TITLE_CHARS)
 
 
 def first_prompt(store: Store, session: str) -> str:
-    """The beginning of what a session was first asked, without keys and tokens; empty where
-    nothing was asked."""
-    turns = store.heads(turn_id(session, number) for number in range(1, _TITLED_BY + 1))
-    asked = [head for head in turns.values() if head.fields.get("user")]
-    for head in sorted(asked, key=lambda head: int(head.id.rpartition(":")[2])):
-        with suppress(ForedeckError, LookupError, TypeError, ValueError):
-            message = load_with_words(str(head.view(TurnDocument).user), store.blob)
-            if words_left(message) is not None:
-                return ARCHIVED
-            said = said_by(message)
-            if said.strip():
-                return passage(mask_secrets(said), (), _PROMPT_CHARS).text
-    return ""
+    """The beginning of what a session was first asked, without keys and tokens and without what
+    its agent put around it. Where nothing was asked the first command; empty without one."""
+    aside = ""
+    for message in _said_first(store, session):
+        if words_left(message) is not None:
+            return ARCHIVED
+        said = asked(said_by(message))
+        if said and not is_aside(said):
+            return _beginning(said)
+        aside = aside or said
+    return _beginning(aside)
+
+
+def _beginning(said: str) -> str:
+    return passage(mask_secrets(said), (), _PROMPT_CHARS).text if said else ""
+
+
+def _said_first(store: Store, session: str) -> Iterator[dict[str, Any]]:
+    """The messages on the user's side in a session's first turns."""
+    numbers = iter(range(1, _TITLED_BY[-1] + 1))
+    for count in _TITLED_BY:
+        among = [turn_id(session, number) for number in islice(numbers, count)]
+        turns = store.heads(among)
+        for fields in (turns[id].fields for id in among if id in turns):
+            for address in filter(None, (fields.get("user"), *(fields.get("others") or ()))):
+                with suppress(ForedeckError, LookupError, TypeError, ValueError):
+                    message = load_with_words(address, store.blob)
+                    if message.get("role") == "user":
+                        yield message
 
 
 def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:
