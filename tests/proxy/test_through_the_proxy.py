@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from foredeck.cli.main import main
 from foredeck.embedded.format import ToolRequest
-from foredeck.proxy import conversations
+from foredeck.proxy import app, conversations
 from foredeck.proxy.conversations import ClientChat
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, Thinking, call
 from foredeck_bench.twin.steps import StepResult
@@ -52,15 +53,85 @@ def test_the_model_calls_activate_and_the_agent_does_not_see_it(
 
 
 @by_api
-def test_usage_is_the_sum_of_what_the_answers_took(tmp_path: Path, api: str) -> None:
-    script = [[Text("Hm."), call("activate", id="@1")], "Done."]
-    with ScriptedModel(script) as model, proxied(model, tmp_path / "h", tmp_path / "w") as proxy:
-        one = agent(proxy, api, tmp_path / "w")
+@by_stream
+def test_usage_has_the_input_of_the_last_request_and_the_output_of_all(
+    tmp_path: Path, api: str, streams: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = [[Text("Hm."), call("activate", id="@1")], call("activate", id="@1"), "Done.", "Bye."]
+    home, folder = tmp_path / "h", tmp_path / "w"
+    with ScriptedModel(script) as model, proxied(model, home, folder) as proxy:
+        one = agent(proxy, api, folder, streams=streams)
         one.run("Go.")
-    counts = [recorded.usage for recorded in model.requests]
-    output = sum(usage.output for usage in counts if usage is not None)
+        one.run("Thanks.")
+    counts = [recorded.usage for recorded in model.requests if recorded.usage is not None]
+    told = one.format.usage(one.usages[0])
+    assert (told.fresh, told.read) == (counts[2].uncached, counts[2].read)
+    output = sum(usage.output for usage in counts[:3])
     names = ("output_tokens", "completion_tokens")
     assert [one.usages[0][name] for name in names if name in one.usages[0]] == [output]
+    if "total_tokens" in one.usages[0]:
+        assert one.usages[0]["total_tokens"] == told.fresh + told.read + output
+    # All of it is in the store, once the answer is.
+    assert main(["cost", "s1", "--json", "--home", str(home)]) == 0
+    calls = json.loads(capsys.readouterr().out)["calls"]
+    stored = [sum(each["reported"].values()) for each in calls if each["reported"]]
+    assert stored == [c.uncached + c.read + c.written for c in counts[:3]]
+
+
+@by_api
+@by_stream
+def test_a_model_that_only_calls_foredecks_tools_is_given_none_at_last(
+    tmp_path: Path, api: str, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "MOST_ROUNDS", 3)
+
+    def endless(request: ModelRequest) -> StepResult:
+        is_given = "activate" in request.tools
+        return call("activate", id="@1") if is_given else call("read", path="a.py")
+
+    script: list[Any] = [*[endless] * 4, "Done."]
+    folder = tmp_path / "work"
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        (folder / "a.py").write_text(LONG)
+        one = agent(proxy, api, folder, streams=streams)
+        one.run("Check it.")
+    assert not model.violations
+    assert "Done." in json.dumps(one.messages)
+    assert "activate" in model.requests[4].request.tools
+
+
+@by_api
+@by_stream
+def test_a_model_that_calls_what_it_is_not_given_ends_in_an_answer(
+    tmp_path: Path, api: str, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "MOST_ROUNDS", 3)
+    script = [[Text(f"Look {n}."), call("activate", id="@1")] for n in range(4)]
+    folder = tmp_path / "work"
+    with (
+        ScriptedModel([*script, "Fine."]) as model,
+        proxied(model, tmp_path / "h", folder) as proxy,
+    ):
+        one = agent(proxy, api, folder, streams=streams)
+        one.run("Check it.")
+        said = json.dumps(one.messages)
+        one.run("Go on.")
+    assert not model.violations
+    assert "Look 3." in said
+    assert "gave no answer" in said
+    assert "activate" not in said
+    assert "Fine." in json.dumps(one.messages)
+    assert proxy.told == ["A model called foredeck's tools 3 times without an answer."]
+
+
+@by_api
+def test_several_calls_of_foredecks_are_answered_in_one_round(tmp_path: Path, api: str) -> None:
+    script = [[call("activate", id="@1"), call("pin", id="@1")], "Done."]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "h", tmp_path / "w") as proxy:
+        agent(proxy, api, tmp_path / "w").run("Go.")
+    assert not model.violations
+    assert len(model.requests) == 2
+    assert len(model.requests[1].request.results) == 2
 
 
 @by_api

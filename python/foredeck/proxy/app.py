@@ -21,6 +21,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from foredeck.embedded.format import as_json
+from foredeck.proxy import refusals
 from foredeck.proxy.conversations import ClientChat, Conversations, ConversationState
 from foredeck.proxy.relays import Events, Relay
 from foredeck.proxy.wires import WIRES, ModelApi, session_of
@@ -33,6 +34,7 @@ MOST_BODY = 64 * 1024 * 1024
 """Bytes. A larger request is passed on without being read."""
 MOST_ROUNDS = 50
 """Times that the model is asked again for one request of a client's."""
+_NO_ANSWER = "[foredeck] The model only called foredeck's tools and gave no answer. Ask it again."
 MOST_NOTES = 50
 """Different notices that the user reads in one run."""
 TOKEN_HEADER = "x-foredeck-token"
@@ -176,12 +178,14 @@ class Proxy:
             call = None
         if call is None or ready is None:
             return await self._passed(request, url, headers, body)
-        refused = await self._managed(request, call, ready)
-        if not isinstance(refused, httpx.Response):
-            return refused
-        self.note("A provider refused a request of foredeck's; it went out again as it came.")
-        await refused.aclose()
-        return await self._passed(request, url, headers, body)
+        answer = await self._managed(request, call, ready)
+        if answer is not None:
+            return answer
+        again = await self._passed(request, url, headers, body)
+        # Else it was the client's own doing.
+        if again.status_code < 400:
+            self.note("A provider refused a request of foredeck's; it went out again as it came.")
+        return again
 
     # ------------------------------------------------------------ passing on
 
@@ -234,15 +238,15 @@ class Proxy:
     def _state(self, call: _ManagedRequest) -> ConversationState:
         return self._conversations.state(call.session, call.wire)
 
-    async def _ready(self, call: _ManagedRequest) -> bytes:
-        """The body that goes upstream."""
+    async def _ready(self, call: _ManagedRequest, *, with_own: bool = True) -> bytes:
+        """The body that goes upstream. `with_own`: with foredeck's tools."""
         model = call.wire.model(call.body, dict(call.headers), self._conversations.options.window)
         system = call.wire.system(call.body)
         declared = call.wire.tools(call.body)
         state = self._state(call)
 
         def do(conversation: ClientChat) -> bytes:
-            own = conversation.own_tools(declared)
+            own = conversation.own_tools(declared) if with_own else []
             call.relay.own = conversation.own
             messages, call.number = conversation.ready(
                 call.messages, [*declared, *own], system, model, call.added
@@ -268,16 +272,17 @@ class Proxy:
 
     async def _managed(
         self, request: Request, call: _ManagedRequest, body: bytes
-    ) -> Response | httpx.Response:
-        """What the client gets; the upstream's own answer where it takes the request for wrong."""
+    ) -> Response | None:
+        """What the client gets; None where the upstream may refuse what foredeck has changed."""
         self._state(call).managed += 1
         try:
             upstream = await _unless_gone(request, self._send(call, body))
         except httpx.HTTPError as error:
             return self._unreachable(call.url, error)
-        # What foredeck has changed may be the reason: the caller sends the request as it came.
-        if upstream.status_code == 400:
-            return upstream
+        if upstream.status_code in refusals.STATUSES:
+            refusal = await upstream.aread()
+            is_ours = await asyncio.to_thread(_is_ours, refusal, call, body)
+            return None if is_ours else _plain(upstream, refusal)
         kind = upstream.headers.get("content-type", "").partition(";")[0].strip()
         if upstream.status_code != 200 or kind not in ("text/event-stream", "application/json"):
             return _streamed(upstream, _raw(upstream))
@@ -365,12 +370,16 @@ class Proxy:
             call.wire,
             lambda c: c.answered(number, relay.answer, relay.usage, relay.own),
         )
-        # A model that calls foredeck's tools without end is left to the client's own limits.
-        if not added or relay.rounds >= MOST_ROUNDS:
+        if not added:
+            return None
+        if relay.rounds > MOST_ROUNDS:
+            self.note(f"A model called foredeck's tools {MOST_ROUNDS} times without an answer.")
+            relay.give_up(_NO_ANSWER)
             return None
         self._state(call).own_calls += 1
         call.added += added
-        return await self._ready(call)
+        # At last it is given none of them, and can but go on.
+        return await self._ready(call, with_own=relay.rounds < MOST_ROUNDS)
 
     def _status(self) -> str:
         kept = self._conversations.options.kept
@@ -442,6 +451,10 @@ async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
 async def _left(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def _is_ours(refusal: bytes, call: _ManagedRequest, sent: bytes) -> bool:
+    return refusals.may_be_ours(refusal, call.body, json.loads(sent), call.wire.listed)
 
 
 def _short(error: Exception) -> str:

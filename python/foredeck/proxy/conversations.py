@@ -73,7 +73,7 @@ class WovenMessages(LoopMessages):
         else:  # as nearly always: nothing of foredeck's is missing from the client's list
             woven = [Woven(message, place) for message, place in made]
         place = min([0, *(each.place for each in woven)])
-        for message in self.added:
+        for message in self.added[_taken_over(woven, self.added) :]:
             is_answer = message["role"] == "assistant"
             place -= 1 if is_answer or not together or place == 0 else 0
             woven.append(Woven(message, place))
@@ -203,6 +203,14 @@ def _as_stored(message: Message) -> Message:
 
 def _same(message: Message, known: Message) -> bool:
     return message["role"] == known["role"] and in_pis_tools(message) == known
+
+
+def _taken_over(woven: Sequence[Woven], added: Sequence[Message]) -> int:
+    """How many of the added messages stand at the end already, as they were sent before."""
+    client = next((n for n in range(len(woven), 0, -1) if woven[n - 1].place >= 0), 0)
+    end = [each.message for each in woven[client:]]
+    counts = range(min(len(end), len(added)), 0, -1)
+    return next((n for n in counts if all(map(_same, added[:n], end[-n:]))), 0)
 
 
 def _calls(message: Message) -> list[dict[str, Any]]:

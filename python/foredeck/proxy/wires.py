@@ -16,7 +16,8 @@ from foredeck.embedded.manager import ModelInfo
 from foredeck.embedded.responses import Responses, gathered, taken_apart
 from foredeck.histories.records import session_id
 from foredeck.model.messages import text_in
-from foredeck.proxy.relays import AnthropicRelay, ChatRelay, Relay, ResponsesRelay
+from foredeck.proxy.api_relays import AnthropicRelay, ChatRelay, ResponsesRelay
+from foredeck.proxy.relays import Relay
 
 Body = dict[str, Any]
 Tool = Mapping[str, Any]
@@ -40,6 +41,8 @@ class ModelApi:
     """The usual context window of its models, in tokens."""
     system_in: str = ""
     """The member that has the system prompt; empty where that is among the messages."""
+    listed: str = "messages"
+    """The member that has the messages."""
 
     def messages(self, body: Body) -> list[dict[str, Any]]:
         """The messages of a request that foredeck can work on; empty where it is another one."""
@@ -109,7 +112,13 @@ WIRES: Sequence[ModelApi] = (
     ),
     ModelApi("openai", "/chat/completions", ChatCompletions, ChatRelay, 200_000),
     _ResponsesApi(
-        "openai", "/responses", Responses, ResponsesRelay, 272_000, system_in="instructions"
+        "openai",
+        "/responses",
+        Responses,
+        ResponsesRelay,
+        272_000,
+        system_in="instructions",
+        listed="input",
     ),
 )
 
