@@ -19,6 +19,7 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import canonical_json, decode_text
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import WORDS_LEFT, MessageKey, marked, put_blob, unpack
+from foredeck.model.names import UNSPACED, composed, pairs
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import (
     ARCHIVED,
@@ -303,7 +304,7 @@ def linked_to_open_tasks(store: Store) -> OpenTaskLinks:
     return linked
 
 
-_WORD = re.compile(r"[\w./-]*\w")
+_WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}](?:[./-]*[^\W{UNSPACED}])*")
 _KEPT = frozenset(
     {
         *("role", "timestamp", "api", "provider", "model", "usage", "stopReason"),
@@ -331,7 +332,8 @@ def stub_of(packed: Mapping[str, Any], blob: Callable[[str], bytes]) -> dict[str
 
 def words_of(text: str) -> str:
     """The distinct words of a text, sorted, with a space between."""
-    return " ".join(sorted(set(_WORD.findall(mask_secrets(text)))))
+    runs = set(_WORD.findall(composed(mask_secrets(text))))
+    return " ".join(sorted({word for run in runs for word in pairs(run)}))
 
 
 def _content(content: Any) -> Any:

@@ -35,11 +35,14 @@ def test_a_vocabulary_gives_the_same_for_a_text_that_it_has_met() -> None:
     [
         (
             'fix maxRetries in net/io.py "two words" pre*',
-            "fix|maxretries|max|retries|net io py|net|io|py|two words|pre*",
+            "fix|maxretries|max|retries|net io py|net|two words|pre*",
         ),
         ("What didn't Ann's dog see?", "ann|dog|see"),
         ("What is it?", "what|is|it"),
         ('"to be"', "to be"),
+        ("k8s S3 i18n x86_64", "k8s|s3|i18n|x86 64|x86"),
+        ("getDb e-mail readIOS17 9", "getdb|get|e mail|mail|readios17|read|ios|9"),
+        ("S3桶 重启gen-go", "s3 桶|s3|重启 gen go|重启|gen go|gen"),
     ],
 )
 def test_terms_of_a_query(query: str, terms: str) -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from foredeck.model.names import WORD
-
-_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-"""Scripts that do not put spaces between words: their pairs of letters are compared."""
+from foredeck.model.names import WORD, words_in
 
 
 def _split(words: str) -> frozenset[str]:
@@ -67,13 +64,13 @@ def folded(text: str) -> str:
 def content_words(text: str) -> list[str]:
     """The words that a short text is about, in their order, each once, without endings; words that
     say nothing of that are left out."""
-    found = (word for word in _words(folded(text)) if word not in _EMPTY and word not in _FRAME)
+    found = (word for word in words_in(text) if word not in _EMPTY and word not in _FRAME)
     return list(dict.fromkeys(_stem(word) for word in found))
 
 
 def all_words(text: str) -> frozenset[str]:
     """Every word of a text of any length, as `content_words` writes them."""
-    return frozenset(_stem(word) for word in _words(folded(text)))
+    return frozenset(_stem(word) for word in words_in(text))
 
 
 def share_in(words: Collection[str], of: Collection[str]) -> float:
@@ -150,17 +147,6 @@ def says_it_lasts(sentence: str) -> bool:
     return bool(
         _LASTING.search(sentence.replace("\u2019", "'")) or _LASTING_UNSPACED.search(sentence)
     )
-
-
-def _words(text: str) -> Iterator[str]:
-    """Words in the order in which they first come; most of a long text is the same words again."""
-    for word in dict.fromkeys(text.split()):
-        if word.isascii() or not _UNSPACED.search(word):
-            yield word
-            continue
-        for run in _UNSPACED.findall(word):
-            yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
-        yield from _UNSPACED.sub(" ", word).split()
 
 
 def _stem(word: str) -> str:

@@ -2,18 +2,88 @@
 
 A text is asked three things, each by a rule of its own:
 
-WORD, humps   which words it is made of, so that a name is found by a part of it
-identifiers   which names it can only have from elsewhere: whoever writes one has seen it
-names_in      which paths, addresses and identifiers it spells out, as a reader would list them
+words_in, humps  which words it is made of, so that a name is found by a part of it
+identifiers      which names it can only have from elsewhere: whoever writes one has seen it
+names_in         which paths, addresses and identifiers it spells out, as a reader would list them
 """
 
 from __future__ import annotations
 
 import re
 import string
+import unicodedata
+from collections.abc import Iterable
 
-WORD = re.compile(r"[^\W_]+")
-"""What is one word to FTS5's tokenizer: the parts of `snake_case`, dotted names and paths are."""
+UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai
+    "\u0e81-\u0ebd\u0ec0-\u0ecd\u0edc-\u0edf"  # Lao
+    "\u1000-\u103f\u1050-\u109d"  # Burmese
+    "\u1100-\u11ff\uac00-\ud7ff"  # Korean
+    "\u1780-\u17b3\u17b6-\u17d3\u17dc-\u17dd"  # Khmer
+    "\u3005-\u3007\u3031-\u3035\u3041-\u309f\u30a1-\u30fa\u30fc-\u312f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Japanese and Chinese
+)
+"""Letters of scripts that put no spaces between words, or put endings and other words to them, as a
+class of characters: where a word begins is not known, so any two that follow each other count."""
+UNSPACED_MARKS = "".join(
+    char
+    for first, last in ((0x0E01, 0x0EDF), (0x1000, 0x109D), (0x1780, 0x17DD), (0x3099, 0x309A))
+    for char in map(chr, range(first, last + 1))
+    if unicodedata.category(char) in ("Mn", "Mc")
+)
+"""Those of them that Unicode calls marks and no letters: vowels and tones."""
+
+WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
+"""What is one word to FTS5's tokenizer, with the text as `spaced` gives it: the parts of
+`snake_case`, dotted names and paths are, and each letter of a script without spaces."""
+RUN = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
+"""The same, but letters of scripts without spaces together."""
+
+_LETTER = re.compile(f"([{UNSPACED}])")
+_WIDE = re.compile(r"[\uff00-\uffef]+")
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word, or run of letters, is of a script without spaces."""
+    return _LETTER.match(word) is not None
+
+
+def composed(text: str) -> str:
+    """A text with one form for each letter, whether it was written in one or several characters,
+    or in the full or half width of East Asian ones."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFC", text)
+    return _WIDE.sub(lambda wide: unicodedata.normalize("NFKC", wide[0]), text)
+
+
+def spaced(text: str) -> str:
+    """A text as a full-text index takes it in: each letter of a script without spaces apart."""
+    return text if text.isascii() else _LETTER.sub(r" \1 ", composed(text))
+
+
+def joined(words: Iterable[str]) -> str:
+    """Words of `WORD` as a text has them, with no space between letters that need none."""
+    text = ""
+    for word in words:
+        text += " " * bool(text and not (is_unspaced(word) and is_unspaced(text[-1]))) + word
+    return text
+
+
+def pairs(run: str) -> list[str]:
+    """Of a run of letters without spaces each two that follow each other; of any other its text."""
+    if len(run) < 3 or not is_unspaced(run):
+        return [run]
+    return [run[at : at + 2] for at in range(len(run) - 1)]
+
+
+def words_in(text: str) -> list[str]:
+    """The words by which short texts are compared and found, in any case, each once, in the order
+    of their first places: of a script without spaces each two letters that follow each other."""
+    # Most of a long text is the same words again.
+    runs = dict.fromkeys(RUN.findall(composed(text).casefold()))
+    return list(dict.fromkeys(word for run in runs for word in pairs(run)))
+
 
 _HUMP = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 """A part of a word in camelCase; an abbreviation with its plural (`userIDs`) is one part."""
@@ -22,6 +92,16 @@ _HUMP = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 def humps(word: str) -> list[str]:
     """The parts of a word in camelCase, in lower case: `readHTTPBody` is read, http, body."""
     return [part.lower() for part in _HUMP.findall(word)]
+
+
+SHORTEST_PART = 3
+"""Characters of a part of a name that is looked for by itself: `k` of `k8s` is anywhere."""
+
+
+def telling_parts(word: str) -> list[str]:
+    """The parts of a word in camelCase that are looked for by themselves."""
+    parts = humps(word) if word.isascii() else []
+    return [part for part in parts if len(part) >= SHORTEST_PART] if len(parts) > 1 else []
 
 
 # What a text can only have from elsewhere. Prompts depend on this rule, and every text that goes

@@ -16,6 +16,7 @@ from foredeck.derived.layer import (
     note_absent,
 )
 from foredeck.errors import Missing
+from foredeck.model.names import UNSPACED_MARKS
 from foredeck.search.texts import SEARCHED, Fetched, SearchedText, texts_of
 from foredeck.search.writing import (
     IndexedContent,
@@ -34,7 +35,7 @@ CHUNK = 100
 
 _TAKEN_IN = SEARCHED | {"session", "member"}
 
-VERSION = 9
+VERSION = 10
 """Of the tables, and of what is written into them."""
 
 _STATEMENTS = (
@@ -52,7 +53,10 @@ _STATEMENTS = (
     "CREATE INDEX entry_file ON entry (document) WHERE session IS NULL",
     # Without a copy of the texts (`content = ''`): passages are read from the store.
     """CREATE VIRTUAL TABLE content USING fts5(
-        said, output, parts, path, content = '', tokenize = 'porter unicode61')""",
+        said, output, parts, path, content = '', 
+        tokenize = "porter unicode61 tokenchars '"""
+    + UNSPACED_MARKS
+    + """'")""",
     # Distinct identifiers and paths, with a trigram index, so that a piece of one finds it. `uses`
     # counts the entries with the name, so that it goes with the last of them.
     """CREATE TABLE identifier (

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+
+from foredeck.model.names import UNSPACED, composed, is_unspaced
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
@@ -13,7 +16,7 @@ line."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _LINE_ENDS = re.compile(r"[ \t]+(?=\n)")
 _ENDING = re.compile(r"(?:ations?|ions?|ings?|ies|ers?|ed|es|s|e|y)$")
-_WORD_REST = re.compile(r"[^\W_]*")
+_WORD_REST = re.compile(rf"[^\W_{UNSPACED}]*")
 _JOINTS = ("", "_", ".", "/", "-", ":")
 _SHORTEST_STEM = 3
 _MOST_PLACES = 400
@@ -54,10 +57,13 @@ def passage(text: str, words: Iterable[str], width: int) -> Passage:
     beginning where none is found."""
     # Blank lines and blanks at the end of a line take room and say nothing; a terminal would obey
     # escapes and other control characters.
-    text = _CONTROLS.sub(" ", _ESCAPES.sub("", text.replace("\r\n", "\n")))
+    text = unicodedata.normalize("NFC", text).replace("\r\n", "\n")
+    text = _CONTROLS.sub(" ", _ESCAPES.sub("", text))
     text = _LINE_ENDS.sub("", _BLANK_LINES.sub("\n", text)).strip("\n").rstrip()
     stems = {stem(word) for word in words}
-    places = _places(text, stems)
+    # Letters of another width stand at the same place, but where two of them are one.
+    narrow = composed(text)
+    places = _places(narrow if len(narrow) == len(text) else text, stems)
     start, end = 0, len(text)
     if len(text) > width:
         # A quarter of it for what comes before: a hit is read with the lines that lead to it.
@@ -87,9 +93,25 @@ class _Place:
 def _places(text: str, stems: Set[str]) -> list[_Place]:
     if not stems:
         return []
-    either = "|".join(map(re.escape, sorted(stems, key=lambda word: (-len(word), word))))
+    runs = {word for word in stems if is_unspaced(word)}
+    spelt = _spelt(text, stems - runs)
+    return sorted([*spelt, *_within_runs(text, runs)], key=lambda place: (place.start, -place.end))
+
+
+def _within_runs(text: str, runs: Set[str]) -> Iterator[_Place]:
+    """Letters of a script without spaces, wherever they follow each other."""
+    found = re.finditer(f"(?=({_either(runs)}))", text) if runs else ()
+    for match, _ in zip(found, range(_MOST_PLACES), strict=False):
+        yield _Place(match.start(), match.end(1), match[1])
+
+
+def _either(words: Set[str]) -> str:
+    return "|".join(map(re.escape, sorted(words, key=lambda word: (-len(word), word))))
+
+
+def _spelt(text: str, stems: Set[str]) -> list[_Place]:
     found: list[_Place] = []
-    for match in re.finditer(either, text, re.IGNORECASE):
+    for match in re.finditer(_either(stems), text, re.IGNORECASE) if stems else ():
         if _begins_a_word(text, match.start()) and (not found or match.start() >= found[-1].end):
             end = _WORD_REST.match(text, match.end())
             found.append(_Place(match.start(), end.end() if end else match.end(), match[0].lower()))
@@ -103,7 +125,7 @@ def _joined(text: str, places: Iterable[_Place]) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
     for place in places:
         if joined and text[joined[-1][1] : place.start] in _JOINTS:
-            joined[-1] = joined[-1][0], place.end
+            joined[-1] = joined[-1][0], max(joined[-1][1], place.end)
         else:
             joined.append((place.start, place.end))
     return joined
@@ -111,7 +133,7 @@ def _joined(text: str, places: Iterable[_Place]) -> list[tuple[int, int]]:
 
 def _begins_a_word(text: str, at: int) -> bool:
     """Whether a word, or a part of one in camelCase, begins here."""
-    if at == 0 or not text[at - 1].isalnum():
+    if at == 0 or not text[at - 1].isalnum() or is_unspaced(text[at - 1]):
         return True
     return text[at].isupper() and (text[at - 1].islower() or text[at + 1 : at + 2].islower())
 

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from foredeck.model.figures import MONTHS
-from foredeck.model.names import WORD, humps
+from foredeck.model.names import (
+    RUN,
+    SHORTEST_PART,
+    UNSPACED,
+    WORD,
+    composed,
+    is_unspaced,
+    joined,
+    pairs,
+    telling_parts,
+)
 
 MOST_TERMS = 48
 """How many terms of a query are searched for; what follows is ignored."""
@@ -20,6 +30,7 @@ Phrase = tuple[str, ...]
 """Words that follow each other, in lower case: letters and digits only."""
 
 _CHUNK = re.compile(r'"([^"]*)"|(\S+)')
+_STRETCH = re.compile(rf"[{UNSPACED}]+|[^{UNSPACED}]+")
 _ENDING = re.compile(r"(?<=\w)['’](?:s|d|ll|m|re|ve)\b", re.IGNORECASE)
 """Of `Ann's` or `we'll`: to FTS5 it would be a word."""
 _NEGATION = re.compile(r"\w+n['’]t\b", re.IGNORECASE)
@@ -74,11 +85,16 @@ class Term:
         """As FTS5 is asked for all of them."""
         return " OR ".join(self.matches)
 
+    @property
+    def is_unspaced(self) -> bool:
+        """Whether it is of a script without spaces alone."""
+        return all(map(is_unspaced, self.phrases[0]))
+
 
 def parse_query(text: str) -> list[Term]:
     """The terms of a query, each once, in the order in which they were typed."""
     terms: dict[str, Term] = {}
-    for quoted, chunk in _CHUNK.findall(text):
+    for quoted, chunk in _CHUNK.findall(composed(text)):
         for term in _quoted(quoted) if quoted else _terms(chunk):
             terms.setdefault(term.text, term)
     # Words that say nothing are passed over in a query that has others.
@@ -121,7 +137,7 @@ def forms_of(word: str) -> tuple[str, ...]:
 
 def _quoted(text: str) -> Iterator[Term]:
     if words := _words(text):
-        yield Term(" ".join(words), (words,))
+        yield Term(joined(words), (words,))
 
 
 def _terms(chunk: str) -> Iterator[Term]:
@@ -130,20 +146,29 @@ def _terms(chunk: str) -> Iterator[Term]:
     chunk = _NEGATION.sub("not", _ENDING.sub("", chunk))
     whole, is_prefix = _words(chunk), chunk.endswith("*")
     if whole and (is_prefix or len(whole) > 1):
-        yield Term(" ".join(whole) + "*" * is_prefix, (whole,), is_prefix)
-    words = [] if is_prefix and len(whole) == 1 else list(whole)
-    words += [part for word in WORD.findall(chunk) for part in _parts(word)]
-    yield from (Term(word, tuple((form,) for form in forms_of(word))) for word in words)
+        yield Term(joined(whole) + "*" * is_prefix, (whole,), is_prefix)
+    if is_prefix and len(whole) == 1:
+        return
+    stretches = [one for one in _STRETCH.findall(chunk) if RUN.search(one)]
+    for stretch in stretches:
+        if not is_unspaced(stretch) and len(words := _words(stretch)) > 1:
+            yield Term(joined(words), (words,))
+        for part in _parts(stretch, alone=len(stretches) == 1):
+            yield Term(part, tuple(_words(form) for form in forms_of(part)))
 
 
 def _words(text: str) -> Phrase:
     return tuple(word.lower() for word in WORD.findall(text))
 
 
-def _parts(word: str) -> list[str]:
-    """Those of a word in camelCase."""
-    parts = humps(word) if word.isascii() and not word.isdecimal() else []
-    return parts if len(parts) > 1 else []
+def _parts(stretch: str, *, alone: bool) -> Iterator[str]:
+    """What is looked for of a name, or of a run of letters without spaces, beside the whole."""
+    runs = RUN.findall(stretch.lower())
+    if is_unspaced(stretch):
+        yield from (pair for pair in pairs(runs[0]) if alone or len(pair) > 1)
+        return
+    yield from (run for run in runs if len(run) >= SHORTEST_PART or len(runs) == 1)
+    yield from (part for run in RUN.findall(stretch) for part in telling_parts(run))
 
 
 _IRREGULAR = {

@@ -9,7 +9,7 @@ from os.path import normpath
 from pathlib import PurePath
 
 from foredeck.errors import ForedeckError, Missing
-from foredeck.model.names import WORD
+from foredeck.model.names import RUN, SHORTEST_PART, WORD, composed, joined
 from foredeck.model.records import ARCHIVED
 from foredeck.search.index import Extent, Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage, passage
@@ -183,10 +183,10 @@ def _words(terms: Iterable[Term], text: str) -> Iterator[str]:
     are there."""
     for term in terms:
         are_names = len(term.phrases) > 1 and max(map(len, term.phrases)) > 1
-        said = f" {' '.join(WORD.findall(text.lower()))} " if are_names else ""
+        said = f" {' '.join(WORD.findall(composed(text).lower()))} " if are_names else ""
         for phrase in term.phrases:
             if not are_names or f" {' '.join(phrase)} " in said:
-                yield from phrase
+                yield from RUN.findall(joined(phrase))
 
 
 def _first_of_objects(
@@ -345,7 +345,7 @@ class SearchPlan:
 def plan_query(index: SearchIndex, typed: Iterable[Term], filters: Filters) -> SearchPlan:
     """How to look for terms."""
     extent = index.extent(filters)
-    terms = [_spelt(index, term) for term in typed]
+    terms = _telling([_spelt(index, term) for term in typed], index)
     if index.size() <= SMALL:
         return SearchPlan(tuple(terms), (), extent)
     # Of the entries within the extent some are scored, and the others passed over.
@@ -364,6 +364,13 @@ def plan_query(index: SearchIndex, typed: Iterable[Term], filters: Filters) -> S
     return SearchPlan(tuple(searched), tuple(rarest[_TOGETHER:]), part, is_part=True)
 
 
+def _telling(terms: list[Term], index: SearchIndex) -> list[Term]:
+    """Without letters of a script without spaces that no text has together, if others are left:
+    the end of one word and the beginning of the next are no word."""
+    telling = [term for term in terms if not term.is_unspaced or index.holds(term)]
+    return telling or terms
+
+
 def _within(budget: float, costs: dict[Term, float]) -> Iterable[Term]:
     """The rarest terms, as many as there is time for."""
     for term in sorted(costs, key=lambda term: (costs[term], term.text)):
@@ -379,9 +386,11 @@ def _spelt(index: SearchIndex, term: Term) -> Term:
     if index.holds(term):
         return term
     begun = Term(f"{term.text}*", term.phrases, is_prefix=True)
+    if term.is_unspaced or len(term.text) < SHORTEST_PART:
+        return term
     if not term.is_prefix and index.holds(begun):
         return begun
-    if len(term.text) < 3 or not term.text.isalnum():
+    if not term.text.isalnum():
         return term
     names = index.identifiers_with(term.text, _PIECES)
     spelt = (tuple(word.lower() for word in WORD.findall(name)) for name in names)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal, cast
 
-from foredeck.model.names import WORD, humps
+from foredeck.model.names import RUN, humps, spaced
 from foredeck.search.secrets import mask_secrets, signs_of_word
 from foredeck.search.texts import VERSIONED, SearchedText
 from foredeck.store.sqlite.rows import select_in
@@ -248,7 +248,8 @@ def content_of(text: SearchedText, vocabulary: Vocabulary) -> IndexedContent:
             said, output = masked
             notable = vocabulary.notable(f"{path} {said} {output}")
     parts = " ".join(filter(None, map(_PARTS, notable)))
-    return IndexedContent((said, output, parts, path), notable)
+    columns = (spaced(said), spaced(output), parts, spaced(path))
+    return IndexedContent(columns, notable)
 
 
 def uses_by_name(uses: Mapping[Notable, int]) -> dict[str, int]:
@@ -283,7 +284,7 @@ def _closer(word: str) -> Notable | None:
     if word.isalnum() and (word.islower() or word.isdigit()):
         return Notable("", "", signs) if signs else None
     name = word.strip("./-")
-    parts = [hump for piece in WORD.findall(name) for hump in _camel(piece)]
+    parts = [hump for piece in RUN.findall(name) for hump in _camel(piece)]
     if not SHORTEST <= len(name) <= LONGEST or not (parts or _BINDING.search(name)):
         name = ""
     return Notable(name, " ".join(parts), signs) if name or parts or signs else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, get_args
 
 from foredeck.errors import ToolError
-from foredeck.model.names import WORD, humps
+from foredeck.model.names import RUN, humps, is_unspaced, telling_parts, words_in
 from foredeck.model.quoting import one_line
 from foredeck.model.tasks import CloseReason, Relation, TaskLink, TaskType
 from foredeck.tasks.board import Task, is_own, until_of
@@ -434,7 +434,8 @@ class TaskMatcher:
 
     def find(self, query: str) -> list[Task]:
         """The tasks that have all words of `query`, or some where none has all; best first."""
-        words = sorted(_words(query))
+        typed = RUN.findall(query)
+        words = sorted({*words_in(query), *(part for w in typed for part in telling_parts(w))})
         ranked = [(self._rank(task, words), task) for task in self._work.board.all()]
         best = max((rank[0] for rank, _ in ranked), default=0)
         found = [(rank, task) for rank, task in ranked if best and rank[0] == best]
@@ -471,9 +472,10 @@ class TaskMatcher:
 def _weight(word: str, there: frozenset[str], weight: int) -> int:
     if word in there:
         return weight * _WHOLE
+    if is_unspaced(word):
+        return weight if any(word in other for other in there) else 0
     return weight if any(other.startswith(word) for other in there) else 0
 
 
 def _words(text: str) -> frozenset[str]:
-    found = WORD.findall(text)
-    return frozenset(w.lower() for w in found) | {p for w in found for p in humps(w)}
+    return frozenset(words_in(text)) | {part for w in RUN.findall(text) for part in humps(w)}
