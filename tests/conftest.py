@@ -50,6 +50,7 @@ _import_all(foredeck)
 _import_all(foredeck_bench)
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+collect_ignore = ["evaluation/solutions"]  # somebody else's projects, with tests of their own
 
 SHARED = {
     "tests/machines/test_agents.py": "machines",

@@ -6,17 +6,9 @@ BENCH_COMMANDS: dict[str, tuple[str, str]] = {
         "crash.table",
         "kill engine, Pi, XTDB's node and other processes at every place, and count what is lost",
     ),
-    "bench eval": (
-        "evaluating.run",
-        "compare plain Pi and foredeck on the shipped tasks, with a scripted model",
-    ),
     "bench recall": (
         "search.recall",
-        "ask long conversations questions whose answering messages are known",
-    ),
-    "bench search": (
-        "search.command",
-        "measure whether searching finds what is looked for, how fast, at what cost",
+        "ask long conversations questions whose answers are known, and time the index",
     ),
 }
 """By name: the module in foredeck_bench that has it as `COMMAND`, and a one-line summary."""

@@ -1,13 +1,12 @@
 """Compares ways to assemble prompts on recorded sessions: what they cost, and what stayed in view.
 
-    python -m foredeck_bench.compare [--observations] [--plot FILE] PATH...
+    python -m foredeck_bench.compare [--observations] PATH...
 
 Without --observations, the layouts and policies that there are.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -16,15 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments.measure import facilities_of
-from foredeck.cli.files import file_errors, written_file
 from foredeck.cli.output import Progress, print_json, table
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES
-from foredeck.regular_files import require_regular
 from foredeck.replay.options import ReplayOptions
-from foredeck_bench.judging.plot import frontier_svg
 from foredeck_bench.judging.replaying import Compared, Way, compare, rivals
 
 _HEAD = (
@@ -62,7 +58,6 @@ def main(arguments: Sequence[str]) -> int:
         help="let notes take the place of older chat from the first threshold on, written by a "
         "substitute for a model whose questions are priced; compare with none",
     )
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw it, as SVG")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args(arguments)
     options = ReplayOptions(
@@ -76,16 +71,10 @@ def main(arguments: Sequence[str]) -> int:
         observes=asked.observations,
     )
     try:
-        if asked.plot is not None:
-            _check_writable(asked.plot)  # before a replay of minutes
         paths = find_recordings(asked.paths)
         with Progress("replaying", total=len(paths)) as progress:
             ways = [Way(options), *_others(options)]
             compared = compare(paths, ways, lambda name: progress.advance(note=name))
-        if asked.plot is not None:
-            title = f"Cost against evidence: {_size(compared)}, cache: {asked.cache}"
-            with written_file(str(asked.plot)) as write:
-                write(frontier_svg(compared.table, title))
     except ForedeckError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -97,14 +86,6 @@ def main(arguments: Sequence[str]) -> int:
     for error_line in compared.errors:
         print(error_line, file=sys.stderr)
     return 1 if compared.errors or compared.invalid_prompts else 0
-
-
-def _check_writable(path: Path) -> None:
-    """Raise `ForedeckError` where `written_file` could write nothing."""
-    with file_errors(str(path)):
-        require_regular(path, follow=False)
-    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
-        raise ForedeckError(f"{path}: its folder does not exist, or is not writable")
 
 
 def _others(options: ReplayOptions) -> list[Way]:

@@ -16,7 +16,7 @@ from typing import Any, Self
 from foredeck.context.messages.shape import Message
 from foredeck.errors import ForedeckError
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck_bench.process_usage import used_seconds
+from foredeck_bench.figures import used_seconds
 from foredeck_bench.work_session import Step
 
 INITIALIZE = {

@@ -1,4 +1,4 @@
-"""Recorded sessions as another provider would have carried them.
+"""Recorded sessions as another provider would have carried them, and prompts with results masked.
 
 Whether a long turn may fold on the way depends on what seals its reasoning, and recordings hold few
 long turns in which nothing does.
@@ -6,10 +6,10 @@ long turns in which nothing does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from foredeck.accounting.shapes import blocks_of
+from foredeck.accounting.shapes import blocks_of, chars_of
 from foredeck.context.messages.shape import Message
 from foredeck.histories.records import Transcript
 
@@ -49,3 +49,25 @@ def _with_answers(transcript: Transcript, change: Callable[[Message], Message]) 
 
 def _renamed(model: str) -> str:
     return model.replace("claude", "model")
+
+
+NEWEST = 10
+"""Results that stay."""
+
+MASK = "[an old result that is not shown any more]"
+
+
+def masked_prompts(transcript: Transcript, newest: int = NEWEST) -> Iterator[list[Message]]:
+    """The prompt of each call with all but the newest results masked, never to come back."""
+    messages = [recorded.message for recorded in transcript.messages]
+    results = [i for i, message in enumerate(messages) if message.get("role") == "toolResult"]
+    prompt: list[Message] = []
+    done = 0
+    for call in transcript.calls:
+        prompt += messages[len(prompt) : call.seen]
+        seen = sum(index < call.seen for index in results)
+        for index in results[done : max(done, seen - newest)]:
+            if chars_of(messages[index]) > len(MASK):
+                prompt[index] = {**messages[index], "content": [{"type": "text", "text": MASK}]}
+        done = max(done, seen - newest)
+        yield list(prompt)

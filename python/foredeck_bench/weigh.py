@@ -33,8 +33,7 @@ from foredeck_bench.hindsight import head_cost, hindsight_cost
 from foredeck_bench.judging.comparison import LOWER, PLAIN, WITHOUT, Comparison, is_beyond
 from foredeck_bench.judging.judge import Judgement, SessionFacts
 from foredeck_bench.judging.replaying import Way, judge_replay, rule_of
-from foredeck_bench.made import on_wire, unsealed
-from foredeck_bench.masking import masked_prompts
+from foredeck_bench.made import masked_prompts, on_wire, unsealed
 
 HEAD = (
     *("", "cost", "reached", "all-in", "edits", "names", "code", "bare", "own"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from foredeck_bench.crash.checks import Tally
 from foredeck_bench.crash.table import ROWS, CannotRun, CrashSetting, run_row
-from foredeck_bench.crash.tally import Tally
 from store.xtdb_node import installed_home
 
 HERE = [name for name, row in ROWS.items() if "sqlite" in row.stores]

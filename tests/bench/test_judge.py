@@ -10,8 +10,7 @@ import pytest
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.records import Transcript
 from foredeck.replay.options import Calibration, ReplayOptions, calibrate, plain_prompts
-from foredeck_bench.judging.compacting import compactions_at
-from foredeck_bench.judging.comparison import PLAIN, WITHOUT
+from foredeck_bench.judging.comparison import PLAIN, WITHOUT, compactions_at
 from foredeck_bench.judging.evidence import needs_of
 from foredeck_bench.judging.judge import Judge, SessionFacts
 from foredeck_bench.judging.replaying import Way, compare

@@ -16,15 +16,13 @@ from foredeck_bench.engine_process import (
     EngineProcess,
     run_step,
 )
+from foredeck_bench.figures import resident_mb
 from foredeck_bench.measure import growth as measure_growth
 from foredeck_bench.measure import run as measuring
 from foredeck_bench.measure.growth import grow
 from foredeck_bench.measure.history import history_figures
 from foredeck_bench.measure.large import large_figures
-from foredeck_bench.measure.run import Measurement
-from foredeck_bench.process_usage import resident_mb
 from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line, work_host
-from replay.recordings import everything
 
 
 def messages_of(folder: Path, calls: int) -> list[dict[str, Any]]:
@@ -92,15 +90,6 @@ def test_a_real_engine_answers_step_by_step(tmp_path: Path) -> None:
     assert (tmp_path / "home" / "foredeck.db").is_file()
 
 
-def test_recorded_sessions_are_measured_where_they_are_given(tmp_path: Path) -> None:
-    session = everything().write(tmp_path / "one.jsonl")
-    measurement = Measurement(tmp_path / "scratch", [session])
-    figure = measurement.recorded_ratio()
-    assert figure.more["files"] == 1
-    assert figure.value == figure.more["worst"]
-    assert list((tmp_path / "scratch").glob("*")) == []
-
-
 def test_the_command_prints_figures_and_the_machine(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,7 +104,7 @@ def test_the_command_prints_figures_and_the_machine(
     assert main(["bench", "start"]) == 0
     assert "engine start to first answer" in capsys.readouterr().out
     assert main(["bench", "strat"]) == 2
-    assert "'strat' is none of start, assemble" in capsys.readouterr().err
+    assert "invalid choice: 'strat'" in capsys.readouterr().err
 
 
 def test_a_history_is_taken_in_ahead_and_large_ones_are_opened(tmp_path: Path) -> None:

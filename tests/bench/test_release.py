@@ -13,11 +13,14 @@ import pytest
 from foredeck import __version__
 from foredeck_bench.release.building import (
     Commit,
+    VersionsDiffer,
     build,
     build_elsewhere,
     export,
     hashes,
     head_of,
+    the_version,
+    versions,
 )
 from foredeck_bench.release.materials import (
     Bill,
@@ -26,7 +29,6 @@ from foredeck_bench.release.materials import (
     npm_bill,
     python_bill,
 )
-from foredeck_bench.release.versions import VersionsDiffer, the_version, versions
 
 COMMIT = Commit("", 1_770_000_000)
 

@@ -10,7 +10,11 @@ import pytest
 from foredeck.errors import ConfigError
 from foredeck.evaluation.evaluating import ScratchRun, run_command
 from foredeck.evaluation.task_folders import LONG, SHIPPED, EvalTask, load_tasks
-from foredeck_bench.evaluating.run import COMMANDS, SOLUTIONS
+
+SOLUTIONS = Path(__file__).parent / "solutions"
+"""A folder for each task, in it one for each message of the user's: files as they shall be, and in
+`!` a command line that makes others."""
+COMMANDS = "!"
 
 TASK = 'prompts = ["Do it."]\ncheck = "test -f done"\n'
 

@@ -15,7 +15,6 @@ from foredeck.histories.records import TranscriptError
 from foredeck.histories.tools import in_pis_tools
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
-from foredeck_bench import converted
 from foredeck_bench.judging.evidence import needs_of
 
 
@@ -114,30 +113,6 @@ def test_a_compaction_is_what_the_agent_did_and_its_own_words_are_no_call(tmp_pa
     assert (compaction.seen, compaction.kept_from) == (8, 8)
     assert len(transcript.calls) == 5
     assert len(transcript.messages) == 13
-
-
-def test_sessions_are_written_as_pis_cut_at_their_compactions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_lines(tmp_path / "one.jsonl", compacted_session().lines)
-    assert converted.main([str(tmp_path / "cut"), str(path)]) == 0
-    assert capsys.readouterr().out == f"2 sessions in {tmp_path / 'cut'}\n"
-    first, second = map(load_recording, find_recordings([tmp_path / "cut"]))
-    assert (len(first.calls), len(second.calls)) == (3, 2)
-    assert second.messages[0].message["content"] == "This session goes on from an earlier one."
-    assert not first.compactions
-    assert not second.compactions
-    assert converted.main([str(tmp_path / "cut"), str(tmp_path / "none")]) == 2
-
-
-def test_a_part_may_be_one_answer_to_the_summary(tmp_path: Path) -> None:
-    history = claude_code_session()
-    history.user("This session goes on from an earlier one.", isCompactSummary=True)
-    history.answer("msg_4", said("All of it is done."), stop_reason="end_turn")
-    path = write_lines(tmp_path / "one.jsonl", history.lines)
-    assert converted.main([str(tmp_path / "cut"), str(path)]) == 0
-    calls = [len(load_recording(part).calls) for part in find_recordings([tmp_path / "cut"])]
-    assert calls == [3, 1]
 
 
 def test_of_a_file_with_subagents_the_session_itself_is_taken(tmp_path: Path) -> None:

@@ -8,29 +8,46 @@ from pathlib import Path
 import pytest
 
 from foredeck.cli.main import main
+from foredeck.evaluation.task_folders import SHIPPED
+from foredeck_bench.scripted import ScriptedModel, call, write_agent_dir
+from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
+from foredeck_bench.twin.steps import Script
+
+SOLUTION = Path(__file__).parents[1] / "evaluation/solutions/failing-test/1/pricing.py"
+SOLVED: Script = [
+    call("read", path="pricing.py"),
+    call("write", path="pricing.py", content=SOLUTION.read_text()),
+    call("bash", command="python3 -m unittest"),
+    "That is done.",
+]
 
 
 def test_both_sides_do_a_task_and_are_not_asked_again(
-    checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    checkout: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if checkout_pi(checkout, VERSIONS[0]) is None:
-        pytest.skip("Pi is not installed: run scripts/setup")
     file = tmp_path / "results.jsonl"
-    command = ["bench", "eval", "--only", "failing-test", "--json", "--results", str(file)]
-    assert main(command) == 0
-    out, err = capsys.readouterr()
+    patience = ["--set", "deadline_ms=30000"]
+    more = [*patience, "--json", "--results", str(file)]
+    with ScriptedModel([*SOLVED, *SOLVED]) as model:
+        agent = write_agent_dir(tmp_path / "agent", model.url)
+        monkeypatch.setenv("PI_CODING_AGENT_DIR", str(agent))
+        asked = (SHIPPED / "failing-test", f"{PROVIDER}/{MODEL}", *more)
+        assert _evaluate(checkout, tmp_path, *asked) == 0
+        out, err = capsys.readouterr()
+        assert (model.steps_left, model.violations) == (0, [])
+        assert _evaluate(checkout, tmp_path, *asked) == 0
     value = json.loads(out)
     sides = value["tasks"]["failing-test"]
     assert [sides[side]["passed"] for side in ("pi", "foredeck")] == [1, 1]
-    assert sides["pi"]["calls"] == sides["foredeck"]["calls"] == sides["foredeck"]["managed"]
+    assert sides["pi"]["calls"] == sides["foredeck"]["calls"] == sides["foredeck"]["managed"] == 4
     assert sides["pi"]["tokens"] > 0
-    assert value["note"].startswith("A scripted model answered")
     assert "[2/2]" in err
-    assert main(command) == 0
     again = capsys.readouterr()
-    assert json.loads(again.out) == value
-    assert again.err == ""
+    assert (json.loads(again.out), again.err) == (value, "")
 
 
 @pytest.fixture
@@ -42,7 +59,7 @@ def task(tmp_path: Path) -> Path:
     return folder
 
 
-def _evaluate(checkout: Path, tmp_path: Path, task: Path, model: str) -> int:
+def _evaluate(checkout: Path, tmp_path: Path, task: Path, model: str, *more: str) -> int:
     install = checkout_pi(checkout, VERSIONS[0])
     if install is None:
         pytest.skip("Pi is not installed: run scripts/setup")
@@ -50,7 +67,7 @@ def _evaluate(checkout: Path, tmp_path: Path, task: Path, model: str) -> int:
     pi.write_text(f'#!/bin/sh\nexec {" ".join(install.command)} "$@"\n')
     pi.chmod(0o755)
     flags = ["--pi", str(pi), "--home", str(tmp_path / "home")]
-    return main(["eval", str(task), "--model", model, *flags])
+    return main(["eval", str(task), "--model", model, *flags, *more])
 
 
 def test_without_a_key_it_says_so_and_stops(

@@ -1,4 +1,4 @@
-"""The benchmark of questions to conversations, on two short ones and on real ones."""
+"""The benchmark of questions to conversations, on two short ones and on real ones, and of size."""
 
 from __future__ import annotations
 
@@ -9,13 +9,26 @@ from typing import Any
 import pytest
 
 from foredeck_bench.search.recall import NoCorpus, interval, measure_recall, read_corpus
-from search.test_quality import line
+from foredeck_bench.search.scale import measure_scale
 
 LOCOMO = Path(__file__).parents[3] / "shared" / "locomo"
 SAID = {
     "c1": ["where did you see the heron", "by the lake", "what else was there"],
     "c2": ["where did you see the otter", "in the river", "and what did it do"],
 }
+
+
+def line(session: str, number: int, role: str, text: str) -> dict[str, Any]:
+    return {
+        "type": role,
+        "uuid": f"{session}-{number}",
+        "parentUuid": f"{session}-{number - 1}" if number else None,
+        "sessionId": session,
+        "timestamp": f"2026-01-27T09:18:5{number % 10}.000Z",
+        "cwd": "/repo",
+        "version": "2.1.7",
+        "message": {"role": role, "content": [{"type": "text", "text": text}]},
+    }
 
 
 @pytest.fixture
@@ -76,3 +89,9 @@ def test_real_conversations_are_found_better_than_by_fts5() -> None:
     assert unseen["foredeck"]["session_hit@1"] >= 68
     assert unseen["ahead_of_fts5_hit@10"][1] > 10
     assert found["exact"]["hit@1"] >= 95
+
+
+def test_the_index_of_made_up_messages_keeps_to_its_size() -> None:
+    found = measure_scale(2_000)
+    assert found["messages"] == 2_000
+    assert found["index_share_of_text"] < 1.2

@@ -50,11 +50,8 @@ def run(args: Namespace) -> int:
     return run_evaluation(plan, file, as_json=args.json)
 
 
-def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "") -> int:
-    """Make the runs of a plan that `file` has no results of, and print the comparison.
-
-    `said` is printed with it, and is `note` in the JSON.
-    """
+def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool) -> int:
+    """Make the runs of a plan that `file` has no results of, and print the comparison."""
     runs, results = len(list(plan.runs())), ResultsFile(file)
     done: list[RunResult] = []
     try:
@@ -78,11 +75,11 @@ def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "")
         )
     found = paired(done)
     if as_json:
-        head = {"model": plan.model, "rounds": plan.rounds, "results": str(file), "note": said}
+        head = {"model": plan.model, "rounds": plan.rounds, "results": str(file)}
         print_json({**head, **comparison_json(found)})
     else:
         print(_text(found))
-        print("\n" + "\n".join(filter(None, _notes(plan, found, said))))
+        print("\n" + "\n".join(_notes(plan, found)))
         print(f"Results: {file}")
     return 0
 
@@ -103,10 +100,9 @@ def _text(results: Sequence[RunResult]) -> str:
     return table(rows)
 
 
-def _notes(plan: EvalPlan, results: Sequence[RunResult], said: str) -> Iterator[str]:
+def _notes(plan: EvalPlan, results: Sequence[RunResult]) -> Iterator[str]:
     ours = summed(results)["foredeck"]
     yield f"{plan.model}, {counted(plan.rounds, 'round')}."
-    yield said
     if ours.managed < ours.calls:
         yield (
             f"foredeck made {ours.managed} of its {ours.calls} prompts; the others went out as "

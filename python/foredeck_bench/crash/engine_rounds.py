@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck_bench.crash import homes
-from foredeck_bench.crash.checks import check_answered, check_records, check_results
+from foredeck_bench.crash.checks import Tally, check_answered, check_records, check_results
 from foredeck_bench.crash.fuse import (
     AFTER_SEND,
     INSIDE,
@@ -27,7 +27,6 @@ from foredeck_bench.crash.fuse import (
     KillPoint,
     kill_node,
 )
-from foredeck_bench.crash.tally import Tally
 from foredeck_bench.engine_process import EngineFailed
 from foredeck_bench.process_host import ProcessHost, starter
 from foredeck_bench.scripted.pi_process import MARK, PATIENT

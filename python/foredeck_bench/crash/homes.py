@@ -10,7 +10,7 @@ from pathlib import Path
 from foredeck.config import Config, load_config
 from foredeck.store.kind import open_store, store_kind
 from foredeck.store.protocol import Store
-from foredeck_bench.crash.tally import Tally
+from foredeck_bench.crash.checks import Tally
 
 NODE_TIMEOUT_MS = 60_000
 

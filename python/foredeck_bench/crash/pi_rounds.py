@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck_bench.crash import homes, story
-from foredeck_bench.crash.checks import check_records, check_results
+from foredeck_bench.crash.checks import Tally, check_records, check_results
 from foredeck_bench.crash.fuse import (
     AFTER_SEND,
     INSIDE,
@@ -32,7 +32,6 @@ from foredeck_bench.crash.fuse import (
     KillPoint,
     kill_node,
 )
-from foredeck_bench.crash.tally import Tally
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.pi_process import MARK, PATIENT, PiInstall, PiWorkspace
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi

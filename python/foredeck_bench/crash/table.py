@@ -6,7 +6,7 @@ import random
 import shutil
 import sys
 import tempfile
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +19,7 @@ from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
 from foredeck_bench.crash import homes
 from foredeck_bench.crash.acts import Act, ActRounds, settings_of
+from foredeck_bench.crash.checks import Tally
 from foredeck_bench.crash.engine_rounds import EngineRounds
 from foredeck_bench.crash.fuse import Victim
 from foredeck_bench.crash.memory_acts import ACCEPT, EXTRACT, IMPORT
@@ -26,7 +27,6 @@ from foredeck_bench.crash.observing_act import OBSERVE
 from foredeck_bench.crash.other_acts import CLAIM, INDEX, REWIND
 from foredeck_bench.crash.pi_rounds import PiRounds
 from foredeck_bench.crash.storm import storm_rounds
-from foredeck_bench.crash.tally import Tally
 from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -142,18 +142,19 @@ def _run(args: Namespace) -> int:
     figures: dict[str, dict[str, Any]] = {}
     for name in names:
         with Progress(f"{name}: round", total=args.rounds) as progress:
-            advance = partial(_note, progress)
-            setting = CrashSetting(args.rounds, args.store, args.seed, args.pi, advance=advance)
+            setting = CrashSetting(
+                args.rounds,
+                args.store,
+                args.seed,
+                args.pi,
+                advance=lambda note: progress.advance(note=note),
+            )
             figures[name] = run_row(name, setting).to_json()
     if args.json:
         print_json({"store": args.store, "seed": args.seed, "rows": figures})
     else:
         _print_table(figures)
     return 0 if all(found["ok"] for found in figures.values()) else 1
-
-
-def _note(progress: Progress, note: str) -> None:
-    progress.advance(note=note)
 
 
 def _print_table(figures: dict[str, dict[str, Any]]) -> None:
@@ -177,18 +178,12 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _name(text: str) -> str:
-    if text not in ROWS:
-        raise ArgumentTypeError(f"{text!r} is none of {', '.join(ROWS)}")
-    return text
-
-
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "rows",
         metavar="ROW",
         nargs="*",
-        type=_name,
+        choices=ROWS,
         help=f"what to kill: {', '.join(ROWS)} (default: all that the store has)",
     )
     parser.add_argument(

@@ -11,8 +11,7 @@ from foredeck.model.documents import Provenance, SessionDocument, chat_id, sessi
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch
 from foredeck_bench.engine_process import EngineProcess
-from foredeck_bench.figures import Figure
-from foredeck_bench.process_usage import peak_mb_of, used_seconds
+from foredeck_bench.figures import Figure, peak_mb_of, used_seconds
 from foredeck_bench.work_session import WorkSession, transcript_line
 
 FILE_BYTES = 128_000_000

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
 import tempfile
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,20 +18,67 @@ from typing import Any
 from foredeck.cli.arguments import add_json_flag
 from foredeck.cli.output import Progress, coloured, print_json, table
 from foredeck.cli.registry import Command
-from foredeck.histories.recordings import find_recordings
-from foredeck_bench.engine_process import (
-    EngineProcess,
-    run_step,
-    start_engine,
-)
-from foredeck_bench.figures import Figure, machine, timing
-from foredeck_bench.measure.growth import Growth, folder_bytes, grow
+from foredeck_bench.engine_process import EngineProcess, run_step, start_engine
+from foredeck_bench.figures import Figure, machine, resident_mb, timing
+from foredeck_bench.measure.growth import Growth, digest_figures, grow
 from foredeck_bench.measure.history import history_figures
-from foredeck_bench.measure.hook import hook_figures
 from foredeck_bench.measure.large import large_figures
-from foredeck_bench.measure.policy import digest_figures
-from foredeck_bench.process_usage import resident_mb
 from foredeck_bench.work_session import WorkSession, work_host
+
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPT = ROOT / "ts-shim" / "bench" / "roundtrip.ts"
+MODULES = ROOT / "node_modules"
+SECONDS = 120
+
+
+def hook_figures(sizes: Sequence[tuple[str, float]]) -> Iterator[Figure]:
+    """A figure for each size (name, goal in ms); without a value where Pi is not here."""
+    rows, why = _rows()
+    for size, goal in sizes:
+        name = f"hook_{size.replace(' ', '').lower()}"
+        text = f"context hook in Pi without the engine, {size} session"
+        row = rows.get(size)
+        if row is None:
+            yield Figure(name, text, None, "ms", goal, why or "not measured")
+            continue
+        hook = row["hook_ms"]
+        more = {
+            "p95": round(hook["p95"], 2),
+            "first": round(hook["first"], 1),
+            "pi_copies_ms": round(row["copy_ms"], 1),
+        }
+        yield Figure(name, text, round(hook["median"], 2), "ms", goal, more=more)
+
+
+def _rows() -> tuple[dict[str, Any], str]:
+    """What the script prints, by size; or why there is nothing."""
+    node = _node()
+    if not SCRIPT.is_file():
+        return {}, "needs a checkout of foredeck, which has the script"
+    if node is None or not (MODULES / "@earendil-works" / "pi-coding-agent").is_dir():
+        return {}, "needs Pi and its Node in the checkout: run scripts/setup"
+    try:
+        done = subprocess.run(
+            [node, str(SCRIPT), "--json"],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            cwd=ROOT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return {}, f"the script did not run: {error}"
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["no reason told"]
+        return {}, f"the script failed: {lines[-1]}"
+    return {row["size"]: row for row in json.loads(done.stdout)}, ""
+
+
+def _node() -> str | None:
+    """The Node that Pi needs: the one that was asked for, the checkout's, or any."""
+    own = MODULES / ".bin" / "node"
+    return os.environ.get("FOREDECK_NODE") or (str(own) if own.exists() else shutil.which("node"))
+
 
 STARTS = 7
 LONG_CALLS = 10_000
@@ -48,7 +98,6 @@ class Measurement:
     """The measurements that were asked for, in a scratch folder of their own."""
 
     folder: Path
-    transcripts: list[Path] = field(default_factory=list)
     advance: Advance = lambda _note: None
 
     @cached_property
@@ -143,29 +192,6 @@ class Measurement:
         sizes["transcript_bytes"] = growth.transcript_bytes[2000]
         text = "store size over transcript size"
         yield Figure("store_ratio", text, long, "x", 1.5, more={"at_1000_calls": half, **sizes})
-        if self.transcripts:
-            yield self.recorded_ratio()
-
-    def recorded_ratio(self) -> Figure:
-        """The store's size on recorded sessions, each replayed on a store of its own."""
-        from foredeck.replay.options import ReplayOptions
-        from foredeck.replay.run import replay
-
-        stored = recorded = 0
-        worst = 0.0
-        for number, path in enumerate(self.transcripts):
-            self.advance(f"replaying {path.name}")
-            keep = self.folder / f"recorded-{number}"
-            replay([path], ReplayOptions(), keep=keep)
-            size, of = folder_bytes(keep), path.stat().st_size
-            stored, recorded, worst = stored + size, recorded + of, max(worst, size / of)
-            shutil.rmtree(keep)
-        more = {"files": len(self.transcripts), "worst": round(worst, 2)}
-        more |= {"store_bytes": stored, "transcript_bytes": recorded}
-        text = "the same, on the transcripts given"
-        return Figure(
-            "store_ratio_recorded", text, round(stored / recorded, 2), "x", 1.5, more=more
-        )
 
     def pipe(self) -> Iterator[Figure]:
         """One request to a real engine process and its answer."""
@@ -233,7 +259,6 @@ ON_REQUEST = ("long", "large")
 
 def measure(
     names: Sequence[str],
-    transcripts: list[Path] | None = None,
     advance: Advance | None = None,
 ) -> list[Figure]:
     """The figures of these measurements, in the order of `MEASURES`; for none, of all but those
@@ -244,7 +269,7 @@ def measure(
     wanted = names or [name for name in MEASURES if name not in ON_REQUEST]
     with tempfile.TemporaryDirectory(prefix="foredeck-bench-") as folder:
         told = advance or (lambda _note: None)
-        measurement = Measurement(Path(folder), transcripts or [], told)
+        measurement = Measurement(Path(folder), told)
         return [
             figure
             for name, function in MEASURES.items()
@@ -257,9 +282,8 @@ def measure(
 
 
 def _run(args: Namespace) -> int:
-    transcripts = find_recordings(args.transcripts) if args.transcripts else []
     with Progress("measuring, step") as progress:
-        figures = measure(args.names, transcripts, lambda note: progress.advance(note=note))
+        figures = measure(args.names, lambda note: progress.advance(note=note))
     told = machine()
     if args.json:
         print_json({"figures": [figure.to_json() for figure in figures], "machine": told})
@@ -296,26 +320,13 @@ def _row(figure: Figure) -> tuple[str, ...]:
     )
 
 
-def _name(text: str) -> str:
-    if text not in MEASURES:
-        raise ArgumentTypeError(f"{text!r} is none of {', '.join(MEASURES)}")
-    return text
-
-
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "names",
         metavar="NAME",
         nargs="*",
-        type=_name,
+        choices=MEASURES,
         help=f"what to measure: {', '.join(MEASURES)} (default: all but long and large)",
-    )
-    parser.add_argument(
-        "--transcripts",
-        metavar="PATH",
-        nargs="+",
-        type=Path,
-        help="recorded sessions, or folders of them, on which the store's size is measured too",
     )
     add_json_flag(parser)
 

@@ -52,13 +52,16 @@ class Recorder:
         self._stack.callback(pi.shutdown)
         return pi
 
+    def play(self, script: Script, **settings: Any) -> RpcPi:
+        """A Pi that is answered by this script."""
+        self.serve(script, **settings)
+        return self.pi()
+
     def run(self, script: Script, *prompts: str, **settings: Any) -> None:
         """A session of these prompts."""
-        self.serve(script, **settings)
-        pi = self.pi()
+        pi = self.play(script, **settings)
         for prompt in prompts:
             pi.prompt(prompt)
-        pi.shutdown()
 
     def files(self) -> list[str]:
         """The session files that there are now, oldest first. Raises ValueError for a recording in
@@ -79,7 +82,7 @@ def thought(text: str, *blocks: Any) -> list[Any]:
 
 def effort(recorder: Recorder) -> None:
     """The user asks for more effort, then for less."""
-    recorder.serve(
+    pi = recorder.play(
         [
             thought("Look at the valuation first.", call("read", path="stocktake/valuation.py")),
             "valuation.py averages the cost of what is in stock.",
@@ -89,13 +92,11 @@ def effort(recorder: Recorder) -> None:
             "In short: value nothing below zero.",
         ]
     )
-    pi = recorder.pi()
     pi.prompt("How is stock valued?")
     pi.send("set_thinking_level", level="xhigh")
     pi.prompt("Why do the tests fail?")
     pi.send("set_thinking_level", level="low")
     pi.prompt("And in short?")
-    pi.shutdown()
 
 
 def loaded(recorder: Recorder) -> None:
@@ -153,26 +154,23 @@ def mcp(recorder: Recorder) -> None:
     (recorder.workspace.agent_dir / "mcp.json").write_text(servers)
     pi = recorder.pi()
     pi.prompt("Is there a ticket about negative stock?")
-    pi.shutdown()
 
 
 def images(recorder: Recorder) -> None:
     """An image in the prompt, and one that is read."""
     (recorder.workspace.repo / "shelf.png").write_bytes(picture(200, 40, 40))
-    recorder.serve(
+    pi = recorder.play(
         [call("read", path="shelf.png"), "Both are plain squares.", "The first is blue."]
     )
-    pi = recorder.pi()
     image = {"type": "image", "data": base64.b64encode(picture(40, 40, 200)).decode()}
     pi.prompt("Compare this with shelf.png.", images=[{**image, "mimeType": "image/png"}])
     pi.prompt("Which is blue?")
-    pi.shutdown()
 
 
 def compaction(recorder: Recorder) -> None:
     """The user compacts, and works on."""
     reads = [call("read", path=f"stocktake/{name}.py") for name in ("ledger", "report", "cli")]
-    recorder.serve(
+    pi = recorder.play(
         [
             *reads,
             "Three modules read.",
@@ -183,17 +181,15 @@ def compaction(recorder: Recorder) -> None:
         ],
         compaction={"enabled": True, "keepRecentTokens": 400},
     )
-    pi = recorder.pi()
     pi.prompt("Read the ledger, the report and the command line.")
     pi.prompt("Run the tests.")
     pi.compact("Keep what fails.")
     pi.prompt("What is it about?")
-    pi.shutdown()
 
 
 def fork(recorder: Recorder) -> None:
     """A fork before the second prompt, which goes on differently."""
-    recorder.serve(
+    pi = recorder.play(
         [
             call("read", path="stocktake/pricing.py"),
             "Prices are rounded to cents.",
@@ -203,18 +199,16 @@ def fork(recorder: Recorder) -> None:
             "The tests agree.",
         ]
     )
-    pi = recorder.pi()
     pi.prompt("How are prices rounded?")
     pi.prompt("Where else?")
     pi.fork(1)
     pi.prompt("What do the tests say?")
-    pi.shutdown()
 
 
 def tree(recorder: Recorder) -> None:
     """Back to an earlier answer by `/tree`, and on from there."""
     edit = {"oldText": "# stocktake", "newText": "# Stock take"}
-    recorder.serve(
+    pi = recorder.play(
         [
             call("read", path="README.md"),
             "Read.",
@@ -224,13 +218,11 @@ def tree(recorder: Recorder) -> None:
             "The name stands as it was changed on the branch that was left.",
         ]
     )
-    pi = recorder.pi()
     pi.prompt("Read the readme.")
     at = pi.entries()[-1]["id"]
     pi.prompt("Call it Stock take.")
     pi.command(f"/goto {at}")
     pi.prompt("What is it called?")
-    pi.shutdown()
 
 
 def stopped(recorder: Recorder) -> None:
@@ -251,7 +243,6 @@ def stopped(recorder: Recorder) -> None:
     pi.abort()
     pi.wait_idle(asked)
     pi.prompt("Only the models, please.")
-    pi.shutdown()
 
 
 def subagent(recorder: Recorder) -> None:
@@ -273,7 +264,7 @@ def subagent(recorder: Recorder) -> None:
 
 def resumed(recorder: Recorder) -> None:
     """A session that another process goes on with."""
-    recorder.serve(
+    pi = recorder.play(
         [
             call("read", path="data/movements.csv"),
             "Movements are dated.",
@@ -281,7 +272,6 @@ def resumed(recorder: Recorder) -> None:
             "Both files are short.",
         ]
     )
-    pi = recorder.pi()
     pi.prompt("What is in the movements?")
     pi.shutdown()
     pi = recorder.pi("--continue")

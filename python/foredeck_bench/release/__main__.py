@@ -12,11 +12,13 @@ from pathlib import Path
 from foredeck_bench.release.building import (
     BuildFailed,
     Commit,
+    VersionsDiffer,
     build,
     build_elsewhere,
     export,
     hashes,
     head_of,
+    the_version,
 )
 from foredeck_bench.release.bundling import bundle, write_lock
 from foredeck_bench.release.materials import (
@@ -25,7 +27,6 @@ from foredeck_bench.release.materials import (
     npm_bill,
     python_bill,
 )
-from foredeck_bench.release.versions import VersionsDiffer, the_version
 
 ROOT = Path(__file__).resolve().parents[3]
 

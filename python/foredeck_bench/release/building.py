@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,3 +90,31 @@ def run(words: list[str], folder: Path, variables: dict[str, str]) -> bytes:
     if done.returncode:
         raise BuildFailed(f"{' '.join(words)}:\n{done.stdout.decode()}{done.stderr.decode()}")
     return done.stdout
+
+
+class VersionsDiffer(Exception):
+    """The files do not name one version."""
+
+
+def versions(root: Path) -> dict[str, str]:
+    """The version by file."""
+    package = json.loads((root / "package.json").read_text())
+    lock = json.loads((root / "package-lock.json").read_text())
+    module = (root / "python/foredeck/__init__.py").read_text()
+    found = re.search(r'^__version__ = "(.+)"$', module, re.MULTILINE)
+    return {
+        "pyproject.toml": tomllib.loads((root / "pyproject.toml").read_text())["project"][
+            "version"
+        ],
+        "python/foredeck/__init__.py": found[1] if found else "",
+        "package.json": package["version"],
+        "package-lock.json": lock["packages"][""]["version"],
+    }
+
+
+def the_version(root: Path) -> str:
+    """The one version. Raises `VersionsDiffer`."""
+    found = versions(root)
+    if len(set(found.values())) != 1:
+        raise VersionsDiffer(", ".join(f"{file} says {value}" for file, value in found.items()))
+    return found["pyproject.toml"]

@@ -4,7 +4,7 @@ A corpus is a folder with `corpus.json` and, in `histories/`, its conversations 
 `corpus.json` holds `conversations` (id, cwd, sessions of messages with key, text and time_ms) and
 `questions` (conversation, category, text, evidence: the keys of the messages that answer it). Each
 question is asked in the project of its conversation. Beside foredeck, FTS5 with Porter's stemmer
-and BM25 are asked, each with an index of that conversation's messages alone.
+is asked, with an index of that conversation's messages alone.
 
 The conversations are two halves, odd and even: constants are chosen on the odd ones and reported
 on the even ones.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.arguments import add_json_flag
+from foredeck.cli.arguments import add_json_flag, positive
 from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.derived import load_layer
@@ -39,8 +40,7 @@ from foredeck.search.ranking import Ranked
 from foredeck.search.searching import ranked_entries
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck_bench.figures import machine
-from foredeck_bench.search.plain import PlainOrder, plain_bm25, plain_fts5
-from foredeck_bench.search.scale import quantiles
+from foredeck_bench.search.scale import measure_scale, quantiles
 
 ENOUGH = 50
 """Hits that must be the best for certain."""
@@ -141,8 +141,7 @@ def measure_recall(folder: Path, advance: Callable[[], None] = lambda: None) -> 
         times: list[float] = []
         orders = {
             "foredeck": _timed(_by_foredeck(corpus, index), times),
-            "plain_fts5": _by_plain(corpus, lambda texts: plain_fts5(texts, "porter unicode61")),
-            "plain_bm25": _by_plain(corpus, plain_bm25),
+            "plain_fts5": _by_fts5(corpus),
         }
         found = {name: _all_found(corpus, order, advance) for name, order in orders.items()}
         exact = _exact(corpus, index)
@@ -180,14 +179,24 @@ def _by_foredeck(corpus: Corpus, index: SearchIndex) -> Order:
     return order
 
 
-def _by_plain(corpus: Corpus, make: Callable[[Sequence[str]], PlainOrder]) -> Order:
-    orders = {
-        name: make([one.text for one in messages]) for name, messages in corpus.messages.items()
-    }
+def _by_fts5(corpus: Corpus) -> Order:
+    """One column for each conversation, ordered by FTS5's own rank, of any word of a question."""
+    db = sqlite3.connect(":memory:")
+    names = {name: f"plain{number}" for number, name in enumerate(corpus.messages)}
+    for name, messages in corpus.messages.items():
+        db.execute(
+            f"CREATE VIRTUAL TABLE {names[name]} USING fts5(text, tokenize = 'porter unicode61')"
+        )
+        texts = (one.text.encode("utf-8", "replace").decode() for one in messages)
+        db.executemany(f"INSERT INTO {names[name]} (rowid, text) VALUES (?, ?)", enumerate(texts))
 
     def order(question: Question) -> list[Key]:
-        messages = corpus.messages[question.conversation]
-        return [messages[number].key for number in orders[question.conversation](question.text)]
+        table = names[question.conversation]
+        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(WORD.findall(question.text)))
+        rows = db.execute(
+            f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rank", (match,)
+        )
+        return [corpus.messages[question.conversation][id].key for (id,) in rows]
 
     return order
 
@@ -327,12 +336,18 @@ def interval(values: Sequence[float], seed: int = 1) -> tuple[float, float, floa
 
 
 def _run(args: Namespace) -> int:
+    found: dict[str, Any] = {}
     with Progress("bench recall") as progress:
-        found = measure_recall(args.corpus, progress.advance)
+        if args.corpus:
+            found = measure_recall(args.corpus, progress.advance)
+        scale = measure_scale(args.messages, progress.advance) if args.messages else None
     if args.json:
-        print_json({"machine": machine(), **found})
-    else:
+        print_json({"machine": machine(), **found, "scale": scale})
+        return 0
+    if found:
         _print_text(found)
+    if scale:
+        print(table([(name, str(value)) for name, value in scale.items()]))
     return 0
 
 
@@ -360,9 +375,13 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "corpus",
         metavar="CORPUS",
+        nargs="?",
         type=Path,
         help="a folder with corpus.json (conversations, questions and the messages that answer "
         "them) and, in histories/, the conversations as session files",
+    )
+    parser.add_argument(
+        "--messages", metavar="N", type=positive, help="index this many made-up messages of 1.2 KB"
     )
     add_json_flag(parser)
 
@@ -372,10 +391,10 @@ COMMAND = Command(
         "Ask a corpus of long conversations questions whose answering messages are known, each\n"
         "in the project of its conversation: how often such a message comes first, among the\n"
         "first five and ten, and the mean reciprocal rank; the same of sessions, in the order of\n"
-        "their best message. Beside it FTS5 with a stemmer and BM25, with an index for each\n"
+        "their best message. Beside it FTS5 with a stemmer, with an index for each\n"
         "conversation; by categories and by halves (odd and even conversations, to choose\n"
         "constants on one and report them on the other). Then queries of three words that\n"
-        "exactly one message has."
+        "exactly one message has. With --messages rate, size and latency of an index of so many."
     ),
     example="foredeck bench recall ../shared/locomo --json",
     configure=_configure,

@@ -26,8 +26,7 @@ from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText
 from foredeck.search.writing import SearchWriter, Vocabulary
 from foredeck.store.sqlite.connection import immediate
-from foredeck_bench.figures import quantile
-from foredeck_bench.process_usage import peak_mb_of
+from foredeck_bench.figures import peak_mb_of, quantile
 
 CHARS = 1200
 QUERIES = 200

@@ -1,1 +1,0 @@
-"""`foredeck eval` with a scripted model, which knows the solutions of the tasks."""
