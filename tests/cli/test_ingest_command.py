@@ -146,6 +146,9 @@ def test_nothing_anywhere_is_said(
         assert reason in capsys.readouterr().err
 
 
+TORN = claude_lines("another").count("\n") + 1
+
+
 def test_the_report_for_programs(user: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = user / ".claude" / "projects" / "-repo"
     (folder / "odd.jsonl").write_text("{}\n")
@@ -162,11 +165,15 @@ def test_the_report_for_programs(user: Path, capsys: pytest.CaptureFixture[str])
         "messages": 6,
         "tool_calls": 2,
         "unreadable": {"cut off": 1},
+        "damaged": {str(folder / "torn.jsonl"): {"cut off": [TORN]}},
         "other": {},
         "dry_run": False,
     }
+    with (folder / "torn.jsonl").open("a") as file:
+        file.write("er\n")
     out, _ = run(capsys, "ingest", str(folder))
     assert f"skipped: {folder / 'odd.jsonl'} holds no session" in out
+    assert f"{folder / 'torn.jsonl'}: line {TORN} not JSON" in out
 
 
 START = SESSION[:8]

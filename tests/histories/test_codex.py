@@ -13,6 +13,7 @@ from written_histories import START
 from foredeck.histories.codex import read_codex
 from foredeck.histories.ingesting import ingest_files
 from foredeck.histories.lines import Lines
+from foredeck.histories.recordings import history_files
 from foredeck.histories.records import Exchange, HistorySession, exchanges
 from foredeck.store.sqlite.adapter import open_sqlite
 
@@ -20,7 +21,7 @@ ROLLOUT = "0199c0de-0000-7000-8000-000000000001"
 
 
 def item(kind: str, line: str = "response_item", **payload: Any) -> dict[str, Any]:
-    return {"timestamp": START.format(7), "type": line, "payload": {"type": kind, **payload}}
+    return {"timestamp": START.format(7), "type": line, "payload": {"type": kind} | payload}
 
 
 def meta(**payload: Any) -> dict[str, Any]:
@@ -136,13 +137,57 @@ def test_odd_lines_are_counted() -> None:
             output("c9", [{"type": "input_image", "image_url": "data:image/png;base64,QQ=="}]),
         ]
     )
-    assert lines.tally.unreadable == {"before the session's own line": 1, "without a payload": 1}
+    assert lines.tally.unreadable == {"without a payload": 1}
+    assert lines.tally.places == {"without a payload": [3]}
     (exchange,) = found
+    assert exchange.before[0].message["content"] == [{"type": "text", "text": "too early"}]
     message: Any = exchange.message()
     assert message["content"][2]["arguments"] == {"input": "not json"}
     assert exchange.results[0].message["content"] == [
         {"type": "image", "data": "QQ==", "mimeType": "image/png"}
     ]
+
+
+HEADER = {"id": ROLLOUT, "timestamp": START.format(0), "instructions": None, "git": {}}
+ITEMS = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "List."}]},
+    {"type": "function_call", "name": "shell", "call_id": "c1", "arguments": '{"command": ["ls"]}'},
+    {"type": "function_call_output", "call_id": "c1", "output": '{"output": "a.py\\n"}'},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "One."}]},
+]
+STATE = {"record_type": "state"}
+
+
+@pytest.mark.parametrize(
+    ("text", "id"),
+    [
+        ("\n".join(map(json.dumps, [HEADER, STATE, *ITEMS])), ROLLOUT),
+        ("\n".join(map(json.dumps, ITEMS)), "0199c0de-0000-7000-8000-00000000000f"),
+        (
+            "\n".join(json.dumps({"type": "response_item", "payload": one}) for one in ITEMS),
+            "0199c0de-0000-7000-8000-00000000000f",
+        ),
+        (json.dumps({"session": HEADER, "items": ITEMS}), ROLLOUT),
+        (json.dumps({"session": HEADER, "items": ITEMS}, indent=2), ROLLOUT),
+        (json.dumps([HEADER, STATE, *ITEMS]), ROLLOUT),
+        (json.dumps([HEADER, STATE, *ITEMS], indent=0), ROLLOUT),
+        ("\n".join(json.dumps(line, indent=4) for line in [HEADER, *ITEMS]), ROLLOUT),
+    ],
+    ids=["bare", "headless", "today, headless", "whole", "pretty", "list", "lines", "spread"],
+)
+def test_rollouts_in_earlier_forms_are_read(tmp_path: Path, text: str, id: str) -> None:
+    name = "rollout-2025-06-01T10-00-00-0199c0de-0000-7000-8000-00000000000f.json"
+    (tmp_path / name).write_text(text)
+    store = open_sqlite(tmp_path / "store.db")
+    report = ingest_files(store, history_files([tmp_path]))
+    assert (report.new, report.messages, report.tool_calls) == (1, 3, 1)
+    assert (report.unreadable, report.damaged) == ({}, {})
+    assert [head.id for head in store.query("session")] == [f"session:{id}"]
+    (call,) = store.query("toolcall")
+    assert call.fields["tool"] == "shell"
+    again = ingest_files(store, history_files([tmp_path]))
+    assert (again.new, again.unchanged) == (0, 1)
+    store.close()
 
 
 CODEX = Path(__file__).parents[3] / "shared" / "history-codex"

@@ -128,3 +128,14 @@ def test_a_history_without_messages_is_no_session(tmp_path: Path) -> None:
     line = {"type": "user", "sessionId": "../x", "uuid": "u", "message": {"content": "Hi."}}
     with pytest.raises(TranscriptError, match="holds no session"):
         load_recording(write_lines(tmp_path / "none.jsonl", [line]))
+
+
+def test_a_file_of_another_agent_is_not_taken_for_pis(tmp_path: Path) -> None:
+    header = {"type": "session", "id": "s1", "cwd": "/repo"}
+    theirs = [header, {"type": "text", "role": "user", "text": "Go."}, {"type": "step", "n": 1}]
+    file = write_lines(tmp_path / "theirs.jsonl", theirs)
+    with pytest.raises(TranscriptError, match="holds no session of Pi, Claude Code or Codex"):
+        load_recording(file)
+    message = {"type": "message", "message": {"role": "user", "content": "Go."}}
+    for entries in ([], [message], [{"type": "model_change"}, message]):
+        assert load_recording(write_lines(file, [header, *entries])).id == "s1"

@@ -178,17 +178,18 @@ def test_a_file_that_is_cut_off_is_replayed_as_far_as_it_goes(session: Path) -> 
     session.write_bytes(session.read_bytes()[:-200])
     cut = replay([session], ReplayOptions())["sessions"][0]
     assert (cut["error"], cut["skipped_lines"]) == (None, 1)
+    assert cut["lost_lines"] == {"cut off": [len(session.read_bytes().splitlines())]}
     assert 0 < cut["calls"] < whole["calls"]
 
 
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "no session header"),
-        (b"not json\n", "no session header"),
+        (b"", "holds no session"),
+        (b"not json\n", "holds no session"),
         (b'{"type": "session", "id": "s"}\n{"type": "message", "message": 5}\n', None),
         (b'{"type": "session", "id": "s"}\n', None),
-        (b"\xff\xfe\x00", "no session header"),
+        (b"\xff\xfe\x00", "holds no session"),
     ],
 )
 def test_a_file_that_is_no_session_is_an_error_of_its_own(

@@ -11,6 +11,7 @@ from foredeck.cli.output import Progress, answer, typed
 from foredeck.cli.stored import made_store, store_if_any
 from foredeck.errors import NotFound
 from foredeck.histories.ingesting import Report, ingest_files
+from foredeck.histories.lines import lines_lost
 from foredeck.histories.recordings import UsualFolder, history_files, usual_folders
 from foredeck.model.figures import counted, short_count
 
@@ -106,6 +107,10 @@ def _lines(report: Report, *, dry: bool) -> Iterator[str]:
         if counts:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
             yield f"{counted(counts.total(), 'line')} {what}: {reasons}"
+    for path, places in list(report.damaged.items())[:MAX_LISTED]:
+        yield f"{path}: {lines_lost(places)}"
+    if len(report.damaged) > MAX_LISTED:
+        yield f"and {len(report.damaged) - MAX_LISTED:,} more files; --json lists all"
     for path, reason in list(report.skipped.items())[:MAX_LISTED]:
         yield f"skipped: {path} {reason}"
     if len(report.skipped) > MAX_LISTED:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from foredeck.cli.output import Progress, answer, coloured, fitted_table
+from foredeck.histories.lines import lines_lost
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars
@@ -99,7 +100,7 @@ def _troubles(session: dict[str, Any]) -> list[str]:
         found.append(counted(session["invalid_prompts"], "invalid prompt"))
     if session["skipped_lines"]:
         lines = counted(session["skipped_lines"], "line")
-        found.append(f"left out {lines} that hold no JSON; was the file cut off?")
+        found.append(f"left out {lines}: {lines_lost(session['lost_lines'])}")
     return found
 
 

@@ -70,7 +70,7 @@ class _ClaudeCodeReader:
         own = session_id(line.value.get("sessionId"))
         content = _content(line.value)
         if own is None or content is None:
-            self._tally.unreadable["without a session or a message"] += 1
+            self._tally.lose("without a session or a message", line.place.line)
             return
         session = self._session_of(line.value, own)
         if session not in self._seen:

@@ -29,26 +29,74 @@ MAX_OPEN_CALLS = 10_000
 _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.MULTILINE)
 CALL_MEMBERS = ("arguments", "input", "action")
 """Where an item has the arguments of its call."""
+MAX_EARLY = 200
+"""Lines after which the session's own line is not waited for."""
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEAD = 1000
 """Characters of an output that hold its exit code."""
 
 
 def is_codex(value: dict[str, Any]) -> bool:
-    """Whether a line is one that only Codex writes."""
-    return value.get("type") in ("session_meta", "response_item") and "payload" in value
+    """Whether a line is one that only Codex writes, in any of its forms."""
+    if "payload" in value:
+        return value.get("type") in ("session_meta", "response_item")
+    if "type" not in value:
+        return "record_type" in value or _is_bare_header(value) or _is_whole(value)
+    return value["type"] in ("function_call", "function_call_output") and "call_id" in value
+
+
+def _is_bare_header(value: dict[str, Any]) -> bool:
+    """The first line of a rollout of 2025: the session's fields and no type."""
+    return {"id", "timestamp", "instructions"} <= value.keys() and "type" not in value
+
+
+def _is_whole(value: dict[str, Any]) -> bool:
+    """A rollout that is one object."""
+    return isinstance(value.get("session"), dict) and isinstance(value.get("items"), list)
 
 
 def read_codex(lines: Lines) -> Iterator[Record]:
     """The one session of a rollout and its messages."""
     reader = _CodexReader(lines)
     for line in lines:
-        yield from reader.take(line)
+        for each in _as_today(line):
+            yield from reader.take(each)
+    yield from reader.finish()
+
+
+def _as_today(line: Line) -> Iterator[Line]:
+    """The lines as Codex writes them today, of one in an earlier form: items that are not wrapped,
+    or all of them in one object."""
+    value = line.value
+    if "payload" in value:
+        yield line
+    elif _is_whole(value):
+        yield _wrapped(line, "session_meta", value["session"])
+        for item in value["items"]:
+            yield _wrapped(line, "response_item", item)
+    elif _is_bare_header(value):
+        yield _wrapped(line, "session_meta", value)
+    elif "record_type" in value:
+        yield _wrapped(line, str(value["record_type"]), value)
+    else:
+        yield _wrapped(line, "response_item", value)
+
+
+def _wrapped(line: Line, kind: str, payload: Any) -> Line:
+    stamp = payload.get("timestamp") if isinstance(payload, dict) else None
+    stamp = line.value.get("timestamp") if stamp is None else stamp
+    return line._replace(value={"type": kind, "payload": payload, "timestamp": stamp})
 
 
 class _CodexReader:
     def __init__(self, lines: Lines) -> None:
+        self._lines = lines
         self._tally = lines.tally
         self._session: str | None = None
+        self._early: list[Line] = []
+        """Lines before the session's own, which may be missing."""
+        self._began: Any = None
+        """When the session began: lines of 2025 have no time of their own."""
         self._model = ""
         self._provider = "openai"
         self._answers = 0
@@ -60,11 +108,13 @@ class _CodexReader:
         """What one line brings."""
         kind, payload = line.value.get("type"), line.value.get("payload")
         if not isinstance(payload, dict):
-            self._tally.unreadable["without a payload"] += 1
+            self._tally.lose("without a payload", line.place.line)
         elif kind == "session_meta":
-            yield from self._start(payload)
+            yield from self._start(line, payload)
         elif self._session is None:
-            self._tally.unreadable["before the session's own line"] += 1
+            self._early.append(line)
+            if len(self._early) >= MAX_EARLY:
+                yield from self.finish()
         elif kind == "turn_context":
             self._model = str(payload.get("model") or "")
         else:
@@ -79,29 +129,46 @@ class _CodexReader:
             entry = payload.get("id") if isinstance(payload.get("id"), str) else None
             yield HistoryMessage(self._session, line.place, line.size, message, entry, group)
 
-    def _start(self, payload: dict[str, Any]) -> Iterator[HistorySession]:
+    def finish(self) -> Iterator[Record]:
+        """The session of a file whose own line is missing, by the file's name or what it holds."""
+        if self._session is None and self._early:
+            named = _ID.search(self._lines.name)
+            id = named[0] if named else f"codex-{self._early[0].place.check:08x}"
+            yield from self._begin(HistorySession(id, HARNESS))
+
+    def _start(self, line: Line, payload: dict[str, Any]) -> Iterator[Record]:
         """The session; a fork repeats the line of the session that it goes on from."""
         own = session_id(payload.get("id"))
         if self._session is not None:
             return
         if own is None:
-            self._tally.unreadable["without a session or a message"] += 1
+            self._tally.lose("without a session or a message", line.place.line)
             return
-        self._session = own
         self._provider = str(payload.get("model_provider") or "openai")
-        yield HistorySession(
-            own,
-            HARNESS,
-            folder(payload.get("cwd")),
-            parent=session_id(payload.get("forked_from_id")),
-            started_by=_started_by(payload),
+        self._began = line.value.get("timestamp")
+        yield from self._begin(
+            HistorySession(
+                own,
+                HARNESS,
+                folder(payload.get("cwd")),
+                parent=session_id(payload.get("forked_from_id")),
+                started_by=_started_by(payload),
+            )
         )
+
+    def _begin(self, session: HistorySession) -> Iterator[Record]:
+        self._session = session.id
+        yield session
+        early, self._early = self._early, []
+        for line in early:
+            yield from self.take(line)
 
     def _message(
         self, line: Line, kind: Any, payload: dict[str, Any], session: str
     ) -> Message | None:
         """What an item says, None where it says nothing."""
-        time_ms = milliseconds(line.value.get("timestamp"))
+        stamp = line.value.get("timestamp")
+        time_ms = milliseconds(self._began if stamp is None else stamp)
         if kind == "compacted":
             summary = str(payload.get("message") or "")
             return {"role": "compactionSummary", "summary": summary, "timestamp": time_ms}

@@ -69,6 +69,8 @@ class Report:
     tool_calls: int = 0
     unreadable: Counter[str] = field(default_factory=Counter)
     """Lines, by reason."""
+    damaged: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    """The numbers of the first of these lines, by path and reason."""
     other: Counter[str] = field(default_factory=Counter)
     """Lines that hold nothing that was said, by kind."""
 
@@ -146,6 +148,11 @@ class _FileReading:
                 if reading is not None:
                     reading.finish(self._state)
         report.unreadable += lines.tally.unreadable
+        if lines.tally.places:
+            report.damaged[str(self._path)] = lines.tally.places
+        if not self._sessions:
+            report.skipped[str(self._path)] = UNKNOWN
+            return
         report.other += lines.tally.other
         readings = [reading for reading in self._sessions.values() if reading is not None]
         if any(reading.has_news for reading in readings):

@@ -7,7 +7,7 @@ import json
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +19,18 @@ MAX_LINE = 32 * 1024 * 1024
 """Bytes. A longer line is passed over: a message with images has a few megabytes."""
 MAX_FILE = 16 * 1024**3
 """Bytes, unpacked. The rest of a larger file is left out."""
+MAX_PRETTY = 256 * 1024 * 1024
+"""Bytes of one value that is spread over several lines."""
+MAX_TRIES = 1000
+"""How often a damaged line is looked through for a record in it, and the end of a value that is
+spread over several lines is looked for."""
+MAX_PLACES = 20
+"""Line numbers that are kept for each reason."""
 MAX_DEPTH = 100
 """Levels of nesting. No agent writes as many, and recursive code would fail on them."""
 _BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_BLANK = b" \t\r\n\0"
 _GZIP = b"\x1f\x8b"
 
 
@@ -47,18 +55,29 @@ class LineTally:
 
     unreadable: Counter[str] = field(default_factory=Counter)
     """Lines that are damaged, or are not what their format says."""
+    places: dict[str, list[int]] = field(default_factory=dict)
+    """The numbers of the first of them."""
     other: Counter[str] = field(default_factory=Counter)
     """Sound lines that hold nothing that was said: titles, snapshots, counters."""
 
+    def lose(self, reason: str, line: int) -> None:
+        """Count a line that is not read, or not all of it."""
+        self.unreadable[reason] += 1
+        places = self.places.setdefault(reason, [])
+        if len(places) < MAX_PLACES:
+            places.append(line)
+
 
 class Lines:
-    """Iterates over the JSON objects of an open file.
+    """Iterates over the JSON objects of an open file: those of its lines, those that are spread
+    over several lines, and those in a list. `name`: the file's.
 
-    What cannot be read is counted in `tally`, with its reason, and never ends the reading.
+    What cannot be read is counted in `tally`, with its reason and line, and never ends the reading.
     """
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], name: str = "") -> None:
         self.tally = LineTally()
+        self.name = name
         self.checks: dict[int, int] = {}
         """The checksums at the lines that were asked for with `watch`."""
         self._file = file
@@ -72,14 +91,16 @@ class Lines:
 
     def __iter__(self) -> Iterator[Line]:
         read = 0
-        for data in self._raw():
+        raw = self._raw()
+        for data in raw:
             read += len(data)
             if read > MAX_FILE:
-                self.tally.unreadable[f"after the first {MAX_FILE // 1024**3} GiB"] += 1
+                self.tally.lose(f"after the first {MAX_FILE // 1024**3} GiB", self._place.line)
                 return
-            value = self._object(data)
-            if value is not None:
-                yield Line(self._place, len(data), value)
+            if data.strip(_BLANK).removeprefix(_BOM) in (b"{", b"["):
+                yield from self._spread(data, raw)
+            else:
+                yield from self._objects(data, self._place)
 
     def _raw(self) -> Iterator[bytes]:
         """The lines as bytes; of one that is too long, its first `MAX_LINE`."""
@@ -89,7 +110,7 @@ class Lines:
                 is_cut = len(data) == MAX_LINE and not data.endswith(b"\n")
             except (EOFError, OSError, zlib.error) as error:
                 # A packed file may be cut off or damaged in its middle.
-                self.tally.unreadable[_reason_of_end(error)] += 1
+                self.tally.lose(_reason_of_end(error), self._place.line)
                 return
             if not data:
                 return
@@ -97,7 +118,7 @@ class Lines:
             self._advance(data)
             if is_cut:
                 self._pass_over()
-                self.tally.unreadable[f"longer than {MAX_LINE // 1024**2} MiB"] += 1
+                self.tally.lose(f"longer than {MAX_LINE // 1024**2} MiB", self._place.line)
             else:
                 yield data
 
@@ -117,27 +138,114 @@ class Lines:
         except (EOFError, OSError, zlib.error):
             return
 
-    def _object(self, data: bytes) -> dict[str, Any] | None:
-        """The object of a line; None for an empty line, and for what is counted as unreadable."""
-        text = data.strip()
-        if self._place.line == 1:  # editors on Windows put a mark before the first line
+    def _spread(self, first: bytes, raw: Iterator[bytes]) -> Iterator[Line]:
+        """The objects of a value that goes on over the lines that follow. If it has no end, its
+        lines are taken one by one."""
+        parts, size, tries = [(self._place, first)], len(first), 0
+        for data in raw:
+            # A list may have an object on each line, behind a comma.
+            is_in_list = parts[-1][1].rstrip().endswith((b"[", b","))
+            is_another = data.startswith(b'{"') and not is_in_list
+            parts.append((self._place, data))
+            size += len(data)
+            # Pretty printers put the last bracket at the beginning of a line.
+            if data.startswith((b"}", b"]")):
+                tries += 1
+                text = b"".join(part for _, part in parts).strip(_BLANK).removeprefix(_BOM)
+                try:
+                    value = _JSON.decode(text.rstrip(b",").decode())
+                except (ValueError, RecursionError):
+                    pass
+                else:
+                    yield from self._sound(value, text, size, parts[0][0].line)
+                    return
+            if is_another or size > MAX_PRETTY or tries > MAX_TRIES:
+                break
+        for place, data in parts:
+            yield from self._objects(data, place)
+
+    def _objects(self, data: bytes, place: Place) -> Iterator[Line]:
+        """The objects of a line; what of it is none is counted."""
+        # Zeros are what a file system leaves of a write that a crash has interrupted.
+        text = data.strip(_BLANK)
+        if place.line == 1:  # editors on Windows put a mark before the first line
             text = text.removeprefix(_BOM)
         if not text:
-            return None
+            if data.strip():
+                self.tally.lose("nothing but zeros", place.line)
+            return
         try:
-            value = _JSON.decode(text.decode())
+            decoded = text.decode()
         except UnicodeDecodeError:
-            self.tally.unreadable["not UTF-8"] += 1
+            self.tally.lose("not UTF-8", place.line)
+            return
+        try:
+            values = [_JSON.decode(decoded)]
         except (ValueError, RecursionError):
-            # Without its line end it is the last one, which may be in writing, or was cut off.
-            is_torn = not data.endswith(b"\n")
-            self.tally.unreadable["cut off" if is_torn else "not JSON"] += 1
+            values, is_damaged = _records_in(decoded)
+            if is_damaged:
+                # Without its line end it is the last one, which may be in writing, or was cut off.
+                is_torn = not (values or data.endswith(b"\n")) and decoded[0] in "{["
+                self.tally.lose("cut off" if is_torn else "not JSON", place.line)
+        for value in values:
+            yield from self._sound(value, text, len(data), place.line, place)
+
+    def _sound(
+        self, value: Any, text: bytes, size: int, line: int, place: Place | None = None
+    ) -> Iterator[Line]:
+        """The objects that a value is, or holds as a list."""
+        brackets = text.count(b"{") + text.count(b"[")
+        is_list = isinstance(value, list) and any(isinstance(item, dict) for item in value)
+        for item in value if is_list else [value]:
+            if not isinstance(item, dict):
+                self.tally.lose("not a JSON object", line)
+            elif is_deep(item, brackets):
+                self.tally.lose("nested too deep", line)
+            else:
+                yield Line(place or self._place, size, item)
+
+
+def _records_in(text: str) -> tuple[list[dict[str, Any]], bool]:
+    """The records in a line that is more than one, or has lost a part, and whether it has: several
+    agents that write to one file, or one that was killed, leave such lines."""
+    at, is_whole, is_damaged, found = 0, True, False, list[dict[str, Any]]()
+    for _ in range(MAX_TRIES):
+        value, end = _object_at(text, at)
+        is_next = end == len(text) or text[end] == "{"
+        if value is not None and is_next and (is_whole or _is_record(value)):
+            found.append(value)
+            at, is_whole = end, True
         else:
-            if isinstance(value, dict) and not is_deep(value, text.count(b"{") + text.count(b"[")):
-                return value
-            is_object = isinstance(value, dict)
-            self.tally.unreadable["nested too deep" if is_object else "not a JSON object"] += 1
-        return None
+            at, is_whole, is_damaged = text.find('{"', at + 1), False, True
+        if at in (-1, len(text)):
+            break
+    return found, is_damaged
+
+
+def lines_lost(places: Mapping[str, Sequence[int]]) -> str:
+    """Which lines of a file could not be read, and why, for people."""
+    named = []
+    for reason, lines in places.items():
+        numbers = ", ".join(map(str, lines)) + (", …" if len(lines) == MAX_PLACES else "")
+        named.append(f"line{'s' * (len(lines) > 1)} {numbers} {reason}")
+    return "; ".join(named)
+
+
+def _object_at(text: str, start: int) -> tuple[dict[str, Any] | None, int]:
+    """The object that begins here, None for none, and where what follows it begins."""
+    try:
+        value, end = _JSON.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None, start
+    while end < len(text) and text[end] in " \t\r\0":
+        end += 1
+    return (value if isinstance(value, dict) else None), end
+
+
+def _is_record(value: dict[str, Any]) -> bool:
+    """Whether an object behind a damaged one is a record of its own, and not a part of it."""
+    names = ("payload", "message", "sessionId", "timestamp", "cwd", "parentId", "record_type")
+    return ("type" in value or "record_type" in value) and any(name in value for name in names)
 
 
 def is_deep(value: Any, brackets: int) -> bool:
@@ -166,12 +274,12 @@ def opened_lines(path: Path) -> Iterator[Lines]:
         file.seek(0)
         if head == _GZIP:
             with gzip.open(file) as unpacked:
-                yield Lines(unpacked)  # type: ignore[arg-type]  # a GzipFile reads like a file
+                yield Lines(unpacked, path.name)  # type: ignore[arg-type]  # reads like a file
         else:
-            lines = Lines(file)
+            lines = Lines(file, path.name)
             if head in _WIDE_BOMS:
                 # PowerShell writes so by default. No line of it is UTF-8: say the reason once.
-                lines.tally.unreadable["in UTF-16"] += 1
+                lines.tally.lose("in UTF-16", 1)
             yield lines
 
 

@@ -37,9 +37,31 @@ from foredeck.histories.records import (
 HARNESS = "pi"
 
 
+_ENTRIES = frozenset(
+    {
+        "branch_summary",
+        "compaction",
+        "context_edit",
+        "custom",
+        "custom_message",
+        "label",
+        "model_change",
+        "session_info",
+        "thinking_level_change",
+    }
+)
+"""Types of entries that hold no message."""
+
+
 def is_pi(value: dict[str, Any]) -> bool:
     """Whether a line is the header of one of Pi's session files."""
-    return value.get("type") == "session" and "id" in value and "cwd" in value
+    return value.get("type") == "session" and "id" in value
+
+
+def is_entry(value: dict[str, Any]) -> bool:
+    """Whether a line is an entry as Pi writes them: other agents have such headers, too."""
+    kind = value.get("type")
+    return "message" in value if kind == "message" else str(kind) in _ENTRIES
 
 
 def read_pi(lines: Lines) -> Iterator[Record]:
@@ -62,7 +84,7 @@ def read_pi(lines: Lines) -> Iterator[Record]:
             unseen.edit(line.value)
             lines.tally.other[str(kind) if message is None else "system"] += 1
         elif session is None:
-            lines.tally.unreadable["before the session's own line"] += 1
+            lines.tally.lose("before the session's own line", line.place.line)
         else:
             is_answer = message["role"] == "assistant"
             if is_answer or unseen.is_full:
@@ -197,7 +219,8 @@ def load_transcript(path: Path) -> Transcript:
     if header is None:
         raise TranscriptError(f"{path} has no session header: is it a Pi session file?")
     session, cwd = str(header.get("id") or path.stem), str(header.get("cwd") or "")
-    transcript = Transcript(path, session, cwd, skipped=lines.tally.unreadable.total())
+    transcript = Transcript(path, session, cwd)
+    transcript.skipped, transcript.lost = lines.tally.unreadable.total(), lines.tally.places
     places: dict[int, int] = {}
     indexes: dict[Any, int] = {}
     for entry in _branch(entries):

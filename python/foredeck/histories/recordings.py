@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,7 +63,9 @@ def load_recording(path: Path, session: str | None = None) -> Transcript:
         known = format_of(path)
     except OSError as error:
         raise TranscriptError(f"{path} cannot be read: {error.strerror or error}.") from error
-    if known is None or known.harness == pi.HARNESS:
+    if known is None:
+        raise TranscriptError(f"{path} holds no session of Pi, Claude Code or Codex.")
+    if known.harness == pi.HARNESS:
         return load_transcript(path)
     return _converted(path, known, session)
 
@@ -80,6 +83,7 @@ def _converted(path: Path, known: Format, session: str | None) -> Transcript:
             which = "" if session is None else f" {session}"
             raise TranscriptError(f"{path} holds no session{which}.")
         transcript.skipped = lines.tally.unreadable.total()
+        transcript.lost = lines.tally.places
     return transcript
 
 
@@ -125,7 +129,8 @@ def _sealed(answer: Message) -> Message:
 
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
-"""What files are called in a folder; a file that is named by itself may be called anything."""
+"""What files are called in a folder, but for Codex's first ones. One that is named by itself may be
+called anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ def _within(folder: Path) -> list[Path]:
         Path(parent, name)
         for parent, _, names in os.walk(folder)
         for name in names
-        if name.endswith(SUFFIXES)
+        if name.endswith(SUFFIXES) or fnmatch(name, "rollout-*.json")
     )
 
 
@@ -218,8 +223,11 @@ FORMATS = (
 def format_of(path: Path) -> Format | None:
     """The format of a file, None where no line at its beginning shows one. Raises `OSError`."""
     with opened_lines(path) as lines:
-        for line in islice(lines, LOOKED_AT):
-            for known in FORMATS:
-                if known.recognises(line.value):
-                    return known
+        values = [line.value for line in islice(lines, LOOKED_AT)]
+    for value in values:
+        for known in FORMATS:
+            if known.recognises(value):
+                rest = [other for other in values if other is not value]
+                is_others = known.harness == pi.HARNESS and rest and not any(map(pi.is_entry, rest))
+                return None if is_others else known
     return None

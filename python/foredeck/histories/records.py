@@ -330,7 +330,9 @@ class Transcript:
     system: list[SystemChange] = field(default_factory=list)
     """System messages, which are none of `messages`."""
     skipped: int = 0
-    """Lines that are no JSON objects: a file cut off in the middle has one."""
+    """Lines that could not be read."""
+    lost: dict[str, list[int]] = field(default_factory=dict)
+    """The numbers of the first of them, by reason."""
 
     def edited(self, seen: int) -> list[RecordedMessage | None]:
         """The first `seen` messages as the host had edited them by then; None for one that it had

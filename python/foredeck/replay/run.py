@@ -50,6 +50,7 @@ def replay_file(
     try:
         transcript = load_recording(path)
         result.tool_calls, result.skipped_lines = transcript.tool_calls, transcript.skipped
+        result.lost_lines = transcript.lost
         if options.prompts is not None:
             clear_prompts(options.prompts / stem_of(path))
 
@@ -201,7 +202,9 @@ class SessionResult:
     objects: int = 0
     """Objects in the session's index at the last call."""
     skipped_lines: int = 0
-    """Lines of the file that are not JSON: a file that was cut off has one."""
+    """Lines of the file that could not be read."""
+    lost_lines: dict[str, list[int]] = field(default_factory=dict)
+    """The numbers of the first of them, by reason."""
 
     def add_call(self, plain: Iterable[Message], prompt: Sequence[Message]) -> None:
         """Count a call: what the host alone would have sent, and what foredeck sends."""
