@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_codex import LINES as CODEX_LINES
 from written_histories import SESSION, START_MS, ClaudeCode, said, use, write_lines
 
 from foredeck.cli.main import main
@@ -197,11 +196,6 @@ def test_they_are_forgotten_exported_and_imported_with_their_session(
     check(store)
 
 
-def test_what_codex_has_read_by_commands_gives_none(tmp_path: Path, store: Store) -> None:
-    ingest_files(store, [write_lines(tmp_path / "c.jsonl", CODEX_LINES)])
-    assert store.query("file") == []
-
-
 def test_files_that_scripts_of_pi_have_written_have_versions(tmp_path: Path, store: Store) -> None:
     """Pi notes what a script calls, not what that answers: a read shows nothing of its file."""
 
@@ -240,3 +234,14 @@ def test_files_that_scripts_of_pi_have_written_have_versions(tmp_path: Path, sto
     assert {name for _, _, name in versions(store, "/repo/a.py")} == {"s1"}
     paths = [head.fields["source"]["path"] for head in store.query("file")]
     assert paths == ["/repo/a.py"]
+
+
+def test_a_write_over_a_file_is_its_agents_only_where_it_differs(
+    tmp_path: Path, store: Store
+) -> None:
+    history = ClaudeCode(cwd="/repo")
+    history.answer("m1", use("w1", "Write", file_path="/repo/a.py", content="one\n2\n"))
+    history.result("w1", "Updated.", toolUseResult={"originalFile": "one\ntwo\n"})
+    ingest_files(store, [write_lines(tmp_path / "a.jsonl", history.lines)])
+    made = [("one\ntwo\n", "system", None), ("one\n2\n", "agent", "w1")]
+    assert versions(store, "/repo/a.py") == made

@@ -7,5 +7,6 @@ tools       other agents' tool calls by the names and arguments of Pi's
 recordings  finding files, telling their format, and reading one to be replayed
 progress    how far a session has been read in, as its own document says
 files       versions of files, by what tools have shown and written
+shell_files, patches    what Codex's commands and patches say of files
 ingesting   files, one after the other, and what came of each
 """

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from foredeck.context.messages.items import Block, Item
 from foredeck.context.messages.shape import Message
 from foredeck.context.state.objects import Objects
+from foredeck.histories.shell_files import CODEX_TOOLS, FileStep, codex_steps
 from foredeck.histories.tools import in_pis_tools
 from foredeck.model.documents import FileDocument, Generator, Provenance, identity_hash
 from foredeck.model.sources import HistorySource
@@ -36,6 +37,9 @@ class HistoryFiles:
     def __init__(self, objects: Objects, commit: Callable[[], None]) -> None:
         self._objects = objects
         self._commit = commit
+        self._patches: dict[str, list[tuple[FileStep, str, int]]] = {}
+        """By file: patches, with their calls and times, since its text was last known. Empty where
+        it was changed since in a way that nothing can take back."""
 
     def take(
         self,
@@ -52,20 +56,75 @@ class HistoryFiles:
         the history has it. `again`: the result was read before, and its files perhaps too.
         """
         info = self._objects.info
-        calls = [(call, _path(call, info.cwd)) for call in _calls_of(result, answer)]
-        on_files = [
-            (c, path, *_source_and_id(info.id, path)) for c, path in calls if path is not None
-        ]
-        ids = {id for *_, id in on_files}
-        if again and any(
-            _is_by(tool_call, h.fields) for id in ids for h in self._objects.store.history(id)
-        ):
+        asked = _call_of(result, answer)
+        if asked is not None and asked["name"] in CODEX_TOOLS:
+            steps = codex_steps(asked, result.text, info.cwd)
+            if not (again and self._is_taken(tool_call, (step.path for step in steps))):
+                for step in steps:
+                    self._follow(step, tool_call, result.time_ms)
             return
-        for call, path, _, id in on_files:
+        calls = [(call, _path(call, info.cwd)) for call in _calls_of(result, asked)]
+        on_files = [(call, path, self._id(path)) for call, path in calls if path is not None]
+        if again and self._is_taken(tool_call, (path for _, path, _ in on_files)):
+            return
+        for call, path, id in on_files:
             # Nobody has kept what a call of a script's has shown.
             shown = result.text if call.get("id") == result.call_id else None
             for text, generator in self._texts(call, shown, before, id):
                 self._put(path, text, generator, tool_call, result.time_ms)
+
+    def _id(self, path: str) -> str:
+        return _source_and_id(self._objects.info.id, path)[1]
+
+    def _is_taken(self, tool_call: str, paths: Iterable[str]) -> bool:
+        """Whether any of these files has a version by a call."""
+        ids = {self._id(path) for path in paths}
+        history = self._objects.store.history
+        return any(_is_by(tool_call, head.fields) for id in ids for head in history(id))
+
+    def _follow(self, step: FileStep, tool_call: str, at_ms: int) -> None:
+        """Store what a command or a patch of Codex's has made of a file, or shown of it."""
+        path, id = step.path, self._id(step.path)
+        if step.text is not None:
+            text = step.text
+            if step.is_shown:
+                shown = self._text(id) or ""
+                # An output may have lost its last line end.
+                text = shown if shown.rstrip("\n") == text.rstrip("\n") else text
+                self._take_back(path, text)
+            self._put(path, text, "system" if step.is_shown else "agent", tool_call, at_ms)
+            self._patches.pop(id, None)
+            return
+        from_id = id if step.before is None else self._id(step.before)
+        known = None if from_id in self._patches else self._text(from_id)
+        after = None if known is None or step.change is None else step.change(known)
+        if known is not None and after is not None:
+            # A file that was moved is not all the agent's.
+            self._put(path, known, "system", tool_call, at_ms)
+            self._put(path, after, "agent", tool_call, at_ms)
+            return
+        waiting = self._patches.setdefault(id, [])
+        if step.reverse is None or step.before is not None:
+            waiting.clear()
+        else:
+            waiting.append((step, tool_call, at_ms))
+
+    def _take_back(self, path: str, text: str) -> None:
+        """Store what a file held between the patches since its text was last known, as far as a
+        text that it has now tells."""
+        texts = [text]
+        waiting = self._patches.get(self._id(path), [])
+        for step, _, _ in reversed(waiting):
+            before = step.reverse(texts[-1]) if step.reverse is not None else None
+            if before is None:
+                break
+            texts.append(before)
+        if len(texts) == 1:
+            return
+        taken = waiting[-(len(texts) - 1) :]
+        self._put(path, texts[-1], "system", *taken[0][1:])
+        for (_, tool_call, at_ms), after in zip(taken, reversed(texts[:-1]), strict=True):
+            self._put(path, after, "agent", tool_call, at_ms)
 
     def _texts(
         self, call: Block, shown: str | None, before: str | None, id: str
@@ -76,6 +135,8 @@ class HistoryFiles:
         # call, or from the history itself, where it keeps the file as it was.
         if call["name"] != "edit":
             if (text := _whole(call, shown)) is not None:
+                if before is not None and call["name"] == "write":
+                    yield before, "system"
                 yield text, "agent" if call["name"] == "write" else "system"
             return
         for known in (before, self._text(id)):
@@ -129,17 +190,23 @@ def _is_by(tool_call: str, fields: Mapping[str, Any]) -> bool:
     return tool_call in (provenance.get(TOOL_CALL), provenance.get(SHOWN_BY))
 
 
-def _calls_of(result: Item, answer: Message | None) -> list[Block]:
+def _call_of(result: Item, answer: Message | None) -> Block | None:
+    """The call that a result answers, unless it has failed."""
+    blocks = [] if result.failed else (answer or {}).get("content")
+    for block in blocks if isinstance(blocks, list) else ():
+        if (
+            isinstance(block, dict)
+            and (block.get("type"), block.get("id")) == ("toolCall", result.call_id)
+            and isinstance(block.get("arguments"), dict)
+        ):
+            return block
+    return None
+
+
+def _calls_of(result: Item, asked: Block | None) -> list[Block]:
     """The call that a result answers and those made inside it, as far as they have succeeded and
     are a file's, with the names of Pi's tools."""
-    blocks = [] if result.failed else (answer or {}).get("content")
-    calls = [
-        block
-        for block in (blocks if isinstance(blocks, list) else ())
-        if isinstance(block, dict)
-        and (block.get("type"), block.get("id")) == ("toolCall", result.call_id)
-        and isinstance(block.get("arguments"), dict)
-    ][:1]
+    calls = [] if asked is None else [asked]
     calls += [
         {"type": "toolCall", "id": each.id, "name": each.tool, "arguments": each.arguments}
         for each in result.nested

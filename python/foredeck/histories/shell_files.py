@@ -1,0 +1,282 @@
+"""What Codex's commands and patches say of files: whole texts that a command shows or writes, and
+changes that can be carried out, or taken back, on a text that is known otherwise.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from foredeck.context.messages.items import Block
+from foredeck.histories.patches import Hunk, patched, patches_in, unpatched
+from foredeck.histories.tools import in_pis_tools
+from foredeck.sources.tool_calls import split_cd
+
+CODEX_TOOLS = frozenset({"apply_patch", "exec_command", "local_shell", "shell", "shell_command"})
+_HEADER = re.compile(r"(?:Chunk ID|Exit code|Wall time): [^\n]*\n(?:[^\n]*\n){0,6}?Output:\n")
+_CUT = re.compile(
+    r"…\d+ (?:tokens|chars|lines) truncated…|\[\.\.\. omitted \d+|\ATotal output lines: "
+)
+"""How Codex says that it shows a part of an output."""
+_HEREDOC = re.compile(
+    r"cat\s+(?:(?P<to>>>?)\s*(?P<path>[^\s<>|&;]+)\s*<<|<<)(?P<tabs>-?)\s*(?P<quote>['\"]?)"
+    r"(?P<mark>\w+)(?P=quote)(?:\s*(?P<to2>>>?)\s*(?P<path2>[^\s<>|&;]+))?[ \t]*\n"
+    r"(?P<text>.*?)^(?P=mark)\s*\Z",
+    re.DOTALL | re.MULTILINE,
+)
+_RANGE = re.compile(r"1,(\d+)p")
+_PLAIN_WORD = re.compile(r"[^|&;<>$`*?()\[\]{}!\n]+")
+
+Change = Callable[[str], str | None]
+
+
+class FileStep(NamedTuple):
+    """What one call did to one file, or showed of it.
+
+    text      the file's whole text, which was shown or written
+    is_shown  nothing was changed
+    before    the path that the file had, where it was moved
+    change    the text after the call by the one before it; None where that is not certain
+    reverse   the text before it by the one after
+    """
+
+    path: str
+    text: str | None = None
+    is_shown: bool = False
+    before: str | None = None
+    change: Change | None = None
+    reverse: Change | None = None
+
+
+def codex_steps(call: Block, shown: str, cwd: str) -> list[FileStep]:
+    """The files of a call of Codex's that has succeeded, with absolute paths. `shown`: its
+    output."""
+    given = call["arguments"]
+    patch = given.get("input") if call["name"] == "apply_patch" else None
+    named: Mapping[str, Any] = in_pis_tools({"role": "assistant", "content": [call]})["content"][0]
+    command = named["arguments"].get("command")
+    command = " ".join(map(str, command)) if isinstance(command, list) else command
+    folder = _joined(cwd, given.get("workdir") or given.get("working_directory"))
+    text = patch if isinstance(patch, str) else command
+    if not isinstance(text, str):
+        return []
+    moved, rest = split_cd(text)
+    folder = _joined(folder, moved)
+    steps = [*_patch_steps(text)] or [*_command_steps(rest.strip(), _output(shown))]
+    placed = [
+        step._replace(
+            path=_joined(folder, step.path),
+            before=None if step.before is None else _joined(folder, step.before),
+        )
+        for step in steps
+    ]
+    return [step for step in placed if os.path.isabs(step.path) and "\0" not in step.path]  # noqa: PTH117
+
+
+def _joined(folder: str, path: Any) -> str:
+    return os.path.normpath(os.path.join(folder, path)) if isinstance(path, str) else folder  # noqa: PTH118
+
+
+def _output(shown: str) -> str | None:
+    """What a command has printed; None where only a part of it is there."""
+    header = _HEADER.match(shown)
+    text = shown[header.end() :] if header else shown
+    return None if _CUT.search(text) else text
+
+
+def _patch_steps(text: str) -> Iterator[FileStep]:
+    for patch in patches_in(text):
+        if patch.added is not None:
+            yield FileStep(patch.path, text=patch.added)
+        elif patch.hunks or patch.moved_to:
+            hunks = patch.hunks
+            yield FileStep(
+                patch.moved_to or patch.path,
+                before=patch.path if patch.moved_to else None,
+                change=_bound(patched, hunks),
+                reverse=_bound(unpatched, hunks),
+            )
+
+
+def _bound(function: Callable[[str, Sequence[Hunk]], str | None], hunks: Sequence[Hunk]) -> Change:
+    return lambda text: function(text, hunks)
+
+
+def _command_steps(command: str, shown: str | None) -> Iterator[FileStep]:
+    if (heredoc := _HEREDOC.fullmatch(command)) is not None:
+        yield from _written(heredoc)
+        return
+    if command.startswith("sed"):
+        yield from _sed_steps(command, shown)
+        return
+    words = _words(command)
+    if shown is not None and words[:1] == ["cat"] and len(words) == 2 and words[1][0] != "-":
+        yield FileStep(words[1], text=shown, is_shown=True)
+
+
+def _written(heredoc: re.Match[str]) -> Iterator[FileStep]:
+    """The file that `cat > FILE <<EOF` writes, or goes on with."""
+    path, to = heredoc["path"] or heredoc["path2"], heredoc["to"] or heredoc["to2"]
+    text = heredoc["text"]
+    is_expanded = not heredoc["quote"] and re.search(r"[$`\\]", text)
+    if path is None or not _PLAIN_WORD.fullmatch(path):
+        return
+    if heredoc["tabs"]:
+        text = re.sub(r"^\t+", "", text, flags=re.MULTILINE)
+    if is_expanded:
+        yield FileStep(_unquoted(path))
+    elif to == ">":
+        yield FileStep(_unquoted(path), text=text)
+    else:
+        yield FileStep(
+            _unquoted(path),
+            change=lambda before: before + text,
+            reverse=lambda after: after.removesuffix(text) if after.endswith(text) else None,
+        )
+
+
+def _unquoted(path: str) -> str:
+    return path.strip("'\"")
+
+
+def _sed_steps(command: str, shown: str | None) -> Iterator[FileStep]:
+    words = _words(command, quoted=True)
+    if words[1:2] == ["-n"] and len(words) == 4 and (lines := _RANGE.fullmatch(words[2])):
+        # Fewer lines than were asked for, from the first one on, are all.
+        if shown is not None and shown.count("\n") < int(lines[1]):
+            yield FileStep(words[3], text=shown, is_shown=True)
+        return
+    options = [word for word in words[1:] if word.startswith("-")]
+    if not any(re.match(r"-\w*i|--in-place", option) for option in options):
+        return
+    scripts, files, is_extended = _sed_words(words[1:])
+    change = _sed_change(scripts, extended=is_extended)
+    for file in files:
+        yield FileStep(file, change=change)
+
+
+def _sed_words(words: Sequence[str]) -> tuple[list[str], list[str], bool]:
+    """The scripts and files of a `sed -i`, and whether its patterns are extended ones."""
+    scripts: list[str] = []
+    others: list[str] = []
+    is_extended, rest = False, iter(words)
+    for word in rest:
+        if word == "":
+            continue  # macOS: the suffix of a copy, which is none
+        if re.fullmatch(r"-\w*e|--expression", word):
+            scripts.append(next(rest, ""))
+        elif word.startswith("-"):
+            is_extended |= bool(re.match(r"-\w*[Er]|--regexp-extended", word))
+        else:
+            others.append(word)
+    return (scripts, others, is_extended) if scripts else (others[:1], others[1:], is_extended)
+
+
+def _words(command: str, *, quoted: bool = False) -> list[str]:
+    """The words of a command that is one program with plain arguments; none of any other.
+    `quoted`: words in quotes may hold what means something to a shell."""
+    bare = re.sub(r"'[^']*'|\"[^\"$`\\]*\"", "", command) if quoted else command
+    if not _PLAIN_WORD.fullmatch(bare or "x"):
+        return []
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
+_SUBSTITUTION = re.compile(r"(?:(\d+)(?:,(\d+|\$))?)?s(.)", re.DOTALL)
+_DELETION = re.compile(r"(\d+)(?:,(\d+|\$))?d")
+
+
+def _sed_change(scripts: Sequence[str], *, extended: bool) -> Change | None:
+    """What simple scripts of sed make of a text: substitutions, and deletions by line number."""
+    edits: list[Callable[[int, int, str], str | None]] = []
+    for script in scripts:
+        edit = _sed_edit(script.strip().rstrip(";"), extended=extended)
+        if edit is None:
+            return None
+        edits.append(edit)
+    if not edits:
+        return None
+
+    def change(text: str) -> str | None:
+        lines = text.splitlines(keepends=True)
+        done: list[str] = []
+        for number, line in enumerate(lines, 1):
+            end = "\n" if line.endswith("\n") else ""
+            current: str | None = line.removesuffix("\n")
+            for edit in edits:
+                current = None if current is None else edit(number, len(lines), current)
+            done += [] if current is None else [current + end]
+        return "".join(done)
+
+    return change
+
+
+def _sed_edit(script: str, *, extended: bool) -> Callable[[int, int, str], str | None] | None:
+    if (deletion := _DELETION.fullmatch(script)) is not None:
+        first, last = deletion[1], deletion[2]
+        return lambda number, count, line: None if _within(number, count, first, last) else line
+    start = _SUBSTITUTION.match(script)
+    if start is None:
+        return None
+    parts = re.split(rf"(?<!\\){re.escape(start[3])}", script[start.end() :])
+    if len(parts) != 3 or not re.fullmatch(r"[gI]*", parts[2]):
+        return None
+    mark = start[3]
+    pattern, new = (part.replace(f"\\{mark}", mark) for part in parts[:2])
+    expression = _expression(pattern, extended=extended, flags=parts[2])
+    replacement = _replacement(new)
+    if expression is None or replacement is None:
+        return None
+    most = 0 if "g" in parts[2] else 1
+    begin, end = start[1], start[2]
+
+    def edit(number: int, count: int, line: str) -> str | None:
+        if begin and not _within(number, count, begin, end):
+            return line
+        return expression.sub(replacement, line, count=most)
+
+    return edit
+
+
+def _within(number: int, count: int, first: str, last: str | None) -> bool:
+    end = count if last == "$" else int(last or first)
+    return int(first) <= number <= max(end, int(first))
+
+
+def _expression(pattern: str, *, extended: bool, flags: str) -> re.Pattern[str] | None:
+    """A pattern of sed as one of Python; None for what they do not have in common."""
+    if re.search(r"\[\[?:|\\[^.*^$\[\]\\/(){}+?|&'\"#@,!=<>:; -]", pattern) or not pattern:
+        return None
+    if not extended:
+        # Brackets and signs of repetition mean something with a backslash, not without.
+        pattern = re.sub(r"\\?[(){}+?|]", lambda m: m[0][1:] or f"\\{m[0]}", pattern)
+        pattern = re.sub(r"\A(\^?)\*", r"\1\\*", pattern)
+    if "\\<" in pattern or "\\>" in pattern:
+        return None
+    try:
+        return re.compile(pattern, re.IGNORECASE if "I" in flags else 0)
+    except re.error:
+        return None
+
+
+def _replacement(new: str) -> str | None:
+    """A replacement of sed as one of Python."""
+    if re.search(r"\\[^\d&\\n/.\"'#@,!=:;|(){}\[\]$*^ -]", new):
+        return None
+    kept = re.compile(r"\\(\d)|\\(n)|\\(.)|(&)|([^\\&]+)|\\", re.DOTALL)
+    parts = []
+    for m in kept.finditer(new):
+        if m[1]:
+            parts.append(f"\\g<{m[1]}>")
+        elif m[2]:
+            parts.append("\n")
+        elif m[4]:
+            parts.append("\\g<0>")
+        else:
+            parts.append((m[3] or m[5] or "").replace("\\", "\\\\"))
+    return "".join(parts)
