@@ -16,7 +16,7 @@ import pytest
 from foredeck.derived.layer import open_layer_file
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.layer import LAYER
-from foredeck.search.ranking import NEAR, PRIOR, WEIGHTS
+from foredeck.search.ranking import NEAR, PRIOR, WEAK_SCORE, WEAK_WORDS, WEIGHTS
 from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText
 from foredeck.search.writing import SearchWriter, Vocabulary
@@ -25,6 +25,10 @@ from foredeck.store.sqlite.connection import immediate
 PER_SESSION = 40
 FIRST = 20
 TIME_MS = 1_770_000_000_000
+
+
+Scored = tuple[float, float, int, int, int]
+"""Score, own score, words that it has, number, words that it has or that are near it."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Made:
                 few, many = few + PRIOR * share, many + PRIOR
             strengths.append(held)
             rarities.append(math.log(1 + (many - few + 0.5) / (few + 0.5)))
-        best: list[tuple[float, float, int, int]] = []
+        best: list[Scored] = []
         reach = range(-len(NEAR), len(NEAR) + 1)
         promising = {n + place for held in strengths for n in held for place in reach}
         for n in promising.intersection(searched):
@@ -70,19 +74,27 @@ class Made:
                 lent += rarity * max(held.get(n, 0.0), near)
             if lent:
                 count = sum(n in held for held in strengths)
-                best.append((lent * self._weight(n), own, count, n))
+                about = sum(any(self._near(n, held)) or n in held for held in strengths)
+                best.append((lent * self._weight(n), own, count, n, about))
         return self._ordered(best, len(words))
 
-    def _ordered(self, best: list[tuple[float, float, int, int]], words: int) -> list[int]:
-        """What lacks a word after each that has all, and as much by itself."""
+    def _ordered(self, best: list[Scored], words: int) -> list[int]:
+        """What lacks a word after each that has all, and as much by itself; nothing that is weak
+        beside the first."""
         complete = [one for one in best if one[2] == words]
 
-        def place(one: tuple[float, float, int, int]) -> tuple[float, bool, float, int]:
-            score, own, count, n = one
+        def place(one: Scored) -> tuple[float, bool, float, int]:
+            score, own, count, n, _ = one
             above = [other[0] for other in complete if count < words and other[1] >= own]
             return -min([score, *above]), bool(above), -score, -n
 
-        return [one[3] for one in sorted(best, key=place) if one[2] or not complete]
+        ordered = [one for one in sorted(best, key=place) if one[2] or not complete]
+        first = ordered[0]
+        return [
+            one[3]
+            for one in ordered
+            if one[4] > first[4] * WEAK_WORDS or -place(one)[0] >= first[0] * WEAK_SCORE
+        ]
 
     def _strength(self, number: int, word: str, mean: float) -> float:
         often = 2.0 * self.texts[number][word]

@@ -93,7 +93,8 @@ def _as_json(found: SearchResult, *, explain: bool) -> dict[str, Any]:
     terms = {"looked_for": found.searched, "left_out": found.left_out} if explain else {}
     more = {name: [term.text for term in listed] for name, listed in terms.items()}
     hits = [_hit(hit, explain) for hit in found.hits]
-    return {"total": found.total, **more, "titles": dict(found.titles), "hits": hits}
+    counts = {"total": found.total, "weak": found.weak}
+    return {**counts, **more, "titles": dict(found.titles), "hits": hits}
 
 
 def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:

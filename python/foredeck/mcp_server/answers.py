@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from foredeck.context.tools.found import heading_of_hits, kind_of_hit
+from foredeck.context.tools.found import heading_of_hits, kind_of_hit, weaker
 from foredeck.errors import ForedeckError, NotFound, ToolError
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import summaries
@@ -78,7 +78,7 @@ class Answers:
             found = search(store, index, query, filters, limit=limit)
             newest = " among the newest texts" if found.is_part else ""
             total = counted(len(found.hits) + max(0, found.more), "hit")
-            lines = [f"{total}{newest}. {note}".rstrip()]
+            lines = [f"{total}{newest}{weaker(found)}. {note}".rstrip()]
             for session, hits in found.groups():
                 lines.append(heading_of_hits(found, session, hits))
                 lines += [_hit(hit) for hit in hits]

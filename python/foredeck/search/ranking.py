@@ -58,6 +58,10 @@ HALF_LIFE_MS = 14 * DAY_MS
 SESSION_HITS, SESSION_SHARE = 5, 0.5
 """A session counts by so many of its best hits, each by this share of the one before."""
 
+WEAK_SCORE, WEAK_WORDS = 0.6, 0.5
+"""Shares of what the best has, below which a text is no hit: on LoCoMo's odd half none of the first
+three that answer are lost, and of 40 questions to short memories half no wrong one is left."""
+
 _SHARES = {sign * n: share for n, share in enumerate(NEAR, 1) for sign in (1, -1)}
 """By how much later an entry is than the one that lends."""
 
@@ -155,6 +159,13 @@ def rank(
     ranked = _behind_complete(ranked, len(words))
     beyond = bounds[most][0] if len(bounds) > most else 0.0
     return Ranking(ranked, beyond * max(WEIGHTS.values()) * (1 + RECENCY))
+
+
+def is_weak(one: Ranked, best: Ranked) -> bool:
+    """Whether a text is hardly about what was asked for, beside the best: it scores far less, and
+    has few of the words that the best has, in it or near it."""
+    few = len(one.words) + len(one.near) <= WEAK_WORDS * (len(best.words) + len(best.near))
+    return few and one.score < WEAK_SCORE * best.score
 
 
 def _behind_complete(ranked: Sequence[Ranked], words: int) -> list[Ranked]:

@@ -14,7 +14,15 @@ from foredeck.model.records import ARCHIVED
 from foredeck.search.index import Extent, Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage, passage
 from foredeck.search.query import Term, is_name, parse_query, periods_in
-from foredeck.search.ranking import Candidate, Ranked, by_session, highest_scores, own_scores, rank
+from foredeck.search.ranking import (
+    Candidate,
+    Ranked,
+    by_session,
+    highest_scores,
+    is_weak,
+    own_scores,
+    rank,
+)
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import VERSIONED, Fetched, SearchedText, texts_of, title_of
 from foredeck.store.protocol import Head, Store, Token
@@ -67,7 +75,8 @@ class SearchHit:
 class SearchResult:
     """What a search has found. `total`: of how many; `titles`: of the sessions of the hits;
     `searched`: the terms that were searched for; `left_out`: those that are too common beside the
-    others; `is_part`: all are, so that only the newest entries were searched."""
+    others; `is_part`: all are, so that only the newest entries were searched; `weak`: how many
+    entries are no hits, since they hold so little beside the best."""
 
     total: int
     hits: list[SearchHit] = field(default_factory=list)
@@ -75,11 +84,12 @@ class SearchResult:
     searched: tuple[Term, ...] = ()
     left_out: tuple[Term, ...] = ()
     is_part: bool = False
+    weak: int = 0
 
     @property
     def more(self) -> int:
-        """How many entries have no hit of their own."""
-        return self.total - len(self.hits) - sum(hit.also for hit in self.hits)
+        """How many more entries could be hits."""
+        return self.total - self.weak - len(self.hits) - sum(hit.also for hit in self.hits)
 
     def groups(self) -> list[tuple[str | None, list[SearchHit]]]:
         """The hits by session, in the order of the best of each; None: of no session."""
@@ -91,11 +101,13 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class RankedEntries:
-    """The best entries for a query, how many there are, and how the last were searched for."""
+    """The best entries for a query without those that are weak beside them, how many there are of
+    both, and how the last were searched for."""
 
     plan: SearchPlan
     total: int
     best: list[Ranked]
+    weak: int
 
 
 def search(
@@ -124,7 +136,7 @@ def search(
         if sessions_first:
             ranked = [one for hits in by_session(ranked).values() for one in hits[:PER_SESSION]]
         chosen = _first_of_objects(store, index, ranked, limit, leave_out)
-        if len(chosen) >= limit or len(found.best) < enough:
+        if len(chosen) >= limit or found.weak or len(found.best) < enough:
             break
     texts = _Texts(store, [entry for _, entry, _ in chosen])
     hits = []
@@ -138,7 +150,8 @@ def search(
         hits = [_with_neighbours(store, index, hit, message_range) for hit in hits]
     plan = found.plan
     titles = {id: title_of(store, id) for hit in hits if (id := hit.entry.session) is not None}
-    return SearchResult(found.total, hits, titles, plan.terms, plan.left_out, plan.is_part)
+    terms = plan.terms, plan.left_out
+    return SearchResult(found.total, hits, titles, *terms, plan.is_part, found.weak)
 
 
 def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int) -> RankedEntries:
@@ -149,6 +162,7 @@ def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int
     terms = parse_query(query)
     periods = list(periods_in(query))
     best: dict[int, Ranked] = {}
+    is_cut = False
     for tier in (terms[:1], terms) if is_name(query) and len(terms) > 1 else (terms,):
         plan = plan_query(index, tier, filters)
         words = [index.find(term, plan.extent, filters) for term in plan.terms]
@@ -162,14 +176,19 @@ def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int
 
         for most in (max(RANKED, enough), max(MORE_RANKED, enough), MOST_RANKED):
             found = rank(words, scores, periods, describe, bounds, most)
+            strong = [one for one in found.best if not is_weak(one, found.best[0])]
             # Whether no other text can come before so many of the best.
-            if found.beyond == 0 or found.beyond <= found.best[:enough][-1].score:
+            last = strong[enough - 1 : enough]
+            if not found.beyond or (last and found.beyond <= last[0].score):
                 break
-        for one in found.best:
+        is_cut |= len(strong) < len(found.best)
+        for one in strong:
             best.setdefault(one.id, one)
         if len(best) >= enough:
             break
-    return RankedEntries(plan, len(scores.keys() | best.keys()), list(best.values()))
+    total = len(scores.keys() | best.keys())
+    # What was not ranked would come after what is weak.
+    return RankedEntries(plan, total, list(best.values()), total - len(best) if is_cut else 0)
 
 
 def _met_in(index: SearchIndex, document: str, filters: Filters) -> str | None:

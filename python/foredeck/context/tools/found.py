@@ -93,9 +93,9 @@ def _ending(found: SearchResult, in_view: int) -> str:
     seen = f" ({in_view} more in view already)" if in_view else ""
     shown, more = len(found.hits), found.more - in_view
     if more <= 0:
-        return f"{plain_count(shown, 'hit')}{seen}; activate brings one in full."
+        return f"{plain_count(shown, 'hit')}{seen}{weaker(found)}; activate brings one in full."
     newest = " among the newest texts" if found.is_part else ""
-    return f"{shown} of {shown + more:,} hits{newest}{seen}; {NARROWER}"
+    return f"{shown} of {shown + more:,} hits{newest}{seen}{weaker(found)}; {NARROWER}"
 
 
 # For people
@@ -142,6 +142,7 @@ def describe_to_people(
     count = len(found.hits) + max(0, found.more)
     total = counted(count, "hit")
     newest = " among the newest texts: the words are too common" if found.is_part else ""
+    total += weaker(found)
     return "\n".join([f"{more}{total}{newest}. `foredeck cat NAME` prints one in full.", *lines])
 
 
@@ -207,6 +208,11 @@ def nothing_for_people(scope: str) -> str:
 
 
 # For both
+
+
+def weaker(found: SearchResult) -> str:
+    """How many texts are no hits beside the best."""
+    return f" ({found.weak:,} that say little of it left out)" if found.weak else ""
 
 
 def kind_of_hit(entry: IndexedText) -> str:

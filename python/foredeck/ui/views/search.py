@@ -44,6 +44,7 @@ def search_page(
         "jump": _jump(store, query) if query else None,
         "total": 0,
         "is_part": False,
+        "weak": 0,
         "groups": [],
         "behind": note,
     }
@@ -60,6 +61,7 @@ def search_page(
         data |= {
             "total": len(found.hits) + max(0, found.more),
             "is_part": found.is_part,
+            "weak": found.weak,
             "groups": [
                 {
                     "session": session,
