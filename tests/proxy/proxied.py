@@ -44,7 +44,7 @@ class RunningProxy:
         self.proxy = self._loop.run_until_complete(make())
         self.address = f"http://127.0.0.1:{port}"
         self._server = uvicorn.Server(
-            uvicorn.Config(self.proxy, log_level="critical", lifespan="off")
+            uvicorn.Config(self.proxy, log_level="critical", lifespan="off", ws="none")
         )
         self._thread = threading.Thread(target=self._serve, daemon=True)
 

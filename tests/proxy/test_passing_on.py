@@ -358,6 +358,19 @@ def test_only_those_with_the_token_are_served(proxy: RunningProxy, upstream: Raw
     assert "x-foredeck-token" not in upstream.got[0][2]
 
 
+@pytest.mark.parametrize("body", [_messages(), _messages(tools=[])], ids=["managed", "passed"])
+def test_a_token_in_the_place_of_a_project_goes_no_further(
+    proxy: RunningProxy, upstream: RawUpstream, body: dict[str, Any]
+) -> None:
+    address, token = f"{proxy.address}/anthropic/v1/messages", proxy.proxy.token
+    for own in (None, "mine"):
+        proxy.proxy._project = own
+        assert httpx.post(address, json=body, headers={"openai-project": token}).is_success
+    assert httpx.post(f"{proxy.url}/anthropic/v1/messages", headers={"openai-project": "other"})
+    assert [got.get("openai-project") for _, _, got, _ in upstream.got] == [None, "mine", "other"]
+    assert httpx.post(address, json=body, headers={"openai-project": "other"}).status_code == 404
+
+
 def test_keys_are_in_no_file(proxy: RunningProxy, upstream: RawUpstream, tmp_path: Path) -> None:
     upstream.headers = {"content-type": "text/event-stream"}
     upstream.body = b'event: message_stop\ndata: {"type": "message_stop"}\n\n'

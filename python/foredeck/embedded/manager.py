@@ -30,6 +30,7 @@ from foredeck.embedded.format import (
 )
 from foredeck.engine.engine import Engine
 from foredeck.errors import ToolError
+from foredeck.hosts.host import Host
 from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import (
     AssembleParams,
@@ -272,9 +273,11 @@ class ContextManager:
         self._format = _FORMATS[format]() if isinstance(format, str) else format
         self._by_user = by_user
         self._model = model
-        self._engine = Engine(self._config)
         self.notices: list[str] = []
         """What a user should read; the loop shows it, and may clear it."""
+        self._engine = Engine(self._config, Host(notify=self._noted))
+        for text in self._engine.store_warnings:
+            self._noted("error", text)
         self._session = session
         try:
             self._open(folder)
@@ -285,6 +288,11 @@ class ContextManager:
         except BaseException:
             self._engine.close()
             raise
+
+    def _noted(self, level: str, text: str) -> None:
+        """Take a notice that belongs to no call."""
+        if level == "error":
+            self.notices.append(text)
 
     def _open(self, folder: Path) -> None:
         self._engine.open_session(

@@ -18,7 +18,7 @@ from foredeck.errors import OutOfSync, StoreDamaged, StoreError, ToolError, Unkn
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.store.at_work import AtWork
 from foredeck.store.kind import open_beside, open_store, store_file
-from foredeck.store.location import inode_of
+from foredeck.store.location import earlier_damage, inode_of
 from foredeck.store.protocol import Notify, Store
 
 log = logging.getLogger(__name__)
@@ -51,6 +51,7 @@ class RecoverableStore:
         try:
             store: Store = open_store(self._config, notify=self._notify)
             self._inode = inode_of(store_file(self._config))
+            self.warnings += earlier_damage(store_file(self._config))
         except StoreDamaged as damage:
             store, text = self._start_fresh(damage)
             self.warnings.append(text)

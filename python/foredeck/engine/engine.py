@@ -94,6 +94,11 @@ class Engine:
         """The session at work."""
         return self._current.opened
 
+    @property
+    def store_warnings(self) -> Sequence[str]:
+        """What was to be said of the store when it was opened."""
+        return self._store.warnings
+
     def initialize(self, params: InitializeParams) -> InitializeResult:
         """Say who we are; the versions of the protocol have been compared already."""
         # Commands name the host's process, which is what a user can end.

@@ -10,25 +10,33 @@ import asyncio
 import json
 import logging
 import secrets
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from foredeck.embedded.format import as_json
 from foredeck.proxy import refusals
 from foredeck.proxy.conversations import ClientChat, Conversations, ConversationState
+from foredeck.proxy.passing import (
+    NOT_PASSED,
+    TOKEN_HEADER,
+    plain,
+    raw,
+    rest_of,
+    streamed,
+    unless_gone,
+)
 from foredeck.proxy.relays import Events, Relay
-from foredeck.proxy.wires import WIRES, ModelApi, session_of
+from foredeck.proxy.status import StatusPage, status_page
+from foredeck.proxy.upstream import upstream_client
+from foredeck.proxy.wires import ModelApi, session_of, wire_of
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 MOST_BODY = 64 * 1024 * 1024
 """Bytes. A larger request is passed on without being read."""
@@ -37,16 +45,9 @@ MOST_ROUNDS = 50
 _NO_ANSWER = "[foredeck] The model only called foredeck's tools and gave no answer. Ask it again."
 MOST_NOTES = 50
 """Different notices that the user reads in one run."""
-TOKEN_HEADER = "x-foredeck-token"
-"""Of clients whose address would be seen by others."""
+PROJECT_VARIABLE, _PROJECT_HEADER = "OPENAI_PROJECT", "openai-project"
+"""With which Codex sends the token, instead of a project's name."""
 _NAMES = ("127.0.0.1", "localhost")
-_NOT_PASSED = frozenset(
-    {
-        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer"),
-        *("transfer-encoding", "upgrade", "host", "content-length", TOKEN_HEADER),
-    }
-)
-"""Headers that concern one connection alone."""
 CHATGPT = "https://chatgpt.com/backend-api/codex"
 """Where Codex sends its requests for those who have logged in with an account of ChatGPT."""
 UPSTREAMS = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
@@ -77,21 +78,23 @@ class Proxy:
         port: int,
         upstreams: Mapping[str, str],
         tell: Callable[[str], None],
+        *,
+        token: str | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.token = secrets.token_urlsafe(32)
+        """`token`: one that is kept; `environment`: what the client would be asked with."""
+        self.token = token or secrets.token_urlsafe(32)
         self.notes: list[str] = []
         """What has been said to the user."""
+        self.requests = 0
+        """How many have come for a provider."""
         self._conversations = conversations
         self._hosts = {f"{name}:{port}" for name in _NAMES}
         self._upstreams = upstreams
         self._tell = tell
-        self._client = httpx.AsyncClient(
-            verify=ssl.create_default_context(),
-            # A model may think for minutes before its first byte.
-            timeout=httpx.Timeout(None, connect=30),
-            # Each stream holds a connection until its model has said all.
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
-        )
+        environment = environment or {}
+        self._project = environment.get(PROJECT_VARIABLE)
+        self._client = upstream_client(environment, self.note)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -124,20 +127,37 @@ class Proxy:
             return PlainTextResponse("This proxy serves programs on this machine alone.\n", 421)
         path = request.scope["raw_path"].decode("latin-1")
         first, _, rest = path.removeprefix("/").partition("/")
-        # In constant time: how long a refusal takes says nothing of the token.
-        if not secrets.compare_digest(first.encode(), self.token.encode()):
-            given = request.headers.get(TOKEN_HEADER, "")
-            if not secrets.compare_digest(given.encode(), self.token.encode()):
+        if not self._is_token(first):
+            given = (request.headers.get(name, "") for name in (TOKEN_HEADER, _PROJECT_HEADER))
+            if not any(map(self._is_token, given)):
                 return PlainTextResponse("Not found.\n", 404)
             rest = f"{first}/{rest}"
+        if request.headers.get("upgrade", "").lower() == "websocket":
+            # Clients then go on over HTTP.
+            return PlainTextResponse("Ask over HTTP.\n", 426, {"upgrade": "HTTP/1.1"})
+        if rest in ("", "status.json"):
+            kept, states = self._conversations.options.kept, self._conversations.states.values()
+            page = StatusPage(kept, self._upstreams, self.requests, states, self.notes)
+            return status_page(page, request, as_json=bool(rest))
         provider, _, path = rest.partition("/")
-        if not rest:
-            return PlainTextResponse(self._status())
         base = self._upstream(provider, request)
         if base is None:
             return PlainTextResponse("Not found.\n", 404)
+        self.requests += 1
         query = f"?{request.url.query}" if request.url.query else ""
         return await self._passed_or_managed(request, provider, f"/{path}", base, query)
+
+    def _is_token(self, text: str) -> bool:
+        # In constant time: how long a refusal takes says nothing of the token.
+        return secrets.compare_digest(text.encode(), self.token.encode())
+
+    def _headers(self, request: Request) -> list[tuple[str, str]]:
+        """Those that go on. Where the token stood for a project, that of the user's is there."""
+        headers = [(k, v) for k, v in request.headers.items() if k not in NOT_PASSED]
+        if not self._is_token(request.headers.get(_PROJECT_HEADER, "")):
+            return headers
+        own = [(_PROJECT_HEADER, self._project)] if self._project else []
+        return [*(pair for pair in headers if pair[0] != _PROJECT_HEADER), *own]
 
     def _upstream(self, provider: str, request: Request) -> str | None:
         base = self._upstreams.get(provider)
@@ -149,7 +169,7 @@ class Proxy:
         self, request: Request, provider: str, path: str, base: str, query: str
     ) -> Response:
         url = f"{base.rstrip('/')}{path}{query}"
-        headers = [(k, v) for k, v in request.headers.items() if k not in _NOT_PASSED]
+        headers = self._headers(request)
         if request.method != "POST":
             return await self._passed(request, url, headers, await request.body())
         parts, size = [], 0
@@ -162,9 +182,9 @@ class Proxy:
                 self.note("A request over 64 MiB went out as it came.")
                 length = request.headers.get("content-length")
                 headers += [("content-length", length)] if length else []
-                return await self._passed(request, url, headers, _again(parts, stream))
+                return await self._passed(request, url, headers, rest_of(parts, stream))
         body = b"".join(parts)
-        wire = next((w for w in WIRES if w.provider == provider and path.endswith(w.path)), None)
+        wire = wire_of(provider, path)
         # A compressed body is not unpacked here.
         if wire is None or request.headers.get("content-encoding"):
             return await self._passed(request, url, headers, body)
@@ -203,10 +223,10 @@ class Proxy:
         try:
             # Whoever waits for the client to leave would take a body that is still coming.
             is_read = isinstance(body, bytes)
-            upstream = await (_unless_gone(request, sending) if is_read else sending)
+            upstream = await (unless_gone(request, sending) if is_read else sending)
         except httpx.HTTPError as error:
             return self._unreachable(url, error)
-        return _streamed(upstream, _raw(upstream))
+        return streamed(upstream, raw(upstream))
 
     def _unreachable(self, url: str, error: Exception) -> Response:
         text = (
@@ -244,6 +264,7 @@ class Proxy:
         system = call.wire.system(call.body)
         declared = call.wire.tools(call.body)
         state = self._state(call)
+        problems: list[str] = []
 
         def do(conversation: ClientChat) -> bytes:
             own = conversation.own_tools(declared) if with_own else []
@@ -253,6 +274,8 @@ class Proxy:
             )
             state.notices += conversation.notices
             conversation.notices.clear()
+            problems.extend(conversation.problems)
+            conversation.problems.clear()
             # The conversation's thread writes the body, too: the event loop has the streams.
             changed = call.wire.with_messages(call.body, messages, own)
             return as_json(changed)
@@ -262,6 +285,9 @@ class Proxy:
         except Exception:
             state.passed += 1
             raise
+        finally:
+            for text in problems:
+                self.note(text)
 
     async def _send(self, call: _ManagedRequest, body: bytes) -> httpx.Response:
         headers = [(k, v) for k, v in call.headers if k != "accept-encoding"]
@@ -274,21 +300,23 @@ class Proxy:
         self, request: Request, call: _ManagedRequest, body: bytes
     ) -> Response | None:
         """What the client gets; None where the upstream may refuse what foredeck has changed."""
-        self._state(call).managed += 1
+        state = self._state(call)
+        state.managed += 1
+        state.model = str(call.body.get("model") or "")
         try:
-            upstream = await _unless_gone(request, self._send(call, body))
+            upstream = await unless_gone(request, self._send(call, body))
         except httpx.HTTPError as error:
             return self._unreachable(call.url, error)
         if upstream.status_code in refusals.STATUSES:
             refusal = await upstream.aread()
             is_ours = await asyncio.to_thread(_is_ours, refusal, call, body)
-            return None if is_ours else _plain(upstream, refusal)
+            return None if is_ours else plain(upstream, refusal)
         kind = upstream.headers.get("content-type", "").partition(";")[0].strip()
         if upstream.status_code != 200 or kind not in ("text/event-stream", "application/json"):
-            return _streamed(upstream, _raw(upstream))
+            return streamed(upstream, raw(upstream))
         call.relay.begin()
         if kind == "text/event-stream":
-            return _streamed(upstream, self._relayed(call, upstream), decoded=True)
+            return streamed(upstream, self._relayed(call, upstream), decoded=True)
         return await self._whole(call, upstream)
 
     async def _relayed(
@@ -350,21 +378,22 @@ class Proxy:
                 upstream = await self._send(call, again)
                 body = await upstream.aread()
                 if upstream.status_code != 200:
-                    return _plain(upstream, body)
+                    return plain(upstream, body)
                 call.relay.begin()
                 call.relay.take_whole(json.loads(body))
         except Exception as error:
             log.exception("an answer went on as it came")
             self.note(f"An answer went on as it came: {_short(error)}")
-            return _plain(first, raw)
+            return plain(first, raw)
         if not call.relay.changed:
-            return _plain(first, raw)
-        return _plain(first, as_json(call.relay.whole()))
+            return plain(first, raw)
+        return plain(first, as_json(call.relay.whole()))
 
     async def _again(self, call: _ManagedRequest) -> bytes | None:
         """Take in what the model has answered; the next request to it, None where the client is
         next."""
         relay, number = call.relay, call.number
+        self._state(call).count(call.wire.format().usage(relay.usage), again=relay.rounds > 1)
         added = await self._conversations.work(
             call.session,
             call.wire,
@@ -380,77 +409,6 @@ class Proxy:
         call.added += added
         # At last it is given none of them, and can but go on.
         return await self._ready(call, with_own=relay.rounds < MOST_ROUNDS)
-
-    def _status(self) -> str:
-        kept = self._conversations.options.kept
-        lines = [f"foredeck proxy: {kept}", ""]
-        for state in self._conversations.states.values():
-            lines.append(
-                f"{state.session}  {state.api}: {state.managed} requests with foredeck, "
-                f"{state.passed} without, {state.own_calls} times its tools were called"
-            )
-            lines += [f"  {notice}" for notice in [*state.notices]]
-        lines += ["", *(self.notes or ["Nothing has gone wrong."])]
-        return "\n".join(lines) + "\n"
-
-
-def _streamed(
-    upstream: httpx.Response, content: AsyncIterator[bytes], *, decoded: bool = False
-) -> Response:
-    response = StreamingResponse(content, upstream.status_code)
-    response.raw_headers = _headers(upstream, decoded=decoded)
-    return response
-
-
-def _plain(upstream: httpx.Response, body: bytes) -> Response:
-    response = Response(body, upstream.status_code)
-    # The body may be another than the provider's.
-    length = (b"content-length", str(len(body)).encode())
-    response.raw_headers = [*_headers(upstream, decoded=True), length]
-    return response
-
-
-def _headers(upstream: httpx.Response, *, decoded: bool) -> list[tuple[bytes, bytes]]:
-    left_out = {name.encode() for name in _NOT_PASSED} | (
-        # httpx has unpacked it.
-        {b"content-encoding"} if decoded else set()
-    )
-    named = ((name.lower(), value) for name, value in upstream.headers.raw)
-    return [(name, value) for name, value in named if name not in left_out]
-
-
-async def _raw(upstream: httpx.Response) -> AsyncIterator[bytes]:
-    try:
-        async for piece in upstream.aiter_raw():
-            yield piece
-    finally:
-        await upstream.aclose()
-
-
-async def _again(parts: list[bytes], stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    for part in parts:
-        yield part
-    async for part in stream:
-        yield part
-
-
-async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
-    """What the upstream answers. Raises `ClientDisconnect` once the client has left."""
-    task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_left(request))
-    await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-    # From here on the streamed response watches for that itself.
-    gone.cancel()
-    if not task.done():
-        # Else the model would go on, and be paid for, with no reader.
-        task.cancel()
-        raise ClientDisconnect
-    return await task
-
-
-async def _left(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _is_ours(refusal: bytes, call: _ManagedRequest, sent: bytes) -> bool:

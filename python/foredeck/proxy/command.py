@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from foredeck.cli.arguments import CONFIG, NUMBER, arguments, port_number, resolve_config
@@ -23,6 +24,7 @@ def _run(args: Namespace) -> int:
         private=args.private,
         tools=not args.no_tools,
         window=args.window,
+        token_file=args.token_file,
         settings=dict(text.split("=", 1) for text in args.set),
     )
 
@@ -55,6 +57,8 @@ COMMAND = Command(
         --upstream URL  where requests go (default: where the agent's environment says, else
             Anthropic's and OpenAI's own addresses)
         --window TOKENS  the model's context window, where it is not the usual one of its provider
+        --token-file FILE  keep the address's token here (made if it is not there), so that with
+            --port a client that runs goes on after a restart
         --private  keep nothing of what is said when it ends
         --no-tools  give the model none of foredeck's own tools
         {CONFIG}
@@ -62,6 +66,7 @@ COMMAND = Command(
         port={"type": port_number, "default": 0},
         upstream={"type": _address},
         window=NUMBER,
+        token_file={"type": Path},
     ),
     run=_run,
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from foredeck.context.state.chat import Chat
-from foredeck.embedded.format import Message, MessageFormat, ToolRequest
+from foredeck.embedded.format import CountedTokens, Message, MessageFormat, ToolRequest
 from foredeck.embedded.manager import ContextManager, LoopMessages, bare
 from foredeck.histories.tools import in_pis_tools, in_their_tools, touching
 from foredeck.hosts.outgoing import SlotPlan
@@ -115,8 +115,14 @@ class ClientChat(ContextManager):
     def __init__(self, session: str, format: MessageFormat, **arguments: Any) -> None:
         self.calls = 0
         """Requests that it has worked on."""
+        self.problems: list[str] = []
+        """What concerns all conversations, such as a damaged store."""
         self._observed: set[str] = set()
         super().__init__(session, format=format, **arguments)
+
+    def _noted(self, level: str, text: str) -> None:
+        if level == "error":
+            self.problems.append(text)
 
     def _loop_messages(self, chat: Chat) -> LoopMessages:
         self._woven = WovenMessages(self._session, self._format, chat)
@@ -236,8 +242,19 @@ class ConversationState:
     """Those that went out as they came."""
     own_calls: int = 0
     """Times that the model was asked again after it had called foredeck's tools."""
+    own_tokens: int = 0
+    """What these requests have read."""
+    model: str = ""
+    """Of the newest request."""
+    prompt: int = 0
+    """Its tokens, as the provider has counted them."""
     notices: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_NOTICES))
     """The engine's notices for its user."""
+
+    def count(self, usage: CountedTokens, *, again: bool) -> None:
+        """Note what an answer has taken. `again`: the model was asked again."""
+        self.prompt = usage.fresh + usage.read + usage.written
+        self.own_tokens += self.prompt if again else 0
 
 
 @dataclass(slots=True)

@@ -1,12 +1,12 @@
-"""Serving the proxy on loopback, as long as a command runs or until it is interrupted; and how a
-coding agent is given its address for one run, without touching its files."""
+"""Serving the proxy on loopback, as long as a command runs or until it is interrupted."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
+import re
+import secrets
 import signal
 import socket
 import sys
@@ -14,22 +14,30 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from logging.handlers import RotatingFileHandler
-from pathlib import Path, PurePath
-from typing import NamedTuple
+from pathlib import Path
 
 import uvicorn
 
 from foredeck.config import Config
-from foredeck.proxy.app import TOKEN_HEADER, UPSTREAMS, Proxy
+from foredeck.config.load import looser_than_private
+from foredeck.engine.current import RecoverableStore
+from foredeck.errors import ForedeckError
+from foredeck.proxy.app import Proxy
 from foredeck.proxy.conversations import Conversations, ProxyOptions
+from foredeck.proxy.launching import run_through, upstreams
+from foredeck.regular_files import open_regular
+from foredeck.store.protocol import silent
 from foredeck.ui.access import LOOPBACK, listening_on
 
 NOT_FOUND = 127
 """The exit code of shells for a command that is not there."""
 
-_TOKEN_VARIABLE = "FOREDECK_PROXY_TOKEN"
-_BASES = {"anthropic": ("ANTHROPIC_BASE_URL",), "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE")}
-"""Variables in which agents look for their provider's address."""
+_NO_REQUEST = (
+    "No request of {} came through, so foredeck did nothing. Do its settings name another address "
+    "of the provider, or does a wrapper start it?"
+)
+_TOKEN = re.compile(r"[\w-]{32,200}")
+_MANY_BYTES = 1024
 
 
 def serve(
@@ -42,6 +50,7 @@ def serve(
     tools: bool,
     window: int | None,
     settings: Mapping[str, str],
+    token_file: Path | None = None,
 ) -> int:
     """Serve until the command ends, whose exit code is returned; without one until Ctrl-C.
 
@@ -53,22 +62,45 @@ def serve(
             folder = tempfile.TemporaryDirectory(prefix="foredeck-", ignore_cleanup_errors=True)
             home, kept = Path(stack.enter_context(folder)), "nothing is kept when it ends."
         stack.enter_context(_logging(None if private else home))
+        token = None if token_file is None else kept_token(token_file)
         options = ProxyOptions(Path.cwd(), home, kept, tools, window, settings)
         listener = stack.enter_context(listening_on([port]))
-        return asyncio.run(_serve(options, listener, command, upstream))
+        found = [] if private else store_warnings(config)
+        return asyncio.run(_serve(options, listener, command, upstream, token, found))
 
 
 async def _serve(
-    options: ProxyOptions, listener: socket.socket, command: Sequence[str], upstream: str | None
+    options: ProxyOptions,
+    listener: socket.socket,
+    command: Sequence[str],
+    upstream: str | None,
+    token: str | None,
+    warnings: Sequence[str],
 ) -> int:
     port = listener.getsockname()[1]
     notices: list[str] = []
-    bases = upstreams(upstream, os.environ)
-    proxy = Proxy(Conversations(options), port, bases, notices.append if command else _say)
+    bases = upstreams(upstream, os.environ, command)
+    proxy = Proxy(
+        Conversations(options),
+        port,
+        bases,
+        # An agent has the screen from now on.
+        notices.append if command else _say,
+        token=token,
+        environment=os.environ,
+    )
+    for text in warnings:
+        _say(text)
+        proxy.notes.append(text)
     # Its log would go to the agent's screen, and its headers would stand beside the provider's.
     server = (_QuietServer if command else uvicorn.Server)(
         uvicorn.Config(
-            proxy, log_level="critical", lifespan="off", server_header=False, date_header=False
+            proxy,
+            log_level="critical",
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            date_header=False,
         )
     )
     serving = asyncio.create_task(server.serve(sockets=[listener]))
@@ -77,7 +109,10 @@ async def _serve(
             _announce(port, proxy.token)
             await serving
             return 0
-        return await _run(command, port, proxy.token)
+        code = await _run(command, port, proxy.token)
+        if not proxy.requests and code != NOT_FOUND:
+            notices.append(_NO_REQUEST.format(Path(command[0]).name))
+        return code
     finally:
         server.should_exit = True
         await serving
@@ -85,6 +120,41 @@ async def _serve(
         # Only now: the agent had the screen.
         for text in notices:
             _say(text)
+
+
+def kept_token(path: Path) -> str:
+    """The token in a file, which is made (0600) where there is none.
+
+    Raises `ForedeckError` for a file that holds none, or that others can read.
+    """
+    try:
+        descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
+        with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
+            if looser_than_private(path):
+                raise ForedeckError(f"Others can read the token in {path}: chmod 600 {path}")
+            token = file.read(_MANY_BYTES).strip()
+            if not token:
+                token = secrets.token_urlsafe(32)
+                file.write(token + "\n")
+    except (OSError, ValueError) as error:
+        raise ForedeckError(f"{path} cannot be used for the token: {error}") from error
+    if not _TOKEN.fullmatch(token):
+        raise ForedeckError(
+            f"{path} holds no token of 32 characters or more (A-Z, a-z, 0-9, - and _). Without the "
+            "file a new one is made."
+        )
+    return token
+
+
+def store_warnings(config: Config) -> list[str]:
+    """What is to be said of the store before anything is kept in it: a damaged one is moved away
+    now, while the user reads."""
+    try:
+        store = RecoverableStore(config, silent)
+        store.current.close()
+    except ForedeckError as error:
+        return [str(error)]
+    return store.warnings
 
 
 @contextmanager
@@ -145,64 +215,3 @@ def _announce(port: int, token: str) -> None:
 
 def _say(text: str) -> None:
     print(f"foredeck: {text}", file=sys.stderr, flush=True)
-
-
-class AgentRun(NamedTuple):
-    """A command as it is started."""
-
-    command: Sequence[str]
-    environment: Mapping[str, str]
-
-
-def upstreams(given: str | None, environment: Mapping[str, str]) -> dict[str, str]:
-    """Where requests go: to the address that is given, else to the one that the agent would use
-    without foredeck."""
-    found = {}
-    for provider, names in _BASES.items():
-        own = next((environment[name] for name in names if environment.get(name)), None)
-        found[provider] = given or own or UPSTREAMS[provider]
-    return found
-
-
-def run_through(
-    command: Sequence[str], port: int, token: str, environment: Mapping[str, str]
-) -> AgentRun:
-    """The command with the proxy's addresses."""
-    base = f"http://127.0.0.1:{port}"
-    addresses = {provider: f"{base}/{token}/{provider}" for provider in _BASES}
-    changed = dict(environment)
-    for provider, names in _BASES.items():
-        changed |= dict.fromkeys(names, addresses[provider])
-    name = PurePath(command[0]).stem
-    if name == "codex":
-        # Its address is an argument, which all users of the machine can read: the token is not
-        # in it.
-        changed[_TOKEN_VARIABLE] = token
-        return AgentRun([command[0], *_codex(base, environment), *command[1:]], changed)
-    if name == "opencode":
-        changed["OPENCODE_CONFIG_CONTENT"] = _opencode(addresses, environment)
-    return AgentRun(list(command), changed)
-
-
-def _codex(base: str, environment: Mapping[str, str]) -> list[str]:
-    folder = Path(environment.get("CODEX_HOME") or Path.home() / ".codex")
-    # Who has not logged in has a key in the environment.
-    logged_in = (folder / "auth.json").exists() or not environment.get("OPENAI_API_KEY")
-    key = "requires_openai_auth=true" if logged_in else 'env_key="OPENAI_API_KEY"'
-    provider = (
-        f'{{name="OpenAI",base_url="{base}/openai",wire_api="responses",{key},'
-        f'env_http_headers={{"{TOKEN_HEADER}"="{_TOKEN_VARIABLE}"}}}}'
-    )
-    return ["-c", f"model_providers.foredeck={provider}", "-c", 'model_provider="foredeck"']
-
-
-def _opencode(addresses: Mapping[str, str], environment: Mapping[str, str]) -> str:
-    try:
-        config = json.loads(environment.get("OPENCODE_CONFIG_CONTENT") or "{}")
-    except ValueError:
-        config = {}
-    providers = config.setdefault("provider", {})
-    for name, path in (("anthropic", "/v1"), ("openai", "")):
-        options = providers.setdefault(name, {}).setdefault("options", {})
-        options["baseURL"] = addresses[name] + path
-    return json.dumps(config)

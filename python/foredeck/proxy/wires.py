@@ -123,6 +123,16 @@ WIRES: Sequence[ModelApi] = (
 )
 
 
+_ALIASES = {"codex": "openai"}
+"""Names of upstreams that speak the APIs of another."""
+
+
+def wire_of(upstream: str, path: str) -> ModelApi | None:
+    """The API of a request, if it is one that is spoken."""
+    provider = _ALIASES.get(upstream, upstream)
+    return next((w for w in WIRES if w.provider == provider and path.endswith(w.path)), None)
+
+
 def session_of(
     wire: ModelApi, body: Body, headers: Mapping[str, str], messages: Sequence[Mapping[str, Any]]
 ) -> str:

@@ -211,6 +211,8 @@ def _has_open(descriptors: Path, target: str) -> bool:
 
 LOGS = ("-wal", "-shm")
 """How the names of the files that belong to a store end."""
+_SAID = "damage-said"
+"""Names of damaged stores of which the user has been told at a later start."""
 _COMPANIONS = ("", *LOGS)
 
 
@@ -230,6 +232,31 @@ def quarantine(path: Path, inode: int | None = None) -> Path | None:
         target = free_name(path, "damaged")
         rename_with(path, target, _COMPANIONS)
         return target
+
+
+def earlier_damage(path: Path) -> list[str]:
+    """What the user is told at the next start of stores that were moved out of the way of `path`;
+    each once."""
+    marker = path.with_name(_SAID)
+    try:
+        beside = (*LOGS, ".jsonl")
+        there = [
+            p for p in path.parent.glob(f"{path.name}.damaged-*") if not p.name.endswith(beside)
+        ]
+        said = marker.read_text("utf-8").splitlines() if there and marker.exists() else []
+        new = sorted(p for p in there if p.name not in said)
+        if new:
+            with os.fdopen(
+                open_regular(marker, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "a"
+            ) as file:
+                file.writelines(f"{p.name}\n" for p in new)
+    except OSError:
+        return []
+    return [
+        f"An earlier store was damaged, and a fresh one took its place: it is kept as {p}. "
+        "`foredeck restore FILE --force` brings a backup back."
+        for p in new
+    ]
 
 
 def rename_with(path: Path, target: Path, companions: Sequence[str]) -> None:
