@@ -61,7 +61,7 @@ ELSEWHERE = {
     "tar xzf pi-foredeck-": "a bundle (tests/bench/test_bundling.py)",
     "foredeck xtdb": "a node (tests/cli/test_xtdb_command.py)",
     "foredeck migrate": "a node (tests/cli/test_migrate_command.py)",
-    "foredeck query": "a node (below)",
+    "foredeck xtdb query": "a node (below)",
     "FOREDECK_STORE=xtdb": "a node",
     "export FOREDECK_XTDB": "a node",
     "foredeck restore SESSION --call": "a session of the real Pi (tests/realpi)",
@@ -236,7 +236,7 @@ def test_an_example_does_what_the_page_says(line: str, capsys: pytest.CaptureFix
 def test_documented_queries_find_something(
     app: Path, runtime: Runtime, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    queries = [line for _, line, _ in documented() if line.startswith("foredeck query")]
+    queries = [line for _, line, _ in documented() if line.startswith("foredeck xtdb query")]
     values = {"0199aaaa-...": SESSION, "/home/me/vault/notes/sea.md": f"{app}/docs/plan.md"}
     with private_node(tmp_path / "node", runtime) as node:
         running = node.running()

@@ -77,7 +77,7 @@ def in_a_terminal(command: list[str]) -> int:
         f"setsid {FORGET}",
         f"{sys.executable} -c 'import pty,sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' {FORGET}",
         f"{FOREDECK} purge --text something-long --yes",
-        f"{FOREDECK} prune --days 0 --yes",
+        f"{FOREDECK} forget --texts --days 0 --yes",
         f"{FOREDECK} memory add something",
         f"{FOREDECK} observations first --delete",
         f"{FOREDECK} restore $FOREDECK_HOME/foredeck.db --force",

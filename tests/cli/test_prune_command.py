@@ -67,7 +67,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def prune(home: Path, *more: str) -> int:
-    return main(["prune", "--home", str(home), *more])
+    return main(["forget", "--texts", "--home", str(home), *more])
 
 
 def pruned(home: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, int]:
@@ -170,7 +170,7 @@ def test_a_second_time_there_is_nothing_left(
 
 def test_a_dry_run_takes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = bytes_in(home)
-    out = shown(home, capsys, "prune", "--dry-run")
+    out = shown(home, capsys, "forget", "--texts", "--dry-run")
     assert "messages would lose their text" in out
     assert bytes_in(home) == before
 

@@ -1,4 +1,4 @@
-"""`foredeck query`, against a real node."""
+"""`foredeck xtdb query`, against a real node."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ask(node: NodeFolder, capsys: pytest.CaptureFixture[str]) -> Any:
     def run(*words: str) -> tuple[int, Any]:
         capsys.readouterr()
         place = ["--url", running.url, "--token-file", str(node.token_file)]
-        code = main(["query", *words, *place, "--json"])
+        code = main(["xtdb", "query", *words, *place, "--json"])
         told = capsys.readouterr()
         return code, json.loads(told.out) if code == 0 else told.err
 
@@ -159,7 +159,7 @@ def test_a_reached_limit_is_reported(
     running = node.running()
     assert running is not None
     words = ["--url", running.url, "--token-file", str(node.token_file), "--limit", "2"]
-    assert main(["query", PATHS, *words]) == 0
+    assert main(["xtdb", "query", PATHS, *words]) == 0
     told = capsys.readouterr()
     assert told.out == "?p\n/0\n/1\n\n2 rows\n"
     assert "more than 2" in told.err
@@ -230,8 +230,8 @@ def test_the_node_of_the_state_folder(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
-    assert main(["query", SESSIONS]) == 3
+    assert main(["xtdb", "query", SESSIONS]) == 3
     assert "the store here is SQLite" in capsys.readouterr().err
     with private_node(tmp_path / "xtdb", runtime):
-        assert main(["query", SESSIONS]) == 0
+        assert main(["xtdb", "query", SESSIONS]) == 0
         assert capsys.readouterr().out == "No rows.\n"

@@ -216,7 +216,9 @@ def test_a_query_sees_what_waits(
     let_one_wait(capsys, monkeypatch)
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
     capsys.readouterr()
-    assert main(["query", '{:find [?e] :where [[?e :foredeck/type "note"]]}', "--json"]) == 0
+    assert (
+        main(["xtdb", "query", '{:find [?e] :where [[?e :foredeck/type "note"]]}', "--json"]) == 0
+    )
     assert json.loads(capsys.readouterr().out)["rows"] == [["foredeck/doc/mine"]]
 
 
@@ -248,7 +250,10 @@ def test_commands_wait_for_a_node_that_is_being_started(
     monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "rocksdb")
     run_json(capsys, "up")
     folder = own_node_folder(home)
-    for words in (["backup", "made.db"], ["query", "{:find [?e] :where [[?e :foredeck/type]]}"]):
+    for words in (
+        ["backup", "made.db"],
+        ["xtdb", "query", "{:find [?e] :where [[?e :foredeck/type]]}"],
+    ):
         run_json(capsys, "down")
         other = threading.Thread(target=start, args=(folder, runtime))
         other.start()

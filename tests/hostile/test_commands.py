@@ -19,7 +19,6 @@ from hostile.ground import SECRET, Ground, make
 APART = {
     "eval": "runs Pi",
     "xtdb": "starts a node",
-    "query": "needs a node",
     "ui": "serves until it is ended",
     "proxy": "serves until it is ended",
 }
@@ -77,7 +76,7 @@ RUN = [
     "ingest .",
     "purge --text hello-again --yes",
     "forget s --yes",
-    "prune --yes",
+    "forget --texts --yes",
     "doctor --vacuum",
     "doctor",
     "config",

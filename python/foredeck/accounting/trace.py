@@ -98,7 +98,7 @@ class Trace:
     """How many calls the branch has."""
     spans: list[Span]
     archived: int = 0
-    """How many of its messages have lost their text to `foredeck prune`."""
+    """How many of its messages have lost their text to `foredeck forget --texts`."""
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""

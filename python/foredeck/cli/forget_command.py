@@ -1,4 +1,4 @@
-"""`foredeck forget` and `prune`: whole sessions and old texts are erased, for good."""
+"""`foredeck forget`: whole sessions, or old texts, are erased for good."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, answer, typed
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import opened_store
+from foredeck.config import Config
 from foredeck.errors import CommandRefused
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, short_count
@@ -28,6 +29,10 @@ def run(args: Namespace) -> int:
     config = resolve_config(args).config
     if not args.dry_run:
         check_person(config.home, "Erasing")
+    if args.texts:
+        return _prune(args, config)
+    if not args.session:
+        raise CommandRefused("name the session to delete, or --texts for old texts of all")
     with opened_store(args) as store, Progress("looking through the store") as progress:
         sessions = list(dict.fromkeys(_session(store, name) for name in args.session))
         if not args.dry_run:
@@ -98,11 +103,7 @@ def _summary(plan: Forgetting, what: str) -> str:
     )
 
 
-def run_prune(args: Namespace) -> int:
-    """`foredeck prune`."""
-    config = resolve_config(args).config
-    if not args.dry_run:
-        check_person(config.home, "Erasing")
+def _prune(args: Namespace, config: Config) -> int:
     before_ms = now_ms() - args.days * DAY_MS
     with opened_store(args) as store, Progress("looking through the store") as progress:
         sessions = _sessions_to_prune(store, args.session)

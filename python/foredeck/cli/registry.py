@@ -78,8 +78,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "doctor": Listed("repair", "check this machine, rebuild indexes, return disk space"),
         "config": Listed("repair", "show every setting, its value, and where it was set"),
         "purge": Listed("repair", "remove a text or an object from everything that is stored"),
-        "forget": Listed("repair", "delete a session and what belongs to it alone"),
-        "prune": Listed("repair", "remove the text of old messages that have been summarized"),
+        "forget": Listed("repair", "delete a session, or the text of old summarized messages"),
     },
     "Measure": {
         "replay": Listed(

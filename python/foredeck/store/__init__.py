@@ -30,9 +30,6 @@ STORES: Mapping[str, Registered] = {
     "xtdb": Registered(
         "foredeck.xtdb",
         "URL",
-        {
-            "xtdb": "install, start, stop and look after the XTDB node",
-            "query": "ask the store in XTDB a Datalog query",
-        },
+        {"xtdb": "look after the XTDB node, and ask the store in it Datalog queries"},
     ),
 }

@@ -1,4 +1,4 @@
-"""`foredeck query`: Datalog on the store in XTDB, for people."""
+"""`foredeck xtdb query`: Datalog on the store in XTDB, for people."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from foredeck.cli.arguments import (
     USUAL,
     arguments,
     parse_moment,
-    resolve_config,
 )
 from foredeck.cli.files import given_text
 from foredeck.cli.output import print_json, table
-from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, StoreUnavailable
 from foredeck.model.figures import counted
@@ -44,9 +42,9 @@ class QueryFailed(ForedeckError):
     """XTDB did not answer a query with rows."""
 
 
-def _run(args: Namespace) -> int:
+def run_query(args: Namespace, config: Config) -> int:
+    """Ask, and print the rows."""
     timeout_ms = args.timeout * 1000
-    config = resolve_config(args).config
     limits = {"limit": args.limit + 1, "timeout_ms": timeout_ms}
     query = prepare(given_text(args.query), args.values, **limits, namespace=config.xtdb.namespace)
     if args.url is None and config.store == "xtdb":
@@ -90,7 +88,7 @@ def _server(args: Namespace, config: Config) -> tuple[str, str | None]:
     raise StoreUnavailable(
         "Datalog is XTDB's, and the store here is SQLite. FOREDECK_STORE=xtdb or --url URL say "
         "which XTDB is meant; `foredeck migrate sqlite xtdb` copies what is stored here. On SQLite "
-        "`foredeck sessions`, `history`, `expand`, `graph` and `search`, each with --json, only "
+        "`foredeck sessions`, `history`, `cat`, `graph` and `search`, each with --json, only "
         "read, too."
     )
 
@@ -142,35 +140,30 @@ def _cell(value: Any) -> str:
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
-COMMAND = Command(
-    description=(
-        "Run a read-only Datalog query against the store in XTDB. Every object is a document\n"
-        "with :foredeck/type, :foredeck/token (the transaction of its newest version), and the\n"
-        "keys that it is found by: :foredeck/source_path, _nickname, _session, _object and so\n"
-        'on (docs/xtdb.md lists them). In :find, (field ?e "args.command") gives any of its\n'
-        "fields. Functions outside XTDB's own allow list are refused, on any server. Columns\n"
-        "are cut to fit the terminal; --json prints everything."
-    ),
-    example=(
-        'foredeck query \'{:find [?path] :where [[?e :foredeck/type "file"]'
-        " [?e :foredeck/source_path ?path]]}'"
-    ),
-    configure=arguments(
-        f"""
-        query: EDN  the query, a map or a vector; - reads it from stdin
-        values: [VALUE...]  values for the query's :in, in order: numbers, true, false, nil,
-            :keywords, "quoted text" and [lists] are EDN, anything else is text, such as an id
-        --limit N  print at most this many rows (default: %(default)s)
-        --timeout SECONDS  end the query after this time (default: %(default)s)
-        --as-of TOKEN  look at the store as it was after a transaction, as `history --json` names it
-        | --at TIME  look at the store as it was at a time: 2026-03-01T14:30:00+01:00, 14:30, 2h ago
-        --url URL  a server, instead of the configured one
-        --token-file FILE  file with the token that it asks for
-        {USUAL}
-        """,
-        limit=NUMBER | {"default": _LIMIT},
-        timeout=NUMBER | {"default": _SECONDS},
-        token_file=PATH,
-    ),
-    run=_run,
+QUERY = (
+    "Run a read-only Datalog query against the store in XTDB. Every object is a document\n"
+    "with :foredeck/type, :foredeck/token (the transaction of its newest version), and the\n"
+    "keys that it is found by: :foredeck/source_path, _nickname, _session, _object and so\n"
+    'on (docs/xtdb.md lists them). In :find, (field ?e "args.command") gives any of its\n'
+    "fields. Functions outside XTDB's own allow list are refused, on any server. Columns\n"
+    "are cut to fit the terminal; --json prints everything."
+)
+"""What `--help` says of it."""
+
+configure_query = arguments(
+    f"""
+    query: EDN  the query, a map or a vector; - reads it from stdin
+    values: [VALUE...]  values for the query's :in, in order: numbers, true, false, nil,
+        :keywords, "quoted text" and [lists] are EDN, anything else is text, such as an id
+    --limit N  print at most this many rows (default: %(default)s)
+    --timeout SECONDS  end the query after this time (default: %(default)s)
+    --as-of TOKEN  look at the store as it was after a transaction, as `history --json` names it
+    | --at TIME  look at the store as it was at a time: 2026-03-01T14:30:00+01:00, 14:30, 2h ago
+    --url URL  a server, instead of the configured one
+    --token-file FILE  file with the token that it asks for
+    {USUAL}
+    """,
+    limit=NUMBER | {"default": _LIMIT},
+    timeout=NUMBER | {"default": _SECONDS},
+    token_file=PATH,
 )

@@ -1,4 +1,4 @@
-"""`foredeck xtdb`: the node behind the store `xtdb`."""
+"""`foredeck xtdb`: the node behind the store `xtdb`, and queries to it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from foredeck.xtdb.journal import read_backlog
 from foredeck.xtdb.link import copy_file, token_of
 from foredeck.xtdb.maintenance import deliver_first
 from foredeck.xtdb.node import NodeFolder, NodeInfo, log_tail, own_node_folder, start, stop
+from foredeck.xtdb.query_command import QUERY, configure_query, run_query
 from foredeck.xtdb.runtime import find_runtime, how_to_start, is_installed
 
 _STEPS = 44
@@ -131,6 +132,10 @@ def _configure(parser: ArgumentParser) -> None:
     )
     for name, (text, _) in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        if name == "query":
+            action.description = QUERY
+            configure_query(action)
+            continue
         arguments(USUAL)(action)
         if name == "up":
             port = {"type": int, "default": 0}
@@ -281,5 +286,6 @@ _ACTIONS: dict[str, tuple[str, Callable[[Namespace, Config], int]]] = {
     "sync": ("deliver pending transactions of the local copy now, and wait for XTDB", _sync),
     "status": ("show whether the node runs, and whether it keeps up with its log", _status),
     "logs": ("print the end of the node's log", _logs),
+    "query": ("ask the store in XTDB a read-only Datalog query", run_query),
 }
 """What each does, in words for its help and as a function that gives the exit code."""

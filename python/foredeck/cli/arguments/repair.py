@@ -85,6 +85,15 @@ PURGE = Command(
 )
 
 
+DAYS = 30
+
+
+def _days(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 36_500:
+        raise ArgumentTypeError(f"must be a number of days, not {text!r}")
+    return int(text)
+
+
 FORGET = Command(
     description="""
     Delete a session for good: its chat, its calls and tool outputs, and the files and texts that no
@@ -97,51 +106,26 @@ FORGET = Command(
     which sessions other machines have open on a shared database. Delete Pi's own session file
     yourself. The store is read once, however many sessions are named: seconds for some thousand
     sessions.
+
+    --texts removes only the text of old messages, of all sessions where none is named. A message
+    loses its text if it is old enough, a summary or an observation covers it, and no open task is
+    linked to it. Its entry stays: it reads `(archived)`, keeps its place, its tool calls and its
+    distinct words, and search still finds it by them. Tool results, files, summaries and long texts
+    of yours are objects of their own and are kept, as is every text that anything else needs. The
+    turns inside a compaction are removed with them. A session that Pi resumes may bring text back:
+    close Pi first. If some of the text is used meanwhile, nothing is removed.
     """,
     example="foredeck forget 0199 --dry-run",
     configure=arguments(
         f"""
-        SESSION...  its id, or the start of it
+        [SESSION...]  its id, or the start of it
+        --texts  only remove the text of old messages that have been summarized
+        --days N  with --texts: only of messages older than N days (default: {DAYS})
         --dry-run  show what would be deleted, and delete nothing
-        --yes  do not ask for confirmation
-        {USUAL}
-        """
-    ),
-    run=later("forget_command"),
-)
-
-
-DAYS = 30
-
-
-def _days(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > 36_500:
-        raise ArgumentTypeError(f"must be a number of days, not {text!r}")
-    return int(text)
-
-
-PRUNE = Command(
-    description="""
-    Remove the text of old messages from the store for good, to save space. A message loses its text
-    if it is old enough, a summary or an observation covers it, and no open task is linked to it.
-    Its entry stays: it reads `(archived)`, keeps its place, its tool calls and its distinct words,
-    and search still finds it by them. Tool results, files, summaries and long texts of yours are
-    objects of their own and are kept, as is every text that anything else needs. The turns inside a
-    compaction are removed with them. The text is removed from the store's file and its log, and
-    from XTDB's local copy and database; the next search rebuilds its index. Copies on other
-    machines, exports, backups and Pi's own session files are not changed; a session that Pi resumes
-    may bring text back. Close Pi first: if some of the text is used meanwhile, nothing is removed.
-    """,
-    example="foredeck prune --dry-run",
-    configure=arguments(
-        f"""
-        [SESSION...]  its id, or the start of it (default: all sessions)
-        --days N  only messages older than N days (default: {DAYS})
-        --dry-run  show what would be removed, and remove nothing
         --yes  do not ask for confirmation
         {USUAL}
         """,
         days={"type": _days, "default": DAYS},
     ),
-    run=later("forget_command", "run_prune"),
+    run=later("forget_command"),
 )
