@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck_bench.release import bundling
+from foredeck_bench.release import building
 from foredeck_bench.release.building import BuildFailed
 
 PUBLISHED, SOURCE = b"a published wheel", b"sources"
@@ -37,7 +37,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             assert "only-source" not in lock
         return b""
 
-    monkeypatch.setattr(bundling, "run", run)
+    monkeypatch.setattr(building, "run", run)
     return words
 
 
@@ -52,7 +52,7 @@ def packed(folder: Path) -> Path:
 def test_a_wheel_that_was_built_is_locked_beside_its_sources(
     tmp_path: Path, asked: list[list[str]]
 ) -> None:
-    made = bundling.bundle(packed(tmp_path), [])
+    made = building.bundle(packed(tmp_path), [])
     assert made.name == "pi-foredeck-0.1.0-offline.tgz"
     with tarfile.open(made) as tar:
         tar.extractall(tmp_path / "out", filter="data")
@@ -62,15 +62,15 @@ def test_a_wheel_that_was_built_is_locked_beside_its_sources(
     assert lock == LOCK.removesuffix("\n") + f" \\\n    --hash=sha256:{digest}\n"
     assert len(list((package / "wheels").iterdir())) == 2
     pythons = [words[words.index("--python-version") + 1] for words in asked[1:]]
-    assert pythons == list(bundling.PYTHONS)
+    assert pythons == list(building.PYTHONS)
     # Made again, the bundle of before is not taken for the package.
-    assert bundling.bundle(tmp_path, []) == made
+    assert building.bundle(tmp_path, []) == made
 
 
 def test_for_another_platform_this_ones_wheels_are_left_out(
     tmp_path: Path, asked: list[list[str]]
 ) -> None:
-    made = bundling.bundle(packed(tmp_path), ["win_amd64", "macosx_11_0_arm64"])
+    made = building.bundle(packed(tmp_path), ["win_amd64", "macosx_11_0_arm64"])
     with tarfile.open(made) as tar:
         wheels = [name for name in tar.getnames() if name.endswith(".whl")]
     assert wheels == ["package/wheels/only_source-2.0-py3-none-any.whl"]
@@ -83,5 +83,5 @@ def test_what_must_be_compiled_is_refused(
 ) -> None:
     monkeypatch.setitem(globals(), "PUBLISHED", b"compiled here")
     with pytest.raises(BuildFailed, match="pub_lished"):
-        bundling.bundle(packed(tmp_path), [])
+        building.bundle(packed(tmp_path), [])
     assert len(asked) == 1

@@ -20,8 +20,7 @@ from foredeck_bench.figures import resident_mb
 from foredeck_bench.measure import growth as measure_growth
 from foredeck_bench.measure import run as measuring
 from foredeck_bench.measure.growth import grow
-from foredeck_bench.measure.history import history_figures
-from foredeck_bench.measure.large import large_figures
+from foredeck_bench.measure.large import history_figures, large_figures
 from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line, work_host
 
 

@@ -95,6 +95,12 @@ def test_several_go_at_once(home: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert forget(home, "second", "--yes") == 4
 
 
+def test_a_session_has_to_be_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forget", "--yes", "--home", str(home)]) == 2
+    assert "name the session to delete, or --texts" in capsys.readouterr().err
+    assert main(["show", "first", "--home", str(home)]) == 0
+
+
 def test_a_dry_run_erases_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = bytes_in(home)
     assert forget(home, "first", "--dry-run") == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.context.messages.system import sections_as_text
+from foredeck.context.messages.shape import sections_as_text
 
 
 def test_sections_follow_the_content_in_their_own_order() -> None:

@@ -18,7 +18,7 @@ from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.node import NodeFolder, own_node_folder, start, stop
 from foredeck.xtdb.runtime import Runtime
 from foredeck_bench.demo.run import copy_sample
-from foredeck_bench.demo.second import PLAN
+from foredeck_bench.demo.story import PLAN
 from foredeck_bench.demo.table import answers_in
 from foredeck_bench.judging.comparison import DEFINITION_TOKENS
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi

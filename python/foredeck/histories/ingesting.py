@@ -15,8 +15,7 @@ from typing import Any
 from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.intake.take_in import take_system
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.shape import Message, to_item
-from foredeck.context.messages.system import sections_as_text, tools_declared
+from foredeck.context.messages.shape import Message, sections_as_text, to_item, tools_declared
 from foredeck.context.state.opening import Beginning, open_session
 from foredeck.errors import Conflict
 from foredeck.histories.files import HistoryFiles

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from foredeck.accounting.figure import CostFigure, figure_of
-from foredeck.context.messages.shape import Message
-from foredeck.context.messages.system import tools_declared
+from foredeck.context.messages.shape import Message, tools_declared
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, configured_facilities
 from foredeck.histories.recordings import load_recording

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.crash import homes, story
+from foredeck_bench.crash import homes
 from foredeck_bench.crash.checks import Tally, check_records, check_results
 from foredeck_bench.crash.fuse import (
     AFTER_SEND,
@@ -32,11 +32,79 @@ from foredeck_bench.crash.fuse import (
     KillPoint,
     kill_node,
 )
-from foredeck_bench.scripted import ModelRequest, ScriptedModel, write_agent_dir
+from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, call, write_agent_dir
 from foredeck_bench.scripted.pi_process import MARK, PATIENT, PiInstall, PiWorkspace
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 from foredeck_bench.scripted.processes import wait_for_end, with_environment
+from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.steps import StepResult
+
+WORK = "Work on the report."
+GO_ON = "Go on after the interruption."
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
+
+STEPS: list[StepResult] = [
+    [Text("I look."), call("read", path="a.txt")],
+    call("bash", command="seq 300"),
+    call("edit", path="a.txt", edits=[{"oldText": "line 7:", "newText": "line seven:"}]),
+    call("read", path="a.txt"),
+    call("pin", id="a.txt"),
+    call("bash", command="seq 400"),
+    call("write", path="b.txt", content=TEXT.upper()),
+    call("deactivate", id="b.txt"),
+    "worked",
+]
+"""One answer for each number of tool results since the last word of the user."""
+
+CALLS = len(STEPS)
+
+
+def prepare(repo: Path) -> None:
+    """Write the files that a round starts with."""
+    (repo / "a.txt").write_text(TEXT)
+    (repo / "b.txt").unlink(missing_ok=True)
+
+
+def answer(request: ModelRequest) -> StepResult:
+    """The scripted model's reply to a request."""
+    turn: list[Any] = []
+    for role, block in blocks(request):
+        turn = [] if (role, block["type"]) == ("user", "text") else [*turn, block]
+        if block.get("text", "").startswith(GO_ON):
+            turn = [None] * CALLS
+    results = sum(block is None or block["type"] == "tool_result" for block in turn)
+    step: StepResult = STEPS[min(results, CALLS - 1)]
+    return step
+
+
+def blocks(request: ModelRequest) -> Iterator[tuple[str, Any]]:
+    """Role and block, without cache markers, of everything in a request's messages."""
+    for message in normalized(request.messages):
+        for block in message["content"]:
+            yield message["role"], block
+
+
+def comparable(request: ModelRequest) -> list[str]:
+    """One text for each block of a request: equal texts are equal bytes.
+
+    Calls have their number in the request (`call-0`) in place of the provider's id, which differs
+    between two sessions of one store.
+    """
+    names: dict[str, str] = {}
+    found = []
+    for role, block in blocks(request):
+        for key in ("id", "tool_use_id"):
+            if key in block:
+                block[key] = names.setdefault(block[key], f"call-{len(names)}")
+        found.append(json.dumps([role, block], sort_keys=True))
+    return found
+
+
+def is_word(text: str, word: str) -> bool:
+    """Whether a text of `comparable` is a message of the user."""
+    role, block = json.loads(text)
+    return bool(role == "user" and block.get("text") == word)
+
 
 ORPHANED_S = 30.0
 """How long an engine may take to notice that Pi is gone."""
@@ -85,17 +153,17 @@ class PiRounds:
         began = self._begin()
         start = time.monotonic()
         assert self._pi is not None
-        self._pi.prompt(story.WORK)
+        self._pi.prompt(WORK)
         self._calm_s = time.monotonic() - start
-        self._pi.prompt(story.GO_ON)
-        *self._calm, last = [story.comparable(r) for r in self._received(began)]
+        self._pi.prompt(GO_ON)
+        *self._calm, last = [comparable(r) for r in self._received(began)]
         self._whole = last[:-1]
-        if len(self._calm) != story.CALLS or self._model.violations:
+        if len(self._calm) != CALLS or self._model.violations:
             raise RpcError(f"the undisturbed session went wrong: {self._model.violations}")
 
     def _begin(self) -> int:
         """Begin a session; returns how many requests were received before it."""
-        story.prepare(self.workspace.repo)
+        prepare(self.workspace.repo)
         if self._pi is None:
             self._pi = self._start()
         else:
@@ -141,7 +209,7 @@ class PiRounds:
 
     def _round(self) -> None:
         point = self.random.choice((*POINTS, RANDOM))
-        call = self.random.randrange(FIRST_CALLS, story.CALLS)
+        call = self.random.randrange(FIRST_CALLS, CALLS)
         began = self._begin()
         assert self._pi is not None
         session = self._pi.state()["sessionId"]
@@ -149,7 +217,7 @@ class PiRounds:
         with self._aim(point, call):
             start = len(self._pi.events)
             with suppress(RpcError):
-                self._pi.send("prompt", message=story.WORK)
+                self._pi.send("prompt", message=WORK)
                 self._pi.wait_idle(start)
         if self.victim in ("engine", "node"):
             self._compare_all(began)
@@ -200,7 +268,7 @@ class PiRounds:
     def _answer(self, request: ModelRequest) -> StepResult:
         if self._aimed is not None:
             self._aimed(request.index - self._begun)
-        return story.answer(request)
+        return answer(request)
 
     def _received(self, since: int) -> list[ModelRequest]:
         return [r.request for r in self._model.requests[since:]]
@@ -213,7 +281,7 @@ class PiRounds:
 
     def _compare_all(self, began: int) -> None:
         """Where Pi survived, check that every prompt is that of the undisturbed session."""
-        found = [story.comparable(request) for request in self._received(began)]
+        found = [comparable(request) for request in self._received(began)]
         self.tally.compared["prompts"] += len(found)
         for number, prompt in enumerate(self._calm):
             if number >= len(found) or found[number] != prompt:
@@ -234,11 +302,11 @@ class PiRounds:
         asked = len(self._model.requests)
         start = time.monotonic()
         self._pi = self._start("--continue")
-        self._pi.prompt(story.GO_ON)
+        self._pi.prompt(GO_ON)
         self.tally.recovery_s.append(self._model.requests[asked].time_s - start)
         self.tally.compared["prompts"] += 1
         held = _written_results(self.workspace)
-        self._compare_next(story.comparable(self._received(asked)[0]), held)
+        self._compare_next(comparable(self._received(asked)[0]), held)
 
     def _compare_next(self, prompt: list[str], held: set[str]) -> None:
         *past, word = prompt
@@ -249,7 +317,7 @@ class PiRounds:
             block = json.loads(text)[1]
             if block["type"] != "tool_result" or block["tool_use_id"] in held:
                 self.tally.fault("differing", f"after a kill: {text[:300]}")
-        if not story.is_word(word, story.GO_ON):
+        if not is_word(word, GO_ON):
             self.tally.fault("differing", f"the user's word is not the last: {word[:300]}")
         shown = {json.loads(text)[1].get("tool_use_id") for text in past[:shared]}
         for id in held - shown:
@@ -274,7 +342,7 @@ def _messages(workspace: PiWorkspace, role: str) -> list[dict[str, Any]]:
 
 
 def _written_results(workspace: PiWorkspace) -> set[str]:
-    """The results in Pi's file, named as `story.comparable` names their calls."""
+    """The results in Pi's file, named as `comparable` names their calls."""
     calls = [
         block["id"]
         for message in _messages(workspace, "assistant")

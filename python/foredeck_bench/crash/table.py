@@ -22,8 +22,7 @@ from foredeck_bench.crash.acts import Act, ActRounds, settings_of
 from foredeck_bench.crash.checks import Tally
 from foredeck_bench.crash.engine_rounds import EngineRounds
 from foredeck_bench.crash.fuse import Victim
-from foredeck_bench.crash.memory_acts import ACCEPT, EXTRACT, IMPORT
-from foredeck_bench.crash.observing_act import OBSERVE
+from foredeck_bench.crash.memory_acts import ACCEPT, EXTRACT, IMPORT, OBSERVE
 from foredeck_bench.crash.other_acts import CLAIM, INDEX, REWIND
 from foredeck_bench.crash.pi_rounds import PiRounds
 from foredeck_bench.crash.storm import storm_rounds

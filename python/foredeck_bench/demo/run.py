@@ -21,9 +21,18 @@ from foredeck.accounting.figure import session_figure
 from foredeck.errors import ForedeckError
 from foredeck.lookup.sessions import newest_calls
 from foredeck.store.kind import open_store
-from foredeck_bench.demo.second import PROMPT, conclude, narrator, plan, second_script, told
 from foredeck_bench.demo.store import DemoStore, demo_store
-from foredeck_bench.demo.story import TESTS, Turn, story
+from foredeck_bench.demo.story import (
+    PROMPT,
+    TESTS,
+    Turn,
+    conclude,
+    narrator,
+    plan,
+    second_script,
+    story,
+    told,
+)
 from foredeck_bench.demo.table import (
     WIDTH,
     answers_in,

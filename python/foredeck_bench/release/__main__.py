@@ -15,12 +15,13 @@ from foredeck_bench.release.building import (
     VersionsDiffer,
     build,
     build_elsewhere,
+    bundle,
     export,
     hashes,
     head_of,
     the_version,
+    write_lock,
 )
-from foredeck_bench.release.bundling import bundle, write_lock
 from foredeck_bench.release.materials import (
     licence_page,
     not_described,

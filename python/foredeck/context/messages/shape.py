@@ -21,10 +21,17 @@ belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from foredeck.context.messages.items import Block, Item, NestedUse, PromptUsage, ToolUse
+from foredeck.context.messages.items import (
+    Block,
+    Item,
+    NestedUse,
+    PromptUsage,
+    ToolUse,
+    message_text,
+)
 from foredeck.model.messages import KnownMessages, MessageKey, MessageKind, store_message, text_in
 from foredeck.model.own_tools import OWN_TOOLS
 
@@ -268,3 +275,47 @@ def _call_ids(message: Message) -> list[str]:
 def _unapplied(message: Message, index: int) -> list[str]:
     is_edit = any("keep" in block for block in _blocks(message.get("content")))
     return [f"message {index}: an edit was not applied"] if is_edit else []
+
+
+def sections_as_text(messages: list[Any]) -> list[Message]:
+    """The messages with `content` as the text that is sent, and without `sections`."""
+    # A host may keep the prompt in named sections whose order counts: the leading message declares
+    # them, later ones replace or remove them. An object's order does not survive in the store, so
+    # the sections are written out as text before anything is kept.
+    found = [message for message in messages if isinstance(message, dict)]
+    return [_with_text(message, leading=n == 0) for n, message in enumerate(found)]
+
+
+def tools_declared(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """The tools that a model has after these system messages, as `context/assemble` names them."""
+    tools: dict[Any, dict[str, Any]] = {}
+    for message in messages:
+        for gone in _objects_in(message, "toolsRemoved"):
+            tools.pop(gone.get("name"), None)
+        for tool in _objects_in(message, "toolsAdded"):
+            tools[tool.get("name")] = {
+                name: tool.get(name) for name in ("name", "description", "parameters")
+            }
+    return [*tools.values()]
+
+
+def _objects_in(message: Message, name: str) -> list[dict[str, Any]]:
+    listed = message.get(name)
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+
+
+def _with_text(message: Message, *, leading: bool) -> Message:
+    sections = message.get("sections")
+    named = sections.items() if isinstance(sections, dict) else ()
+    texts = [message_text(message)]
+    texts += [_section(name, text, leading=leading) for name, text in named]
+    rest = {name: value for name, value in message.items() if name != "sections"}
+    return {**rest, "content": "\n\n".join(text for text in texts if text)}
+
+
+def _section(name: str, text: Any, *, leading: bool) -> str:
+    if leading:
+        return text if isinstance(text, str) else ""
+    if text is None:
+        return f'Removed system prompt section "{name}".'
+    return f'Updated system prompt section "{name}":\n\n{text}'
