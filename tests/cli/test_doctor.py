@@ -96,15 +96,6 @@ def test_a_broken_configuration_is_a_finding_and_the_rest_is_checked(
     assert "store" in checks
 
 
-@pytest.mark.usefixtures("programs")
-def test_a_setting_that_is_gone_is_a_note(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["--home", str(home), "--set", "compaction.summary_tokens=10"]
-    main(["doctor", "--json", *flags])
-    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
-    assert checks["config"]["status"] == "note"
-    assert "compaction.summary_tokens (--set compaction.summary_tokens)" in checks["config"]["text"]
-
-
 def test_missing_and_old_programs_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

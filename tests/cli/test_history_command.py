@@ -426,7 +426,7 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
         prompt = store.get(member_id(SESSION, 1), MemberDocument)
         assert call is not None
         assert prompt is not None
-        call.system = prompt.pin
+        call.system = prompt.version_ref
         store.commit(Batch(puts=[call.seal()]))
     assert "v9 is damaged" in refused(capsys, home, "cat", "a.txt", "--at", "v9", code=3)
     assert "v9 is damaged" in refused(

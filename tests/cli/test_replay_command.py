@@ -45,13 +45,6 @@ def test_json_is_as_documented(session: Path, capsys: pytest.CaptureFixture[str]
     assert value["total"]["calls"] == 1
 
 
-def test_a_setting_of_an_earlier_version_is_refused(
-    session: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["replay", str(session), "--set", "adaptive.min_names=1"]) == 2
-    assert "no such settings any more: adaptive.min_names" in capsys.readouterr().err
-
-
 def test_the_table_has_a_row_per_session_and_says_that_no_model_ran(
     session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

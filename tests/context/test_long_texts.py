@@ -87,7 +87,7 @@ def test_what_nothing_could_bring_back_stays_whole(new_host: NewHost, policy: st
 
 
 def test_answers_fold_by_default(new_host: NewHost) -> None:
-    host = new_host(rebase={"carrying_factor": 0, "guard": 10})
+    host = new_host(policy="adaptive", rebase={"carrying_factor": 0, "guard": 10})
     talk(host, 12)
     sent = ask(host, "And now?")
     assert sent.text(0) != LOG

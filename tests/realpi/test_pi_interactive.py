@@ -110,7 +110,7 @@ def test_branches_and_copies_at_the_terminal(pi: Pi) -> None:
     assert fork[: len(left)] == left
     assert clone[: len(fork)] == fork
     assert reloaded[: len(clone)] == clone
-    assert len(new) == 1
+    assert [message["role"] for message in new] == ["user", "system"], "the effort's marker"
     with stored(pi) as store:
         assert calls_by_session(store) == [8, 1, 2, 1]
         assert {record.decision.kind for record in calls_of(store)} == {"append"}

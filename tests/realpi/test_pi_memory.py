@@ -23,7 +23,7 @@ def declared(model: ScriptedModel) -> set[str]:
     bodies = [recorded.request.body for recorded in model.requests]
     names = [tuple(tool["name"] for tool in body["tools"]) for body in bodies]
     assert len(set(names)) == 1
-    return set(names[0]) - {"read", "bash", "edit", "write"}
+    return set(names[0]) - {"read", "bash", "edit", "write", "__pi_deferred_placeholder__"}
 
 
 CONTEXT = {"activate", "deactivate", "pin", "unpin"}

@@ -70,7 +70,8 @@ export default function (pi) {
     asked += 1;
     const text = `Mind the budget: ${10 - asked} calls are left.`;
     const nudge = { role: "user", content: [{ type: "text", text }] };
-    return { ...rest, messages: [...messages.slice(0, -1), nudge, messages.at(-1)] };
+    const newest = messages.findLastIndex(({ role }) => role === "user");
+    return { ...rest, messages: messages.toSpliced(newest, 0, nudge) };
   });
 }
 """

@@ -53,7 +53,7 @@ def test_a_model_walks_its_notes_by_their_links_and_they_survive_a_rename(pi: Pi
     assert first in after
     assert_stable(answered(model))
 
-    backlinks = asked(pi, "backlinks", "notes/ebb-and-flow.md")
+    backlinks = asked(pi, "graph", "--backlinks", "notes/ebb-and-flow.md")
     assert backlinks["edges"][0]["relation"] == "mentions"
     names = {note["path"].rpartition("/")[2] for note in asked(pi, "notes")["notes"]}
     assert names == {"sea.md", "ebb-and-flow.md"}
@@ -88,7 +88,8 @@ def test_what_was_typed_and_answered_is_a_backlink_in_the_next_session(pi: Pi) -
     links = results(model.requests[-1])[-1]
     assert " chat (mentions, mentions #Low water)" in links
 
-    edges = [e for e in asked(pi, "backlinks", "notes/tides.md")["edges"] if "turns[" in e["field"]]
+    backlinks = asked(pi, "graph", "--backlinks", "notes/tides.md")["edges"]
+    edges = [edge for edge in backlinks if "turns[" in edge["field"]]
     ends = {(e["field"].partition(".")[2], e["start"], e["end"]) for e in edges}
     assert ends == {("user", 19, 28), ("assistant", 16, 35)}
     assert {(e["from"].partition(":")[0], e["relation"]) for e in edges} == {("chat", "mentions")}

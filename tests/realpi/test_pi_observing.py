@@ -106,7 +106,7 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
 @both_wires
 def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi, api: Api) -> None:
     steps: list[Step] = [f"Answer {n}. {TALK * 12}" for n in range(3)]
-    model = pi.serve(steps, api=api, side=observed_by(BLOCK))
+    model = pi.serve(steps, api=api, side=observed_by(BLOCK), kept_s=300)
     rpc = pi.rpc(foredeck=True, environment=OBSERVED)
     prompts(rpc, 2)
     until(lambda: bool(observations(pi)))

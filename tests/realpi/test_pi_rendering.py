@@ -148,7 +148,8 @@ def test_an_aborted_run_goes_on(pi: Pi) -> None:
     last = model.requests[-1].request
     assert [text for text in ("start", "again", "go on") if text not in last.text] == []
     assert last_result(model.requests[-1]) == "hi\n"
-    assert_stable(model.requests)
+    # Behind a request without an answer Pi moves the marker of the effort.
+    assert_stable([sent for sent in model.requests if sent is not model.requests[1]])
     assert notified(rpc) == []
 
 

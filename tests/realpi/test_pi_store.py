@@ -137,7 +137,7 @@ def test_pins_visible_at_each_call_are_recorded(pi: Pi) -> None:
         assert parents == [None, *(c.id for c in calls[:-1])]
         assert {c.model.name for c in calls} == {"scripted/scripted-1"}
         versions = [
-            (row.subject, row.version) for c in calls for row in c.parts if row.subject is not None
+            (row.subject, row.version) for c in calls for row in c.ops if row.subject is not None
         ]
         members = {m.fields["ordinal"]: m for m in store.query("member")}
         for ordinal, version in versions:
