@@ -7,6 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from foredeck.cli.main import main
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 
@@ -70,3 +73,9 @@ def copy_home(source: Path, target: Path) -> Path:
     """A copy that may be changed."""
     shutil.copytree(source, target)
     return target
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What a command prints that goes well."""
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_session import SESSION, make_home
+from stored_session import SESSION, make_home, run
 from syrupy.assertion import SnapshotAssertion
 
 from foredeck.accounting.figure import CostFigure
@@ -24,16 +24,6 @@ from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch
 
 TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_home(tmp_path_factory.mktemp("cost"))
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(list(arguments)) == 0
-    return capsys.readouterr().out
 
 
 def cost_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:

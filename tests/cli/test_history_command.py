@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_session import FIRST, SECOND, SESSION, START_MS, copy_home, make_home
+from stored_session import FIRST, SECOND, SESSION, START_MS, copy_home
 
 from foredeck.cli.main import main
 from foredeck.model.calls import CallDocument
@@ -32,11 +32,6 @@ from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.sqlite.adapter import open_sqlite
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_home(tmp_path_factory.mktemp("history"))
 
 
 def run(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> str:

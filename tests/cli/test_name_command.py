@@ -7,15 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_session import make_home
 
 from foredeck.cli.main import main
 from foredeck.model.canonical import hash_text
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_home(tmp_path_factory.mktemp("describe"))
 
 
 def described(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> Any:

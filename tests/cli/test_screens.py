@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from stored_session import make_home
+from stored_session import make_home, run
 from syrupy.assertion import SnapshotAssertion
 
 from foredeck.cli.main import main
@@ -14,18 +14,8 @@ from foredeck.cli.main import main
 WIDTH = 80
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_home(tmp_path_factory.mktemp("screens"))
-
-
-def screen(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(list(arguments)) == 0
-    return capsys.readouterr().out
-
-
 def test_help(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    text = screen(capsys, "--help")
+    text = run(capsys, "--help")
     assert re.sub(r"Measure and test foredeck itself.*?\n\n", "", text, flags=re.S) == snapshot
 
 
@@ -48,7 +38,7 @@ def test_a_screen_says_first_what_it_found_and_fits_the_terminal(
     snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-    text = screen(capsys, *line.split(), "--home", str(home))
+    text = run(capsys, *line.split(), "--home", str(home))
     assert max(map(len, text.splitlines())) <= WIDTH
     assert re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", "(when)", text) == snapshot
 

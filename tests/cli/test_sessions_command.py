@@ -8,19 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_session import SESSION, START_MS, make_home
+from stored_session import SESSION, START_MS, make_home, run
 
 from foredeck.cli.main import main
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_home(tmp_path_factory.mktemp("sessions"))
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(list(arguments)) == 0
-    return capsys.readouterr().out
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:

@@ -11,14 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_session import SECOND, SESSION, copy_home, make_home
+from stored_session import SECOND, SESSION, copy_home
 
 from foredeck.cli.main import main
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_home(tmp_path_factory.mktemp("transfer"))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from context.driver import Host
+from context.working import Work
 
 NewHost = Callable[..., Host]
 
@@ -31,3 +32,11 @@ def new_host(tmp_path: Path) -> Iterator[NewHost]:
 def host(new_host: NewHost) -> Host:
     """A host with everything at its default, but for the policy (`driver.py`)."""
     return new_host()
+
+
+@pytest.fixture
+def work(new_host: NewHost, tmp_path: Path) -> Work:
+    """An agent at work in an empty folder."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    return Work(new_host(cwd=str(folder.resolve()), disk=True))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask, context_tool
@@ -25,11 +24,8 @@ SCRIPT = {"code": "..."}
 
 
 @pytest.fixture
-def work(new_host: NewHost, tmp_path: Path) -> Work:
+def work(work: Work) -> Work:
     """A session that has asked, in a folder with `a.py` and `b.py`."""
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
     work.file("a.py", TEXT)
     work.file("b.py", lines(30, "other"))
     ask(work.host)

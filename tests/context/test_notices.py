@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from context.conftest import NewHost
@@ -17,11 +15,8 @@ OLD, NEW = lines(30, "old"), lines(30, "new")
 
 
 @pytest.fixture
-def work(new_host: NewHost, tmp_path: Path) -> Work:
+def work(work: Work) -> Work:
     """An agent that has read a.py; it is @3."""
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
     work.file("a.py", OLD)
     ask(work.host)
     assert work.read("a.py").text(2).startswith("@3\n")

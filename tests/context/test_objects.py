@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -231,10 +230,7 @@ def test_the_session_knows_what_belongs_to_it(host: Host) -> None:
 
 
 @pytest.fixture
-def work(new_host: NewHost, tmp_path: Path) -> Work:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+def work(work: Work) -> Work:
     ask(work.host)
     return work
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask
@@ -20,11 +17,8 @@ OWN, FOREIGN, LATER = lines(40, "own"), lines(40, "foreign"), lines(40, "later")
 
 
 @pytest.fixture
-def work(new_host: NewHost, tmp_path: Path) -> Work:
+def work(work: Work) -> Work:
     """An agent that has written a.py (@3) before its second call, and again before its third."""
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
     ask(work.host)
     work.write("a.py", OWN)
     work.write("a.py", LATER)

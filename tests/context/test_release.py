@@ -26,27 +26,11 @@ def showing(*, results: int) -> Branch:
     return branch
 
 
-def test_an_object_becomes_inactive_with_the_last_message_that_carries_it() -> None:
-    branch = showing(results=2)
-    branch.release(0)
-    assert branch.sets.active == {OBJECT}
-    branch.release(1)
-    assert branch.sets.active == set()
-    assert branch.sets.pool == {OBJECT}
-
-
 def test_a_message_that_is_not_rendered_yet_lets_go_of_the_object_it_would_have_shown() -> None:
     branch = showing(results=0)
     branch.plan.append(Item(MessageKey(None, "0"), "result", [text_block("content")]))
     branch.release(0, OBJECT)
     assert branch.sets.active == set()
-
-
-def test_an_object_is_let_go_with_all_its_messages() -> None:
-    branch = showing(results=2)
-    branch.release_object(OBJECT)
-    assert branch.sets.active == set()
-    assert branch.kept == {}
 
 
 def test_a_pinned_object_waits_once_its_content_is_gone() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from context.conftest import NewHost
 from context.messages import lines, user
 from context.scenes import ask, context_tool, finish
 from context.sent import Sent
@@ -20,11 +17,8 @@ TEXT = lines(40)
 
 
 @pytest.fixture
-def work(new_host: NewHost, tmp_path: Path) -> Work:
+def work(work: Work) -> Work:
     """An agent that has read a.py (@3) in a turn that is over."""
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
     work.file("a.py", TEXT)
     ask(work.host)
     work.read("a.py")

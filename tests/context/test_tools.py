@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from context.conftest import NewHost
 from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, user
 from context.scenes import ask, bash, context_tool, finish, old_output, use
@@ -210,12 +209,7 @@ def test_what_was_cut_does_not_count_as_visible(host: Host) -> None:
         (None, "it was deleted; an older version may be had, such as v1"),
     ],
 )
-def test_activate_on_nothing_to_show_says_why(
-    new_host: NewHost, tmp_path: Path, content: bytes | None, why: str
-) -> None:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+def test_activate_on_nothing_to_show_says_why(work: Work, content: bytes | None, why: str) -> None:
     path = work.file("a.bin", TEXT)
     ask(work.host)
     work.read("a.bin")
@@ -226,12 +220,7 @@ def test_activate_on_nothing_to_show_says_why(
     assert said(work.host, "activate", "a.bin") == f"@3 has no content to show: {why}."
 
 
-def test_a_deleted_file_names_the_version_that_has_its_last_text(
-    new_host: NewHost, tmp_path: Path
-) -> None:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+def test_a_deleted_file_names_the_version_that_has_its_last_text(work: Work) -> None:
     path = work.file("a.py", TEXT)
     ask(work.host)
     work.read("a.py")
@@ -243,10 +232,7 @@ def test_a_deleted_file_names_the_version_that_has_its_last_text(
     )
 
 
-def test_activate_on_a_listed_file_brings_what_is_there(new_host: NewHost, tmp_path: Path) -> None:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+def test_activate_on_a_listed_file_brings_what_is_there(work: Work) -> None:
     work.file("a.py", TEXT)
     ask(work.host)
     work.run("ls", "a.py", path=".")
@@ -259,11 +245,9 @@ def test_activate_on_a_listed_file_brings_what_is_there(new_host: NewHost, tmp_p
 )
 @pytest.mark.parametrize("tool", ["activate", "pin"])
 def test_a_listed_file_is_read_by_every_path_that_read_takes(
-    new_host: NewHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, tool: str
+    work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, tool: str
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path.resolve()))
-    (tmp_path / "repo").mkdir()
-    work = Work(new_host(cwd=str((tmp_path / "repo").resolve()), disk=True))
     work.file("deep/a.py", TEXT)
     ask(work.host)
     work.run("find", "deep/a.py", pattern="*.py", path=".")
@@ -279,11 +263,8 @@ def test_a_listed_file_is_read_by_every_path_that_read_takes(
     ],
 )
 def test_a_listed_file_without_text_is_noted_and_not_active(
-    new_host: NewHost, tmp_path: Path, content: bytes | None, why: str
+    work: Work, content: bytes | None, why: str
 ) -> None:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
     path = work.file("a.bin", TEXT)
     ask(work.host)
     work.run("ls", "a.bin", path=".")
@@ -307,12 +288,7 @@ def test_a_listed_file_that_cannot_be_reached_says_so(host: Host) -> None:
     )
 
 
-def test_what_was_deleted_is_no_longer_active_once_the_model_has_its_notice(
-    new_host: NewHost, tmp_path: Path
-) -> None:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+def test_what_was_deleted_is_no_longer_active_once_the_model_has_its_notice(work: Work) -> None:
     path = work.file("a.py", TEXT)
     ask(work.host)
     work.read("a.py")
@@ -333,12 +309,7 @@ def entry_of(host: Host, path: str) -> int:
     return host.state.objects.index.by_label[f"{host.cwd}/{path}"]
 
 
-def test_a_listing_that_ended_before_a_read_does_not_hide_what_the_read_found(
-    new_host: NewHost, tmp_path: Path
-) -> None:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+def test_a_listing_that_ended_before_a_read_does_not_hide_what_the_read_found(work: Work) -> None:
     (work.folder / "a.bin").write_bytes(b"\x00\x01\x02" * 100)
     ask(work.host)
     read = result("r", "read", "\ufffd" * 300)

@@ -9,27 +9,6 @@ from hypothesis import strategies as st
 from foredeck.rpc.wire import PREFIX_KEPT, LineSplitter, TooLong, leading_members
 
 
-@given(st.lists(st.binary().map(lambda part: part.replace(b"\n", b""))), st.integers(1, 7))
-def test_lines_come_back_whole(lines: list[bytes], size: int) -> None:
-    data = b"".join(line + b"\n" for line in lines)
-    splitter = LineSplitter()
-    found: list[bytes | TooLong] = []
-    for start in range(0, len(data), size):
-        found += splitter.feed(data[start : start + size])
-    assert found == lines
-    assert splitter.pending == 0
-
-
-def test_only_the_newline_byte_separates() -> None:
-    text = "a\u2028b\u2029c\x85d\x0be\x0cf\rg\x1ch"
-    assert list(LineSplitter().feed(text.encode() + b"\n")) == [text.encode()]
-
-
-def test_the_limit_is_inclusive_and_does_not_count_the_newline() -> None:
-    splitter = LineSplitter(limit=4)
-    assert list(splitter.feed(b"1234\n12345\n12\n")) == [b"1234", TooLong(b"12345", 5), b"12"]
-
-
 @given(st.integers(1, 9))
 def test_a_long_line_is_not_kept_and_the_next_is_whole(size: int) -> None:
     splitter = LineSplitter(limit=10)
@@ -52,12 +31,6 @@ def test_only_the_beginning_of_a_long_line_is_held() -> None:
     assert isinstance(line, TooLong)
     assert len(line.prefix) == PREFIX_KEPT
     assert line.size == 10 * PREFIX_KEPT
-
-
-def test_pending_counts_the_torn_line() -> None:
-    splitter = LineSplitter()
-    list(splitter.feed(b"one\ntw"))
-    assert splitter.pending == 2
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 from engine_process import line, notification, request
 from memory_transport import MemoryTransport
 
-from foredeck.errors import ToolError
 from foredeck.rpc.peer import Method, Peer
 from foredeck.rpc.wire import PeerClosedError, RemoteError
 
@@ -61,7 +60,6 @@ class Handlers:
             "assemble": Method(self.wait, blocks_calls=True),
             "ping": Method(self.echo, ordered=False),
             "told": Method(self.echo, kind="notification"),
-            "fail": Method(self.fail),
         }
 
     async def echo(self, params: dict[str, Any]) -> Any:
@@ -73,9 +71,6 @@ class Handlers:
         await self.gate.wait()
         self.events.append(f"end {params.get('n')}")
         return params
-
-    async def fail(self, params: dict[str, Any]) -> Any:
-        raise ToolError(f"no, {params['why']}")
 
 
 @pytest.fixture
@@ -155,16 +150,6 @@ async def test_cancel_after_the_handler_returned_does_not_hide_its_result() -> N
     wire = Wire({"finish": Method(finish)})
     await wire.feed(request(1, "finish", {"kept": True}))
     assert wire.take() == [{"jsonrpc": "2.0", "id": 1, "result": {"kept": True}}]
-    await wire.end()
-
-
-async def test_an_expected_error_keeps_its_code(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
-    await wire.feed(request(1, "fail", {"why": "because"}), request("two", "fail"))
-    first, second = wire.take()
-    assert first["error"] == {"code": -32020, "message": "no, because"}
-    assert second["id"] == "two"
-    assert second["error"] == {"code": -32603, "message": "internal error: KeyError: 'why'"}
     await wire.end()
 
 
@@ -344,13 +329,6 @@ async def test_a_request_that_never_ends_does_not_hold_up_the_end(
         1: -32800,
         2: -32800,
     }
-
-
-async def test_lost_output_ends_it(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
-    await wire.feed(request(1, "echo"))
-    wire.transport.lose_output()
-    await wire.running
 
 
 async def test_the_content_of_requests_is_not_logged(

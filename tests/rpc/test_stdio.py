@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -67,31 +66,6 @@ def pipes() -> Iterator[Pipes]:
     both.close()
 
 
-async def test_lines_and_the_end_arrive_in_order(pipes: Pipes) -> None:
-    recorder = Recorder()
-    pipes.transport.start(recorder)
-    os.write(pipes.to_engine, b"one\ntw")
-    os.write(pipes.to_engine, b"o\ntorn")
-    os.close(pipes.to_engine)
-    await recorder.until("end")
-    assert recorder.reports == [("line", b"one"), ("line", b"two"), ("end", 4)]
-    await pipes.transport.close()
-
-
-async def test_a_line_beyond_the_limit_is_reported_by_its_size(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(wire, "LINE_LIMIT", 3)
-    recorder = Recorder()
-    with closing(Pipes()) as pipes:
-        pipes.transport.start(recorder)
-        os.write(pipes.to_engine, b"1234\n123\n")
-        os.close(pipes.to_engine)
-        await recorder.until("end")
-        assert recorder.reports == [("too long", 4), ("line", b"123"), ("end", 0)]
-        await pipes.transport.close()
-
-
 async def test_more_lines_than_may_wait_all_arrive(pipes: Pipes) -> None:
     recorder = Recorder()
     pipes.transport.start(recorder)
@@ -111,16 +85,6 @@ async def test_sending_never_blocks_and_closing_delivers_everything(pipes: Pipes
     reading = asyncio.create_task(asyncio.to_thread(_read_all, pipes.from_engine))
     await pipes.transport.close()
     assert await reading == b"".join(sent)
-
-
-async def test_a_reader_that_is_gone_is_reported(pipes: Pipes) -> None:
-    recorder = Recorder()
-    pipes.transport.start(recorder)
-    os.close(pipes.from_engine)
-    pipes.transport.send(b"to nobody\n")
-    await recorder.until("lost")
-    pipes.transport.send(b"still to nobody\n")
-    await pipes.transport.close()
 
 
 async def test_a_reader_that_never_reads_does_not_hold_up_the_end(
