@@ -45,13 +45,19 @@ def told(project: Path, capsys: pytest.CaptureFixture[str]) -> Told:
     return run
 
 
-def learned(tmp_path: Path, *, proposed: bool = False, tags: tuple[str, ...] = ()) -> str:
+def learned(
+    tmp_path: Path,
+    fact: str = "The user prefers tabs",
+    *,
+    proposed: bool = False,
+    tags: tuple[str, ...] = (),
+) -> str:
     """Something that a session has learned; its name."""
     with closing(open_sqlite(tmp_path / "home" / "foredeck.db")) as store:
         Table(store)
         memory = Memory(store, load_user(tmp_path / "home"))
         act = memory.propose if proposed else memory.add
-        kept = act(literal() if proposed else new("one is 1", tags=tags)).entry
+        kept = act(literal(fact) if proposed else new("one is 1", tags=tags)).entry
         return memory.name(kept.id)
 
 
@@ -111,7 +117,7 @@ def test_a_decision_holds_in_its_project_until_it_is_widened(
 
 
 def test_proposals_are_accepted_or_refused(told: Told, tmp_path: Path) -> None:
-    one, other = (learned(tmp_path, proposed=True) for _ in range(2))
+    one, other = (learned(tmp_path, fact, proposed=True) for fact in ("Tabs", "Spaces"))
 
     assert len(told("list", "--proposed")["entries"]) == 2
     (kept,) = told("accept", one, "--text", "Tabs it is")["entries"]

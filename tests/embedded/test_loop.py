@@ -238,6 +238,16 @@ def test_what_was_counted_of_an_answer_is_not_of_another(tmp_path: Path, folder:
         assert "usage" not in context._messages._host.messages[1]
 
 
+def test_an_answer_that_was_not_counted_is_estimated(tmp_path: Path, folder: Path) -> None:
+    with _manager(tmp_path, folder, "chat") as context:
+        messages = opening("chat", "Work.")
+        context.prepare(messages)
+        context.report(None)
+        messages += [{"role": "assistant", "content": "A"}, {"role": "user", "content": "More."}]
+        context.prepare(messages)
+        assert "usage" not in context._messages._host.messages[1]
+
+
 def test_a_program_is_not_its_user(tmp_path: Path, folder: Path) -> None:
     _manager(tmp_path, folder, "chat", "program").close()
     by_user = ContextManager("user", cwd=folder, home=tmp_path / "home", by_user=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -53,12 +55,16 @@ def folder(tmp_path: Path) -> Path:
     return work
 
 
-class _Private(FileAgent):
-    """An agent whose session keeps to itself what is said in it."""
+class _Talking(FileAgent):
+    """An agent whose user says something."""
 
     def paste(self, text: str) -> None:
         """What the user says before the next answer."""
         self._say("user", content=text)
+
+
+class _Private(_Talking):
+    """An agent whose session keeps to itself what is said in it."""
 
     def open(self) -> None:
         self.engine.open_session(
@@ -206,3 +212,66 @@ async def test_what_is_wrong_is_said_to_the_model(folder: Path) -> None:
     assert missing.startswith("refused:")
     assert "no object is called 'nowhere.py'" in missing
     assert "versions 1 to 2, no 9" in version
+
+
+async def test_what_is_wrong_with_arguments_is_said_in_words(folder: Path) -> None:
+    async with _asked(folder) as client:
+        missing = await _text(client, "foredeck_read")
+        several = await _text(client, "foredeck_search", query="x", limit="many", type="mail")
+        low = await _text(client, "foredeck_read", object="x", version=0)
+    assert missing == "refused: foredeck_read: object is missing."
+    assert several == (
+        "refused: foredeck_search: type has to be 'message', 'toolcall', 'file', 'task', "
+        "'compaction', 'observation' or 'memory', not 'mail'; limit has to be a valid integer, "
+        "not 'many'."
+    )
+    assert low == ("refused: foredeck_read: version has to be greater than or equal to 1, not 0.")
+
+
+def test_half_a_character_is_no_reason_to_be_silent(folder: Path) -> None:
+    """Half of an emoji, as an editor in JavaScript cuts it, in what is asked and in what is
+    stored."""
+    agent = _Talking(folder.parent / "home", folder, "0199cccc")
+    agent.paste("half_a_smile \ud83d")
+    agent.answer()
+    agent.close()
+    begun = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    requests = [
+        ("initialize", {**begun, "clientInfo": {"name": "test", "version": "1"}}),
+        ("tools/call", _call("foredeck_search", query="half_a_smile \ud83d")),
+        ("tools/call", _call("foredeck_read", object="0199cccc:@1 \udc00")),
+        ("tools/call", _call("foredeck_read", object="chat:0199cccc")),
+    ]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        for id, (method, params) in enumerate(requests)
+    ]
+    lines.insert(1, json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+    command = [sys.executable, "-m", "foredeck.cli.main", "mcp", "--project", str(folder)]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "FOREDECK_HOME": str(folder.parent / "home")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        answers = {}
+        for line in lines:
+            server.stdin.write(f"{line}\n")
+            server.stdin.flush()
+            if '"id"' in line:
+                answer = json.loads(server.stdout.readline())
+                answers[answer["id"]] = answer["result"]
+        server.stdin.close()
+    found, unknown, chat = (answers[id]["content"][0]["text"] for id in (1, 2, 3))
+    assert "half_a_smile" in found
+    assert answers[2]["isError"]
+    assert "0199cccc:@1 ?" in unknown
+    assert "half_a_smile ?" in chat
+
+
+def _call(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": tool, "arguments": arguments}

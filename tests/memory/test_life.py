@@ -50,11 +50,37 @@ def test_all_else_is_proposed(table: Table, fields: dict[str, Any]) -> None:
     assert table.user.of_user() == []
 
 
+def test_what_says_the_same_is_kept_once(table: Table) -> None:
+    first = table.user.add(literal("Use tabs", turn=None))
+    again = table.user.add(literal(" use   TABS", turn=None))
+
+    assert not first.was_there
+    assert again.was_there
+    assert again.entry.id == first.entry.id
+    assert [entry.id for entry in table.user.of_user()] == [first.entry.id]
+    # Elsewhere, or of another kind, it is another entry.
+    decision = table.user.add(literal("Use tabs", category="decision", project="p"))
+    assert not decision.was_there
+    assert not table.user.add(new("Use tabs")).was_there
+
+
+def test_what_the_user_says_again_is_their_word(table: Table) -> None:
+    proposed = table.model.propose(literal("Use tabs", turn=None)).entry
+    assert table.model.propose(literal("Use tabs", turn=None)).entry.id == proposed.id
+    derived = table.model.add(new("Tests are slow")).entry
+    assert table.model.add(new("Tests are slow")).was_there
+
+    for entry, said in ((proposed, literal("Use tabs")), (derived, new("Tests are slow"))):
+        kept = table.user.add(said).entry
+        assert (kept.id, kept.document.state, kept.trust) == (entry.id, "kept", "user-stated")
+    assert table.user.proposals() == []
+
+
 def test_what_a_session_keeps_is_trusted_as_its_source(table: Table) -> None:
     trusts: list[Trust] = [
         table.model.add(new()).entry.trust,
         table.model.add(literal(category="context")).entry.trust,
-        table.model.add(literal(category="context", tool_originated=True)).entry.trust,
+        table.model.add(literal("Spaces", category="context", tool_originated=True)).entry.trust,
     ]
 
     assert trusts == ["derived", "user-stated", "derived"]

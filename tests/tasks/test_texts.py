@@ -217,3 +217,17 @@ def test_only_work_renews_a_lease(desk: Desk) -> None:
 
     active.keep_lease()
     assert store.history(id)[-1].fields["lease_ms"] == desk.clock.now + LEASE_MS
+
+
+def test_what_blocks_a_task_is_named_once(desk: Desk) -> None:
+    first = desk.create("First")
+    twice = desk.create("Second", dependsOn=[first, first])
+    assert said(desk.first.query.run, action="show", id=twice).count(first) == 1
+    desk.create("Part", parent=(whole := desk.create("Whole", type="epic")))
+    part = desk.first.work.find(desk.create("Another part", parent=whole))
+    said(desk.first.mutate.run, action="dep", id=whole, dependsOn=part.id)
+    listed = said(desk.first.query.run, action="list")
+    for line in listed.splitlines():
+        waits = line.partition("(waits for ")[2].rstrip(")").split(", ")
+        assert len(waits) == len(set(waits)), line
+    assert f"(waits for {first})" in listed

@@ -344,10 +344,11 @@ class ContextManager:
         self.notices += [notice["text"] for notice in answer["notices"]]
         return loop.accepted(answer)
 
-    def report(self, usage: Mapping[str, Any]) -> None:
+    def report(self, usage: Mapping[str, Any] | None) -> None:
         """The API's `usage` of the answer to the newest `prepare`: tokens are then measured, and no
-        longer estimated."""
-        self._messages.report(self._format.usage(as_mapping(usage)))
+        longer estimated. None, as of a stream that does not count: nothing is."""
+        if usage is not None:
+            self._messages.report(self._format.usage(as_mapping(usage)))
 
     def calls_in(self, answer: Mapping[str, Any]) -> list[ToolRequest]:
         """The tool calls of an answer."""
@@ -440,7 +441,7 @@ class AsyncContextManager:
         manager = self._opened
         return await self._run(lambda: manager.observed(use, text, failed=failed))
 
-    def report(self, usage: Mapping[str, Any]) -> None:
+    def report(self, usage: Mapping[str, Any] | None) -> None:
         """See `ContextManager.report`."""
         self._opened.report(usage)
 

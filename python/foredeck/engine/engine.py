@@ -79,6 +79,7 @@ class Engine:
     ) -> None:
         self._config = config
         self._warnings = list(warnings)
+        self._priced_in = host.priced_in
         self._store = RecoverableStore(config, host.notify, store)
         opener = SessionOpener(config, host, recorded, facilities)
         self._background = Background(config.asking, host)
@@ -207,7 +208,7 @@ class Engine:
             # While the model thinks: no request waits for what a database says.
             self._after_request(OpenedSession.settle_claim)
             self._later(lambda: self._background.happened("call"))
-            return requests.assembled(opened, answer, self._store.current.trouble)
+            return requests.assembled(opened, answer, self._store.current.trouble, self._priced_in)
 
     def _assemble(self, params: AssembleParams) -> tuple[OpenedSession, Answer]:
         try:

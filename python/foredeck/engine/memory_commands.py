@@ -159,7 +159,8 @@ class MemoryCommands:
         kept = self._memory.add(
             NewMemory(category=category, fact=text, session=self._objects.info.id, project=project)
         )
-        return f"Kept as {self._memory.name(kept.entry.id)}."
+        name = self._memory.name(kept.entry.id)
+        return f"{name} says so already." if kept.was_there else f"Kept as {name}."
 
     def _accept(self, rest: str) -> str:
         entry, text = self._named(rest)

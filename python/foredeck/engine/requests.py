@@ -72,8 +72,11 @@ def assemble(opened: OpenedSession, params: AssembleParams) -> Answer:
         raise
 
 
-def assembled(opened: OpenedSession, answer: Answer, trouble: str | None) -> AssembleResult:
-    """The answer for the host. `trouble`: of the store, for the status line."""
+def assembled(
+    opened: OpenedSession, answer: Answer, trouble: str | None, priced_in: str
+) -> AssembleResult:
+    """The answer for the host. `trouble`: of the store, for the status line; `priced_in`: where
+    this host's users set prices."""
     session = opened.session
     objects, chat, items = session.objects, session.chat, session.chat.branch.plan.items
     record = chat.branch_record
@@ -85,7 +88,7 @@ def assembled(opened: OpenedSession, answer: Answer, trouble: str | None) -> Ass
     status = f"foredeck: {', '.join(counts)}" if counts else "foredeck"
     texts = session.inbox.pop_user_messages()
     if (text := unpriced(objects.workspace, chat)) is not None:
-        texts.append(text)
+        texts.append(f"{text} {priced_in} sets them." if priced_in else text)
     return {
         "call": answer.call,
         "from": answer.start,

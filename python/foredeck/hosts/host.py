@@ -199,12 +199,13 @@ Show = Callable[[str], None]
 
 class Host(NamedTuple):
     """What a host offers. Without `call_soon` no files are watched; without `models` nothing is
-    done in the background."""
+    done in the background. `priced_in`: where its users set the prices of a model."""
 
     notify: Notify = silent
     call_soon: CallSoon | None = None
     models: AskModels | None = None
     show: Show = lambda _text: None
+    priced_in: str = ""
 
 
 NO_HOST = Host()

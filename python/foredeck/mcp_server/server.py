@@ -8,7 +8,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError as Refusal
 from mcp.types import ToolAnnotations
 
@@ -19,6 +18,8 @@ from foredeck.errors import ForedeckError
 from foredeck.home import user_name
 from foredeck.lookup.reader import Reader
 from foredeck.mcp_server.answers import Answers
+from foredeck.mcp_server.serving import Server
+from foredeck.search.writing import encodable
 from foredeck.tasks.board import Actor
 from foredeck.tasks.tools import NO_TASKS
 
@@ -48,11 +49,11 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def make_server(config: Config, folder: Path, *, writes: bool) -> MCPServer[Any]:
+def make_server(config: Config, folder: Path, *, writes: bool) -> Server:
     """A server about the project in `folder`. Without `writes` nothing that it does changes
     anything."""
     answers = Answers(Reader(config), folder, Actor(f"mcp:{user_name()}"))
-    server = MCPServer[Any]("foredeck", version=__version__, instructions=INSTRUCTIONS)
+    server = Server("foredeck", version=__version__, instructions=INSTRUCTIONS)
     reading: list[Callable[..., str]] = [
         answers.search,
         answers.read,
@@ -82,9 +83,9 @@ def _refusing(work: Callable[..., str]) -> Callable[..., str]:
         try:
             text = work(**given)
         except ForedeckError as error:
-            raise Refusal(_in_words_of_the_client(str(error))) from None
+            raise Refusal(encodable(_in_words_of_the_client(str(error)))) from None
         # Whatever else there is to read is a user's or a model's, who may have named Pi's tools.
-        return _in_words_of_the_client(text) if text == NO_TASKS else text
+        return _in_words_of_the_client(text) if text == NO_TASKS else encodable(text)
 
     return answer
 

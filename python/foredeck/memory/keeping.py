@@ -69,10 +69,12 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of an act: the entry as it is now, and those that left to make room for it."""
+    """What became of an act: the entry as it is now, and those that left to make room for it.
+    `was_there`: it said the same before."""
 
     entry: MemoryEntry
     gone: tuple[MemoryEntry, ...] = ()
+    was_there: bool = False
 
 
 class Memory(MemoryReader):
@@ -100,14 +102,18 @@ class Memory(MemoryReader):
         self._check_may_leave(document)
         if document.place == "global" and self._words_of(new) != "user-stated":
             raise MemoryRefused("What the user has not said literally has to be proposed.")
-        return self._put_new(document)
+        same = self._equal(document, self._place_of(document)[0])
+        if same is None or (same.trust != "user-stated" and document.vouched):
+            return self._put_new(document)
+        return Kept(same, was_there=True)
 
     def propose(self, new: NewMemory) -> Kept:
         """Ask the user whether to keep an entry. The oldest proposal gives way to the newest."""
         document = self._new(new)
         document.state, document.act = "proposed", "proposed"
         self._check_may_leave(document)
-        return self._put_new(document)
+        same = self._equal(document, self.proposals())
+        return self._put_new(document) if same is None else Kept(same, was_there=True)
 
     def confirm(self, id: str, grounds: Sequence[Ground]) -> Kept:
         """The entry still holds, on the ground as it is now."""
@@ -204,6 +210,16 @@ class Memory(MemoryReader):
         return Provenance(
             origin=origin, generator=generator, parent_refs=list(dict.fromkeys(parents))
         )
+
+    @staticmethod
+    def _equal(document: MemoryDocument, entries: Iterable[MemoryEntry]) -> MemoryEntry | None:
+        """The entry that says the same in the same place."""
+
+        def said(one: MemoryDocument) -> tuple[object, ...]:
+            where = one.place, one.category, one.scope, one.project, one.session
+            return *where[: 5 if one.place != "global" else 4], one.fact.casefold().split()
+
+        return next((entry for entry in entries if said(entry.document) == said(document)), None)
 
     def _put_new(self, document: MemoryDocument) -> Kept:
 

@@ -57,7 +57,15 @@ class UserActs(Memory):
         """Keep what the user has typed for it."""
         document = self._new(replace(new, learned_from="manual"))
         self._check_may_leave(document)
-        return self._put_new(document)
+        there = [*self._place_of(document)[0], *self.proposals()]
+        same = self._equal(document, there)
+        if same is None:
+            return self._put_new(document)
+        if same.document.state == "proposed":
+            return self.accept(same.id)
+        if same.trust == "user-stated":
+            return Kept(same, was_there=True)
+        return self.edit(same.id, Wording(fact=new.fact, native=new.native or None))
 
     def accept(self, id: str, wording: Wording | None = None) -> Kept:
         """Keep what was proposed, as it is or as the user words it. It is their word then, but for

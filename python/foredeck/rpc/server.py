@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
+_PRICED_IN = "`cost` in Pi's models.json"
+
 EngineFactory = Callable[..., "Engine"]
 """The `Engine` class itself, but for tests."""
 
@@ -88,7 +90,7 @@ class _Server:
         loop = asyncio.get_running_loop()
         return self._factory(
             config,
-            Host(self._notify, loop.call_soon_threadsafe, self._models, self._show),
+            Host(self._notify, loop.call_soon_threadsafe, self._models, self._show, _PRICED_IN),
             warnings=[resolved.warning] if resolved.warning else [],
         )
 

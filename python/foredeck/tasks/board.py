@@ -46,7 +46,7 @@ class Task(TaskDocument):
 
     def on(self, relation: str) -> list[str]:
         """The tasks that this one names with a relation."""
-        return [d.on for d in self.dependencies if d.relation == relation]
+        return list(dict.fromkeys(d.on for d in self.dependencies if d.relation == relation))
 
     def is_held(self, now_ms: int) -> bool:
         """Whether anybody's claim of it holds: one that has no end, or has not come to it."""
@@ -185,7 +185,7 @@ class Board:
         parts, in a fixed order."""
         task = self._tasks.get(id)
         parts = sorted(part.id for part in self.children(id))
-        return [] if task is None else [*task.on("blocks"), *parts]
+        return [] if task is None else [*dict.fromkeys([*task.on("blocks"), *parts])]
 
     def open_blockers(self, task: Task) -> Iterator[Task]:
         """Those of `waits_for` that are not closed yet."""

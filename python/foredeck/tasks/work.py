@@ -143,7 +143,7 @@ class TaskWork:
     def create(self, new: NewTask) -> Task:
         """Make a task."""
         now = self.now_ms()
-        dependencies = [TaskDependency(on=on) for on in new.blocked_by]
+        dependencies = [TaskDependency(on=on) for on in dict.fromkeys(new.blocked_by)]
         if new.parent is not None:
             dependencies.append(TaskDependency(on=new.parent, relation="parent-child"))
             self._check_open_epic(new.parent)

@@ -64,7 +64,7 @@ def unpriced(workspace: Workspace, chat: Chat) -> str | None:
         return None
     return (
         f"No prices are known of {name}: a token read from its cache counts {model.read:g}, a "
-        f"written one {model.write:g} of an input token. `cost` in Pi's models.json sets them."
+        f"written one {model.write:g} of an input token."
     )
 
 
