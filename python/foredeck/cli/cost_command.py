@@ -55,7 +55,7 @@ def _account(named: NamedSession, args: Namespace) -> tuple[Account, Mapping[str
             calls = zip(StoredCalls(done.store, recording.id), recording.calls, strict=True)
             # The provider's figures are those of the recording.
             reported = [
-                replace(made, usage=to_usage(recording.messages[call.seen].message.get("usage")))
+                replace(made, usage=to_usage(recording.answer_to(call).get("usage")))
                 for made, call in calls
             ]
             rate = done.rate.chars_per_token

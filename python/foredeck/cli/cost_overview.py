@@ -6,13 +6,13 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from multiprocessing import active_children
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.cli.output import Progress, fitted_table, typed
@@ -20,6 +20,9 @@ from foredeck.lookup.sessions import newest_calls, project_folder
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, shortened
 from foredeck.store.protocol import Store
+
+if TYPE_CHECKING:  # loads the engine
+    from foredeck.replay.replayed_session import RecordedFigure
 
 WEEKS, PROJECTS = 12, 15
 """How many of each are printed; --json has all."""
@@ -38,6 +41,8 @@ class Overview:
     weeks: dict[tuple[bool, str], CostFigure] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     """Ids of the sessions that are counted."""
+    calls: set[str] = field(default_factory=set)
+    """Identities of the answers in histories that are counted."""
     unread: list[str] = field(default_factory=list)
     """Histories that could not be read."""
     left: int = 0
@@ -51,6 +56,20 @@ class Overview:
             return
         self.known.add(session)
         self.sessions += 1
+        self._sum(project, last_ms, figure)
+
+    def add_history(self, found: RecordedFigure, stored: Set[str]) -> None:
+        """Take in the calls of a history that no other one has had; `stored`: sessions that are
+        counted already, whose histories only say which calls those were."""
+        new = [figure for identity, figure in found.calls if identity not in self.calls]
+        self.calls.update(identity for identity, _ in found.calls)
+        figure = sum(new, CostFigure())
+        if figure.calls and found.session not in stored:
+            self.sessions += found.session not in self.known
+            self.known.add(found.session)
+            self._sum(project_folder(found.folder), found.last_ms, figure)
+
+    def _sum(self, project: str, last_ms: int, figure: CostFigure) -> None:
         unit = figure.in_money
         self.total[unit] = self.total.get(unit, CostFigure()) + figure
         for sums, key in ((self.projects, project), (self.weeks, week_of(last_ms))):
@@ -102,26 +121,29 @@ def add_histories(overview: Overview, files: Iterable[Path]) -> None:
     Each file is replayed, several at a time. After Ctrl-C the sums so far are kept.
     """
     # Loads the engine, which a stored session has no use for.
-    from foredeck.replay.replayed_session import recorded_figure
+    from foredeck.replay.replayed_session import recorded_figures
 
     listed = sorted(files, key=_changed, reverse=True)
+    stored = frozenset(overview.known)
+    read: list[tuple[bool, int, str, RecordedFigure]] = []
     done = 0
     workers = max(1, min(8, os.cpu_count() or 1))
     # A Ctrl-C in a terminal goes to the workers as well: only this process is to answer it.
     pool = ProcessPoolExecutor(workers, initializer=signal.signal, initargs=_IGNORE)
     try:
         with Progress("replaying history", len(listed)) as progress:
-            running = {pool.submit(recorded_figure, file): file for file in listed}
+            running = {pool.submit(recorded_figures, file): file for file in listed}
             for future in as_completed(running):
                 try:
-                    found = future.result()
+                    figures = future.result()
                 except Exception as error:  # one bad file must not end the others
                     overview.unread.append(f"{running[future]}: {error}")
                 else:
-                    project = project_folder(found.folder)
-                    overview.add(found.session, project, found.last_ms, found.figure)
+                    name = running[future].name
+                    for found in figures:
+                        read.append((found.session not in stored, found.first_ms, name, found))
                 done += 1
-                progress.advance(note=" ".join(f.short for f in overview.total.values()))
+                progress.advance()
     except KeyboardInterrupt:
         overview.left = len(listed) - done
         # Python would wait at its exit for the files that are being replayed.
@@ -130,6 +152,9 @@ def add_histories(overview: Overview, files: Iterable[Path]) -> None:
         print("Interrupted: these are the sums so far.", file=sys.stderr)
     finally:
         pool.shutdown(cancel_futures=True)
+    # A fork repeats calls of the session that it goes on from, which began before it.
+    for *_, found in sorted(read, key=lambda one: one[:3]):
+        overview.add_history(found, stored)
 
 
 def _changed(file: Path) -> float:

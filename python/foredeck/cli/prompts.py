@@ -127,7 +127,7 @@ def _recording(store: Store, session: str) -> Transcript:
 
 
 def _loaded(path: Path, session: str | None = None) -> Transcript:
-    transcript = load_recording(path, session)
+    transcript = load_recording(path, session, branches=True)
     if not transcript.calls:
         raise NotFound(f"{path} has no answer of a model in it")
     return transcript

@@ -93,10 +93,13 @@ class _CodexReader:
         self._lines = lines
         self._tally = lines.tally
         self._session: str | None = None
+        self._root: str | None = None
+        """The session that the file begins with: a fork's repeats all that it goes on from."""
         self._early: list[Line] = []
         """Lines before the session's own, which may be missing."""
         self._began: Any = None
         """When the session began: lines of 2025 have no time of their own."""
+        self._has_begun = False
         self._model = ""
         self._provider = "openai"
         self._answers = 0
@@ -127,7 +130,17 @@ class _CodexReader:
             self._answers += not is_part
             group = str(self._answers) if is_part else None
             entry = payload.get("id") if isinstance(payload.get("id"), str) else None
-            yield HistoryMessage(self._session, line.place, line.size, message, entry, group)
+            self._root = self._root or self._session
+            self._has_begun = True
+            yield HistoryMessage(
+                self._session,
+                line.place,
+                line.size,
+                message,
+                entry,
+                group,
+                root=self._root,
+            )
 
     def finish(self) -> Iterator[Record]:
         """The session of a file whose own line is missing, by the file's name or what it holds."""
@@ -140,10 +153,13 @@ class _CodexReader:
         """The session; a fork repeats the line of the session that it goes on from."""
         own = session_id(payload.get("id"))
         if self._session is not None:
+            if not self._has_begun:
+                self._root = own
             return
         if own is None:
             self._tally.lose("without a session or a message", line.place.line)
             return
+        self._root = session_id(payload.get("forked_from_id"))
         self._provider = str(payload.get("model_provider") or "openai")
         self._began = line.value.get("timestamp")
         yield from self._begin(

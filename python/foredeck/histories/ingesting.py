@@ -30,6 +30,8 @@ from foredeck.histories.progress import (
 from foredeck.histories.recordings import Format, format_of
 from foredeck.histories.records import Exchange, HistorySession, exchanges
 from foredeck.model.documents import Provenance, chat_id, session_object_id, system_prompt_id
+from foredeck.model.messages import load_message
+from foredeck.model.records import turn_id
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.recorded import FileSource
 from foredeck.sources.snapshots import FileSnapshot, Pending, ToolEvent
@@ -207,6 +209,12 @@ class _SessionReading:
         self._was_there = progress is not None
         self._difference = DIFFERENT.format(progress.file if progress else "")
         self._expected = None if progress is None else progress.place
+        self._is_elsewhere = progress is not None and progress.file != str(path)
+        self._known = 0 if progress is None else progress.exchanges
+        self._repeats: list[str | None] | None = None
+        """The answers that another file has given, once this one is known to be no copy of it."""
+        self._answers: list[str | None] = []
+        self._newest: Message | None = None
         self._progress = progress or HistoryProgress(str(path))
         self._writer: SessionWriter | None = None
         self._number = 0
@@ -217,10 +225,22 @@ class _SessionReading:
         self._number += 1
         user_turns = self._user_turns
         self._user_turns += sum(record.role == "user" for record in exchange.before)
-        if self.has_ended or self._progress.is_stored(exchange, self._number):
+        if self._is_elsewhere:
+            self._newest = exchange.message()
+            self._answers.append(_address_of(self._newest))
+        if self.has_ended or (
+            self._repeats is None and self._progress.is_stored(exchange, self._number)
+        ):
             return 0
-        if not self._is_continued():
+        if not (self._is_continued() or self._is_repeated()):
             return self._end(self._difference)
+        if self._repeats is not None and self._number <= self._known:
+            known, given = self._repeats[self._number - 1], self._answers[-1]
+            if known == given:
+                self._progress.line, self._progress.check = exchange.last
+                return 0
+            if self._number < self._known or not self._begins(known, self._newest):
+                return self._end(self._difference)
         before = self._progress.messages, self._progress.tool_calls
         try:
             self._store_exchange(exchange, user_turns)
@@ -232,6 +252,8 @@ class _SessionReading:
     def finish(self, state: FileState) -> None:
         """Store the rest, and that the file has been read to its end."""
         if not self.has_ended and not self._is_continued():
+            if self._is_repeated():
+                return
             self._end(self._difference)
         is_noted = self._was_there and self._progress.complete and not self.has_news
         if self.has_ended or is_noted or self._store is None or not self._number:
@@ -252,9 +274,43 @@ class _SessionReading:
             self._writer = SessionWriter(store, self._start, self._path, self._progress)
         return self._writer
 
+    def _is_repeated(self) -> bool:
+        """Whether all answers so far are those that another file has given: a session that was
+        resumed into a file of its own begins that with its lines."""
+        store = self._store
+        if self._repeats is None and self._is_elsewhere and store is not None:
+            ids = [turn_id(self._start.id, number) for number in range(1, self._known + 1)]
+            heads = store.heads(ids)
+            self._repeats = [heads[id].fields.get("assistant") if id in heads else "" for id in ids]
+        known, given = self._repeats or [], self._answers
+        if not (known and given):
+            return False
+        # Either may end in the middle of an answer.
+        last = min(len(known), len(given)) - 1
+        return known[:last] == given[:last] and (
+            self._begins(known[last], self._newest) or self._ends_in(known[last])
+        )
+
+    def _begins(self, address: str | None, answer: Message | None) -> bool:
+        """Whether a stored answer is the beginning of this one."""
+        content = [] if answer is None else answer["content"]
+        stored = self._content(address)
+        return content[: len(stored)] == stored
+
+    def _ends_in(self, address: str | None) -> bool:
+        """Whether the newest answer is the beginning of a stored one."""
+        content = [] if self._newest is None else self._newest["content"]
+        return self._content(address)[: len(content)] == content
+
+    def _content(self, address: str | None) -> list[Any]:
+        if address is None or self._store is None:
+            return []
+        content: list[Any] = load_message(address, self._store.blob)["content"]
+        return content
+
     def _is_continued(self) -> bool:
         """Whether the file, as far as it has been read, holds the last line that is stored."""
-        expected = self._expected
+        expected = None if self._repeats is not None else self._expected
         return expected is None or self._lines.checks.get(expected.line) == expected.check
 
     def _note_news(self, messages: int, tool_calls: int) -> None:
@@ -271,6 +327,11 @@ class _SessionReading:
         self.has_ended = True
         self._report.skipped[f"{self._path} ({self._start.id})"] = reason
         return 0
+
+
+def _address_of(message: Message | None) -> str | None:
+    """Under which a message is stored."""
+    return None if message is None else to_item(message, None, {}).key.address
 
 
 # One session's exchanges, stored as an engine would have stored them

@@ -6,7 +6,7 @@ to be replayed, in every format that Pi has written so far.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -20,6 +20,7 @@ from foredeck.histories.records import (
     Compaction,
     HistoryMessage,
     HistorySession,
+    Identities,
     MessageEdit,
     Record,
     RecordedCall,
@@ -33,6 +34,7 @@ from foredeck.histories.records import (
     session_id,
     tool_call_id,
 )
+from foredeck.model.messages import fingerprint
 
 HARNESS = "pi"
 
@@ -109,7 +111,10 @@ class _Unseen:
 
     def add(self, record: HistoryMessage) -> None:
         """Keep a message until it is certain how a model sees it."""
-        self._records[record.entry or record.place] = record
+        known = self._records.get(record.entry)
+        # An id that is there already is another message's, or the same line's a second time.
+        is_own = known is None and record.entry is not None
+        self._records[record.entry if is_own else (record.place, len(self._records))] = record
         self._size += record.size
 
     def edit(self, entry: dict[str, Any]) -> None:
@@ -185,6 +190,7 @@ def _record(line: Line, session: str, message: Message) -> HistoryMessage:
         line.size,
         _sound(message, session, line.place),
         entry=entry if isinstance(entry, str) else None,
+        parent=_id(line.value.get("parentId")),
     )
 
 
@@ -208,11 +214,12 @@ def _sound_block(block: Any, session: str, place: Place) -> Any:
     return block if is_text else other_block(block)
 
 
-def load_transcript(path: Path) -> Transcript:
-    """Read one file. Raises `TranscriptError` where it is not a session."""
+def load_transcript(path: Path, *, branches: bool = False) -> Transcript:
+    """Read one file. `branches`: with the calls of all branches, in the order of the file, not only
+    of the last one. Raises `TranscriptError` where it is not a session."""
     try:
         with opened_lines(path) as lines:
-            entries = [line.value for line in lines]
+            entries = _each_once(line.value for line in lines)
     except OSError as error:
         raise TranscriptError(f"{path} cannot be read: {error.strerror or error}.") from error
     header = next((e for e in entries if e.get("type") == "session"), None)
@@ -221,9 +228,51 @@ def load_transcript(path: Path) -> Transcript:
     session, cwd = str(header.get("id") or path.stem), str(header.get("cwd") or "")
     transcript = Transcript(path, session, cwd)
     transcript.skipped, transcript.lost = lines.tally.unreadable.total(), lines.tally.places
+    _follow(transcript, entries, entries[-1])
+    if branches:
+        _follow_others(transcript, entries)
+    return transcript
+
+
+def _each_once(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of a file, of which some have each line twice."""
+    met: set[str] = set()
+    found = []
+    for entry in entries:
+        line = fingerprint(entry)
+        if line not in met or not ("id" in entry or "timestamp" in entry):
+            found.append(entry)
+        met.add(line)
+    return found
+
+
+def _follow_others(transcript: Transcript, entries: list[dict[str, Any]]) -> None:
+    """Add the calls of the branches that the last entry is not on."""
+    order = {entry.get("id"): number for number, entry in enumerate(entries)}
+    parents = {entry.get("parentId") for entry in entries}
+    known = {call.identity: call for call in transcript.calls}
+    for leaf in entries[:-1]:
+        if "parentId" not in leaf or "id" not in leaf or leaf["id"] in parents:
+            continue
+        other = Transcript(transcript.path, transcript.id, transcript.cwd)
+        _follow(other, entries, leaf)
+        new = [call for call in other.calls if call.identity not in known]
+        if new:
+            transcript.branches.append(other)
+            number = len(transcript.branches)
+            known |= {call.identity: replace(call, branch=number) for call in new}
+
+    def place(call: RecordedCall) -> int:
+        return order.get(transcript.along(call).messages[call.seen].entry, 0)
+
+    transcript.calls = sorted(known.values(), key=place)
+
+
+def _follow(transcript: Transcript, entries: list[dict[str, Any]], last: dict[str, Any]) -> None:
+    """Fill a transcript along the branch of an entry."""
     places: dict[int, int] = {}
     indexes: dict[Any, int] = {}
-    for entry in _branch(entries):
+    for entry in _branch(entries, last):
         seen = places[id(entry)] = len(transcript.messages)
         if entry.get("type") == "compaction":
             transcript.compactions.append(_compaction(entry, entries, places, transcript))
@@ -238,22 +287,21 @@ def load_transcript(path: Path) -> Transcript:
         if message is None or message.get("role") == "system":
             continue
         if message.get("role") == "assistant" and transcript.messages:
-            transcript.calls.append(_recorded_call(message, entry, seen))
+            transcript.calls.append(_recorded_call(message, entry, seen, transcript.id))
         if entry.get("id"):
             indexes[entry["id"]] = seen
         transcript.messages.append(RecordedMessage(message, entry.get("id")))
-    return transcript
 
 
-def _branch(entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The entries from the root to the last one; all of them in a format without ids."""
+def _branch(entries: list[dict[str, Any]], last: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The entries from the root to this one; all of them in a format without ids."""
     body = [entry for entry in entries if entry.get("type") != "session"]
     if not all("parentId" in entry and "id" in entry for entry in body):
         yield from body
         return
     by_id = {entry["id"]: entry for entry in body}
     chain: list[dict[str, Any]] = []
-    current: dict[str, Any] | None = body[-1] if body else None
+    current: dict[str, Any] | None = last if body else None
     # Bounded: in a damaged file an entry may be its own ancestor.
     while current is not None and len(chain) <= len(body):
         chain.append(current)
@@ -356,7 +404,9 @@ def _is_result(recorded: RecordedMessage) -> bool:
     return recorded.message.get("role") == "toolResult"
 
 
-def _recorded_call(message: Message, entry: dict[str, Any], seen: int) -> RecordedCall:
+def _recorded_call(
+    message: Message, entry: dict[str, Any], seen: int, session: str
+) -> RecordedCall:
     time_ms = message.get("timestamp")
     if not isinstance(time_ms, int | float):
         time_ms = milliseconds(entry.get("timestamp"))
@@ -366,4 +416,14 @@ def _recorded_call(message: Message, entry: dict[str, Any], seen: int) -> Record
         str(message.get("provider") or ""),
         str(message.get("model") or ""),
         str(message.get("api") or ""),
+        Identities().of(
+            HistoryMessage(
+                session,
+                Place(0, 0),
+                0,
+                message,
+                _id(entry.get("id")),
+                parent=_id(entry.get("parentId")),
+            )
+        ),
     )

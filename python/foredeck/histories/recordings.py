@@ -18,6 +18,7 @@ from foredeck.histories.records import (
     Compaction,
     Exchange,
     HistorySession,
+    Identities,
     Record,
     RecordedCall,
     RecordedMessage,
@@ -52,13 +53,25 @@ def stem_of(path: Path) -> str:
     return path.name.removesuffix(suffix)
 
 
-def load_recording(path: Path, session: str | None = None) -> Transcript:
+def load_recording(path: Path, session: str | None = None, *, branches: bool = False) -> Transcript:
     """Read one file of any known agent, as a session of Pi.
 
     Tools get the names and arguments of Pi's, so that reads and edits count as such. `session`:
-    which of the file's sessions, by default the first; the others are its subagents. Raises
-    `TranscriptError` where it holds no such session.
+    which of the file's sessions, by default the first; the others are its subagents. `branches`: of
+    a session of Pi's the calls of all its branches. Raises `TranscriptError` where it holds no such
+    session.
     """
+    found = load_recordings(path, branches=branches)
+    for transcript in found:
+        if session in (None, transcript.id):
+            return transcript
+    which = "" if session is None else f" {session}"
+    raise TranscriptError(f"{path} holds no session{which}.")
+
+
+def load_recordings(path: Path, *, branches: bool = False) -> list[Transcript]:
+    """All sessions of one file, as `load_recording` reads them: those of subagents, and the one
+    that goes on from another, whose lines the file begins with. Raises `TranscriptError`."""
     try:
         known = format_of(path)
     except OSError as error:
@@ -66,35 +79,32 @@ def load_recording(path: Path, session: str | None = None) -> Transcript:
     if known is None:
         raise TranscriptError(f"{path} holds no session of Pi, Claude Code or Codex.")
     if known.harness == pi.HARNESS:
-        return load_transcript(path)
-    return _converted(path, known, session)
-
-
-def _converted(path: Path, known: Format, session: str | None) -> Transcript:
-    transcript: Transcript | None = None
+        return [load_transcript(path, branches=branches)]
+    found: dict[str, Transcript] = {}
+    identities = Identities()
     with opened_lines(path) as lines:
-        for found in exchanges(known.read(lines)):
-            if isinstance(found, HistorySession):
-                if transcript is None and session in (None, found.id):
-                    transcript = Transcript(path, found.id, found.cwd)
-            elif transcript is not None and found.session == transcript.id:
-                _add(transcript, found)
-        if transcript is None:
-            which = "" if session is None else f" {session}"
-            raise TranscriptError(f"{path} holds no session{which}.")
-        transcript.skipped = lines.tally.unreadable.total()
-        transcript.lost = lines.tally.places
-    return transcript
+        for each in exchanges(known.read(lines)):
+            if isinstance(each, HistorySession):
+                before = found.get(each.parent or "")
+                given = [] if before is None else [*before.messages]
+                found[each.id] = Transcript(path, each.id, each.cwd, given)
+            else:
+                _add(found[each.session], each, identities)
+        for transcript in found.values():
+            transcript.skipped = lines.tally.unreadable.total()
+            transcript.lost = lines.tally.places
+    return [*found.values()]
 
 
-def _add(transcript: Transcript, exchange: Exchange) -> None:
+def _add(transcript: Transcript, exchange: Exchange, identities: Identities) -> None:
     """An exchange's messages, and the call that its answer was."""
     for record in exchange.before:
         _add_said(transcript, record.message, record.entry)
     answer = exchange.message()
     if answer is not None:
+        identity = identities.of(exchange.answer[0])
         if transcript.messages and answer.get("model") != NO_MODEL:
-            transcript.calls.append(_call(answer, len(transcript.messages)))
+            transcript.calls.append(_call(answer, len(transcript.messages), identity))
         entry = exchange.answer[0].entry
         transcript.messages.append(RecordedMessage(_sealed(in_pis_tools(answer)), entry))
     for record in exchange.results:
@@ -109,9 +119,9 @@ def _add_said(transcript: Transcript, message: Message, entry: str | None) -> No
         transcript.messages.append(RecordedMessage(message, entry))
 
 
-def _call(answer: Message, seen: int) -> RecordedCall:
-    names = (str(answer.get(name) or "") for name in ("provider", "model", "api"))
-    return RecordedCall(seen, int(answer.get("timestamp") or 0), *names)
+def _call(answer: Message, seen: int, identity: str) -> RecordedCall:
+    provider, model, api = (str(answer.get(name) or "") for name in ("provider", "model", "api"))
+    return RecordedCall(seen, int(answer.get("timestamp") or 0), provider, model, api, identity)
 
 
 def _sealed(answer: Message) -> Message:

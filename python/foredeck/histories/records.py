@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,7 +21,7 @@ from foredeck.context.messages.shape import Message
 from foredeck.errors import ForedeckError
 from foredeck.histories.lines import Place, finite, is_deep
 from foredeck.model.canonical import encode_text
-from foredeck.model.messages import is_digest
+from foredeck.model.messages import fingerprint, is_digest
 
 MAX_CALL_ID = 200
 """Characters of a tool call's id; a longer one is replaced by its hash."""
@@ -64,6 +65,10 @@ class HistoryMessage:
     """Of the result of an edit: the file's text before, where the history has it."""
     system: tuple[Message, ...] = ()
     """Of an answer: the system messages around its chat, as far as the history has them."""
+    parent: str | None = None
+    """Id of the entry before it, where ids are unique within a file only."""
+    root: str | None = None
+    """Where copies get a time and no id: the session whose messages this one's file begins with."""
     is_edited: bool = False
     """Whether its agent had it changed before any model saw it: a result shows no file then."""
 
@@ -74,6 +79,45 @@ class HistoryMessage:
 
 
 Record = HistorySession | HistoryMessage
+
+
+class Identities:
+    """Which recorded messages are the same one, in the files of all sessions of all agents."""
+
+    # A fork, a resumed session and a subagent's file repeat the messages that they go on from.
+
+    def __init__(self) -> None:
+        self._met: Counter[str] = Counter()
+        self._lines: set[tuple[str, str]] = set()
+
+    def of(self, record: HistoryMessage) -> str:
+        """The identity of a message, of a file whose messages are asked about in their order."""
+        message = dict(record.message)
+        time = message.pop("timestamp", None)
+        if record.root is not None:
+            # Copies have the time of the fork: what is said for the second time is another message.
+            said = fingerprint({"root": record.root, **message})
+            self._met[said] += 1
+            return fingerprint({"said": said, "time": self._met[said]})
+        if record.entry is None:
+            message["session"] = record.session
+        if record.role == "assistant" and message.get("responseId"):
+            # The provider's own name of an answer, whatever a copy of it is called.
+            return fingerprint({"answer": message["responseId"], "content": message["content"]})
+        own = {"entry": record.entry, "parent": record.parent, "time": time}
+        return fingerprint({**message, **own})
+
+    def is_repeated(self, record: HistoryMessage) -> bool:
+        """Whether the file has had the same line before: some have each line twice."""
+        is_copy = record.root not in (None, record.session)
+        if record.entry is None and (is_copy or not record.message.get("timestamp")):
+            return False  # what is said twice may be two messages
+        # The tool of a result is known once: its call waits for no second one.
+        own = {"entry": record.entry, "parent": record.parent, "toolName": None}
+        line = record.session, fingerprint({**record.message, **own})
+        is_known = line in self._lines
+        self._lines.add(line)
+        return is_known
 
 
 def other_block(block: Any) -> Block:
@@ -199,11 +243,12 @@ def exchanges(records: Iterable[Record]) -> Iterator[HistorySession | Exchange]:
     newest of a session.
     """
     open_sessions: dict[str, _Grouping] = {}
+    identities = Identities()
     for record in records:
         if isinstance(record, HistorySession):
             open_sessions.setdefault(record.id, _Grouping(record.id))
             yield record
-        else:
+        elif not identities.is_repeated(record):
             yield from open_sessions[record.session].take(record)
     # The session that began first ends last: once it has ended, the whole file has been read.
     for grouping in reversed(open_sessions.values()):
@@ -278,6 +323,10 @@ class RecordedCall:
     provider: str
     model: str
     api: str
+    identity: str = ""
+    """Of its answer: the same in every file that has a copy of it."""
+    branch: int = 0
+    """Which of the transcript's branches it is on; 0: its own."""
 
     @property
     def name(self) -> str:
@@ -334,6 +383,17 @@ class Transcript:
     lost: dict[str, list[int]] = field(default_factory=dict)
     """The numbers of the first of them, by reason."""
 
+    branches: list[Transcript] = field(default_factory=list)
+    """The session along its other branches."""
+
+    def along(self, call: RecordedCall) -> Transcript:
+        """The session along the branch that a call is on."""
+        return self.branches[call.branch - 1] if call.branch else self
+
+    def answer_to(self, call: RecordedCall) -> Message:
+        """The answer of a call, as it was recorded."""
+        return self.along(call).messages[call.seen].message
+
     def edited(self, seen: int) -> list[RecordedMessage | None]:
         """The first `seen` messages as the host had edited them by then; None for one that it had
         taken out."""
@@ -345,12 +405,13 @@ class Transcript:
 
     def shown_to(self, call: RecordedCall) -> list[RecordedMessage]:
         """The messages that a call was shown, had the host compacted nothing."""
-        return [recorded for recorded in self.edited(call.seen) if recorded is not None]
+        shown = self.along(call).edited(call.seen)
+        return [recorded for recorded in shown if recorded is not None]
 
     def system_of(self, call: RecordedCall) -> list[Message]:
         """The system messages that a call was shown, in their order."""
         shown: list[Message] = []
-        for change in self.system:
+        for change in self.along(call).system:
             if change.seen <= call.seen:
                 shown = [change.message] if change.is_whole else [*shown, change.message]
         return shown

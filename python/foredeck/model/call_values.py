@@ -353,6 +353,13 @@ class ModelSpending(NamedTuple):
     """What the host's own prompts would have cost at the same calls."""
     ours: float
 
+    def less(self, before: ModelSpending | None) -> ModelSpending:
+        """What was added since an earlier sum of the same model."""
+        if before is None:
+            return self
+        calls, plain, ours = (now - then for now, then in zip(self[2:], before[2:], strict=True))
+        return self._replace(calls=int(calls), plain=plain, ours=ours)
+
 
 Form = Literal["host", "full", "same", "diff", "reference", "note", "omitted", "folded"]
 """`host`: all that the host has, with lines of ours where there are blocks. `full`: the content

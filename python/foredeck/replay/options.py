@@ -185,7 +185,7 @@ def calibrate(transcript: Transcript) -> Calibration:
         for call, prompt in zip(
             transcript.calls, plain_prompts(transcript, transcript.compactions), strict=True
         )
-        if (tokens := _reported(transcript.messages[call.seen].message)) > 0
+        if (tokens := _reported(transcript.answer_to(call))) > 0
     ]
     if len(points) < MIN_POINTS:
         return Calibration()
@@ -223,12 +223,14 @@ def _reported(message: Message) -> float:
 
 def plain_prompts(transcript: Transcript, compactions: list[Compaction]) -> Iterator[list[Message]]:
     """What Pi alone would have sent at each call, given the compactions in their order."""
-    summaries = [_summary(compaction) for compaction in compactions]
+    own = compactions
     for call in transcript.calls:
+        branch = transcript.along(call)
+        compactions = branch.compactions if call.branch else own
         number = sum(1 for compaction in compactions if compaction.seen <= call.seen)
         kept = compactions[number - 1].kept_from if number else 0
-        shown = [r.message for r in transcript.edited(call.seen)[kept:] if r is not None]
-        yield [*summaries[number - 1 : number], *shown]
+        shown = [r.message for r in branch.edited(call.seen)[kept:] if r is not None]
+        yield [*map(_summary, compactions[number - 1 : number] if number else ()), *shown]
 
 
 def _summary(compaction: Compaction) -> Message:

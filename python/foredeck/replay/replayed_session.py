@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,11 +14,11 @@ from foredeck.accounting.figure import CostFigure, figure_of
 from foredeck.context.messages.shape import Message, tools_declared
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, configured_facilities
-from foredeck.histories.recordings import load_recording
+from foredeck.histories.recordings import load_recordings
 from foredeck.histories.records import RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision, ModelSpending
 from foredeck.model.calls import CallRecord
 from foredeck.model.own_tools import definition_chars, own_definitions
 from foredeck.model.records import call_id
@@ -145,12 +145,14 @@ def recorded_source(store: Store, cwd: str) -> FileSource:
 
 
 class RecordedFigure(NamedTuple):
-    """One recorded session: its id and folder, when its last call was, and what it cost."""
+    """One recorded session: its id and folder, when its first and last call were, and what each
+    call cost, by the identity of its answer."""
 
     session: str
     folder: str
+    first_ms: int
     last_ms: int
-    figure: CostFigure
+    calls: list[tuple[str, CostFigure]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +167,25 @@ class Replayed:
 
     def figure(self) -> CostFigure:
         """What the session would have cost with foredeck, beside plain Pi."""
-        head = self.store.head(call_id(self.transcript.id, len(self.transcript.calls)))
-        rows = () if head is None else CallRecord(head.fields).spent
+        return self._figure(self._spent(len(self.transcript.calls)))
+
+    def by_call(self) -> list[tuple[str, CostFigure]]:
+        """What each of its calls would have, by the identity of its answer."""
+        before: dict[str, ModelSpending] = {}
+        found = []
+        for number, call in enumerate(self.transcript.calls, start=1):
+            spent = {row.model: row for row in self._spent(number)}
+            added = [row.less(before.get(row.model)) for row in spent.values()]
+            is_last = number == len(self.transcript.calls)
+            found.append((call.identity, self._figure(added, asked=self.asked * is_last)))
+            before = spent
+        return found
+
+    def _spent(self, call: int) -> Sequence[ModelSpending]:
+        head = self.store.head(call_id(self.transcript.id, call))
+        return () if head is None else CallRecord(head.fields).spent
+
+    def _figure(self, rows: Sequence[ModelSpending], *, asked: float | None = None) -> CostFigure:
         # Tokens were counted by the default rate.
         scale = CHARS_PER_TOKEN / self.rate.chars_per_token
         scaled = [
@@ -177,7 +196,7 @@ class Replayed:
         ]
         figure = figure_of(scaled, is_estimate=True)
         # What asking would have cost is charged to the last model.
-        own = self.asked * scale
+        own = (self.asked if asked is None else asked) * scale
         own *= scaled[-1].price / 1_000_000 if figure.in_money and scaled else 1.0
         return replace(figure, ours=figure.ours + own, questions=own)
 
@@ -220,14 +239,16 @@ def replayed(
         yield Replayed(store, transcript, rate, asked)
 
 
-def recorded_figure(path: Path) -> RecordedFigure:
-    """What a recorded session would have cost with foredeck, beside plain Pi. Nothing is stored.
-    Raises `TranscriptError`."""
-    transcript = load_recording(path)
-    calls = transcript.calls
-    last_ms = calls[-1].time_ms if calls else 0
-    found = partial(RecordedFigure, transcript.id, transcript.cwd or "", last_ms)
-    if not calls:
-        return found(CostFigure())
+def recorded_figures(path: Path) -> list[RecordedFigure]:
+    """What the sessions of a file would have cost with foredeck, beside plain Pi. Nothing is
+    stored. Raises `TranscriptError`."""
+    return [_recorded_figure(transcript) for transcript in load_recordings(path, branches=True)]
+
+
+def _recorded_figure(transcript: Transcript) -> RecordedFigure:
+    times = [call.time_ms for call in transcript.calls] or [0]
+    found = partial(RecordedFigure, transcript.id, transcript.cwd or "", times[0], times[-1])
+    if not transcript.calls:
+        return found([])
     with replayed(transcript) as done:
-        return found(done.figure())
+        return found(done.by_call())

@@ -9,6 +9,7 @@ from os.path import normpath
 from pathlib import PurePath
 
 from foredeck.errors import ForedeckError, Missing
+from foredeck.model.documents import session_object_id
 from foredeck.model.names import RUN, SHORTEST_PART, WORD, composed, joined
 from foredeck.model.records import ARCHIVED
 from foredeck.search.index import Extent, Filters, IndexedText, SearchIndex
@@ -135,10 +136,11 @@ def search(
         ranked = found.best
         if sessions_first:
             ranked = [one for hits in by_session(ranked).values() for one in hits[:PER_SESSION]]
-        chosen = _first_of_objects(store, index, ranked, limit, leave_out)
+        # Beyond the limit: a fork repeats what was said before it.
+        several = _first_of_objects(store, index, ranked, 2 * limit, leave_out)
+        texts, chosen = _each_once(store, several, limit)
         if len(chosen) >= limit or found.weak or len(found.best) < enough:
             break
-    texts = _Texts(store, [entry for _, entry, _ in chosen])
     hits = []
     for number, (one, entry, also) in enumerate(chosen):
         width = PASSAGE if number else BEST_PASSAGE
@@ -237,6 +239,24 @@ def _first_of_objects(
     return [(*pair, also[name]) for name, pair in chosen.items()]
 
 
+def _each_once(
+    store: Store, chosen: Sequence[tuple[Ranked, IndexedText, int]], limit: int
+) -> tuple[_Texts, list[tuple[Ranked, IndexedText, int]]]:
+    """The first of these hits, with their texts; of a message that forks repeat only the best, with
+    how many more there are."""
+    texts = _Texts(store, [entry for _, entry, _ in chosen])
+    roots: dict[str, str] = {}
+    kept: dict[object, tuple[Ranked, IndexedText, int]] = {}
+    for one, entry, also in chosen:
+        key = texts.message_of(entry, roots) or entry.id
+        if key in kept and kept[key][1].session != entry.session:
+            best, first, more = kept[key]
+            kept[key] = (best, first, more + also + 1)
+        else:
+            kept[key if key not in kept else entry.id] = (one, entry, also)
+    return texts, [*kept.values()][:limit]
+
+
 def _shows_a_file(entry: IndexedText) -> bool:
     is_call = entry.type == "toolcall" and entry.role.lower() in OF_A_FILE
     return is_call and entry.path is not None and entry.status != "fail"
@@ -266,6 +286,7 @@ class _Texts:
     """The texts of entries, from the store."""
 
     def __init__(self, store: Store, entries: Iterable[IndexedText]) -> None:
+        self._store = store
         self._found: dict[tuple[str, str, str], SearchedText] = {}
         heads: dict[tuple[str, str], Head] = {}
         for entry in entries:
@@ -304,8 +325,29 @@ class _Texts:
         text = self._of(entry)
         return entry.document if text is None else text.object
 
+    def message_of(self, entry: IndexedText, roots: dict[str, str]) -> object:
+        """What is the same for a message in all sessions of which one was made from another; None
+        for what is no message. `roots`: by session, the one that they all come from."""
+        text = self._of(entry)
+        if text is None or entry.type != "message" or entry.session is None:
+            return None
+        if entry.session not in roots:
+            roots[entry.session] = _root_of(self._store, entry.session)
+        return roots[entry.session], entry.role, text.said
+
     def _of(self, entry: IndexedText) -> SearchedText | None:
         return self._found.get((entry.document, entry.token, entry.part))
+
+
+def _root_of(store: Store, session: str) -> str:
+    """The session that all forks before this one were made from."""
+    met = [session]
+    while (head := store.head(session_object_id(met[-1]))) is not None:
+        parent = head.fields.get("parent_session")
+        if not parent or parent in met:
+            break
+        met.append(parent)
+    return met[-1]
 
 
 def _begin(found: Passage, text: str) -> int:
