@@ -8,7 +8,7 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
-from foredeck.hosts.host import AskModels, Host
+from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
     ToolObservedParams,
     ToolPrepareParams,
@@ -27,13 +27,12 @@ class FileAgent:
         home: Path,
         cwd: Path,
         session: str = "s",
-        models: AskModels | None = None,
         **settings: Any,
     ) -> None:
         self.home = home
         self.cwd = cwd
         self.session = session
-        self.engine = Engine(Config(home=home, **settings), Host(models=models))
+        self.engine = Engine(Config(home=home, **settings), Host())
         self._host = SimulatedHost(session)
         self.open()
         self._calls = 0

@@ -57,7 +57,7 @@ NEWEST = 10
 MASK = "[an old result that is not shown any more]"
 
 
-def masked_prompts(transcript: Transcript, newest: int = NEWEST) -> Iterator[list[Message]]:
+def masked_prompts(transcript: Transcript) -> Iterator[list[Message]]:
     """The prompt of each call with all but the newest results masked, never to come back."""
     messages = [recorded.message for recorded in transcript.messages]
     results = [i for i, message in enumerate(messages) if message.get("role") == "toolResult"]
@@ -66,8 +66,8 @@ def masked_prompts(transcript: Transcript, newest: int = NEWEST) -> Iterator[lis
     for call in transcript.calls:
         prompt += messages[len(prompt) : call.seen]
         seen = sum(index < call.seen for index in results)
-        for index in results[done : max(done, seen - newest)]:
+        for index in results[done : max(done, seen - NEWEST)]:
             if chars_of(messages[index]) > len(MASK):
                 prompt[index] = {**messages[index], "content": [{"type": "text", "text": MASK}]}
-        done = max(done, seen - newest)
+        done = max(done, seen - NEWEST)
         yield list(prompt)

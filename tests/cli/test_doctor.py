@@ -15,7 +15,7 @@ from foredeck.cli import doctor_command as checked
 from foredeck.cli.doctor_command import PI_MIN, PI_TESTED, check_programs, check_state
 from foredeck.cli.main import main
 from foredeck.config import Config
-from foredeck.errors import Finding
+from foredeck.finding import Finding
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck_bench.scripted.pi_process import VERSIONS
 

@@ -14,7 +14,7 @@ from foredeck.cli.doctor_command import SEALS, check_stored
 from foredeck.config import Config
 from foredeck.context.calls.feedback import has_refused, is_about_seals
 from foredeck.context.messages.wires import binds_by_table
-from foredeck.errors import Finding
+from foredeck.finding import Finding
 from foredeck.model.call_values import Decision
 
 GPT = {"api": "openai-responses", "provider": "openai", "model": "gpt-9"}

@@ -38,7 +38,3 @@ class MemoryTransport:
     def end(self) -> None:
         """The other side sends nothing more."""
         self._peer.input_ended(self._splitter.pending)
-
-    def lose_output(self) -> None:
-        """The other side reads nothing more."""
-        self._peer.output_lost()

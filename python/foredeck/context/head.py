@@ -132,7 +132,11 @@ def compose(sections: Sequence[HeadSection], limit: int) -> str:
         n: text for n, section in enumerate(sections) if (text := _text(section, room + extra[n]))
     }
     wanted = {n: max(0, len(text) - extra[n]) for n, text in texts.items()}
-    stated = [n for n in texts if _has_floor(sections[n])]
+    stated = [
+        n
+        for n in texts
+        if isinstance(section := sections[n], SectionWithFloor) and section.has_floor
+    ]
     others = [n for n in texts if n not in stated]
     free = room - sum(wanted[n] for n in others)
     least = max(int(FLOOR * room), room * len(stated) // max(1, len(texts)))
@@ -147,10 +151,6 @@ def compose(sections: Sequence[HeadSection], limit: int) -> str:
             part, room = part - used, room - used
     body = "".join(text for _, text in sorted(texts.items()))
     return head_opening() + body.removesuffix("\n") if body else ""
-
-
-def _has_floor(section: HeadSection) -> bool:
-    return isinstance(section, SectionWithFloor) and section.has_floor
 
 
 def _text(section: HeadSection, limit: int) -> str:

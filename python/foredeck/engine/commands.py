@@ -65,7 +65,7 @@ SHORT_ID = 13
 """Characters of a session's id that tell it from all others: the moment at which it began."""
 
 COMMANDS = (
-    "list, context, open, pin, unpin, fold, name, describe, why, cost, observe, compact, private, "
+    "list, context, open, pin, unpin, fold, name, why, cost, observe, compact, private, "
     "rewind, trace"
 )
 """Those of `/foredeck`."""

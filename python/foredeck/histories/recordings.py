@@ -154,13 +154,13 @@ class UsualFolder:
     """Bytes of all of them."""
 
 
-def usual_folders(home: Path | None = None) -> list[UsualFolder]:
+def usual_folders() -> list[UsualFolder]:
     """The folders of the agents that are known, those that hold any files.
 
-    `home`: the user's; the agents' own variables (`PI_CODING_AGENT_DIR`, `CLAUDE_CONFIG_DIR`,
-    `CODEX_HOME`) name others.
+    The agents' own variables (`PI_CODING_AGENT_DIR`, `CLAUDE_CONFIG_DIR`, `CODEX_HOME`) name
+    others.
     """
-    home = home or Path.home()
+    home = Path.home()
     places = (
         ("Pi", _agent_folder("PI_CODING_AGENT_DIR", home / ".pi" / "agent") / "sessions"),
         ("Claude Code", _agent_folder("CLAUDE_CONFIG_DIR", home / ".claude") / "projects"),

@@ -89,13 +89,8 @@ def _named(store: Store, record: CallRecord, made: Sequence[Head]) -> set[str]:
 
 
 def _name(head: Head) -> bytes:
-    """The tool call as a message names it."""
-    return json.dumps(_outer_call(head)).encode()
-
-
-def _outer_call(head: Head) -> str:
-    """The tool call that has made a change; of one inside a script, the script's."""
-    return head.view(FileChangeDocument).tool_call.partition("/")[0]
+    """The tool call as a message names it; of one inside a script, the script's."""
+    return json.dumps(head.view(FileChangeDocument).tool_call.partition("/")[0]).encode()
 
 
 def records_of(store: Store, session: str) -> list[CallRecord]:

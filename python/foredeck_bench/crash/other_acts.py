@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.derived import load_layer
-from foredeck.derived.follower import BATCH as USUAL_BATCH
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import discard
 from foredeck.errors import ToolError
@@ -140,9 +139,9 @@ def contents(db: sqlite3.Connection) -> Contents:
     return tables
 
 
-def made_at_once(store: LocalStore, home: Path, batch: int = USUAL_BATCH) -> Contents:
+def made_at_once(store: LocalStore, home: Path) -> Contents:
     """What the layer holds when nobody is killed."""
-    with Follower(store, load_layer("search"), home, batch=batch) as follower:
+    with Follower(store, load_layer("search"), home) as follower:
         follower.make_again()
         return contents(follower.db)
 

@@ -325,9 +325,9 @@ def _share(values: Sequence[float]) -> float:
     return round(100 * sum(values) / max(1, len(values)), 1)
 
 
-def interval(values: Sequence[float], seed: int = 1) -> tuple[float, float, float]:
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
     """The mean, and between which bounds 95% of the means of resamples lie."""
-    chance, count = random.Random(seed), len(values)
+    chance, count = random.Random(1), len(values)
     means = sorted(sum(chance.choices(values, k=count)) / count for _ in range(SAMPLES))
     return sum(values) / count, means[SAMPLES // 40], means[-SAMPLES // 40]
 

@@ -145,9 +145,9 @@ class Uses:
         ]
         return [path for _, path in sorted(recent, reverse=True)[: self.rule.at_work]]
 
-    def path_of(self, message: int, slot: int = 0) -> str:
-        """The file that a piece of content is of; empty where it is of none."""
-        use = self.by_ref.get((message, slot))
+    def path_of(self, message: int) -> str:
+        """The file that a message's content is of; empty where it is of none."""
+        use = self.by_ref.get((message, 0))
         return use.path if use else ""
 
     def _read(self, index: int, item: Item) -> None:

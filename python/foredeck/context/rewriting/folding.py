@@ -292,7 +292,8 @@ def strip_reasoning(context: RenderContext, first: int) -> None:
         item, op = plan.items[index], plan.ops[index]
         if not plan.seals.binds(item) or op.form not in ("host", "folded"):
             continue
-        if REASONING in op.folded or (index == first and not _lost_thinking(item, op)):
+        lost = any(p.slot in op.folded for p in pieces_of(item) if p.kind == "thinking")
+        if REASONING in op.folded or (index == first and not lost):
             continue
         fold_slots(context, index, {REASONING, *op.folded})
 
@@ -333,10 +334,6 @@ def objects_to_shed(
         gone.add(ordinal)
         chars -= sizes.pop(ordinal, 0)
     return gone
-
-
-def _lost_thinking(item: Item, op: Op) -> bool:
-    return any(p.slot in op.folded for p in pieces_of(item) if p.kind == "thinking")
 
 
 def _fold_pieces(context: RenderContext, refs: list[PieceRef]) -> set[int]:

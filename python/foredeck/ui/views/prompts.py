@@ -195,7 +195,10 @@ def _compared(old: Prompt, new: Prompt) -> dict[str, Any]:
     differ = (n for n in range(least) if old.messages[n] != new.messages[n])
     same = next(differ, least)
     # As texts, since dicts cannot be hashed.
-    before, after = ([_canonical(m) for m in prompt.messages[same:]] for prompt in (old, new))
+    before, after = (
+        [json.dumps(m, sort_keys=True, ensure_ascii=False) for m in prompt.messages[same:]]
+        for prompt in (old, new)
+    )
     changes: list[dict[str, Any]] = []
     # Without autojunk: of two hundred messages and more it would pass over frequent ones.
     matcher = SequenceMatcher(None, before, after, autojunk=False)
@@ -235,7 +238,3 @@ def _plain(message: Any) -> str:
     return "\n".join(
         f"{b['kind']}: {b['text']}" if b["kind"] != "text" else b["text"] for b in _blocks(message)
     )
-
-
-def _canonical(message: Any) -> str:
-    return json.dumps(message, sort_keys=True, ensure_ascii=False)

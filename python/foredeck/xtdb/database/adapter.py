@@ -43,7 +43,6 @@ def open_xtdb(
     token: str | None = None,
     namespace: str = "foredeck",
     timeout_ms: int = 10_000,
-    clock: Callable[[], int] = now_ms,
     revive: Callable[[], str] | None = None,
 ) -> XtdbStore:
     """Open the store at a server's address, such as `http://127.0.0.1:3000`.
@@ -55,7 +54,7 @@ def open_xtdb(
     reached, does not catch up in time, or has a store of another form.
     """
     client = XtdbClient(url, token=token, timeout_ms=timeout_ms, revive=revive)
-    store = XtdbStore(client, XtdbNames(namespace), clock)
+    store = XtdbStore(client, XtdbNames(namespace), now_ms)
     try:
         client.catch_up()
         store.clock()  # has the number of the form
@@ -193,8 +192,9 @@ class XtdbWriter:
 
     @cached_property
     def _function(self) -> str | None:
-        """The node's transaction function; None where the server has none."""
-        return self._client.commit_function()
+        """The function by which foredeck's node orders commits; None where the server has none."""
+        function: str | None = self._client.status().get("commitFunction")
+        return function
 
     def write(
         self,
