@@ -73,6 +73,9 @@ def test_what_is_no_store_is_kept_and_the_user_told(
     assert "it is kept as foredeck.db.damaged-" in told
     (kept,) = home.glob("foredeck.db.damaged-*")
     assert kept.read_bytes() == before
+    (again,) = started(home)
+    assert again.startswith("An earlier store was damaged")
+    assert str(kept) in again
     assert started(home) == []
 
 

@@ -64,6 +64,9 @@ def test_a_damaged_store_is_kept_and_a_fresh_one_takes_its_place(tmp_path: Path)
     assert kept.name in warning
     assert kept.read_bytes() == damaged
     with EngineProcess(home, COMMAND) as engine:
+        (again,) = engine.ask(1, "initialize", INITIALIZE)["result"]["warnings"]
+        assert str(kept) in again
+    with EngineProcess(home, COMMAND) as engine:
         assert engine.ask(1, "initialize", INITIALIZE)["result"]["warnings"] == []
 
 

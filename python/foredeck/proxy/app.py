@@ -31,6 +31,7 @@ from foredeck.proxy.passing import (
     streamed,
     unless_gone,
 )
+from foredeck.proxy.recognition import UnnamedSessions, is_compaction, stable_words
 from foredeck.proxy.relays import Events, Relay
 from foredeck.proxy.status import StatusPage, status_page
 from foredeck.proxy.upstream import upstream_client
@@ -64,6 +65,11 @@ class _ManagedRequest:
     body: dict[str, Any]
     messages: list[dict[str, Any]]
     relay: Relay
+    first: str = ""
+    words: frozenset[str] = frozenset()
+    """`first` and `words`: by what its conversation is recognised (`recognition.Profile`)."""
+    compacts: bool = False
+    """Whether it asks for the summary of its messages."""
     number: int = 0
     added: list[dict[str, Any]] = field(default_factory=list)
 
@@ -89,6 +95,7 @@ class Proxy:
         self.requests = 0
         """How many have come for a provider."""
         self._conversations = conversations
+        self._unnamed = UnnamedSessions()
         self._hosts = {f"{name}:{port}" for name in _NAMES}
         self._upstreams = upstreams
         self._tell = tell
@@ -243,8 +250,8 @@ class Proxy:
     def _read(
         self, wire: ModelApi, url: str, headers: list[tuple[str, str]], raw: bytes
     ) -> _ManagedRequest | None:
-        """The request as one for foredeck; None for a side call, and for what is in no known
-        shape."""
+        """The request as one for foredeck; None for one without tools, and for what is in no
+        known shape."""
         try:
             body = json.loads(raw)
         except (ValueError, RecursionError):
@@ -252,21 +259,33 @@ class Proxy:
         messages = wire.messages(body) if isinstance(body, dict) else []
         if not messages or not wire.tools(body):
             return None
-        session = session_of(wire, body, dict(headers), messages)
-        return _ManagedRequest(wire, headers, url, session, body, messages, wire.relay())
+        system, first = wire.system_text(body, messages), wire.first(messages)
+        words = stable_words(system)
+        session = session_of(body, dict(headers)) or self._unnamed.session(first, words)
+        compacts = is_compaction(body, dict(headers), system, wire.newest(messages))
+        call = _ManagedRequest(wire, headers, url, session, body, messages, wire.relay())
+        call.first, call.words, call.compacts = first, words, compacts
+        return call
 
     def _state(self, call: _ManagedRequest) -> ConversationState:
         return self._conversations.state(call.session, call.wire)
 
-    async def _ready(self, call: _ManagedRequest, *, with_own: bool = True) -> bytes:
-        """The body that goes upstream. `with_own`: with foredeck's tools."""
+    async def _ready(self, call: _ManagedRequest, *, with_own: bool = True) -> bytes | None:
+        """The body that goes upstream; None where that is the client's own, since it is beside the
+        conversation. `with_own`: with foredeck's tools."""
         model = call.wire.model(call.body, dict(call.headers), self._conversations.options.window)
         system = call.wire.system(call.body)
         declared = call.wire.tools(call.body)
         state = self._state(call)
         problems: list[str] = []
 
-        def do(conversation: ClientChat) -> bytes:
+        def do(conversation: ClientChat) -> bytes | None:
+            if call.compacts:
+                conversation.profile.compacted = True
+                return None
+            # Not a second time, where the model is asked again.
+            if not call.number and not conversation.takes(call.first, call.words, declared):
+                return None
             own = conversation.own_tools(declared) if with_own else []
             call.relay.own = conversation.own
             messages, call.number = conversation.ready(
@@ -281,7 +300,9 @@ class Proxy:
             return as_json(changed)
 
         try:
-            return await self._conversations.work(call.session, call.wire, do)
+            ready = await self._conversations.work(call.session, call.wire, do)
+            state.passed += ready is None
+            return ready
         except Exception:
             state.passed += 1
             raise

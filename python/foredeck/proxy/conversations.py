@@ -20,7 +20,10 @@ from foredeck.embedded.manager import ContextManager, LoopMessages, bare
 from foredeck.histories.tools import in_pis_tools, in_their_tools, touching
 from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import ToolObservedParams
+from foredeck.lookup.prompts import system_at
+from foredeck.model.messages import text_in
 from foredeck.model.own_tools import OWN_TOOLS
+from foredeck.proxy.recognition import Profile, first_key, stable_words
 from foredeck.proxy.weaving import Weaver, Woven, first_call, own_calls
 from foredeck.proxy.wires import ModelApi
 
@@ -48,10 +51,18 @@ class WovenMessages(LoopMessages):
         super().__init__(session, format, chat)
         self.own: Set[str] = frozenset()
         """Names of foredeck's tools in this conversation."""
+        self.chat = chat
         self.added: list[Message] = []
         """What the model and foredeck have said to each other since the client's newest message."""
         self._held: dict[str, list[Message]] = {}
         """By the id of the first call of the client's in it."""
+
+    @property
+    def first(self) -> str | None:
+        """What stands for the first message of the list that is known (`first_key`)."""
+        if not self._known:
+            return None
+        return first_key([bare(message) for message in self._known])
 
     def hold(self, answer: Message, results: Sequence[Message]) -> None:
         """Keep an answer that called both kinds of tools, with what foredeck's said, until the
@@ -119,6 +130,18 @@ class ClientChat(ContextManager):
         """What concerns all conversations, such as a damaged store."""
         self._observed: set[str] = set()
         super().__init__(session, format=format, **arguments)
+        self.profile = self._stored_profile()
+        """How its requests look."""
+
+    def _stored_profile(self) -> Profile:
+        profile, chat = Profile(), self._woven.chat
+        record, first = chat.newest_record, self._woven.first
+        if record is None or first is None or (head := chat.store.head(record.id)) is None:
+            return profile
+        system, tools = system_at(chat.store, head)
+        text = "\n".join(text_in(message.get("content")) for message in system)
+        names = frozenset(str(tool.get("name")) for tool in tools) - OWN_TOOLS
+        return Profile({first}, stable_words(text), names, requests=record.ordinal)
 
     def _noted(self, level: str, text: str) -> None:
         if level == "error":
@@ -127,6 +150,11 @@ class ClientChat(ContextManager):
     def _loop_messages(self, chat: Chat) -> LoopMessages:
         self._woven = WovenMessages(self._session, self._format, chat)
         return self._woven
+
+    def takes(self, first: str, words: frozenset[str], tools: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether a request is of this conversation (`Profile.takes`)."""
+        names = {str(self._format.to_definition(t)["name"] or t.get("type")) for t in tools}
+        return self.profile.takes(first, words, frozenset(names))
 
     def own_tools(self, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """foredeck's tools to declare beside a client's: none where one has the name of one."""

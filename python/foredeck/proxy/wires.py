@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import takewhile
 from typing import Any
 
 from foredeck.embedded.anthropic_messages import AnthropicMessages
@@ -15,8 +14,9 @@ from foredeck.embedded.format import MessageFormat
 from foredeck.embedded.manager import ModelInfo
 from foredeck.embedded.responses import Responses, gathered, taken_apart
 from foredeck.histories.records import session_id
-from foredeck.model.messages import text_in
+from foredeck.model.messages import text_in, texts_in
 from foredeck.proxy.api_relays import AnthropicRelay, ChatRelay, ResponsesRelay
+from foredeck.proxy.recognition import first_key
 from foredeck.proxy.relays import Relay
 
 Body = dict[str, Any]
@@ -51,6 +51,25 @@ class ModelApi:
     def system(self, body: Body) -> str:
         """The system prompt, where it is apart from the messages."""
         return text_in(body.get(self.system_in) or "")
+
+    def system_text(self, body: Body, messages: Sequence[Mapping[str, Any]]) -> str:
+        """All of the system prompt, wherever it is."""
+        format = self.format()
+        before = takewhile(format.is_system, messages)
+        return "\n".join([self.system(body), *(text_in(m.get("content")) for m in before)])
+
+    def first(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        """What stands for the first message that is no system prompt. Raises `UnknownMessage`."""
+        format = self.format()
+        said = next((m for m in messages if not format.is_system(m)), None)
+        return first_key([] if said is None else format.to_engine(said, {}))
+
+    def newest(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        """The last text behind what the model and its tools have said; empty where there is none,
+        or nothing before it. Raises `UnknownMessage`."""
+        last = self.format().to_engine(messages[-1], {})[-1] if len(messages) > 1 else {}
+        texts = texts_in(last.get("content")) if last.get("role") in ("user", "custom") else []
+        return texts[-1] if texts else ""
 
     def tools(self, body: Body) -> list[Tool]:
         """The tools that the model is given: a client asks for titles and summaries without any."""
@@ -133,22 +152,13 @@ def wire_of(upstream: str, path: str) -> ModelApi | None:
     return next((w for w in WIRES if w.provider == provider and path.endswith(w.path)), None)
 
 
-def session_of(
-    wire: ModelApi, body: Body, headers: Mapping[str, str], messages: Sequence[Mapping[str, Any]]
-) -> str:
-    """The conversation that a request belongs to: by what its client says, else by how it begins.
-    A client's subagent has one of its own."""
+def session_of(body: Body, headers: Mapping[str, str]) -> str | None:
+    """The conversation that a request belongs to by what its client says. A client's subagent has
+    one of its own."""
     named = (session_id(headers.get(name)) for name in _SESSION_HEADERS)
     own = next(filter(None, named), None) or _in_metadata(body)
-    if own is None:
-        format = wire.format()
-        said = (m for m in messages if not format.is_system(m))
-        first = [format.to_engine(message, {}) for message in islice(said, 1)]
-        # A client that names no session sends the whole chat each time, and its beginning stays.
-        begins = json.dumps([wire.system(body), first], sort_keys=True)
-        return f"proxy-{hashlib.sha256(begins.encode()).hexdigest()[:24]}"
     agent = session_id(headers.get(_AGENT_HEADER))
-    return own if agent is None else f"agent-{agent[:64]}.{own}"
+    return own if agent is None or own is None else f"agent-{agent[:64]}.{own}"
 
 
 def _in_metadata(body: Body) -> str | None:
