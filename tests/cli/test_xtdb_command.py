@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.config import load_config
 from foredeck.store.kind import open_store
-from foredeck.xtdb import maintenance, xtdb_command
+from foredeck.xtdb import xtdb_command
 from foredeck.xtdb.local_copy import JournaledStore
 from foredeck.xtdb.node import own_node_folder, start, stop
 from foredeck.xtdb.runtime import Runtime
@@ -269,21 +268,6 @@ def test_status_does_not_wait(home: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "answers here; one is being started or stopped." in capsys.readouterr().out
     assert main(["xtdb", "status"]) == 3
     assert "answers here; `foredeck xtdb up` starts one" in capsys.readouterr().out
-
-
-def test_a_backup_waits_for_a_node_that_is_being_stopped(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "rocksdb")
-    run_json(capsys, "up")
-    folder = own_node_folder(home)
-    folder.mark_stopped(True)
-    seen: list[object] = []
-    settle = maintenance.await_settled
-    ended = partial(settle, folder, lambda: seen.append(stop(folder)))
-    monkeypatch.setattr(maintenance, "await_settled", lambda *_: ended())
-    code, made = run_json(capsys, "backup", str(home / "made.db"))
-    assert (code, made["hints"], len(seen)) == (0, [], 1)
 
 
 def test_sync_reports_what_still_waits(
