@@ -25,6 +25,10 @@ from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_bench.scripted.processes import with_environment
 
 
+PATIENT = {"FOREDECK_TEST_CONSTANTS": "1", "FOREDECK_XTDB__TIMEOUT_MS": "60000"}
+"""A node that is slow is none that is away."""
+
+
 def run_demo(checkout: Path, scratch: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """One whole run of the script, with its scratch folder in `scratch`."""
     if checkout_pi(checkout, VERSIONS[0]) is None:
@@ -36,7 +40,7 @@ def run_demo(checkout: Path, scratch: Path, **environment: str) -> subprocess.Co
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        env={**base, **environment},
+        env={**base, **environment, **PATIENT},
         check=False,
     )
 

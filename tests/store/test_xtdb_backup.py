@@ -34,7 +34,8 @@ def state_folder(home: Path, runtime: Runtime, *flags: str) -> Iterator[Config]:
     """A state folder with an installed node, which is stopped at the end."""
     (home / "xtdb").mkdir(parents=True)
     (home / "xtdb" / runtime.folder.name).symlink_to(runtime.folder)
-    resolved = load_config(environ={"FOREDECK_HOME": str(home)}, flags=("store=xtdb", *flags))
+    patient = ("store=xtdb", "xtdb.timeout_ms=60000", *flags)
+    resolved = load_config(environ={"FOREDECK_HOME": str(home)}, flags=patient, constants=True)
     try:
         yield resolved.config
     finally:
@@ -49,7 +50,8 @@ def being_written(config: Config) -> Iterator[tuple[list[Token], Callable[[], No
 
     def write() -> None:
         with closing(open_database(config)) as store:
-            while not stopping.is_set():
+            # Not as fast as it can: a backup on a busy machine would never see the end.
+            while not stopping.wait(0.05):
                 n = len(tokens)
                 token = store.commit(batch(note(f"n{n % 7}", f"{n} " * (n % 3) * 700)))
                 with wrote:

@@ -196,8 +196,8 @@ def _command(pi: RpcPi, command: str) -> None:
 
 def _play_second(
     install: PiInstall, workspace: PiWorkspace, checkout: Path, store: DemoStore
-) -> bool:
-    """Let a new session work there, which knows nothing of the first; whether it ended well."""
+) -> str:
+    """Let a new session work there, which knows nothing of the first; what went wrong with it."""
     print("A new session of the same project:\n")
     with ScriptedModel(second_script(), window=WINDOW_TOKENS) as model:
         _configure(workspace, model.url)
@@ -217,7 +217,17 @@ def _play_second(
     for line in told(model):
         print(f"    {line[: WIDTH - 4]}")
     print()
-    return model.steps_left == 0 and not model.violations
+    return _fault(model)
+
+
+def _fault(model: ScriptedModel) -> str:
+    """What went wrong with a scripted session; empty where nothing did."""
+    if model.violations:
+        return f"the model refused a prompt: {model.violations[0].message}"
+    if model.steps_left:
+        statuses = " ".join(str(recorded.status) for recorded in model.requests)
+        return f"the story did not come to its end, HTTP statuses {statuses}"
+    return ""
 
 
 def _narrate(event: Mapping[str, Any]) -> None:
@@ -245,15 +255,12 @@ def _report(
     print(render(rows, answers_in(session[1])))
     print("plain Pi, foredeck: tokens of the prompt")
     _print_held(store)
-    if model.violations:
-        return _fail(f"the model refused a prompt: {model.violations[0].message}", workspace)
-    if model.steps_left:
-        statuses = " ".join(str(recorded.status) for recorded in model.requests)
-        return _fail(f"the story did not come to its end, HTTP statuses {statuses}", workspace)
+    if fault := _fault(model):
+        return _fail(fault, workspace)
     if not _tests_pass(workspace):
         return _fail("the sample's tests do not pass", workspace)
-    if not _play_second(install, workspace, checkout, store):
-        return _fail("the second session did not come to its end", workspace)
+    if fault := _play_second(install, workspace, checkout, store):
+        return _fail(f"in the second session {fault}", workspace)
     _print_end(store, checkout, session[0])
     return 0
 
