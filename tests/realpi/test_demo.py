@@ -24,7 +24,6 @@ from foredeck_bench.judging.comparison import DEFINITION_TOKENS
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_bench.scripted.processes import with_environment
 
-
 PATIENT = {"FOREDECK_TEST_CONSTANTS": "1", "FOREDECK_XTDB__TIMEOUT_MS": "60000"}
 """A node that is slow is none that is away."""
 
