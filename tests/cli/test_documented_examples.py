@@ -252,7 +252,7 @@ def test_documented_queries_find_something(
             code, out, err = run(line + place, capsys)
             assert code == 0, err
             assert json.loads(out)["rows"], line
-    assert len(queries) >= 6
+    assert len(queries) >= 5
 
 
 @pytest.mark.usefixtures("app")

@@ -133,27 +133,6 @@ def test_a_summary_names_what_is_pinned_and_leaves_with_the_chat(new_host: NewHo
     assert f"Pinned, but out of view: {handle}." in compact(host, "manual")["summary"]
 
 
-@pytest.mark.parametrize("restart", [False, True], ids=["steady", "restarted"])
-def test_what_is_pinned_is_named_after_a_summary_by_the_model(host: Host, restart: bool) -> None:
-    ask(host)
-    handle = bash(host, "c1").text(2).split("\n")[0]
-    context_tool(host, "p", "pin", handle)
-    finish(host)
-    ask(host)
-    if restart:
-        host.restart()
-    assert compact(host, "manual") == {"action": "host"}
-    host.engine.session_event(
-        SessionEventParams(session="s", kind="compact", summary="All was well.")
-    )
-    host.compact("All was well.", keep=1)
-    host.add(user("Go on."))
-    sent = host.call()
-    assert f"leaves out. Pinned, but out of view: {handle}." in sent.text(1)
-    host.add(assistant("Hm."), user("And?"))
-    assert host.call().text(1) == sent.text(1)
-
-
 def test_a_session_that_was_never_seen_has_room(host: Host) -> None:
     host.add(user("Hello."), assistant("Hm."), user("And?"))
     assert compact(host) == {"action": "cancel"}

@@ -58,13 +58,6 @@ def test_a_change_is_announced_once_and_the_notice_stays(work: Work) -> None:
     assert notices(ask(work.host)) == [changed(work, 4)]
 
 
-def test_it_may_stand_on_a_tools_result(work: Work) -> None:
-    ask(work.host)
-    work.file("a.py", NEW)
-    work.notice_changes()
-    assert notices(bash(work.host, "c1")) == [changed(work, 6)]
-
-
 def test_two_changes_before_one_call_are_one_notice(work: Work) -> None:
     work.file("a.py", "first")
     work.notice_changes()
@@ -83,13 +76,6 @@ def test_a_further_change_gets_another_notice(work: Work) -> None:
     assert notices(ask(work.host)) == [changed(work, 4), changed(work, 6)]
 
 
-def test_a_deleted_file_is_announced_as_deleted(work: Work) -> None:
-    (work.folder / "a.py").unlink()
-    work.notice_changes()
-    told = f"[foredeck] @3 {work.folder / 'a.py'} was deleted on disk."
-    assert notices(ask(work.host)) == [(4, told)]
-
-
 def test_a_huge_file_that_is_rewritten_at_the_same_size_is_announced(work: Work) -> None:
     work.file("big.log", "a\n" * 1_500_000)
     ask(work.host)
@@ -99,15 +85,6 @@ def test_a_huge_file_that_is_rewritten_at_the_same_size_is_announced(work: Work)
     work.notice_changes()
     told = f"[foredeck] @5 {work.folder / 'big.log'} changed on disk: the copy above is old."
     assert [line for _, line in notices(ask(work.host))] == [told]
-
-
-def test_what_the_agent_writes_itself_is_not_announced(work: Work) -> None:
-    ask(work.host)
-    sent = work.write("a.py", NEW)
-    assert notices(sent) == []
-    work.notice_changes()
-    finish(work.host)
-    assert notices(ask(work.host)) == []
 
 
 def test_a_watcher_that_is_faster_than_the_agents_own_write_tells_nothing(work: Work) -> None:
@@ -167,12 +144,6 @@ def test_a_file_that_was_only_listed_is_not_announced(work: Work) -> None:
     work.notice_changes()
     finish(work.host)
     assert notices(ask(work.host)) == []
-
-
-def test_what_changed_while_no_engine_ran_is_announced_by_the_next(work: Work) -> None:
-    work.host.close()
-    work.file("a.py", NEW)
-    assert notices(ask(work.host)) == [changed(work, 4)]
 
 
 def test_a_change_that_was_seen_and_not_yet_announced_survives_a_restart(work: Work) -> None:

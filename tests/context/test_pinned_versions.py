@@ -7,7 +7,7 @@ import pytest
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask
-from context.test_tools import refused, said
+from context.test_tools import said
 from context.working import Work
 from foredeck.model.documents import FileDocument
 from foredeck.model.records import MemberDocument, VersionRef, call_id, member_id
@@ -59,12 +59,3 @@ def test_as_of_a_call_is_what_the_session_had_seen_by_then(work: Work) -> None:
     deliver_late(work.host, FOREIGN)
     assert said(work.host, "activate", "@3 call 2") == OWN
     assert said(work.host, "activate", "@3 v1") == OWN
-
-
-def test_a_version_with_other_bytes_than_its_pin_says_is_refused(work: Work) -> None:
-    pin_other_bytes(work.host)
-    told = refused(work.host, "activate", id="@3 v3")
-    assert told.startswith("@3 cannot be shown: ")
-    assert "v3 is damaged" in told
-    work.host.restart()
-    assert "v3 is damaged" in refused(work.host, "activate", id="a.py")

@@ -54,13 +54,6 @@ MOVED = ["[foredeck] @3 moved to b.py, which is @5."]
 FIRST, SECOND = ({name: {ordinal} for name in ("pool", "active", "pinned")} for ordinal in (3, 5))
 
 
-def test_a_persons_rename_is_announced_as_one_and_once(work: Work) -> None:
-    move(work, "a.py", "b.py")
-    assert newest_notices(work) == MOVED
-    finish(work.host)
-    assert newest_notices(work) == []
-
-
 @pytest.mark.parametrize("command", ["mv a.py b.py", "git mv a.py b.py"])
 def test_the_agents_own_rename_is_announced_as_one(work: Work, command: str) -> None:
     ask(work.host)
