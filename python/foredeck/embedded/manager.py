@@ -20,6 +20,7 @@ from foredeck.config import load_config
 from foredeck.context.state.chat import Chat
 from foredeck.context.wording import images_not_here
 from foredeck.embedded.anthropic_messages import AnthropicMessages
+from foredeck.embedded.cache_markers import markers_in, with_marker
 from foredeck.embedded.chat_completions import ChatCompletions
 from foredeck.embedded.format import (
     CountedTokens,
@@ -342,7 +343,15 @@ class ContextManager:
         self._taken()
         answer = self._engine.assemble(loop.request(now_ms()))
         self.notices += [notice["text"] for notice in answer["notices"]]
-        return loop.accepted(answer)
+        sent = loop.accepted(answer)
+        if self._format.api == "anthropic-messages" and answer["marker"]:
+            return with_marker(sent, answer["marker"], self._markers_beside(tools))
+        return sent
+
+    def _markers_beside(self, tools: Sequence[Mapping[str, Any]]) -> int:
+        """How many cache markers the request may have beside its messages."""
+        # The loop's own system prompt is not seen here; most mark it once.
+        return 1 + markers_in([*tools])
 
     def report(self, usage: Mapping[str, Any] | None) -> None:
         """The API's `usage` of the answer to the newest `prepare`: tokens are then measured, and no

@@ -289,7 +289,12 @@ class Proxy:
             own = conversation.own_tools(declared) if with_own else []
             call.relay.own = conversation.own
             messages, call.number = conversation.ready(
-                call.messages, [*declared, *own], system, model, call.added
+                call.messages,
+                [*declared, *own],
+                system,
+                model,
+                call.added,
+                call.wire.markers_beside(call.body),
             )
             state.notices += conversation.notices
             conversation.notices.clear()

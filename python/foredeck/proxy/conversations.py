@@ -124,7 +124,7 @@ class ClientChat(ContextManager):
     """A context manager for what a client sends. It belongs to the thread that has made it."""
 
     def __init__(self, session: str, format: MessageFormat, **arguments: Any) -> None:
-        self.calls = 0
+        self.calls = self._markers = 0
         """Requests that it has worked on."""
         self.problems: list[str] = []
         """What concerns all conversations, such as a damaged store."""
@@ -175,12 +175,19 @@ class ClientChat(ContextManager):
         system: str,
         model: Any,
         added: list[Message],
+        markers: int = 0,
     ) -> tuple[list[dict[str, Any]], int]:
-        """What goes to the model, and the number of this call."""
+        """What goes to the model, and the number of this call. `markers`: how many parts of the
+        request are marked for the cache beside its messages."""
+        self._markers = markers
         self._model = model
         self._woven.added = added
         self.calls += 1
         return self.prepare(messages, tools=tools, system=system), self.calls
+
+    def _markers_beside(self, tools: Sequence[Mapping[str, Any]]) -> int:
+        del tools
+        return self._markers
 
     def _taken(self) -> None:
         """Report the tools that have run since, so that the files are looked at that they

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from foredeck.embedded.anthropic_messages import AnthropicMessages
+from foredeck.embedded.cache_markers import markers_in
 from foredeck.embedded.chat_completions import ChatCompletions
 from foredeck.embedded.format import MessageFormat
 from foredeck.embedded.manager import ModelInfo
@@ -86,6 +87,13 @@ class ModelApi:
             f"{self.provider}/{body.get('model')}",
             window or (1_000_000 if is_long else self.window),
             cache_seconds=_HOUR_S if is_kept else None,
+        )
+
+    def markers_beside(self, body: Body) -> int:
+        """How many parts of a request are marked for the cache beside its messages."""
+        # Also the request itself: its marker goes to the last block.
+        return sum(markers_in(body.get(name)) for name in ("tools", "system")) + bool(
+            body.get("cache_control")
         )
 
     def with_messages(

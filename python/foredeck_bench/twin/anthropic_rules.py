@@ -14,6 +14,8 @@ MAX_MARKERS = 4
 """platform.claude.com/docs/en/build-with-claude/prompt-caching"""
 
 EFFORT_BETA = "mid-conversation-output-config-2026-07-01"
+CLIENTS_EFFORT_BETA = "per-turn-control-2026-07-01"
+"""With which Claude Code 2.1.332 sends the same."""
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 INLINE_TOOLS_BETA = "inline-tools-2026-09-15"
 TOOL_CHANGES_BETA = "mid-conversation-tool-changes-2026-07-01"
@@ -249,8 +251,9 @@ def _check_betas(body: Json) -> Iterator[Finding]:
         BINDING_BETA: "block_binding" in (body.get("thinking") or {}),
         INLINE_TOOLS_BETA: bool(by_value),
     }
+    same = {EFFORT_BETA: {EFFORT_BETA, CLIENTS_EFFORT_BETA}}
     for beta, is_needed in needed.items():
-        if is_needed and beta not in betas:
+        if is_needed and not same.get(beta, {beta}) & set(betas):
             yield "beta_missing", f"Extra inputs are not permitted without the beta {beta}"
     if changes and not by_value and not {INLINE_TOOLS_BETA, TOOL_CHANGES_BETA} & set(betas):
         yield "beta_missing", f"tool changes need the beta {TOOL_CHANGES_BETA}"

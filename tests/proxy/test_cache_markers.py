@@ -1,0 +1,95 @@
+"""Anthropic's cache behind a client's three markers: what stays unchanged at a rebase is found."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+from foredeck.embedded.cache_markers import MOST, markers_in, with_marker
+from foredeck.embedded.format import ToolRequest
+from foredeck_bench.scripted import ScriptedModel, call
+from proxy.agents import TOOLS, proxied
+from proxy.proxied import ProxiedAgent
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+RUN = {"name": "bash", "description": "Run", "parameters": {"type": "object"}}
+
+
+class MarkingAgent(ProxiedAgent):
+    """Marks its system prompt twice and its newest message, as Claude Code does."""
+
+    def body(self) -> dict[str, Any]:
+        """See `ProxiedAgent`."""
+        body: dict[str, Any] = json.loads(json.dumps(super().body()))
+        texts = ("Rules. " * 4000, "Be careful.")
+        body["system"] = [{"type": "text", "text": text, **MARK} for text in texts]
+        message = body["messages"][-1]
+        if isinstance(message["content"], str):
+            message["content"] = [{"type": "text", "text": message["content"]}]
+        message["content"][-1].update(MARK)
+        return body
+
+
+def test_a_rebase_finds_what_stands_before_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chance, home, folder = random.Random(1), tmp_path / "home", tmp_path / "work"
+    steps: list[Any] = []
+    for number in range(1, 34):
+        is_run = chance.random() < 0.6
+        read = call("read", path=str(folder / f"f{chance.randrange(8)}.py"))
+        steps.append(call("bash", command=f"make part{number}") if is_run else read)
+        steps += ["Done."] if number % 30 == 0 else []
+
+    def run(use: ToolRequest) -> str:
+        if use.name == "read":
+            return Path(str(use.arguments["path"])).read_text()
+        rows = chance.choice([10, 40, 120, 400])
+        return "\n".join(f"row {k} value {chance.randrange(99999)}" for k in range(rows))
+
+    with ScriptedModel([*steps, "Done."]) as model, proxied(model, home, folder) as proxy:
+        for number in range(8):
+            lines = (f"def f{number}_{k}(v): return v*{k}" for k in range(300))
+            (folder / f"f{number}.py").write_text("\n".join(lines))
+        one = MarkingAgent("anthropic-messages", proxy.url, [*TOOLS, RUN], run, session="s1")
+        one.run("Go on.")
+        one.run("And on.")
+    assert not model.violations
+    marked = [markers_in(r.request.raw["messages"]) + 2 for r in model.requests]
+    assert max(marked) == MOST
+    assert main(["cost", "s1", "--json", "--home", str(home)]) == 0
+    calls = [c for c in json.loads(capsys.readouterr().out)["calls"] if c["reported"]]
+    rebases = [c for c in calls if c["kind"] == "rebase" and c["foreseen"] > calls[0]["foreseen"]]
+    assert rebases
+    for each in rebases:
+        assert each["foreseen"] == pytest.approx(each["reported"]["read"], rel=0.05)
+
+
+def _messages(*marks: int) -> list[dict[str, Any]]:
+    messages = []
+    for number in range(4):
+        result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": "x"}
+        marked = {**result, "cache_control": {"type": "ephemeral", "ttl": f"{number}"}}
+        messages.append({"role": "user", "content": [marked if number in marks else result]})
+    return messages
+
+
+def test_a_marker_is_set_where_there_is_room_for_it() -> None:
+    sent = with_marker(_messages(3), "c1", 2)
+    assert sent[1]["content"][0]["cache_control"]["ttl"] == "3"
+    assert [*sent[:1], *sent[2:]] == [*_messages(3)[:1], *_messages(3)[2:]]
+    for same in (
+        with_marker(_messages(3), "c1", 3),
+        with_marker(_messages(2, 3), "c1", 2),
+        with_marker(_messages(3), "another", 2),
+    ):
+        assert markers_in(same) == markers_in(_messages(3)) or same == _messages(2, 3)
+    # Nothing behind it is marked: the client does not want it cached. Or it is marked already.
+    assert with_marker(_messages(0), "c1", 0) == _messages(0)
+    assert with_marker(_messages(1, 3), "c1", 0) == _messages(1, 3)
+    assert with_marker([{"role": "user", "content": "Hi"}], "c1", 0)[0]["content"] == "Hi"
