@@ -115,6 +115,8 @@ async function perform(
       shim.switchOn();
       return ON;
     case "setup":
+      if (rest === "path") return ask(rest, "");
+      if (rest !== "") throw new Error("It is /foredeck setup [path].");
       return setUp(shim);
     case "ui":
       if (!ctx.hasUI) throw new Error("Run `foredeck ui`: here the pages would end with this Pi.");
@@ -174,7 +176,7 @@ async function setUp(shim: Shim): Promise<string> {
   if (shim.engine.state === "away") shim.engine.start(true);
   await within(shim.engine.whenReady(true), { deadlineMs: SETUP_MS });
   const { command } = shim.host;
-  const offer = command === "foredeck" ? "" : "; /foredeck command puts it on your PATH";
+  const offer = command === "foredeck" ? "" : "; /foredeck setup path puts it on your PATH";
   return `foredeck's engine is set up and running. Its command line is ${command}${offer}.`;
 }
 

@@ -261,7 +261,7 @@ def test_the_command_goes_on_the_path_when_the_user_asks(pi: Pi) -> None:
     with pi.rpc(foredeck=True) as rpc:
         rpc.prompt("go")
         assert not target.exists()
-        rpc.command("/foredeck command")
+        rpc.command("/foredeck setup path")
         (told,) = notified(rpc)
     assert told.startswith(f"{target} runs foredeck's command line.")
     ran = subprocess.run([target, "--version"], capture_output=True, text=True, check=True)

@@ -13,6 +13,8 @@ test("/foredeck lists objects, forwards commands, switches off and on, and expla
   assert.match(await command("on"), /is on/);
   assert.ok(!harness.shim.isOff());
   assert.match(await command("setup"), /running/);
+  assert.match(await command("setup path"), /command path *$/m);
+  assert.match(await command("setup now"), /It is \/foredeck setup \[path\]/);
   assert.match(await command("doctor now"), /It is \/foredeck doctor \[ask\]/);
   assert.match(await command("help"), /\/foredeck why/);
   assert.match(await command("nonsense"), /There is no \/foredeck nonsense.*\/foredeck help/);

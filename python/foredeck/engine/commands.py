@@ -154,7 +154,7 @@ def _text(opened: OpenedSession, name: str, arguments: str) -> str:
             return memory_commands(opened).run(arguments)
         case "trace":
             return _trace(opened, arguments)
-        case "command":
+        case "path":
             return put_on_path(opened.config.home)
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
 
@@ -275,7 +275,8 @@ def put_on_path(home: Path) -> str:
     except OSError as error:
         raise ToolError(f"{target} cannot be made or read: {error}.") from error
     if not is_ours:
-        raise ToolError(f"{target} is there already; remove it, then type /foredeck command again.")
+        again = "remove it, then type /foredeck setup path again"
+        raise ToolError(f"{target} is there already; {again}.")
     found = f"{target} runs foredeck's command line."
     if shutil.which("foredeck"):
         return found
@@ -302,6 +303,8 @@ def _known(opened: OpenedSession, command: str, verb: str) -> Iterator[Choice]:
             yield from _words("yes", "status", "reflect", *(f"mode {m}" for m in get_args(Mode)))
         case "foredeck", "compact":
             yield from _words("--preview")
+        case "foredeck", "setup":
+            yield from _words("path")
         case "foredeck", "rewind":
             yield from calls_with_changes(opened.session.objects.store, opened.session.info)
         case "foredeck", _ if verb in _OBJECTS:
