@@ -116,22 +116,8 @@ def test_missing(tmp_path: Path, name: str) -> None:
     assert look(str(tmp_path / name), LIMIT).kind == "missing"
 
 
-def test_a_file_in_a_folder_that_is_gone_is_unreachable(tmp_path: Path) -> None:
-    gone = str(tmp_path / "gone" / "deep" / "a")
-    assert look(gone, LIMIT).kind == "unreachable"
-
-
-def test_a_folder_of_the_project_or_on_a_known_device_was_removed(tmp_path: Path) -> None:
-    gone = str(tmp_path / "gone" / "deep" / "a")
-    device = tmp_path.stat().st_dev
-    assert look(gone, LIMIT, project=str(tmp_path)).kind == "missing"
-    assert look(gone, LIMIT, device=device).kind == "missing"
-    assert look(gone, LIMIT, device=device + 1, project=str(tmp_path)).kind == "unreachable"
-
-
-def test_a_file_whose_folder_is_on_another_device_now_is_unreachable(tmp_path: Path) -> None:
-    gone = str(tmp_path / "a")
-    assert look(gone, LIMIT, device=tmp_path.stat().st_dev + 1).kind == "unreachable"
+def test_a_file_in_a_folder_that_is_gone_is_missing(tmp_path: Path) -> None:
+    assert look(str(tmp_path / "gone" / "deep" / "a"), LIMIT).kind == "missing"
 
 
 AS_NOBODY = """

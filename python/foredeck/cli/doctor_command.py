@@ -28,12 +28,14 @@ from foredeck.cli.output import Progress, answer, coloured, typed
 from foredeck.config import Config, foreign_owner, looser_than_private
 from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
+from foredeck.lookup.tracking import tracking
 from foredeck.memory.trust import KEY_FILE, load_user
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Document
-from foredeck.model.figures import some_of
+from foredeck.model.figures import counted, some_of
 from foredeck.model.records import ReasoningDocument, reasoning_id
+from foredeck.model.sources import path_of
 from foredeck.store.kind import open_store, store_kind
 from foredeck.store.location import is_network_filesystem
 from foredeck.store.protocol import Batch, Store
@@ -218,6 +220,7 @@ def check_stored(config: Config, *, forget_refusals: bool) -> Iterator[Finding]:
         )
         yield from (_forget_refusals if forget_refusals else _seals)(store)
         yield from _cut_sessions(store)
+        yield from _orphaned(config, store)
 
 
 def _calibration(lines: list[str]) -> Finding:
@@ -261,6 +264,22 @@ def _cut_sessions(store: Store) -> Iterator[Finding]:
             "sessions",
             f"earlier calls are missing of {some_of(cut, _NAMED)}: Pi begins them anew",
             "`foredeck forget SESSION` deletes what is left of one.",
+        )
+
+
+def _orphaned(config: Config, store: Store) -> Iterator[Finding]:
+    """Files that an agent has read and that cannot be looked at where they were."""
+    now, heads = tracking(config, store), store.query("file")
+    known = (head for head in heads if head.fields.get("state") != "listed" and now.is_ours(head))
+    gone = sorted(path_of(head.fields) or "" for head in known if now.state(head) == "orphaned")
+    if gone:
+        where = "they were" if len(gone) > 1 else "it was"
+        yield Finding(
+            "files",
+            "ok",
+            f"{counted(len(gone), 'file')} cannot be looked at where {where} (the last versions "
+            f"stay): {some_of(gone, _NAMED)}",
+            "Once the file system or folder is back, they are followed again.",
         )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from foredeck.cli.arguments import EXAMPLES, parse_moment
+from foredeck.cli.arguments import EXAMPLES, parse_moment, resolve_config
 from foredeck.cli.files import given_text
 from foredeck.cli.output import answer, coloured, print_content, print_json, table
 from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
@@ -32,6 +32,7 @@ from foredeck.context.state.stored_chat import chat_fields
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.sessions import count_calls
+from foredeck.lookup.tracking import ORPHANED, TrackingState, tracking
 from foredeck.lookup.versions import (
     WHOLE,
     Stretch,
@@ -66,8 +67,11 @@ def run(args: Namespace) -> int:
             for described in _stretch(store, stretch, branches, kept)
         ]
         name = nicknames(store).get(found.id)
-    value = {**_identity(found), "nickname": name, "versions": versions}
-    return answer(args, value, _history(found, versions))
+        head = store.head(found.id)
+        now = tracking(resolve_config(args).config, store)
+        state = None if head is None else now.state(head)
+    value = {**_identity(found), "nickname": name, "tracking": state, "versions": versions}
+    return answer(args, value, _history(found, versions, state))
 
 
 def _asked_for(store: Store, found: Found, at: str | None) -> Callable[[Head], bool]:
@@ -151,12 +155,16 @@ def _identity(found: Found) -> dict[str, Any]:
     }
 
 
-def _history(found: Found, versions: list[dict[str, Any]]) -> Iterator[str]:
+def _history(
+    found: Found, versions: list[dict[str, Any]], state: TrackingState | None
+) -> Iterator[str]:
     yield coloured(name(found.name), "bold")
     if found.name != f"{found.head.type} {found.id}":
         yield f"{found.head.type} {found.id}"
     if found.session is not None and found.ordinal is not None:
         yield f"@{found.ordinal} in session {found.session}"
+    if state == "orphaned":
+        yield ORPHANED
     several = len({v["branch"] for v in versions if v["branch"]}) > 1
     head = ("version", "session", *(["branch"] if several else []), "stored", "from", "token", "")
     for called, own in groupby(versions, lambda version: version["name"]):

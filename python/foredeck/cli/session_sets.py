@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.context.state.index import Member
 from foredeck.context.state.sets import Sets
 from foredeck.lookup.sessions import count_calls
+from foredeck.lookup.tracking import Tracking
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields
 from foredeck.model.figures import counted, when
@@ -53,10 +55,7 @@ class SetsAtCall:
             f"{counted(len(self.index), 'object')} in the index, {len(sets.pool)} in the pool, "
             f"{len(sets.active)} active, {len(sets.pinned)} pinned{waiting}"
         )
-        rows = [
-            (o["handle"], o["state"], o["version"], o["name"] + ", deleted" * o["deleted"])
-            for o in self.index
-        ]
+        rows = [(o["handle"], o["state"], o["version"], _with_state(o)) for o in self.index]
         shown = table([("handle", "state", "version", "object"), *rows])
         return f"session {self.session}, {self._when()}\n{totals}\n\n{shown}\n"
 
@@ -66,15 +65,23 @@ class SetsAtCall:
         return f"call {self.call} of {self.calls}, {when(self.time_ms)}"
 
 
-def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
-    """The sets after a call of a session, on the branch of that call; 0: before the first."""
+def _with_state(object: Mapping[str, Any]) -> str:
+    gone = "deleted" if object["deleted"] else object["tracking"]
+    return f"{object['name']}, {gone}" if gone in ("deleted", "orphaned") else str(object["name"])
+
+
+def sets_at_call(
+    store: Store, session: str, call: int, tracking: Tracking | None = None
+) -> SetsAtCall:
+    """The sets after a call of a session, on the branch of that call; 0: before the first.
+    `tracking`: says whether its files can be looked at now."""
     calls = count_calls(store, session)
     record = store.head(call_id(session, call)) if call else None
     if record is None:
-        index = _index(store, session, None, Sets())
+        index = _index(store, session, None, Sets(), tracking)
         return SetsAtCall(session, 0, calls, None, index, Sets())
     sets = CallLog().replay(record.id, partial(load_record, store)).sets
-    index = _index(store, session, record.token, sets)
+    index = _index(store, session, record.token, sets, tracking)
     return SetsAtCall(session, call, calls, CallRecord(record.fields).time_ms, index, sets)
 
 
@@ -87,17 +94,20 @@ def call_by_then(store: Store, session: str, time_ms: int) -> int:
     return records[place - 1].ordinal if place else 0
 
 
-def _index(store: Store, session: str, at: Token | None, sets: Sets) -> list[dict[str, Any]]:
+def _index(
+    store: Store, session: str, at: Token | None, sets: Sets, tracking: Tracking | None
+) -> list[dict[str, Any]]:
     heads = store.query("member", {"session": session})
     known = (head if at is None else store.head(head.id, at) for head in heads)
     members = [member for member in known if member is not None]
     members.sort(key=lambda member: int(member.fields["ordinal"]))
-    return [_indexed(store, member, sets) for member in members]
+    return [_indexed(store, member, sets, tracking) for member in members]
 
 
-def _indexed(store: Store, member: Head, sets: Sets) -> dict[str, Any]:
+def _indexed(store: Store, member: Head, sets: Sets, tracking: Tracking | None) -> dict[str, Any]:
     newest, fields = Member.of(member).ref, member.fields
     seen = store.head(newest.object, Token(newest.token))
+    now = None if tracking is None else store.head(newest.object)
     return {
         "handle": f"@{fields['ordinal']}",
         "object": newest.object,
@@ -107,6 +117,7 @@ def _indexed(store: Store, member: Head, sets: Sets) -> dict[str, Any]:
         "token": newest.token,
         "state": sets.innermost(fields["ordinal"]),
         "deleted": seen is not None and seen.fields.get("state") == "deleted",
+        "tracking": tracking.state(now) if tracking is not None and now is not None else None,
     }
 
 

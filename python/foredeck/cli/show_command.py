@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from foredeck.accounting.trace import Trace, rows_of, trace
-from foredeck.cli.arguments import EXAMPLES, parse_moment
+from foredeck.cli.arguments import EXAMPLES, parse_moment, resolve_config
 from foredeck.cli.output import Progress, answer, coloured, table
 from foredeck.cli.prompts import named_session, with_prompts
 from foredeck.cli.session_sets import sets_at_call
@@ -19,6 +19,7 @@ from foredeck.errors import NotFound
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.lookup.sessions import checked_call
+from foredeck.lookup.tracking import tracking
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import counted, short_count, when
 from foredeck.model.records import call_id
@@ -39,7 +40,8 @@ def run(args: Namespace) -> int:
         if args.branches:
             return _branches(args, branches)
         if args.sets:
-            found = sets_at_call(store, session, call)
+            now = tracking(resolve_config(args).config, store)
+            found = sets_at_call(store, session, call, now)
             return answer(args, found.to_json(), found.to_text().removesuffix("\n"))
         prompt = prompt_at(store, session, call)
         if named.recording is not None:

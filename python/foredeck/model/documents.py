@@ -182,6 +182,9 @@ class FileDocument(Document):
     """For a binary or huge file, which has no `content`: identifies this state of it."""
     moved_to: str | None = None
     """Id of the object that the file became when it was renamed."""
+    volume: str | None = None
+    """Names the file system that its folder was on, and the place in it: where that is another now,
+    nothing is known of the file, and it is not deleted."""
 
 
 class ToolcallDocument(Document):

@@ -25,9 +25,11 @@ from foredeck.sources.recorded import (
     whole_text,
 )
 from foredeck.sources.renames import (
+    TELLING_BYTES,
     Inspected,
     came_later,
     deferred,
+    keeps_of_rename,
     new_hash,
     same_again,
     search_renamed,
@@ -54,6 +56,7 @@ from foredeck.sources.snapshots import (
     unchanged,
 )
 from foredeck.sources.tool_calls import Touch, spellings, tool_path, touched_paths
+from foredeck.sources.volumes import Volumes, is_away
 from foredeck.store.protocol import Store
 
 REMEMBERED = 50_000
@@ -83,13 +86,18 @@ class DiskSource(FileSource):
         self._last: dict[str, Look] = {}
         """The last look at each path, without its text."""
         self._settling = SettlingFiles()
+        self._volumes = Volumes()
         self._named: dict[tuple[str, str], FileDocument] = {}
         """By folder and path, what `recall` has found by name alone."""
         self._project = project or ProjectFolders(filesystems)
 
+    def _forget(self) -> None:
+        self._filesystems.forget()
+        self._volumes.forget()
+
     def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
         """Object id and source binding of the file that `path` names, links resolved."""
-        self._filesystems.forget()
+        self._forget()
         location = self._locate(path, "read", cwd)
         return location.object_id, location.source
 
@@ -103,7 +111,7 @@ class DiskSource(FileSource):
         unasked: bool = False,
     ) -> FileSnapshot:
         """Look at one file."""
-        self._filesystems.forget()
+        self._forget()
         location = self._locate(tool_path(path), role, cwd)
         known = lookup(self._store, [location.object_id], pending)[location.object_id]
         if unasked and not self._may_read(location, known):
@@ -112,7 +120,7 @@ class DiskSource(FileSource):
 
     def after_tool(self, event: ToolEvent) -> list[FileSnapshot]:
         """The files that a tool call touched, as they are on the disk now."""
-        self._filesystems.forget()
+        self._forget()
         touches = touched_paths(event, self._limits.discovered_paths)
         located = [(t, self._locate(t.path, t.role, event.cwd or None)) for t in touches]
         # The file lies in a container, or on a volume that this machine does not have.
@@ -168,7 +176,7 @@ class DiskSource(FileSource):
 
     def reconcile(self, targets: Iterable[str], *, cautious: bool = False) -> list[FileSnapshot]:
         """Compare known files with the disk."""
-        self._filesystems.forget()
+        self._forget()
         met: dict[str, Inspected] = {}
         untracked: dict[str, Location] = {}
         for place, known in self._targets(list(targets)):
@@ -254,6 +262,8 @@ class DiskSource(FileSource):
         # A path that has become a link names another file now, with an object of its own.
         linked = self._filesystems.real(place.local) != place.local
         seen = Look("missing") if linked else self._look(place.local, known)
+        if seen.kind in ("missing", "directory") and self._is_away(place.local, known):
+            seen = Look("unreachable")
         return self._seen(place, role, known, seen, by, cautious=cautious)
 
     def _first_mention(self, place: Location, role: Role, known: Known) -> FileSnapshot:
@@ -276,17 +286,19 @@ class DiskSource(FileSource):
             is_same = last.trusted and fingerprint_at(local) == last.fingerprint
             if is_same and last.kind == known.state:
                 return last
-        seen = look(
-            local,
-            self._limits.max_file_bytes,
-            device=last.device if last else None,
-            project=self._filesystems.real(self._filesystems.cwd),
-        )
-        if seen.device is not None:
+        seen = look(local, self._limits.max_file_bytes)
+        if seen.fingerprint is not None:
             if len(self._last) >= REMEMBERED:
                 self._last.clear()
+            seen = replace(seen, volume=self._volumes.place(os.path.dirname(local)))
             self._last[local] = replace(seen, text=None)
         return seen
+
+    def _is_away(self, local: str, known: Known) -> bool:
+        """Whether a known file that is not there may only be out of reach."""
+        last = self._last.get(local)
+        seen_on = None if last is None else last.volume
+        return is_away(local, known.fields, self._filesystems, self._volumes, seen_on)
 
     def _seen(
         self,
@@ -328,6 +340,7 @@ class DiskSource(FileSource):
             file_type=seen.detail if state == "special" else None,
             by=by,
             captured=captured,
+            volume=seen.volume,
         )
         return changed(place, role, known, document)
 
@@ -382,8 +395,20 @@ class DiskSource(FileSource):
         bare += [(place, "mentioned", Known()) for place in untracked]
         new = self._arrived(bare[: self._limits.discovered_paths], by)
         arrived = [m for m in [*met.values(), *new] if new_hash(m) in hashes]
-        for old in tie_renames(met, gone, arrived):
-            tie_renames(met, [old], self._search(old, met, by))
+        for old in tie_renames(met, gone, arrived, self._are_common):
+            tie_renames(met, [old], self._search(old, met, by), self._are_common)
+
+    def _are_common(self, old: Inspected, new: Inspected) -> bool:
+        """Whether a file that is gone and one that appeared may have equal bytes by chance: few,
+        or those of others, as a licence's are. What a rename keeps says more."""
+        last, now = (self._last.get(one.location.local or "") for one in (old, new))
+        if keeps_of_rename(last, now, old.known.head):
+            return False
+        if (old.known.fields.get("size") or 0) < TELLING_BYTES:
+            return True
+        these = old.location.object_id, new.location.object_id
+        files = self._store.query("file", {"source_hash": str(old.known.file.source_hash)})
+        return any(head.id not in these for head in files)
 
     def _search(self, old: Inspected, met: Mapping[str, Inspected], by: _Origin) -> list[Inspected]:
         """The file that no event or tool call has named, but that has the inode of this one. Where

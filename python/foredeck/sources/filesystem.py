@@ -143,6 +143,17 @@ class FilesystemMap:
         known_as = self._id_here(local, found), found.identity(local)
         return local if known_as == (filesystem_id, path) else None
 
+    @property
+    def ids(self) -> set[str]:
+        """Of all file systems that a path can be on, without those told apart by device."""
+        return {self.default_id, self.host_id, *(each.filesystem_id for each in self._ranges)}
+
+    def root_at(self, local: str) -> str | None:
+        """The folder of this machine where the mount begins that a path is in; None for a path
+        outside all mounts."""
+        found = self._range_here(local)
+        return None if found is self._rest else found.root
+
     def agent_path(self, filesystem_id: str, path: str) -> str:
         """What the agent calls a known file: the inverse of `locate`, links left as they are.
 

@@ -3,9 +3,9 @@
 """One look at one path: what is there, its bytes if it is a file worth reading, and whether a
 change has settled.
 
-Absence has two shapes. `missing`: the place can be seen and the file is not in it.
-`unreachable`: the place itself cannot be seen (folder gone, not mounted, not permitted, the
-device or network fails), which says nothing about the file.
+Absence has two shapes. `missing`: there is no such path. `unreachable`: the place cannot be seen
+(not permitted, the device or network fails), which says nothing about the file. Whether what is
+missing was removed, `volumes.is_away` tells.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from foredeck.regular_files import NotRegular, open_regular
-from foredeck.sources.filesystem import is_within, nearest_status
+from foredeck.sources.filesystem import nearest_status
 
 Kind = Literal[
     "text", "binary", "huge", "unreadable", "special", "directory", "missing", "unreachable"
@@ -45,7 +45,8 @@ class Look:
 
     `source_hash` is the SHA-256 of the bytes (text, binary, and huge up to `HASHED_BYTES`),
     `detail` the sort of special file. `trusted`: an equal `fingerprint` at a later look means equal
-    bytes. `device` is the device of the folder that the path is in.
+    bytes. `volume`: the place of the folder that the path is in (`volumes.Volumes`), for whoever
+    remembers the look.
     """
 
     kind: Kind
@@ -56,7 +57,7 @@ class Look:
     detail: str = ""
     fingerprint: Fingerprint | None = None
     trusted: bool = False
-    device: int | None = None
+    volume: str | None = None
 
     @property
     def revision(self) -> str | None:
@@ -78,15 +79,11 @@ def look(
     max_bytes: int,
     *,
     hashed_bytes: int = HASHED_BYTES,
-    device: int | None = None,
-    project: str | None = None,
 ) -> Look:
     """What is at `path` (an absolute path of this machine, links resolved) now.
 
     A file of more than `max_bytes` is not read in, but hashed unless it has more than
-    `hashed_bytes`. `device` is where the file's folder was when it was last seen, and `project` a
-    folder whose own subfolders count as removed when they are gone: both help to tell a deletion
-    from a file system that went away.
+    `hashed_bytes`.
     """
     try:
         status = os.lstat(path)
@@ -95,14 +92,14 @@ def look(
             os.stat(path)  # raises for one that leads into a loop
             return Look("missing")
     except (OSError, ValueError) as error:
-        return _absence(path, error, device, project)
+        return _absence(error)
     if stat.S_ISDIR(status.st_mode):
         return Look("directory", mtime_ns=status.st_mtime_ns)
     if not stat.S_ISREG(status.st_mode):
-        return _seen(path, status, "special", detail=_special_kind(status.st_mode))
+        return _seen(status, "special", detail=_special_kind(status.st_mode))
     if status.st_size > max(max_bytes, hashed_bytes):
-        return _seen(path, status, "huge")
-    return _open_and_read(path, max_bytes, hashed_bytes, device, project)
+        return _seen(status, "huge")
+    return _open_and_read(path, max_bytes, hashed_bytes)
 
 
 def fingerprint(status: os.stat_result) -> Fingerprint:
@@ -135,28 +132,26 @@ def decode(data: bytes) -> str | None:
         return None
 
 
-def _open_and_read(
-    path: str, max_bytes: int, hashed_bytes: int, device: int | None, project: str | None
-) -> Look:
+def _open_and_read(path: str, max_bytes: int, hashed_bytes: int) -> Look:
     try:
         # A pipe may have taken the file's place since `lstat`; opening that would block.
         handle = open_regular(path, follow=False)
     except NotRegular:
         status = os.lstat(path)
-        return _seen(path, status, "special", detail=_special_kind(status.st_mode))
+        return _seen(status, "special", detail=_special_kind(status.st_mode))
     except OSError as error:
         if error.errno in _DENIED:
             return Look("unreadable")
-        return _absence(path, error, device, project)
+        return _absence(error)
     try:
-        return _read_open(path, handle, max_bytes, hashed_bytes)
+        return _read_open(handle, max_bytes, hashed_bytes)
     except OSError:
         return Look("unreadable")
     finally:
         os.close(handle)
 
 
-def _read_open(path: str, handle: int, max_bytes: int, hashed_bytes: int) -> Look:
+def _read_open(handle: int, max_bytes: int, hashed_bytes: int) -> Look:
     # The time from before reading: a change meanwhile must not seem to have been long ago.
     now_ns, before = time.time_ns(), os.fstat(handle)
     read, after = _read(handle, max_bytes, hashed_bytes), os.fstat(handle)
@@ -166,7 +161,7 @@ def _read_open(path: str, handle: int, max_bytes: int, hashed_bytes: int) -> Loo
         now_ns, before = time.time_ns(), after
         read, after = _read(handle, max_bytes, hashed_bytes), os.fstat(handle)
     if read.digest is None:
-        return _seen(path, after, "huge")
+        return _seen(after, "huge")
     text = None if read.data is None else decode(read.data)
     changed_ns = max(after.st_mtime_ns, after.st_ctime_ns)
     return Look(
@@ -177,7 +172,6 @@ def _read_open(path: str, handle: int, max_bytes: int, hashed_bytes: int) -> Loo
         after.st_mtime_ns,
         fingerprint=fingerprint(after),
         trusted=now_ns - changed_ns > RACY_NS,
-        device=_device_of_folder(path),
     )
 
 
@@ -204,7 +198,7 @@ def _read(handle: int, max_bytes: int, hashed_bytes: int) -> _Read:
     return _Read(b"".join(parts) if size <= max_bytes else None, digest.hexdigest(), size)
 
 
-def _seen(path: str, status: os.stat_result, kind: Kind, detail: str = "") -> Look:
+def _seen(status: os.stat_result, kind: Kind, detail: str = "") -> Look:
     return Look(
         kind,
         size=status.st_size,
@@ -212,43 +206,15 @@ def _seen(path: str, status: os.stat_result, kind: Kind, detail: str = "") -> Lo
         detail=detail,
         fingerprint=fingerprint(status),
         trusted=True,
-        device=_device_of_folder(path),
     )
 
 
-def _absence(path: str, error: Exception, device: int | None, project: str | None) -> Look:
+def _absence(error: Exception) -> Look:
     if not isinstance(error, OSError):
         return Look("missing")  # no file can have this name
     if error.errno == errno.ELOOP:
         return Look("special", detail="symlink loop")
-    is_removed = error.errno in _ABSENT and _removed(path, device, project)
-    return Look("missing" if is_removed else "unreachable")
-
-
-def _removed(path: str, device: int | None, project: str | None) -> bool:
-    """Whether a path that is not there was removed, rather than its file system."""
-    folder = os.path.dirname(path)
-    direct = True
-    # An unmounted file system leaves an empty folder on another device in its place.
-    while True:
-        try:
-            status = os.stat(folder)
-            break
-        except OSError as error:
-            above = os.path.dirname(folder)
-            if error.errno not in _ABSENT or above == folder:
-                return False
-            folder, direct = above, False
-    if device is not None:
-        return status.st_dev == device
-    return direct or (project is not None and is_within(folder, project))
-
-
-def _device_of_folder(path: str) -> int | None:
-    try:
-        return os.stat(os.path.dirname(path)).st_dev
-    except OSError:
-        return None
+    return Look("missing" if error.errno in _ABSENT else "unreachable")
 
 
 def _special_kind(mode: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from foredeck.model.documents import FileDocument, Generator
 from foredeck.model.figures import some_of
 from foredeck.model.quoting import name
 from foredeck.sources.filesystem import Location
+from foredeck.sources.looking import Look
 from foredeck.sources.recorded import location_of
 from foredeck.sources.snapshots import (
     CHANGING,
@@ -36,6 +37,10 @@ FileNumber = tuple[int, int]
 """Device and inode: what a file keeps when it is renamed within one file system."""
 SEARCHED_ENTRIES = 20_000
 """Most directory entries that one search looks at: some 20 ms."""
+TELLING_BYTES = 64
+"""Fewer bytes are equal by chance."""
+MS_NS, TICK_MS = 1_000_000, 20
+"""File systems note the time of the last tick."""
 SHOWN = 5
 """Candidates of a rename that are named."""
 PASSED_OVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
@@ -65,16 +70,26 @@ def new_hash(met: Inspected) -> str | None:
 
 
 def tie_renames(
-    met: dict[str, Inspected], gone: Sequence[Inspected], arrived: list[Inspected]
+    met: dict[str, Inspected],
+    gone: Sequence[Inspected],
+    arrived: list[Inspected],
+    are_common: Callable[[Inspected, Inspected], bool] = lambda _old, _new: False,
 ) -> list[Inspected]:
     """Link each file that is gone to the one that has its bytes; returns those without a match.
 
-    Of several the one whose path ends most alike is meant. Where that, too, fits several, none is
-    guessed: the snapshot of what is gone names them. A match is used once, and joins `met`.
+    `are_common`: whether other files have the bytes of such a pair, too; then they say nothing, and
+    only files of the same name are tied. Of several the one whose path ends most alike is meant.
+    Where that, too, fits several, none is guessed: the snapshot of what is gone names them. A match
+    is used once, and joins `met`.
     """
     # A pair that is tied may leave another unambiguous, so this is repeated.
     left = list(gone)
-    while pairs := [(old, new) for old in left if (new := _match(old, left, arrived)) is not None]:
+    while pairs := [
+        (old, new)
+        for old in left
+        if (new := _match(old, left, arrived)) is not None
+        and (_alike(old, new) or not are_common(old, new))
+    ]:
         for old, new in pairs:
             left.remove(old)
             arrived.remove(new)
@@ -100,6 +115,22 @@ def _match(
     new = fitting[0]
     rivals = [o for o in gone if o is not old and _has_bytes_of(new, o) and _alike(o, new) >= best]
     return None if rivals else new
+
+
+def keeps_of_rename(last: Look | None, now: Look | None, known: Head | None) -> bool:
+    """Whether a file has what a rename keeps of the one that is gone: its inode, or a time of its
+    bytes from before the version that is known of that, and a change of its name from after.
+
+    `last`, `now`: the last look at the old name, and at the new one.
+    """
+    if now is None or now.fingerprint is None:
+        return False
+    if last is not None and last.fingerprint is not None:
+        return last.fingerprint[:2] == now.fingerprint[:2]
+    *_, written_ns, changed_ns = now.fingerprint
+    return (
+        known is not None and written_ns // MS_NS <= known.time_ms <= changed_ns // MS_NS + TICK_MS
+    )
 
 
 def _has_bytes_of(new: Inspected, old: Inspected) -> bool:

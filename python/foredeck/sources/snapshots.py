@@ -186,13 +186,14 @@ def file_version(
     file_type: str | None = None,
     by: tuple[str, Generator] = ("disk", "system"),
     captured: bool = False,
+    volume: str | None = None,
 ) -> FileDocument:
     """A sealed version of the file at `location`.
 
     What users and other parts of the program gave the object (nickname, view, lock, unknown
     fields, parent references) is carried over from `known`, the fields of the version before.
     `by`: what brought the change about, and which kind of author that is. `captured`: see
-    `CAPTURED`.
+    `CAPTURED`, `volume`: the place of its folder, where it was seen there; else as before.
     """
     body = {k: v for k, v in known.items() if k not in HASHES and k not in ("content", "moved_to")}
     before = known.get("provenance") or {}
@@ -208,6 +209,7 @@ def file_version(
         revision=revision,
         size=size,
         file_type=file_type if file_type is not None else file_type_of(location.path),
+        volume=volume or known.get("volume"),
         provenance=Provenance(
             origin=by[0],
             generator=by[1],

@@ -31,6 +31,7 @@ from foredeck.cli.person import check_person
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
 from foredeck.lookup.reader import Reader
+from foredeck.lookup.tracking import tracking
 from foredeck.memory.describing import MemoryDesk, memory_desk
 from foredeck.memory.entry import NoSuchEntry
 from foredeck.store.kind import nothing_stored, store_kind
@@ -113,7 +114,8 @@ def _objects(asked: Asked) -> WebPage:
 def _object(asked: Asked) -> WebPage:
     with asked.reader.graph(asked.store) as (graph, _):
         version, part = asked.number("version"), asked.text("part")
-        return object_page(asked.store, graph, asked.part("object"), version, part)
+        now = tracking(asked.reader.config, asked.store)
+        return object_page(asked.store, graph, asked.part("object"), version, part, now)
 
 
 def _graph(asked: Asked) -> WebPage:

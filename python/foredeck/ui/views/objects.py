@@ -9,6 +9,7 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.errors import NotFound
 from foredeck.lookup.reader import note_rule
+from foredeck.lookup.tracking import Tracking
 from foredeck.lookup.versions import (
     number_of,
     numbered,
@@ -63,10 +64,15 @@ def objects_page(
 
 
 def object_page(
-    store: Store, graph: Graph, name: str, version: int | None, part: str = ""
+    store: Store,
+    graph: Graph,
+    name: str,
+    version: int | None,
+    part: str = "",
+    tracking: Tracking | None = None,
 ) -> WebPage:
     """One object at a version (default: the newest), or a part of it, as a search names that
-    (`message 93`). Raises `NotFound`."""
+    (`message 93`); of a file whether `tracking` can look at it now. Raises `NotFound`."""
     behind = part if part.startswith("::") or not part else f" {part}"
     found, asked = find_part(store, name + behind)
     history = store.history(found.id)
@@ -77,6 +83,7 @@ def object_page(
         **_identity(store, found),
         "version": number,
         "part": part,
+        "tracking": None if tracking is None else tracking.state(history[-1]),
         "versions": [_version(n, head) for n, head in enumerate(history, start=1)],
         "content": text,
         "no_content": why,
