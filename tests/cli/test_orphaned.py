@@ -50,7 +50,7 @@ def test_orphaned_is_said_until_the_file_is_there_again(
     assert f"{away}, orphaned" in said("show", SESSION, "--sets")
     assert "\norphaned: it cannot be looked at where it was" in said("history", away)
     assert json.loads(said("history", away, "--json"))["tracking"] == "orphaned"
-    found = {each["name"]: each for each in json.loads(said("doctor", "--json"))["findings"]}
+    found = {each["name"]: each for each in json.loads(said("doctor", "--json"))["checks"]}
     assert found["files"]["text"] == (
         f"1 file cannot be looked at where it was (the last versions stay): {away}"
     )
