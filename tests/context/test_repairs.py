@@ -16,6 +16,8 @@ from foredeck.model.documents import ToolcallDocument
 
 CALL = assistant(calls("a", "bash"))
 TWO = assistant(calls("a", "bash"), calls("b", "read"))
+ALIKE = assistant(calls("a", "bash"), calls("a", "read"))
+NAMELESS = assistant(calls("", "bash"), calls("", "read"))
 EXCLUDED = {"role": "bashExecution", "command": "x", "excludeFromContext": True}
 NOTE = {"role": "custom", "customType": "n", "content": "A note."}
 
@@ -44,6 +46,12 @@ def inserted(repairs: Repairs) -> dict[int, list[str]]:
         ([user("x"), CALL, assistant("z")], {2: ["a"]}, set()),
         ([user("x"), result("a", "bash")], {}, {1}),
         ([user("x"), CALL, result("a", "bash"), result("a", "bash")], {}, {3}),
+        ([user("x"), ALIKE, result("a", "bash"), result("a", "read")], {}, set()),
+        ([user("x"), ALIKE, result("a", "bash")], {3: ["a"]}, set()),
+        ([user("x"), ALIKE, *[result("a", "bash")] * 3], {}, {4}),
+        ([user("x"), NAMELESS, result("", "bash"), result("", "read")], {}, set()),
+        ([user("x"), NAMELESS, result("b", "bash"), result("c", "read")], {}, set()),
+        ([user("x"), TWO, result("b", "read"), result("", "bash")], {}, set()),
         ([user("x"), CALL, user("y"), result("a", "bash")], {2: ["a"]}, {3}),
         ([user("x"), CALL, NOTE, result("a", "bash")], {2: ["a"]}, {3}),
         ([user("x"), CALL, EXCLUDED, result("a", "bash")], {}, set()),
@@ -191,3 +199,20 @@ def test_a_call_that_was_answered_twice_keeps_both_answers(host: Host) -> None:
     ask(host)
     contents = [host.store.get(h.id, ToolcallDocument) for h in host.store.query("toolcall")]
     assert sorted(tool.content or "" for tool in contents if tool) == [first, second]
+
+
+@pytest.mark.parametrize("id", ["x", ""])
+def test_calls_with_one_id_have_an_object_each(host: Host, id: str) -> None:
+    first, second = lines(20, "first"), lines(20, "second")
+    host.add(user("Go."))
+    host.add(assistant(calls(id, "bash", command="one"), calls(id, "bash", command="two")))
+    host.add(result(id, "bash", first), result(id, "bash", second))
+    sent = host.call()
+    assert [sent.text(2), sent.text(3)] == [f"@3\n{first}", f"@4\n{second}"]
+    host.restart()
+    finish(host)
+    ask(host)
+    found = [host.store.get(head.id, ToolcallDocument) for head in host.store.query("toolcall")]
+    made = {(tool.args["command"], tool.content) for tool in found if tool}
+    assert made == {("one", first), ("two", second)}
+    assert all(tool.id for tool in found if tool)

@@ -11,9 +11,15 @@ from foredeck.embedded.format import (
     Message,
     ToolRequest,
     UnknownMessage,
+    arguments_in,
+    as_they_came,
     blocks_of,
     definition_of,
+    input_of,
+    kept,
+    released,
     result_message,
+    with_marker,
 )
 
 
@@ -49,20 +55,18 @@ class AnthropicMessages:
         """See `MessageFormat`."""
         is_answer = any(message["role"] == "assistant" for message in group)
         role = (original or {}).get("role") or ("assistant" if is_answer else "user")
+        had = _blocks((original or {}).get("content"))
+        results = [block for block in had if block["type"] == "tool_result"]
         content: list[dict[str, Any]] = []
         for message in group:
             if message["role"] == "toolResult":
-                content.append(_tool_result(message))
+                content.append(_tool_result(message, results))
             else:
-                content += map(_from_engine, blocks_of(message))
+                others = [block for block in had if block["type"] != "tool_result"]
+                content += as_they_came(blocks_of(message), others, _to_engine, _from_engine)
         # Where the loop marks the end of what the provider shall cache, the changed message keeps
         # it.
-        if marker := _marker(original):
-            for place in reversed(range(len(content))):
-                if content[place]["type"] not in _UNMARKED:
-                    content[place] = {**content[place], "cache_control": marker}
-                    break
-        return {"role": role, "content": content}
+        return {**(original or {}), "role": role, "content": with_marker(content, had, _UNMARKED)}
 
     def is_system(self, message: Mapping[str, Any]) -> bool:
         """See `MessageFormat`: here the system prompt is given apart."""
@@ -85,7 +89,9 @@ class AnthropicMessages:
         """See `MessageFormat`."""
         return [
             ToolRequest(
-                str(block.get("id")), str(block.get("name")), dict(block.get("input") or {})
+                str(block.get("id") or ""),
+                str(block.get("name") or ""),
+                arguments_in(block.get("input")),
             )
             for block in _blocks(message.get("content"))
             if block["type"] == "tool_use"
@@ -106,16 +112,15 @@ _UNMARKED = ("thinking", "redacted_thinking")
 """Blocks that the API lets no request mark for its cache."""
 
 
-def _marker(original: Mapping[str, Any] | None) -> Any:
-    """The cache marker of a message that the loop has marked: its last block's."""
-    content = (original or {}).get("content")
-    blocks = content if isinstance(content, list) else []
-    return next((b["cache_control"] for b in reversed(blocks) if b.get("cache_control")), None)
-
-
 def _blocks(content: Any) -> list[dict[str, Any]]:
+    """Raises `UnknownMessage` for what is no content."""
     if isinstance(content, str):
         return [text_block(content)] if content else []
+    if content is not None and not isinstance(content, Sequence):
+        raise UnknownMessage(f"content that is a {type(content).__name__} cannot be read")
+    for number, block in enumerate(content or ()):
+        if not isinstance(block, Mapping) or not isinstance(block.get("type"), str):
+            raise UnknownMessage(f"block {number} is no object with a type")
     return [dict(block) for block in content or ()]
 
 
@@ -125,10 +130,20 @@ def _result(block: Mapping[str, Any], names: Mapping[str, str]) -> Message:
     return result_message(id, names, content, failed=failed)
 
 
-def _tool_result(message: Message) -> dict[str, Any]:
-    content = [_from_engine(block) for block in blocks_of(message)]
-    result = {"type": "tool_result", "tool_use_id": message["toolCallId"], "content": content}
-    return {**result, "is_error": True} if message.get("isError") else result
+def _tool_result(message: Message, had: list[dict[str, Any]]) -> dict[str, Any]:
+    """A result that was changed. `had`: the loop's, of which its own is taken."""
+    id = message["toolCallId"]
+    at = next((n for n, b in enumerate(had) if str(b.get("tool_use_id") or "") == id), None)
+    if at is None:
+        content = [_from_engine(block, None) for block in blocks_of(message)]
+        result = {"type": "tool_result", "tool_use_id": id, "content": content}
+        return {**result, "is_error": True} if message.get("isError") else result
+    own = had.pop(at)
+    inner = _blocks(own.get("content"))
+    if [*map(_to_engine, inner)] == blocks_of(message):
+        return own
+    content = as_they_came(blocks_of(message), inner, _to_engine, _from_engine)
+    return {**own, "content": with_marker(content, inner, _UNMARKED)}
 
 
 def _to_engine(block: dict[str, Any]) -> dict[str, Any]:
@@ -138,7 +153,7 @@ def _to_engine(block: dict[str, Any]) -> dict[str, Any]:
                 "type": "toolCall",
                 "id": block.get("id"),
                 "name": block.get("name"),
-                "arguments": dict(block.get("input") or {}),
+                "arguments": arguments_in(block.get("input")),
             }
         case "thinking":
             return {
@@ -153,22 +168,29 @@ def _to_engine(block: dict[str, Any]) -> dict[str, Any]:
                 "thinkingSignature": block.get("data") or "",
                 "redacted": True,
             }
-        case "image" if (block.get("source") or {}).get("type") == "base64":
-            source = block["source"]
-            return {"type": "image", "mimeType": source["media_type"], "data": source["data"]}
-    # A cache marker is the loop's, and moves from call to call: it is no part of the message.
-    return {name: value for name, value in block.items() if name != "cache_control"}
+        case "image" if (data := _base64(block.get("source"))) is not None:
+            kind = block["source"].get("media_type")
+            return {"type": "image", "mimeType": str(kind or ""), "data": data}
+        case "text" if isinstance(block.get("text"), str):
+            # A cache marker is the loop's, and moves from call to call: it is no part of the
+            # message.
+            return {name: value for name, value in block.items() if name != "cache_control"}
+    return kept(block)
 
 
-def _from_engine(block: dict[str, Any]) -> dict[str, Any]:
+def _base64(source: Any) -> str | None:
+    is_data = isinstance(source, Mapping) and source.get("type") == "base64"
+    data = source.get("data") if is_data else None
+    return data if isinstance(data, str) else None
+
+
+def _from_engine(block: dict[str, Any], own: dict[str, Any] | None) -> dict[str, Any]:
+    """A block that was changed, or that the loop does not have; `own`: the loop's in its place."""
     match block["type"]:
         case "toolCall":
-            return {
-                "type": "tool_use",
-                "id": block["id"],
-                "name": block["name"],
-                "input": block["arguments"],
-            }
+            given = (own or {}).get("input")
+            made = {"type": "tool_use", "id": block["id"], "name": block["name"]}
+            return {**made, **(own or {}), "input": input_of(block["arguments"], given)}
         case "thinking" if block.get("redacted"):
             return {"type": "redacted_thinking", "data": block["thinkingSignature"]}
         case "thinking":
@@ -180,5 +202,5 @@ def _from_engine(block: dict[str, Any]) -> dict[str, Any]:
         case "image":
             source = {"type": "base64", "media_type": block["mimeType"], "data": block["data"]}
             return {"type": "image", "source": source}
-    # What is read back from the store has its members in another order.
-    return {"type": block["type"], **block}
+    marker = {} if own is None else {n: own[n] for n in ("cache_control",) if n in own}
+    return {**released(block), **marker}

@@ -12,11 +12,14 @@ from foredeck.embedded.format import (
     Message,
     ToolRequest,
     UnknownMessage,
+    as_they_came,
     blocks_of,
     definition_of,
+    kept,
+    released,
     result_message,
+    with_marker,
 )
-from foredeck.model.messages import text_in
 
 
 class ChatCompletions:
@@ -46,24 +49,29 @@ class ChatCompletions:
             arguments = dict(use.arguments)
             call = {"type": "toolCall", "id": use.id, "name": use.name, "arguments": arguments}
             blocks.append(call)
-        stop = "toolUse" if message.get("tool_calls") else "stop"
+        stop = "toolUse" if self.tool_uses(message) else "stop"
         return {"role": "assistant", "content": blocks, "stopReason": stop}
 
     def from_engine(self, group: Sequence[Message], original: Mapping[str, Any] | None) -> Message:
         """See `MessageFormat`."""
         (message,) = group
         if message["role"] == "toolResult":
-            content = _parts(message, original)
-            kept = dict(original or {"role": "tool", "tool_call_id": message["toolCallId"]})
-            return {**kept, "content": content}
+            made = dict(original or {"role": "tool", "tool_call_id": message["toolCallId"]})
+            return {**made, "content": _content(message, original)}
         if message["role"] != "assistant":
-            return {**(original or {"role": "user"}), "content": _parts(message, original)}
-        calls = [block for block in blocks_of(message) if block["type"] == "toolCall"]
-        kept = dict(original or {"role": "assistant"})
-        kept["content"] = text_in(message.get("content")) or None
+            return {**(original or {"role": "user"}), "content": _content(message, original)}
+        blocks = blocks_of(message)
+        made = dict(original or {"role": "assistant"})
+        said = {**message, "content": [b for b in blocks if b["type"] != "toolCall"]}
+        empty = made["content"] if made.get("content") == "" else None
+        made["content"] = _content(said, original) or empty
+        calls = [block for block in blocks if block["type"] == "toolCall"]
+        if calls and isinstance(made.get("function_call"), Mapping):
+            made["function_call"] = _with_arguments(made["function_call"], calls.pop())
         if calls:
-            kept["tool_calls"] = [_call(block, original) for block in calls]
-        return kept
+            left = list(made.get("tool_calls") or ())
+            made["tool_calls"] = [_call(block, left) for block in calls]
+        return made
 
     def is_system(self, message: Mapping[str, Any]) -> bool:
         """See `MessageFormat`."""
@@ -82,9 +90,13 @@ class ChatCompletions:
         """See `MessageFormat`."""
         uses = []
         for call in message.get("tool_calls") or ():
-            function = call.get("function") or {}
-            arguments = _arguments(function.get("arguments"))
-            uses.append(ToolRequest(str(call.get("id")), str(function.get("name")), arguments))
+            function = _function(call)
+            id, name = str(call.get("id") or ""), str(function.get("name") or "")
+            uses.append(ToolRequest(id, name, _arguments_of(function)))
+        # What the API had before it had tools: one call, which no number tells from others.
+        earlier = message.get("function_call")
+        if isinstance(earlier, Mapping):
+            uses.append(ToolRequest("", str(earlier.get("name") or ""), _arguments_of(earlier)))
         return uses
 
     def result(self, call: ToolRequest, text: str, *, failed: bool) -> dict[str, Any]:
@@ -101,57 +113,93 @@ class ChatCompletions:
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
+    """Raises `UnknownMessage` for what is no content."""
     if content is None or content == "":
         return []
     if isinstance(content, str):
         return [text_block(content)]
-    return [_block(part) for part in content]
+    return [_block(part) for part in _listed(content)]
+
+
+def _listed(content: Any) -> list[dict[str, Any]]:
+    if not isinstance(content, Sequence):
+        raise UnknownMessage(f"content that is a {type(content).__name__} cannot be read")
+    for number, part in enumerate(content):
+        if not isinstance(part, Mapping):
+            raise UnknownMessage(f"part {number} is no object")
+    return [dict(part) for part in content]
 
 
 def _block(part: Mapping[str, Any]) -> dict[str, Any]:
-    if part.get("type") == "text":
-        return text_block(str(part.get("text") or ""))
-    url = str((part.get("image_url") or {}).get("url") or "")
-    head, comma, data = url.partition(",")
+    if part.get("type") == "text" and isinstance(part.get("text") or "", str):
+        return text_block(part.get("text") or "")
+    given = part.get("image_url")
+    url = given.get("url") if isinstance(given, Mapping) else given
+    head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
     if part.get("type") == "image_url" and comma and head.startswith("data:"):
         kind = head.removeprefix("data:").partition(";")[0]
         return {"type": "image", "mimeType": kind, "data": data}
-    return dict(part)  # passed on as it came
+    return kept(part)  # passed on as it came
 
 
-def _parts(message: Message, original: Mapping[str, Any] | None) -> str | list[dict[str, Any]]:
+def _content(
+    message: Message, original: Mapping[str, Any] | None
+) -> str | list[dict[str, Any]] | None:
     """Content as the API has it: one text, or parts where there is more than text."""
     blocks = blocks_of(message)
-    if all(block["type"] == "text" for block in blocks):
-        return "\n".join(str(block.get("text") or "") for block in blocks)
     content = (original or {}).get("content")
-    had = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    return [_part(block, had) for block in blocks]
+    if content and _blocks(content) == blocks:
+        said: str | list[dict[str, Any]] = content
+        return said
+    had = _listed(content) if isinstance(content, list) else []
+    plain = {"type", "text"}
+    if all(b["type"] == "text" for b in blocks) and all(part.keys() <= plain for part in had):
+        return "\n".join(str(block.get("text") or "") for block in blocks)
+    return with_marker(as_they_came(blocks, had, _block, _part), had)
 
 
-def _part(block: dict[str, Any], had: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _part(block: dict[str, Any], own: dict[str, Any] | None) -> dict[str, Any]:
+    """A part that was changed, or that the loop does not have; `own`: the loop's in its place."""
     if block["type"] == "image":
-        # As it came: it may say in which detail the picture is to be seen.
-        for part in had:
-            if _block(part) == block:
-                return part
         url = f"data:{block['mimeType']};base64,{block['data']}"
         return {"type": "image_url", "image_url": {"url": url}}
-    return block
+    return {**(own or {}), **released(block)}
 
 
-def _call(block: Mapping[str, Any], original: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A tool call as it came, unless its arguments were folded."""
-    for call in (original or {}).get("tool_calls") or ():
-        function = call.get("function") or {}
-        if call.get("id") == block["id"]:
-            if _arguments(function.get("arguments")) == block["arguments"]:
-                return dict(call)
-            folded = json.dumps(block["arguments"], ensure_ascii=False)
-            return {**call, "function": {**function, "arguments": folded}}
+def _call(block: Mapping[str, Any], left: list[dict[str, Any]]) -> dict[str, Any]:
+    """A tool call as it came, unless its arguments were folded. `left`: the loop's, of which its
+    own is taken."""
+    for number, call in enumerate(left):
+        if str(call.get("id") or "") == block["id"]:
+            left.pop(number)
+            name = "custom" if call.get("type") == "custom" else "function"
+            return {**call, name: _with_arguments(_function(call), block)}
     arguments = json.dumps(block["arguments"], ensure_ascii=False)
     function = {"name": block["name"], "arguments": arguments}
     return {"id": block["id"], "type": "function", "function": function}
+
+
+def _function(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The name and the arguments of a call; those of a custom tool are one text, its input."""
+    function = call.get("custom") if call.get("type") == "custom" else call.get("function")
+    return function if isinstance(function, Mapping) else {}
+
+
+def _arguments_of(function: Mapping[str, Any]) -> dict[str, Any]:
+    if "arguments" not in function and "input" in function:
+        return {"input": function["input"]}
+    return _arguments(function.get("arguments"))
+
+
+def _with_arguments(function: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, Any]:
+    """The function of a call with the arguments that a block has."""
+    new = block["arguments"]
+    if _arguments_of(function) == new:
+        return dict(function)
+    if "arguments" not in function and set(new) == {"input"}:
+        return {**function, "input": new["input"]}
+    is_text = not isinstance(function.get("arguments"), Mapping)
+    return {**function, "arguments": json.dumps(new, ensure_ascii=False) if is_text else new}
 
 
 def _arguments(text: Any) -> dict[str, Any]:

@@ -7,14 +7,15 @@ results of several tools.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from foredeck.context.messages.items import text_block
 from foredeck.errors import ForedeckError
 
 Message = dict[str, Any]
+R = TypeVar("R")
 
 
 class UnknownMessage(ForedeckError, ValueError):
@@ -95,6 +96,88 @@ def result_message(
     }
 
 
+FOREIGN = "foreign"
+"""The type of a block that is kept as it came, since the engine means something else by its own."""
+_OURS = frozenset({"foreign", "image", "text", "thinking", "toolCall"})
+
+
+def kept(block: Mapping[str, Any]) -> dict[str, Any]:
+    """A block of a kind that is not worked on, without the loop's cache marker. Raises
+    `UnknownMessage` for one without a type."""
+    kind = block.get("type")
+    if not isinstance(kind, str):
+        raise UnknownMessage(f"a block of the type {kind!r} cannot be read")
+    own = {name: value for name, value in block.items() if name != "cache_control"}
+    return {"type": FOREIGN, "block": own} if kind in _OURS else own
+
+
+def released(block: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `kept`."""
+    if block["type"] == FOREIGN:
+        return dict(block["block"])
+    # What is read back from the store has its members in another order.
+    return {"type": block["type"], **block}
+
+
+def arguments_in(given: Any) -> dict[str, Any]:
+    """A tool's input as an object: what is none is its one member."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    return {} if given is None else {"input": given}
+
+
+def input_of(arguments: Mapping[str, Any], given: Any) -> Any:
+    """A tool's input after its arguments were changed, in the shape that it had."""
+    is_object = given is None or isinstance(given, Mapping)
+    return arguments if is_object or set(arguments) != {"input"} else arguments["input"]
+
+
+Convert = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def as_they_came(
+    blocks: Sequence[dict[str, Any]],
+    had: Sequence[dict[str, Any]],
+    to_engine: Convert,
+    changed: Callable[[dict[str, Any], dict[str, Any] | None], dict[str, Any]],
+) -> list[dict[str, Any]]:
+    """The blocks of a message that was changed: each that says the same as one that the loop has is
+    that one. `changed`: any other, made of the loop's in its place where that is of its kind."""
+    left = [(block, to_engine(block)) for block in had]
+    found: list[dict[str, Any] | None] = []
+    for block in blocks:
+        at = next((n for n, (_, own) in enumerate(left) if own == block), None)
+        found.append(None if at is None else left.pop(at)[0])
+    made: list[dict[str, Any]] = []
+    for block, own in zip(blocks, found, strict=True):
+        if own is not None:
+            made.append(own)
+            continue
+        at = next((n for n, (_, own) in enumerate(left) if _may_be(own, block)), None)
+        made.append(changed(block, None if at is None else left.pop(at)[0]))
+    return made
+
+
+def _may_be(own: Mapping[str, Any], block: Mapping[str, Any]) -> bool:
+    is_kind = own["type"] == block["type"] in ("text", "toolCall")
+    return is_kind and own.get("id") == block.get("id")
+
+
+def with_marker(
+    content: list[dict[str, Any]], had: Sequence[Mapping[str, Any]], unmarked: Container[str] = ()
+) -> list[dict[str, Any]]:
+    """Content that was changed, with the loop's last cache marker where it has lost that: on its
+    last block. `unmarked`: types of blocks that the API lets nobody mark."""
+    marker = next((b["cache_control"] for b in reversed(had) if b.get("cache_control")), None)
+    if marker is None or any(block.get("cache_control") == marker for block in content):
+        return content
+    for place in reversed(range(len(content))):
+        if content[place].get("type") not in unmarked:
+            content[place] = {**content[place], "cache_control": marker}
+            break
+    return content
+
+
 def definition_of(tool: Mapping[str, Any], parameters: str = "parameters") -> dict[str, Any]:
     """A tool's definition; `parameters`: the member that the API has them in."""
     return {
@@ -109,13 +192,34 @@ def as_mapping(message: Any) -> Mapping[str, Any]:
 
     Raises `UnknownMessage`.
     """
-    if isinstance(message, Mapping):
-        return message
-    dump = getattr(message, "model_dump", None)
-    plain = dump(exclude_none=True) if dump is not None else None
+    plain = _plain(message)
     if not isinstance(plain, Mapping):
         raise UnknownMessage(f"a {type(message).__name__} is no message that can be read")
     return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        inner = {name: _plain(item) for name, item in value.items()}
+        is_same = all(inner[name] is item for name, item in value.items())
+        return value if is_same else inner
+    if isinstance(value, list | tuple):
+        items = [_plain(item) for item in value]
+        is_same = isinstance(value, list) and all(a is b for a, b in zip(items, value, strict=True))
+        return value if is_same else items
+    dump = getattr(value, "model_dump", None)
+    return value if dump is None else dump(exclude_none=True)
+
+
+def read_at(place: int, how: Callable[..., R], *arguments: Any) -> R:
+    """What a format makes of the message at a place. Raises `UnknownMessage` that names the
+    place."""
+    try:
+        return how(*arguments)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        is_named = isinstance(error, UnknownMessage)
+        reason = str(error) if is_named else f"it cannot be read ({type(error).__name__}: {error})"
+        raise UnknownMessage(f"message {place}: {reason}") from error
 
 
 def as_json(data: Any) -> bytes:

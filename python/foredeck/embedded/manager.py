@@ -28,7 +28,9 @@ from foredeck.embedded.format import (
     MessageFormat,
     ToolRequest,
     as_mapping,
+    read_at,
 )
+from foredeck.embedded.pairing import Pairing
 from foredeck.engine.engine import Engine
 from foredeck.errors import ToolError
 from foredeck.hosts.host import Host
@@ -115,6 +117,7 @@ class LoopMessages:
         """By message of the engine's: which of the loop's it is from."""
         self._before: list[Mapping[str, Any]] = []
         """System messages, which go out as they are."""
+        self._pairing = Pairing()
         self._known = _stored_messages(chat)
         self._usages: dict[int, CountedTokens] = {}
         self.details: dict[str, Any] = {}
@@ -125,10 +128,13 @@ class LoopMessages:
         self, messages: Sequence[Mapping[str, Any]], tools: list[dict[str, Any]], system: str | None
     ) -> None:
         """The list before a call."""
-        messages = [as_mapping(message) for message in messages]
-        names = {
-            use.id: use.name for message in messages for use in self._format.tool_uses(message)
-        }
+        messages = [read_at(n, as_mapping, message) for n, message in enumerate(messages)]
+        uses = [
+            use
+            for place, message in enumerate(messages)
+            for use in read_at(place, self._format.tool_uses, message)
+        ]
+        names = {use.id: use.name for use in uses}
         first = next(
             (n for n, m in enumerate(messages) if not self._format.is_system(m)), len(messages)
         )
@@ -136,8 +142,9 @@ class LoopMessages:
         made = [
             (message, place)
             for place, original in enumerate(self._originals)
-            for message in self._format.to_engine(original, names)
+            for message in read_at(first + place, self._format.to_engine, original, names)
         ]
+        made = self._pairing.own(made)
         self._made = [message for message, _ in made]
         shown, seen, self._places = self._arranged(made)
         self._host.messages = [self._stamped(n, message) for n, message in enumerate(seen)]
@@ -171,7 +178,7 @@ class LoopMessages:
             usage = self._usages[index]
             counted = {"input": usage.fresh, "cacheRead": usage.read, "cacheWrite": usage.written}
             return {**known, "usage": {**counted, "output": 0}}
-        details = self.details.get(str(message.get("toolCallId")))
+        details = self.details.get(str(self._pairing.outside(message).get("toolCallId")))
         return known if details is None else {**known, "details": details}
 
     def _by(self, message: Message) -> Message:
@@ -202,16 +209,19 @@ class LoopMessages:
         sent = list(zip(places, self._applied(self._host.plan), strict=True))
         whole = Counter(self._places)
         held = {id(message) for message in self._made}
+        if self._shown is self._host.messages:
+            held.update(map(id, self._shown))
         found: list[dict[str, Any]] = [dict(message) for message in self._before]
         for place, pairs in groupby(sent, key=lambda pair: pair[0]):
-            group = [message for _, message in pairs]
+            sent_group = [message for _, message in pairs]
+            group = [self._pairing.outside(message) for message in sent_group]
             if place is None:
                 found += [self._format.from_engine([message], None) for message in group]
             elif place < 0:
                 found.append(self._format.from_engine(group, None))
             # The loop's own object, so that what the API's client needs of it beside the text
             # stays.
-            elif len(group) == whole[place] and all(id(message) in held for message in group):
+            elif len(group) == whole[place] and all(id(message) in held for message in sent_group):
                 found.append(dict(self._originals[place]))
             else:
                 found.append(self._format.from_engine(group, self._originals[place]))
@@ -394,7 +404,8 @@ class ContextManager:
             content=[{"type": "text", "text": text}],
             is_error=failed,
         )
-        self._engine.tool_observed(params)
+        if use.id:  # else the list of messages says which call it was
+            self._engine.tool_observed(params)
         return self._format.result(use, text, failed=failed)
 
     def close(self) -> None:

@@ -28,8 +28,13 @@ Item = dict[str, Any]
 def gathered(items: Iterable[Item]) -> list[Message]:
     """The items of a request as messages."""
     found: list[Message] = []
-    for item in items:
-        role = _role(item)
+    items = list(items)
+    roles = [*map(_role, items), ""]
+    for number, item in enumerate(items):
+        role = roles[number]
+        if role == "other" and roles[number + 1] in ("assistant", "tool") and found:
+            # What the provider has noted in the middle of an answer does not end it.
+            role = "assistant" if found[-1]["role"] == "assistant" else role
         if role == "assistant" and found and found[-1]["role"] == role:
             found[-1]["items"].append(item)
         else:
@@ -64,6 +69,10 @@ class Responses:
 
     api = "openai-responses"
 
+    def __init__(self) -> None:
+        self._calls: dict[str, str] = {}
+        """Ids of calls by those of their items."""
+
     def to_engine(self, message: Mapping[str, Any], names: Mapping[str, str]) -> list[Message]:
         """See `MessageFormat`."""
         items: list[Item] = message["items"]
@@ -74,7 +83,9 @@ class Responses:
                 stop = "toolUse" if uses else "stop"
                 return [{"role": "assistant", "content": blocks, "stopReason": stop}]
             case "tool":
-                id = str(items[0].get("call_id") or "")
+                # Of a local shell it is the call's item that an output names.
+                named = str(items[0].get("id") or "")
+                id = str(items[0].get("call_id") or self._calls.get(named, named))
                 blocks, failed = read_output(items[0].get("output"))
                 return [result_message(id, names, blocks, failed=failed)]
             case "user":
@@ -118,7 +129,11 @@ class Responses:
 
     def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
         """See `MessageFormat`."""
-        blocks = (block for item in message.get("items") or () for block in _answer_blocks(item))
+        items = message.get("items") or ()
+        for item in items:
+            if item.get("id") and item.get("call_id"):
+                self._calls[str(item["id"])] = str(item["call_id"])
+        blocks = (block for item in items for block in _answer_blocks(item))
         return [
             ToolRequest(block["id"], block["name"], block["arguments"])
             for block in blocks
@@ -231,10 +246,10 @@ def _content(message: Message, item: Item, name: str) -> str | list[dict[str, An
 
 
 def _part(block: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
-    for part in parts:
-        if part.get("type") != "input_text" and read_output([part])[0] == [block]:
-            return part
+    for number, part in enumerate(parts):
+        if read_output([part])[0] == [block]:
+            return parts.pop(number)
     if block["type"] == "image":
         url = f"data:{block['mimeType']};base64,{block['data']}"
         return {"type": "input_image", "image_url": url}
-    return {"type": "input_text", "text": block["text"]}
+    return {"type": "input_text", "text": str(block.get("text") or "")}

@@ -262,14 +262,26 @@ class CallOrResult(Protocol):
     def unsent(self) -> bool: ...
 
 
+def answered_by(calls: Sequence[str], result: str) -> int | None:
+    """Which of the calls that wait for a result, by their ids, this one answers: the first of its
+    id; where one of the two has no id, the first that may be meant. None for none."""
+    for number, call in enumerate(calls):
+        if call == result:
+            return number
+    may_be = (number for number, call in enumerate(calls) if not (call and result))
+    return next(may_be, None)
+
+
 def are_answered(messages: Iterable[CallOrResult]) -> Iterator[bool]:
     """After each message: whether every call so far has its result."""
-    open_calls: set[str] = set()
+    open_calls: list[str] = []
     for message in messages:
         if message.kind == "assistant" and not message.unsent:
-            open_calls.update(call.id for call in message.calls)
+            open_calls += [call.id for call in message.calls]
         elif message.kind == "result":
-            open_calls.discard(message.call_id)
+            at = answered_by(open_calls, message.call_id)
+            if at is not None:
+                open_calls.pop(at)
         elif message.kind == "user":
             # The host has dropped calls that a new question finds open: it was interrupted.
             open_calls.clear()
@@ -306,7 +318,7 @@ def exchange_of(items: Sequence[CallOrResult], index: int) -> list[int]:
     first = newest_answer(items, index)
     if items[index].kind != "result" or first < 0:
         return []
-    if all(call.id != items[index].call_id for call in items[first].calls):
+    if answered_by([call.id for call in items[first].calls], items[index].call_id) is None:
         return []
     group = next(exchanges(items, first, len(items)))
     return group if index in group else []

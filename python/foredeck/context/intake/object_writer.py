@@ -33,7 +33,7 @@ from foredeck.model.documents import (
     session_object_id,
 )
 from foredeck.model.ids import uuid7
-from foredeck.model.messages import pack
+from foredeck.model.messages import answered_by, pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.records import TurnDocument, turn_id
 from foredeck.model.sources import path_of
@@ -140,6 +140,8 @@ class ObjectWriter:
         if item.key.address in self._chat.log.known and head is not None:
             return self._known(item, head)
         observed = self._inbox.early_results.pop(item.call_id, None)
+        if self._round.is_ambiguous(item.call_id):
+            observed = None  # it may be that of another call
         if head is not None and observed is None:
             met = self._stored(call, head)
         else:
@@ -355,52 +357,66 @@ class ToolRound:
     def __init__(self, objects: Objects, inbox: Inbox, assistant: Item | None = None) -> None:
         self._objects, self._inbox = objects, inbox
         self._assistant = assistant
-        self._ids: dict[str, str] | None = None
-        """Object ids by call id, once they are decided or found."""
+        self._calls = () if assistant is None else assistant.calls
+        self._ids: list[str] | None = None
+        """Object ids of the calls, once they are decided or found."""
+        self._open = [*range(len(self._calls))]
+        """The calls that wait for a result."""
         self._answered: set[str] = set()
         """Ids of the calls that have had a result."""
+        self._current: int | None = None
+        """The call that the newest result answers."""
 
     @property
     def object_ids(self) -> list[str]:
         """The objects in the order of their calls; none before `name_objects`."""
-        return list((self._ids or {}).values())
+        return list(self._ids or ())
 
     def name_objects(self, results: dict[str, Item], turn_id: str) -> None:
         """Decide the object ids of a new turn. `results`: those at hand, by call id."""
-        calls = self._assistant.calls if self._assistant else ()
-        self._ids = {}
-        for call in calls:
+        self._ids = []
+        for call in self._calls:
             head, result = self._objects.workspace.head(call.id), results.get(call.id)
-            is_free = head is None or same_call(
-                self._objects.info, self._inbox, head, call, result, turn_id
+            is_free = head is None or (
+                not self.is_ambiguous(call.id)
+                and same_call(self._objects.info, self._inbox, head, call, result, turn_id)
             )
-            self._ids[call.id] = call.id if is_free else uuid7()
+            is_named = call.id and is_free and call.id not in self._ids
+            self._ids.append(call.id if is_named else uuid7())
+
+    def is_ambiguous(self, id: str) -> bool:
+        """Whether several calls of the message have this id."""
+        return sum(call.id == id for call in self._calls) > 1
 
     def position(self, call: ToolUse) -> int | None:
         """Which of the message's calls this is, from 0; None where the call is not in the list."""
-        ids = [] if self._assistant is None else [known.id for known in self._assistant.calls]
-        return ids.index(call.id) if call.id in ids else None
+        return next((n for n, known in enumerate(self._calls) if known is call), None)
 
     def answer(self, item: Item) -> bool:
         """Note that a result has come; returns whether its call has had one before."""
         # A provider takes one result for each call, so the prompt has the first alone. What the
         # other says is kept as an object of its own.
-        is_second = item.call_id in self._answered
+        at = answered_by([self._calls[number].id for number in self._open], item.call_id)
+        if at is not None:
+            self._current = self._open.pop(at)
+        else:
+            ids = [call.id for call in self._calls]
+            self._current = ids.index(item.call_id) if item.call_id in ids else None
+        is_second = at is None and item.call_id in self._answered
         self._answered.add(item.call_id)
         return is_second
 
     def call_of(self, item: Item, *, is_second: bool) -> tuple[ToolUse, str]:
         """The call that a result answers, and the id of the result's object."""
-        assistant = self._assistant
-        calls = () if assistant is None else assistant.calls
-        call = next((call for call in calls if call.id == item.call_id), None)
-        if assistant is None or call is None:
+        assistant, at = self._assistant, self._current
+        if assistant is None or at is None:
             # The call is not in the list: the object keeps what is known of it.
             call, object_id = ToolUse(item.call_id, item.tool, {}), self._id_without_call(item)
         else:
             if self._ids is None:
                 self._ids = self._stored_ids(assistant)
-            object_id = self._ids.get(call.id, call.id)
+            call = self._calls[at]
+            object_id = self._ids[at] if at < len(self._ids) else call.id or uuid7()
         return call, self._id_of_second(item) if is_second else object_id
 
     def _id_without_call(self, item: Item) -> str:
@@ -423,9 +439,8 @@ class ToolRound:
         same = first is not None and first.fields.get("text_hash") == text_hash
         return item.call_id if same else uuid7()
 
-    def _stored_ids(self, assistant: Item) -> dict[str, str]:
+    def _stored_ids(self, assistant: Item) -> list[str]:
         """The objects of an assistant message whose turn is stored already."""
         where = {"session": self._objects.info.id, "assistant": assistant.key.address}
         turns = self._objects.store.query("turn", where)
-        ids = turns[-1].fields.get("toolcall_ids") or [] if turns else []
-        return {call.id: id for call, id in zip(assistant.calls, ids, strict=False)}
+        return list(turns[-1].fields.get("toolcall_ids") or ()) if turns else []

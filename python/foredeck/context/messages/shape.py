@@ -32,7 +32,14 @@ from foredeck.context.messages.items import (
     ToolUse,
     message_text,
 )
-from foredeck.model.messages import KnownMessages, MessageKey, MessageKind, store_message, text_in
+from foredeck.model.messages import (
+    KnownMessages,
+    MessageKey,
+    MessageKind,
+    answered_by,
+    store_message,
+    text_in,
+)
 from foredeck.model.own_tools import OWN_TOOLS
 
 Message = dict[str, Any]
@@ -241,7 +248,7 @@ def find_faults(messages: Sequence[Message]) -> list[str]:
     Aborted and failed answers are left out, as the host leaves them out of what it sends.
     """
     faults: list[str] = []
-    pending: dict[str, int] = {}
+    pending: list[tuple[str, int]] = []
     begun = False
     for index, message in enumerate(messages):
         role = message.get("role")
@@ -249,19 +256,22 @@ def find_faults(messages: Sequence[Message]) -> list[str]:
             continue
         faults.extend(_unapplied(message, index))
         if role == "toolResult":
-            if pending.pop(message.get("toolCallId") or "", None) is None:
+            place = answered_by([id for id, _ in pending], message.get("toolCallId") or "")
+            if place is None:
                 faults.append(f"message {index}: a result without its call")
+            else:
+                pending.pop(place)
             continue
-        faults.extend(f"message {at}: call {id} has no result" for id, at in pending.items())
-        pending = {}
+        faults.extend(f"message {at}: call {id} has no result" for id, at in pending)
+        pending = []
         if role == "assistant":
             if message.get("stopReason") in UNSENT_STOPS:
                 continue
             if not begun:
                 faults.append(f"message {index}: the list begins with an answer")
-            pending = dict.fromkeys(_call_ids(message), index)
+            pending = [(id, index) for id in _call_ids(message)]
         begun = True
-    faults.extend(f"message {at}: call {id} has no result" for id, at in pending.items())
+    faults.extend(f"message {at}: call {id} has no result" for id, at in pending)
     if not begun:
         faults.append("the list is empty")
     return faults

@@ -26,7 +26,7 @@ from foredeck.context.plan.ops import (
     recipe_chars,
 )
 from foredeck.context.plan.repairs import Repairs
-from foredeck.model.messages import newest_answer
+from foredeck.model.messages import answered_by, newest_answer
 from foredeck.model.own_tools import CONTEXT_TOOLS
 
 
@@ -81,8 +81,8 @@ class Plan:
     """Characters that go out before each message; cut off where an operation is replaced."""
     _pictured: list[int] = field(default_factory=list)
     """Messages with images, so that none needs to be searched for."""
-    _calls: dict[str, ToolUse] = field(default_factory=dict)
-    """Calls of the newest assistant message."""
+    _calls: list[ToolUse] = field(default_factory=list)
+    """Calls of the newest assistant message, those without a result first."""
     _may_have_layout: bool = True
 
     def __len__(self) -> int:
@@ -99,9 +99,12 @@ class Plan:
         if item.kind == "user":
             self.turn += 1
         if item.kind == "assistant":
-            self._calls = {call.id: call for call in item.calls}
-        if item.kind == "result" and item.call_id in self._calls:
-            item.arguments = self._calls[item.call_id].arguments
+            self._calls = list(item.calls)
+        if item.kind == "result":
+            at = answered_by([call.id for call in self._calls], item.call_id)
+            if at is not None:
+                item.arguments = self._calls[at].arguments
+                self._calls.append(self._calls.pop(at))
         item.turn = self.turn
         item.results_before = self.results_in_turn.get(self.turn, 0)
         if item.kind == "result" and item.tool not in CONTEXT_TOOLS:

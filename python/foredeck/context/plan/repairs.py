@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from foredeck.context.messages.items import Item, text_block
+from foredeck.context.messages.items import Item, ToolUse, text_block
 from foredeck.context.plan.ops import Say
 from foredeck.context.wording import history_cut, no_result
-from foredeck.model.messages import newest_answer
+from foredeck.model.messages import answered_by, newest_answer
 
 
 @dataclass(slots=True)
@@ -28,13 +28,16 @@ class Repairs:
 def repair(items: Sequence[Item], start: int = 0) -> Repairs:
     """The repairs at or after index `start`; those before it are taken as made."""
     repairs = Repairs()
-    pending: dict[str, str] = {}
+    pending: list[ToolUse] = []
     begun = any(map(_begins, islice(items, start)))
     # From the newest answer before `start`: results of its calls may only come now.
     for index in range(max(0, newest_answer(items, start, sent=True)), len(items)):
         item = items[index]
         if item.kind == "result":
-            if pending.pop(item.call_id, None) is None and index >= start:
+            at = answered_by([call.id for call in pending], item.call_id)
+            if at is not None:
+                pending.pop(at)
+            elif index >= start:
                 repairs.omitted.add(index)
             continue
         # No model sees it, so it does not come between a call and its result.
@@ -42,7 +45,7 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
             continue
         _close(pending, index, start, repairs)
         if item.kind == "assistant" and not item.unsent:
-            pending = {call.id: call.tool for call in item.calls}
+            pending = list(item.calls)
             if not begun:
                 repairs.says.setdefault(index, []).insert(0, _beginning())
         begun = begun or _begins(item)
@@ -61,11 +64,11 @@ def _beginning() -> Say:
     return Say("list_start", [text_block(history_cut())])
 
 
-def _close(pending: dict[str, str], index: int, start: int, repairs: Repairs) -> None:
+def _close(pending: list[ToolUse], index: int, start: int, repairs: Repairs) -> None:
     """Answer the calls that got no result before message `index`."""
     if pending and index >= start:
         repairs.says.setdefault(index, []).extend(
-            Say("no_result", [text_block(no_result())], call_id=call_id, tool=tool)
-            for call_id, tool in pending.items()
+            Say("no_result", [text_block(no_result())], call_id=call.id, tool=call.tool)
+            for call in pending
         )
     pending.clear()
