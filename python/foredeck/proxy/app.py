@@ -31,6 +31,7 @@ from foredeck.proxy.passing import (
     streamed,
     unless_gone,
 )
+from foredeck.proxy.reasoning import asks_to_drop, without_signed
 from foredeck.proxy.recognition import UnnamedSessions, is_compaction, stable_words
 from foredeck.proxy.relays import Events, Relay
 from foredeck.proxy.status import StatusPage, status_page
@@ -70,6 +71,9 @@ class _ManagedRequest:
     """`first` and `words`: by what its conversation is recognised (`recognition.Profile`)."""
     compacts: bool = False
     """Whether it asks for the summary of its messages."""
+    whole: bytes | None = None
+    """What is passed on of a request for a summary: signed reasoning is bound to what stood before
+    it when foredeck had sent that."""
     number: int = 0
     added: list[dict[str, Any]] = field(default_factory=list)
 
@@ -204,7 +208,8 @@ class Proxy:
             self.note(f"A request went out without foredeck: {_short(error)}")
             call = None
         if call is None or ready is None:
-            return await self._passed(request, url, headers, body)
+            whole = None if call is None else call.whole
+            return await self._passed(request, url, headers, whole or body)
         answer = await self._managed(request, call, ready)
         if answer is not None:
             return answer
@@ -276,11 +281,16 @@ class Proxy:
         model = call.wire.model(call.body, dict(call.headers), self._conversations.options.window)
         system = call.wire.system(call.body)
         declared = call.wire.tools(call.body)
+        # On the other APIs nothing is refused for what stands before it.
+        binds = call.wire.provider == "anthropic" and not asks_to_drop(call.body)
         state = self._state(call)
         problems: list[str] = []
 
         def do(conversation: ClientChat) -> bytes | None:
             if call.compacts:
+                if binds and conversation.profile.requests:
+                    whole = without_signed(call.messages, len(call.messages))
+                    call.whole = as_json({**call.body, "messages": whole})
                 conversation.profile.compacted = True
                 return None
             # Not a second time, where the model is asked again.
@@ -295,6 +305,7 @@ class Proxy:
                 model,
                 call.added,
                 call.wire.markers_beside(call.body),
+                binds,
             )
             state.notices += conversation.notices
             conversation.notices.clear()

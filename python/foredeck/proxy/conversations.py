@@ -23,6 +23,7 @@ from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.lookup.prompts import system_at
 from foredeck.model.messages import text_in
 from foredeck.model.own_tools import OWN_TOOLS
+from foredeck.proxy.reasoning import earlier_turns, unsigned, without_signed
 from foredeck.proxy.recognition import Profile, first_key, stable_words
 from foredeck.proxy.weaving import Weaver, Woven, first_call, own_calls
 from foredeck.proxy.wires import ModelApi
@@ -63,6 +64,12 @@ class WovenMessages(LoopMessages):
         if not self._known:
             return None
         return first_key([bare(message) for message in self._known])
+
+    @property
+    def unsigned(self) -> set[str]:
+        """What stands for the answers of the list that is known that have no signed reasoning."""
+        bares = (bare(m) for m in self._known if m["role"] == "assistant")
+        return {first_key([m]) for m in bares if not any(map(_is_thought, m["content"]))}
 
     def hold(self, answer: Message, results: Sequence[Message]) -> None:
         """Keep an answer that called both kinds of tools, with what foredeck's said, until the
@@ -125,6 +132,8 @@ class ClientChat(ContextManager):
 
     def __init__(self, session: str, format: MessageFormat, **arguments: Any) -> None:
         self.calls = self._markers = 0
+        self._unsigned: set[str] | None = None
+        """What stands for answers that go out without their reasoning."""
         """Requests that it has worked on."""
         self.problems: list[str] = []
         """What concerns all conversations, such as a damaged store."""
@@ -176,14 +185,37 @@ class ClientChat(ContextManager):
         model: Any,
         added: list[Message],
         markers: int = 0,
+        binds: bool = False,
     ) -> tuple[list[dict[str, Any]], int]:
         """What goes to the model, and the number of this call. `markers`: how many parts of the
-        request are marked for the cache beside its messages."""
+        request are marked for the cache beside its messages; `binds`: whether signed reasoning is
+        refused where something before it has changed."""
         self._markers = markers
         self._model = model
         self._woven.added = added
         self.calls += 1
+        if binds:
+            messages = self._without_foreign_reasoning(messages)
         return self.prepare(messages, tools=tools, system=system), self.calls
+
+    def _without_foreign_reasoning(
+        self, messages: Sequence[Mapping[str, Any]]
+    ) -> Sequence[Mapping[str, Any]]:
+        """The client's list without what the model signed before foredeck came; the same at every
+        call."""
+        if self._woven.first is None:
+            return without_signed(messages, earlier_turns(messages))
+        if self._unsigned is None:
+            # Later answers are known by what was sent of them.
+            self._unsigned = self._woven.unsigned
+        return [self._as_sent(m) for m in messages] if self._unsigned else messages
+
+    def _as_sent(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        rest = unsigned(message)
+        if rest is message:
+            return message
+        known = in_pis_tools(self._format.to_engine(rest, {})[0])
+        return rest if first_key([known]) in (self._unsigned or ()) else message
 
     def _markers_beside(self, tools: Sequence[Mapping[str, Any]]) -> int:
         del tools
@@ -252,6 +284,10 @@ def _taken_over(woven: Sequence[Woven], added: Sequence[Message]) -> int:
     end = [each.message for each in woven[client:]]
     counts = range(min(len(end), len(added)), 0, -1)
     return next((n for n in counts if all(map(_same, added[:n], end[-n:]))), 0)
+
+
+def _is_thought(block: Mapping[str, Any]) -> bool:
+    return block.get("type") == "thinking"
 
 
 def _calls(message: Message) -> list[dict[str, Any]]:
