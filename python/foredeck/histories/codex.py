@@ -106,6 +106,8 @@ class _CodexReader:
         """How many answers were finished: what names the parts of the next one."""
         self._tools: dict[str, str] = {}
         """Tool names of the calls that wait for a result."""
+        self._items: dict[str, str] = {}
+        """Ids of calls by those of their items."""
 
     def take(self, line: Line) -> Iterator[Record]:
         """What one line brings."""
@@ -234,13 +236,18 @@ class _CodexReader:
     def _call(self, line: Line, payload: dict[str, Any], session: str) -> Block:
         call = read_call(payload)
         id = tool_call_id(payload.get("call_id") or payload.get("id"), session, line.place)
+        if isinstance(item := payload.get("id"), str) and len(self._items) < MAX_OPEN_CALLS:
+            self._items[item] = id
         # Bounded: calls that were interrupted never get a result.
         if len(self._tools) < MAX_OPEN_CALLS:
             self._tools[id] = call["name"]
         return {**call, "id": id}
 
     def _result(self, line: Line, payload: dict[str, Any], time_ms: int, session: str) -> Message:
-        id = tool_call_id(payload.get("call_id"), session, line.place)
+        # Of a local shell it is the call's item that an output names.
+        item = str(payload.get("id"))
+        named = payload.get("call_id") or self._items.pop(item, None) or payload.get("id")
+        id = tool_call_id(named, session, line.place)
         blocks, failed = read_output(payload.get("output"))
         return {
             "role": "toolResult",

@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from foredeck.context.messages.shape import Message
 from foredeck.errors import ForedeckError
 from foredeck.histories.lines import Place, finite, is_deep
 from foredeck.model.canonical import encode_text
-from foredeck.model.messages import fingerprint, is_digest
+from foredeck.model.messages import answered_by, fingerprint, is_digest
 
 MAX_CALL_ID = 200
 """Characters of a tool call's id; a longer one is replaced by its hash."""
@@ -150,10 +150,15 @@ def tool_call_id(value: Any, session: str, place: Place) -> str:
     where it could be taken for the id of something else."""
     # What is made up is the same at every reading, so that nothing is stored twice.
     if not isinstance(value, str) or not value:
-        return f"call-{session}-{place.line}"
+        return f"{_made_up(session)}{place.line}"
     if len(value) > MAX_CALL_ID or _OURS.match(value) or is_digest(value):
         return f"call-{hashlib.sha256(encode_text(value)).hexdigest()[:32]}"
     return value
+
+
+def _made_up(session: str) -> str:
+    """How ids of calls begin that the session's agent has given none."""
+    return f"call-{session}-"
 
 
 def folder(value: Any) -> str:
@@ -262,16 +267,20 @@ class _Grouping:
         self._session = session
         self._open = Exchange(session)
         self._next = Exchange(session)
+        self._waiting: list[tuple[str, str, str]] = []
+        """Calls of the newest answer without a result: the id that its agent gave, empty for none,
+        their own, and the tool."""
+        self._ids: set[str] = set()
 
     def take(self, record: HistoryMessage) -> Iterator[Exchange]:
         """Put a record in its place; yields the exchange that it closes."""
         match record.role:
             case "toolResult":
-                self._open.add(record, self._open.results)
+                self._open.add(self._paired(record), self._open.results)
             case "assistant":
                 if self._is_another(record):
                     yield from self._close_open()
-                self._open.add(record, self._open.answer)
+                self._open.add(self._with_ids(record), self._open.answer)
             case _:
                 is_answered = self._open.answer or self._open.results
                 exchange = self._next if is_answered else self._open
@@ -286,6 +295,36 @@ class _Grouping:
             return bool(self._open.results)
         return answer.group is None or known[-1].group != answer.group
 
+    def _with_ids(self, answer: HistoryMessage) -> HistoryMessage:
+        """A part of an answer in which each call has an id of its own."""
+        made_up = _made_up(self._session)
+        content = []
+        for number, block in enumerate(answer.message["content"]):
+            if isinstance(block, dict) and block.get("type") == "toolCall":
+                given = own = block["id"]
+                if own in self._ids:
+                    own = f"{made_up}{answer.place.line}.{number}"
+                    block = {**block, "id": own}
+                self._ids.add(own)
+                given = "" if given.startswith(made_up) else given
+                self._waiting.append((given, own, str(block.get("name") or "")))
+            content.append(block)
+        if content == answer.message["content"]:
+            return answer
+        return replace(answer, message={**answer.message, "content": content})
+
+    def _paired(self, result: HistoryMessage) -> HistoryMessage:
+        """A result with the id of its call, also where its agent gave one of them none."""
+        message = result.message
+        id = message["toolCallId"]
+        given = "" if id.startswith(_made_up(self._session)) else id
+        at = answered_by([call for call, *_ in self._waiting], given)
+        if at is None:
+            return result
+        _, own, tool = self._waiting.pop(at)
+        named = {"toolCallId": own, "toolName": message.get("toolName") or tool}
+        return replace(result, message={**message, **named})
+
     def close(self) -> Iterator[Exchange]:
         """What is left at the end."""
         yield from self._close_open()
@@ -293,6 +332,7 @@ class _Grouping:
 
     def _close_open(self) -> Iterator[Exchange]:
         closed, self._open, self._next = self._open, self._next, Exchange(self._session)
+        self._waiting, self._ids = [], set()
         if closed.count:
             yield closed
 
