@@ -222,8 +222,8 @@ async def test_what_is_wrong_with_arguments_is_said_in_words(folder: Path) -> No
     assert missing == "refused: foredeck_read: object is missing."
     assert several == (
         "refused: foredeck_search: type has to be 'message', 'toolcall', 'file', 'task', "
-        "'compaction', 'observation' or 'memory', not 'mail'; limit has to be a valid integer, "
-        "not 'many'."
+        "'compaction', 'observation', 'reflection' or 'memory', not 'mail'; limit has to be a "
+        "valid integer, not 'many'."
     )
     assert low == ("refused: foredeck_read: version has to be greater than or equal to 1, not 0.")
 

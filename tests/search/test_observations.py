@@ -40,7 +40,10 @@ def test_what_was_noted_is_found_with_what_was_under_way(stored: Searched) -> No
 def test_reflections_are_found_and_what_they_drop_by_their_observations(stored: Searched) -> None:
     chat = noted(stored.store, 9)
     made, _ = reflect(stored.store, chat, block("low change: Agent fed an otter"))
-    assert stored.found("otter") == [made.id]
+    (hit,) = stored.find("otter").hits
+    assert (hit.object, hit.entry.type) == (made.id, "reflection")
+    assert stored.found("otter", type="reflection") == [made.id]
+    assert stored.found("otter", type="observation") == []
     assert "src/c8.py" in made.dropped
     assert {*stored.found("src/c8.py", limit=20)} & {o.id for o in kept(stored.store)}
 

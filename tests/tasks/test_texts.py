@@ -14,6 +14,7 @@ from foredeck.errors import ToolError
 from foredeck.model.tasks import TaskLink
 from foredeck.tasks.board import LEASE_MS, Actor
 from foredeck.tasks.session import SessionTasks
+from foredeck.tasks.tools import REASONS, RELATIONS, SCOPES, TYPES
 from foredeck.tasks.work import TaskWork
 from tasks.desk import DAY_MS, HOUR_MS, SECOND, Desk, said
 
@@ -231,3 +232,45 @@ def test_what_blocks_a_task_is_named_once(desk: Desk) -> None:
         waits = line.partition("(waits for ")[2].rstrip(")").split(", ")
         assert len(waits) == len(set(waits)), line
     assert f"(waits for {first})" in listed
+
+
+def test_metadata_is_written_and_shown(desk: Desk) -> None:
+    one = desk.create("One", metadata={"ticket": "GH-7"})
+    assert '\nmetadata: {"ticket": "GH-7"}' in said(desk.first.query.run, action="show", id=one)
+    said(desk.first.mutate.run, action="update", id=one, metadata='{"ticket": "GH-8"}')
+    assert '{"ticket": "GH-8"}' in said(desk.first.query.run, action="show", id=one)
+    told = said(desk.first.mutate.run, action="update", id=one, metadata="ticket")
+    assert told == "ERROR metadata is a JSON object, not 'ticket'."
+
+
+def test_a_list_that_is_cut_names_what_brings_the_rest(desk: Desk) -> None:
+    for number in range(6):
+        desk.create(f"Login {number}")
+    for asked in ({"action": "ready"}, {"action": "list"}, {"action": "search", "query": "login"}):
+        text = said(desk.first.query.run, **asked, limit=2)
+        assert "and 4 more: raise limit (at most 100)" in text
+        assert "more" not in said(desk.first.query.run, **asked, limit=6)
+
+
+def test_the_claim_before_is_active_again_and_all_claims_are_renewed(desk: Desk) -> None:
+    first, second = desk.create("First"), desk.create("Second")
+    for name in (first, second):
+        said(desk.first.mutate.run, action="claim", id=name)
+    find, active = desk.first.work.find, desk.first.active
+    desk.clock.now += LEASE_MS * 3 // 4
+    active.keep_lease()
+    desk.first.work.board.refresh()
+    ends = [find(name).lease_ms for name in (first, second)]
+    assert min(end or 0 for end in ends) > desk.clock.now + LEASE_MS // 2
+    said(desk.first.mutate.run, action="close", id=second, summary="Done")
+    assert active.id() == find(first).id
+    said(desk.first.mutate.run, action="update", id=first, status="open")
+    assert active.id() is None
+
+
+def test_what_can_be_said_in_few_ways_is_declared_so() -> None:
+    tools = json.loads(TOOLS.read_text(encoding="utf-8"))
+    (declared,) = (t["parameters"]["properties"] for t in tools if t["name"] == "task-mutate")
+    assert declared["type"]["enum"] == [*TYPES, *RELATIONS]
+    assert declared["reason"]["enum"] == list(REASONS)
+    assert declared["scope"]["enum"] == list(SCOPES)

@@ -104,7 +104,7 @@ def resolve_link(objects: Objects, chat: Chat, text: str) -> TaskLink:
 
 
 def _search_messages(search: MemorySearch) -> SearchMessages:
-    return lambda query, limit: search.run({"query": query, "limit": limit}, "")
+    return lambda query, limit: search.run({"query": query, "limit": limit, "type": "message"}, "")
 
 
 def tasks_command(opened: OpenedSession, arguments: str) -> str:

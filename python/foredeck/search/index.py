@@ -201,7 +201,7 @@ class SearchIndex:
         if key not in self._kinds:
             type, role, newest = key
             name = self._shared_name(type)
-            if name not in (*VERSIONED, "compaction", "observation"):
+            if name not in (*VERSIONED, "compaction", "observation", "reflection"):
                 name = self._shared_name(role).lower()
             elif name in VERSIONED and not newest:
                 name = "older"

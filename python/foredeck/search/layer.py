@@ -35,7 +35,7 @@ CHUNK = 100
 
 _TAKEN_IN = SEARCHED | {"session", "member"}
 
-VERSION = 10
+VERSION = 11
 """Of the tables, and of what is written into them."""
 
 _STATEMENTS = (

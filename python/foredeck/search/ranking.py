@@ -39,7 +39,7 @@ after that. On LoCoMo's odd half 0.4 to 0.6 and reaching further changed hit@10 
 
 WEIGHTS = {
     **{"user": 1.1, "assistant": 0.9},
-    **dict.fromkeys(("thinking", "file", "older", "observation"), 0.7),
+    **dict.fromkeys(("thinking", "file", "older", "observation", "reflection"), 0.7),
 }
 """By kind, 1 for all others. What a user said and what was done are looked for more often than the
 same words in an answer; thinking, an observation and a file as it lies there (`older`: or lay)

@@ -351,7 +351,7 @@ def _of_observation(head: Head, source: Fetched) -> SearchedText:
         named += _strings(fields.get(name), name)
     return _whole(head)(
         digest=fields["text_hash"],
-        type="observation",
+        type=head.type,
         role=str(fields.get("mode") or fields.get("level")),
         time_ms=fields.get("to_ms") or fields["time_ms"],
         session=fields["session"],

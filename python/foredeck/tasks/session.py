@@ -81,8 +81,8 @@ class SessionTasks:
 
 
 class ActiveTask:
-    """The task that a session has claimed last, as long as it is in progress and not
-    claimed by others since. A section of the head."""
+    """Of the tasks that a session has claimed, and that are in progress and not claimed by others
+    since, the last. A section of the head."""
 
     name = "active task"
 
@@ -92,8 +92,7 @@ class ActiveTask:
         self._name_of = work.board.known_name
         self._session = session
         self._now_ms = work.now_ms
-        claimed = sorted(self._in_progress(), key=lambda task: (task.claimed_ms or 0, task.id))
-        self._id = claimed[-1].id if claimed else pending_claim(self._store, session)
+        self._id = self._claimed_last()
 
     def set(self, id: str) -> None:
         """The session has claimed this one."""
@@ -108,15 +107,27 @@ class ActiveTask:
         return None if task is None else task.id
 
     def keep_lease(self) -> None:
-        """The session works: renew a lease that is half over. Never raises."""
+        """The session works: renew the leases of its tasks that are half over. Never raises."""
         # What fails here costs nothing at once: the lease then ends at its time.
         with suppress(StoreError):
-            task = self.task()
-            if task is not None:
-                self._renew(task)
+            if self.task() is not None:
+                for task in self._in_progress():
+                    self._renew(task)
 
     def task(self) -> Task | None:
         """The task itself. Raises `StoreError` where it cannot be read."""
+        task = self._claimed()
+        if task is None and self._id is not None:
+            # It was closed, released or taken: the one before it is active again.
+            self._id = self._claimed_last()
+            task = self._claimed()
+        return task
+
+    def _claimed_last(self) -> str | None:
+        claimed = sorted(self._in_progress(), key=lambda task: (task.claimed_ms or 0, task.id))
+        return claimed[-1].id if claimed else pending_claim(self._store, self._session)
+
+    def _claimed(self) -> Task | None:
         head = None if self._id is None else self._store.head(self._id)
         if head is None:
             return None

@@ -1,18 +1,18 @@
-"""The model's tools `task-query` and `task-mutate`: how their input is read, what they do, and how
-tasks are found by words."""
+"""The model's tools `task-query` and `task-mutate`: how their input is read, and what they do."""
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, get_args
 
 from foredeck.errors import ToolError
-from foredeck.model.names import RUN, humps, is_unspaced, telling_parts, words_in
 from foredeck.model.quoting import one_line
 from foredeck.model.tasks import CloseReason, Relation, TaskLink, TaskType
 from foredeck.tasks.board import Task, is_own, until_of
+from foredeck.tasks.matching import TaskMatcher
 from foredeck.tasks.wording import any_line, counts_line, details, line
 from foredeck.tasks.work import NewTask, TaskWork
 
@@ -130,6 +130,18 @@ class ToolInput:
             raise ToolError(f"labels: {MOST_LABELS} at most, of {LONGEST_LABEL} characters each.")
         return tuple(" ".join(label.split()) for label in labels if label)
 
+    def object(self, name: str) -> dict[str, Any]:
+        """A JSON object, or the text of one."""
+        value = self._value(name)
+        if isinstance(value, str):
+            with suppress(ValueError):
+                value = json.loads(value)
+        if not isinstance(value, dict):
+            raise ToolError(f"{name} is a JSON object, not {value!r}.")
+        if len(json.dumps(value)) > LONGEST_TEXT:
+            raise ToolError(f"{name} is too long: {LONGEST_TEXT} characters are allowed.")
+        return value
+
     def texts(self, name: str) -> list[str]:
         """A list of texts; one text may be several, with commas between."""
         value = self._value(name)
@@ -163,11 +175,6 @@ STATUSES = ("open", "in_progress", "closed")
 _ARCHIVED = 2
 _READY, _FOUND, _LISTED, _MOST = 5, 3, 20, 100
 
-_TITLE, _LABEL, _SUMMARY, _DESCRIPTION = 8, 6, 3, 2
-"""What a word weighs, by where it is."""
-_WHOLE = 2
-"""How many times as much as a word that only begins like it."""
-_NAME = re.compile(r"t-[0-9a-z]{4,}")
 
 SearchMessages = Callable[[str, int], str]
 """What was said about some words, for the model: a query, and how many hits at most."""
@@ -231,6 +238,7 @@ class TaskQuery:
         lines = [f"You work on {self._work.name(task)}: {task.called}" for task in own]
         lines.append(counts_line(board, now))
         lines += [line(board, task, now) for task in tasks]
+        lines += _cut(board.counts(now)[0] - len(tasks))
         if not tasks and not board.all():
             lines = [NO_TASKS]
         return "\n".join(lines)
@@ -256,8 +264,7 @@ class TaskQuery:
         lines = [counts_line(board, now), *(any_line(board, t, now) for t in wanted[:limit])]
         if not wanted:
             lines.append("No such task.")
-        if len(wanted) > limit:
-            lines.append(f"and {len(wanted) - limit} more: give a status, a limit, or search")
+        lines += _cut(len(wanted) - limit, ", or give a status, or search")
         return "\n".join(lines)
 
     def _search(self, given: ToolInput) -> str:
@@ -267,11 +274,17 @@ class TaskQuery:
         board, now = self._work.board, self._work.now_ms()
         lines = [f"{len(found)} tasks found." if len(found) != 1 else "1 task found."]
         lines += [any_line(board, task, now) for task in found[:limit]]
+        lines += _cut(len(found) - limit)
         if given.flag("includeMessages", default=False):
             if self._search_messages is None:
                 raise ToolError("Messages cannot be searched here: leave out includeMessages.")
-            lines.append(self._search_messages(query, limit))
+            lines += ["", "Messages:", self._search_messages(query, limit)]
         return "\n".join(lines)
+
+
+def _cut(left: int, otherwise: str = "") -> list[str]:
+    """A line on what was left out, and what brings it."""
+    return [f"and {left} more: raise limit (at most {_MOST}){otherwise}"] if left > 0 else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +323,7 @@ class TaskMutate:
             priority=given.priority(),
             task_type=given.choice("type", TYPES, "task"),
             labels=given.labels(),
+            metadata=given.object("metadata") if given.has("metadata") else {},
             parent=None if parent is None else work.find(parent).id,
             blocked_by=tuple(work.find(name).id for name in given.texts("dependsOn")),
         )
@@ -374,8 +388,8 @@ class TaskMutate:
         fields = self._changed_fields(given)
         if not fields:
             raise ToolError(
-                "update needs what is to change: title, description, priority, type, labels, or "
-                'status "open" to release or reopen it.'
+                "update needs what is to change: title, description, priority, type, labels, "
+                'metadata, or status "open" to release or reopen it.'
             )
         changed = self._work.update(task.id, fields)
         return f"Updated {any_line(self._work.board, changed, self._work.now_ms())}"
@@ -398,6 +412,8 @@ class TaskMutate:
             fields["task_type"] = given.choice("type", TYPES, "task")
         if given.has("labels"):
             fields["labels"] = list(given.labels())
+        if given.has("metadata"):
+            fields["metadata"] = given.object("metadata")
         return fields
 
     def _update_working_memory(self, given: ToolInput) -> str:
@@ -422,60 +438,3 @@ def settled_line(work: TaskWork) -> str:
     news = "".join(f"{line}\n" for line in work.news)
     work.news.clear()
     return news
-
-
-class TaskMatcher:
-    """Ranks tasks by how many words of a query they have, then by where, newer ones first."""
-
-    def __init__(self, work: TaskWork) -> None:
-        self._work = work
-        self._descriptions: dict[str, tuple[str, frozenset[str]]] = {}
-        """By task: the version that was read, and its words."""
-
-    def find(self, query: str) -> list[Task]:
-        """The tasks that have all words of `query`, or some where none has all; best first."""
-        typed = RUN.findall(query)
-        words = sorted({*words_in(query), *(part for w in typed for part in telling_parts(w))})
-        ranked = [(self._rank(task, words), task) for task in self._work.board.all()]
-        best = max((rank[0] for rank, _ in ranked), default=0)
-        found = [(rank, task) for rank, task in ranked if best and rank[0] == best]
-        found.sort(key=lambda pair: (-pair[0][1], pair[1].is_closed, -pair[1].updated_ms))
-        named = self._named(query)
-        return [*named, *(task for _, task in found if task not in named)]
-
-    def _named(self, query: str) -> list[Task]:
-        board = self._work.board
-        found = (board.names.find(name) for name in _NAME.findall(query.lower()))
-        ids = (ids[0] for ids in found if len(ids) == 1)
-        return [task for id in ids if (task := board.get(id)) is not None]
-
-    def _rank(self, task: Task, words: list[str]) -> tuple[int, int]:
-        """How many of the words it has, and how much these weigh."""
-        fields = (
-            (_words(task.title), _TITLE),
-            (_words(" ".join(task.labels)), _LABEL),
-            (_words(task.summary or ""), _SUMMARY),
-            (self._description(task), _DESCRIPTION),
-        )
-        weights = [max(_weight(word, there, w) for there, w in fields) for word in words]
-        return sum(weight > 0 for weight in weights), sum(weights)
-
-    def _description(self, task: Task) -> frozenset[str]:
-        # Read from the store once for each version: the board has no descriptions.
-        known = self._descriptions.get(task.id)
-        if known is None or known[0] != task.token:
-            known = task.token, _words(self._work.description(task) or "")
-            self._descriptions[task.id] = known
-        return known[1]
-
-
-def _weight(word: str, there: frozenset[str], weight: int) -> int:
-    if word in there:
-        return weight * _WHOLE
-    if is_unspaced(word):
-        return weight if any(word in other for other in there) else 0
-    return weight if any(other.startswith(word) for other in there) else 0
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(words_in(text)) | {part for w in RUN.findall(text) for part in humps(w)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from textwrap import indent
 from typing import Any
@@ -78,6 +79,8 @@ def details(
         found.append(f"description:{block(description.strip())}")
     elif description:
         found.append(f"description: {len(description)} chars, not shown; show with full=true")
+    if task.metadata:
+        found.append(f"metadata: {one_line(json.dumps(task.metadata, ensure_ascii=False))}")
     if task.links:
         found.append(f"linked: {', '.join(map(_link_name, task.links))}")
     if said:

@@ -42,11 +42,19 @@ _PLURALS = {"file": "Files", "task": "Tasks", "memory": "Memory"}
 # For the model
 
 
-def describe(found: SearchResult, names: Sequence[str], in_view: int, here: str) -> str:
+def describe(
+    found: SearchResult,
+    names: Sequence[str],
+    in_view: int,
+    here: str,
+    task_name: Callable[[str], str] = str,
+) -> str:
     """The hits with the names to activate them by, under the titles of their sessions.
 
-    `in_view`: how many were left out since the model sees them; `here`: the id of its session.
+    `in_view`: how many were left out since the model sees them; `here`: the id of its session;
+    `task_name`: of a task's id.
     """
+    ranks = {id(hit): rank for rank, hit in enumerate(found.hits, 1)}
     name_of, best = dict(zip(map(id, found.hits), names, strict=True)), found.hits[0]
     lines = []
     for session, hits in found.groups():
@@ -54,7 +62,10 @@ def describe(found: SearchResult, names: Sequence[str], in_view: int, here: str)
             "In this session:" if session == here else heading_of_hits(found, session, hits)
         )
         for hit in hits:
-            lines += _for_model(hit, name_of[id(hit)], in_full=hit is best)
+            task = hit.entry.task if hit.entry.type != "task" else None
+            said = [f"rank {ranks[id(hit)]}"] if len(found.hits) > 1 else []
+            said += [f"task {task_name(task)}"] if task else []
+            lines += _for_model(hit, name_of[id(hit)], said, in_full=hit is best)
     return "\n".join([*lines, _ending(found, in_view)])
 
 
@@ -67,11 +78,11 @@ def nothing_found(scope: str, in_view: int) -> str:
     return f"Nothing found in {where[scope]}. Try fewer or other words{wider}."
 
 
-def _for_model(hit: SearchHit, name: str, *, in_full: bool) -> Iterator[str]:
+def _for_model(hit: SearchHit, name: str, said: Iterable[str], *, in_full: bool) -> Iterator[str]:
     entry, near = hit.entry, [one for one in hit.around if one[1]]
     turn = [] if entry.turn is None else [f"turn {entry.turn}"]
     head = (
-        ", ".join([name, *turn, _time(entry.time_ms), *_about(hit)])
+        ", ".join([name, *turn, _time(entry.time_ms), *_about(hit), *said])
         + f" [{one_line(_why(hit.rank.words))}]"
     )
     text = hit.passage.marked()

@@ -144,7 +144,9 @@ class SessionSearch:
         if not found.hits:
             return nothing_found(asked.scope, in_view.count)
         names = [self._name(hit) for hit in found.hits]
-        return describe(found, names, in_view.count, self._objects.info.id)
+        tasks = self._place.tasks
+        task_name = str if tasks is None else tasks.board.known_name
+        return describe(found, names, in_view.count, self._objects.info.id, task_name)
 
     def _answer_to_user(self, rows: list[FoundRow], asked: AskedSearch, index: SearchIndex) -> str:
         found = self._search(asked, index, None)
