@@ -298,8 +298,10 @@ class _Grouping:
     def _with_ids(self, answer: HistoryMessage) -> HistoryMessage:
         """A part of an answer in which each call has an id of its own."""
         made_up = _made_up(self._session)
-        content = []
-        for number, block in enumerate(answer.message["content"]):
+        blocks, content = answer.message.get("content"), list[Any]()
+        if not isinstance(blocks, list):
+            return answer
+        for number, block in enumerate(blocks):
             if isinstance(block, dict) and block.get("type") == "toolCall":
                 given = own = block["id"]
                 if own in self._ids:
@@ -309,7 +311,7 @@ class _Grouping:
                 given = "" if given.startswith(made_up) else given
                 self._waiting.append((given, own, str(block.get("name") or "")))
             content.append(block)
-        if content == answer.message["content"]:
+        if content == blocks:
             return answer
         return replace(answer, message={**answer.message, "content": content})
 
