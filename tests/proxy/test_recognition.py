@@ -184,6 +184,23 @@ def test_a_request_for_a_summary_goes_out_whole_and_a_new_list_follows(
     assert proxy.told == []
 
 
+def test_an_instruction_is_found_before_a_reminder(tmp_path: Path) -> None:
+    """As Claude Code 2.1.332 puts one behind its instruction, which follows results."""
+    folder, reminder = tmp_path / "work", {"role": "system", "content": "Keep the user informed."}
+    script = [call("read", path="a.py"), "The summary."]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "h", folder) as proxy:
+        (folder / "a.py").write_text(LONG)
+        one = agent(proxy, "anthropic-messages", folder)
+        one.say("Check it.")
+        (use,) = one.format.tool_uses(one.ask())
+        result = one.format.result(use, LONG, failed=False)
+        text = {"type": "text", "text": INSTRUCTIONS[0]}
+        one.messages += [{"role": "user", "content": [result, text]}, reminder]
+        whole = json.loads(json.dumps(one.body()))
+        one.ask()
+    assert model.requests[1].request.raw == whole
+
+
 COMPACTS: list[tuple[dict[str, Any], dict[str, str], str]] = [
     ({"compaction": {"type": "summarize"}}, {}, ""),
     ({"input": [{"type": "message"}, {"type": "compaction_trigger"}]}, {}, ""),

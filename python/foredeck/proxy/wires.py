@@ -66,11 +66,16 @@ class ModelApi:
         return first_key([] if said is None else format.to_engine(said, {}))
 
     def newest(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """The last text behind what the model and its tools have said; empty where there is none,
-        or nothing before it. Raises `UnknownMessage`."""
-        last = self.format().to_engine(messages[-1], {})[-1] if len(messages) > 1 else {}
-        texts = texts_in(last.get("content")) if last.get("role") in ("user", "custom") else []
-        return texts[-1] if texts else ""
+        """What is said behind the model's last answer: of each message the last text. Empty where
+        it has answered nothing. Raises `UnknownMessage`."""
+        format, said = self.format(), list[str]()
+        for message in reversed(messages):
+            last = format.to_engine(message, {})[-1]
+            if last["role"] not in ("user", "custom"):
+                return "\n\n".join(reversed(said))
+            # An agent's own reminders may stand behind what it asks.
+            said += texts_in(last.get("content"))[-1:]
+        return ""
 
     def tools(self, body: Body) -> list[Tool]:
         """The tools that the model is given: a client asks for titles and summaries without any."""
