@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
 from foredeck_bench.twin.steps import StepResult
+from proxy.agents import unmarked
 from proxy.clients import CLIENTS, KEY, Client, run_client
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
@@ -115,3 +120,62 @@ def test_a_session_costs_less_and_the_agent_sees_nothing_of_it(
     assert len([line for line in history.splitlines() if line[:1].isdigit()]) >= 2
     files = [f for f in (tmp_path / "home of proxied" / "foredeck").rglob("*") if f.is_file()]
     assert not [file for file in files if KEY.encode() in file.read_bytes()]
+
+
+def _blocks(request: ModelRequest) -> list[Any]:
+    """The messages; a text that is marked is a block, and one again when it is not."""
+    texts = [(m, m["content"]) for m in unmarked(request.messages)]
+    return [
+        {**m, "content": [{"type": "text", "text": c}] if isinstance(c, str) else c}
+        for m, c in texts
+    ]
+
+
+def test_a_search_and_a_compaction_of_claude_code_go_out_as_they_came(tmp_path: Path) -> None:
+    client = CLIENTS[0]
+    if client.missing:
+        pytest.skip(client.missing)
+    tools = ("--allowedTools", "Read,WebSearch")
+    turns = (("-p", "Do it", *tools), ("-p", "/compact", "--continue"))
+    turns = (*turns, ("-p", "Go on", "--continue", *tools))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for number in range(4):
+        (folder / f"part_{number}.py").write_text(_text(number))
+    reads = [client.read(folder / f"part_{number}.py") for number in range(4)]
+    search = call("WebSearch", query="how snakes sleep")
+    steps: list[StepResult] = [
+        reads[0],
+        search,
+        reads[1],
+        search,
+        reads[2],
+        "Done.",
+        reads[3],
+        "Bye.",
+    ]
+
+    def story(request: ModelRequest) -> StepResult:
+        if "Read" not in request.tools:
+            return "In a coil." if request.tools else '{"title": "A title"}'
+        if "detailed summary" in str(request.messages[-2:]):
+            return "<summary>Three parts were read.</summary>"
+        return steps.pop(0)
+
+    with ScriptedModel(story) as model:
+        for turn in range(len(turns)):
+            done = run_client(replace(client, turns=turns), model, folder, turn, proxied=True)
+            assert done.returncode == 0, done.stderr + done.stdout
+    assert not model.violations
+    sent = [r.request for r in model.requests if r.request.tools]
+    searches = [r for r in sent if "Read" not in r.tools]
+    (summary,) = [r for r in sent if "detailed summary" in str(r.messages[-2:])]
+    main = [r for r in sent if r not in searches and r is not summary]
+    assert len(searches) == 2
+    assert not [r for r in (*searches, summary) if "activate" in r.tools]
+    assert all("activate" in r.tools for r in main)
+    assert "@3" not in json.dumps(summary.messages)
+    for before, after in pairwise(main[:6]):
+        old, new = _blocks(before), _blocks(after)
+        assert new[: len(old)] == old
+    assert len(main[6].messages) < len(main[5].messages)
