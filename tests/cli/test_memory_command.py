@@ -13,6 +13,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.memory.keeping import Memory
 from foredeck.memory.trust import User, load_user
+from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -159,6 +160,11 @@ def test_a_finding_has_data_behind_it(
     with closing(open_sqlite(tmp_path / "home" / "foredeck.db")) as store:
         store.commit(Batch(puts=[call.seal()]))
     assert told(*adding)["place"] == "findings"
+    with closing(open_sqlite(tmp_path / "home" / "foredeck.db")) as store:
+        acts = UserActs(store, load_user(tmp_path / "home"))
+        acts.add(new("Kyoto sold none", category="finding", tags=("sales",)))
+    (tagged,) = told("list", "--tag", "sales")["entries"]
+    assert (tagged["place"], tagged["fact"]) == ("findings", "Kyoto sold none")
 
 
 def test_what_is_demoted_belongs_to_a_session(told: Told, tmp_path: Path) -> None:

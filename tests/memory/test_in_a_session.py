@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from foredeck.context.head import compose
 from foredeck.engine.engine import Engine
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams, ToolCallParams
+from foredeck.memory.entry import MemoryCaps
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.sections import RulesSection
 from foredeck.memory.trust import load_user
@@ -64,6 +66,20 @@ def test_a_decision_is_widened_and_narrowed(engine: Engine, entry: str) -> None:
     assert said(engine, f"scope {entry} here") == f"{entry} holds in this project alone now."
     with pytest.raises(ForedeckError, match="everywhere, here, or session"):
         said(engine, f"scope {entry}")
+
+
+def test_what_leaves_to_make_room_is_named(engine: Engine, monkeypatch: Any) -> None:
+    monkeypatch.setattr(MemoryCaps, "of", lambda *_: 2)
+    name, other = (
+        said(engine, f"add {word}").removeprefix("Kept as ").rstrip(".") for word in ("Tabs", "uv")
+    )
+    assert said(engine, "add tabs") == f"{name} says so already."
+    kept, removed = said(engine, "add Pytest").splitlines()
+    assert kept.startswith("Kept as m-")
+    assert removed.startswith("Removed to make room: ")
+    assert name in removed
+    assert "Tabs" in removed
+    assert other in said(engine, "list")
 
 
 def test_what_rests_on_nothing_cannot_be_confirmed(engine: Engine) -> None:

@@ -174,6 +174,23 @@ def test_a_private_session_keeps_all_to_itself(table: Table) -> None:
     assert "The session is private" in refused(table.user.pin, local.id, "preference")
 
 
+def test_each_project_has_room_of_its_own_and_what_leaves_is_named(table: Table) -> None:
+    table.user.caps = table.model.caps = MemoryCaps(everywhere=2)
+    everywhere = [table.user.add(literal(word)).entry for word in ("one", "two")]
+    for project in ("p", "q"):
+        for word in ("three", "four"):
+            decision = literal(word, category="decision", project=project)
+            assert table.user.add(decision).gone == ()
+    assert len(table.user.of_user()) == 6
+    kept = table.user.add(literal("five"))
+    assert [entry.id for entry in kept.gone] == [everywhere[0].id]
+    # What moves into another scope is counted there.
+    here = table.user.all("global", "kept")[1]
+    assert here.document.project == "q"
+    moved = table.user.set_scope(here.id, None)
+    assert [entry.id for entry in moved.gone] == [everywhere[1].id]
+
+
 def test_what_is_derived_leaves_first(table: Table) -> None:
     table.user.caps = table.model.caps = MemoryCaps(session=3)
     stated = table.model.add(literal("one", category="context")).entry

@@ -73,7 +73,8 @@ def _wanted(args: Namespace, desk: MemoryDesk) -> list[MemoryEntry]:
     if args.session is not None:
         id = find_session(desk.store, args.session)
         return [*memory.of_session(id, "session"), *memory.of_session(id, "findings")]
-    return [*memory.of_user(desk.project), *memory.proposals()]
+    findings = memory.all("findings", "kept") if args.tag else []
+    return [*memory.of_user(desk.project), *memory.proposals(), *findings]
 
 
 def _show(args: Namespace, desk: MemoryDesk) -> None:
@@ -141,7 +142,10 @@ def _edit(args: Namespace, desk: MemoryDesk) -> None:
 def _accept(args: Namespace, desk: MemoryDesk) -> None:
     found = [desk.acts.find(name) for name in args.entry]
     wording = Wording(fact=args.text)
-    _print_entries(args, desk, [desk.acts.accept(entry.id, wording).entry for entry in found])
+    kept = [desk.acts.accept(entry.id, wording) for entry in found]
+    _print_entries(args, desk, [each.entry for each in kept])
+    for each in kept:
+        _print_gone(desk, each)
 
 
 def _refuse(args: Namespace, desk: MemoryDesk) -> None:
@@ -200,6 +204,10 @@ def _delete(args: Namespace, desk: MemoryDesk) -> None:
 
 def _done(args: Namespace, desk: MemoryDesk, kept: Kept) -> None:
     _print(args, desk, kept.entry)
+    _print_gone(desk, kept)
+
+
+def _print_gone(desk: MemoryDesk, kept: Kept) -> None:
     for gone in kept.gone:
         print(f"foredeck: removed to make room: {desk.describe.line(gone)}", file=sys.stderr)
 

@@ -274,6 +274,7 @@ class MemorySection(Section):
     findings: int = Field(100, ge=1, le=10_000)
     """How many findings a session keeps."""
     global_entries: int = Field(100, ge=1, le=10_000)
-    """How many entries are kept of you, over all sessions."""
+    """How many entries are kept of you, over all sessions: everywhere, and again in each
+    project."""
     expire_days: Annotated[int, CONSTANT] = Field(90, ge=1, le=10_000)
     """After how many days without use an entry expires that you have not stated."""

@@ -11,7 +11,7 @@ from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandResult, CommandView, MemoryQuestion, ViewKey, ViewRow
 from foredeck.memory.describing import Describer, Proposal, inbox_text, proposal_lines, proposals_of
 from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
-from foredeck.memory.keeping import NewMemory
+from foredeck.memory.keeping import Kept, NewMemory
 from foredeck.memory.sections import day
 from foredeck.memory.trust import user_of
 from foredeck.memory.user_acts import UserActs, Wording
@@ -160,12 +160,18 @@ class MemoryCommands:
             NewMemory(category=category, fact=text, session=self._objects.info.id, project=project)
         )
         name = self._memory.name(kept.entry.id)
-        return f"{name} says so already." if kept.was_there else f"Kept as {name}."
+        return f"{name} says so already." if kept.was_there else self._said("Kept as {}.", kept)
+
+    def _said(self, text: str, kept: Kept) -> str:
+        """An answer about an entry, with what has left to make room for it."""
+        lines = [text.format(self._memory.name(kept.entry.id))]
+        lines += [f"Removed to make room: {self._line(entry)}" for entry in kept.gone]
+        return "\n".join(lines)
 
     def _accept(self, rest: str) -> str:
         entry, text = self._named(rest)
-        self._memory.accept(entry.id, Wording(fact=text) if text else None)
-        return f"Kept as {self._memory.name(entry.id)}."
+        kept = self._memory.accept(entry.id, Wording(fact=text) if text else None)
+        return self._said("Kept as {}.", kept)
 
     def _replace(self, rest: str) -> str:
         entry, other = self._named(rest)
@@ -199,7 +205,7 @@ class MemoryCommands:
         if wanted not in ("preference", "decision"):
             raise MemoryRefused("Say as what: /memory pin NAME preference, or decision.")
         kept = self._memory.pin(entry.id, cast("Category", wanted), self._project())
-        return f"Kept beyond this session as {self._memory.name(kept.entry.id)}."
+        return self._said("Kept beyond this session as {}.", kept)
 
     def _scope(self, rest: str) -> str:
         entry, where = self._named(rest)
@@ -208,11 +214,11 @@ class MemoryCommands:
                 "Say where it holds: /memory scope NAME everywhere, here, or session."
             )
         if where == "session":
-            self._memory.demote(entry.id, self._objects.info.id)
-            return f"{self._memory.name(entry.id)} is a matter of this session alone now."
-        self._memory.set_scope(entry.id, self._project() if where == "here" else None)
+            kept = self._memory.demote(entry.id, self._objects.info.id)
+            return self._said("{} is a matter of this session alone now.", kept)
+        kept = self._memory.set_scope(entry.id, self._project() if where == "here" else None)
         place = "in this project alone" if where == "here" else "everywhere"
-        return f"{self._memory.name(entry.id)} holds {place} now."
+        return self._said(f"{{}} holds {place} now.", kept)
 
     def _confirm(self, rest: str) -> str:
         entry, known = self._memory.find(rest), self._opened.facilities.memory

@@ -4,6 +4,7 @@ in the store, as one user sees them."""
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -78,7 +79,8 @@ def mint_id(now_ms: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MemoryCaps:
-    """How many entries are kept: of one session, of one user, of one session's findings."""
+    """How many entries are kept: of one session, of one user everywhere and again in each project,
+    of one session's findings."""
 
     session: int = 50
     everywhere: int = 100
@@ -269,8 +271,23 @@ class MemoryReader:
         # Two machines may have filled a place at the same time: what is over the cap is not there
         # for anybody, whether or not somebody has taken it out by now.
         entries = list(map(self.entry_of, heads))
-        over = {entry.id for entry in surplus(entries, self.caps.of(place))}
+        scopes: dict[str, list[MemoryEntry]] = defaultdict(list)
+        for entry in entries:
+            scopes[scope_of(entry.document)].append(entry)
+        most = self.caps.of(place)
+        over = {entry.id for each in scopes.values() for entry in surplus(each, most)}
         return _newest_first(entry for entry in entries if entry.id not in over)
+
+
+def scope_of(document: MemoryDocument) -> str:
+    """Where an entry holds: in a project, by its id; empty for everywhere, or in its session."""
+    return document.project or "" if document.scope == "project" else ""
+
+
+def seat_of(document: MemoryDocument) -> tuple[str, ...]:
+    """Among which entries one is counted."""
+    is_kept = document.state == "kept"
+    return document.state, document.place, scope_of(document) if is_kept else ""
 
 
 def holds_in(entry: MemoryEntry, project: str | None) -> bool:

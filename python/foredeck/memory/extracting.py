@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.errors import Missing
-from foredeck.memory.entry import MemoryEntry, MemoryReader, MemoryRefused, holds_in, surplus
+from foredeck.memory.entry import (
+    MemoryEntry,
+    MemoryReader,
+    MemoryRefused,
+    holds_in,
+    seat_of,
+    surplus,
+)
 from foredeck.memory.judging import (
     LASTING,
     Accept,
@@ -245,10 +252,10 @@ class ExtractionMemory(Memory):
 
     def _plan(self, found: Sequence[FoundMemory]) -> _Plan:
         plan = _Plan()
-        groups: dict[tuple[str, str], list[MemoryDocument]] = defaultdict(list)
+        groups: dict[tuple[str, ...], list[MemoryDocument]] = defaultdict(list)
         for each in found:
             document = self._of(each)
-            groups[document.state, document.place].append(document)
+            groups[seat_of(document)].append(document)
             if document.state == "kept" and each.replaces is not None:
                 self._replace(each.replaces, document, plan)
         for newcomers in groups.values():

@@ -23,6 +23,8 @@ from foredeck.memory.entry import (
     one_line,
     place_of,
     said_text,
+    scope_of,
+    seat_of,
     surplus,
 )
 from foredeck.memory.trust import Trust, User, lowest, renewed_word
@@ -236,7 +238,7 @@ class Memory(MemoryReader):
             document = self._next(entry, generator)
             edit(document, entry)
             check_category(document.place, document.category)
-            stays = (document.state, document.place) == (entry.document.state, entry.document.place)
+            stays = seat_of(document) == seat_of(entry.document)
             return self._stored(document, entry.token, () if stays else self._making_room(document))
 
         return retry_on_conflict(attempt, MemoryRefused(BUSY))
@@ -270,7 +272,9 @@ class Memory(MemoryReader):
         if newcomer.state == "proposed":
             return self.proposals(), MOST_PROPOSALS, "expired"
         if newcomer.place == "global":
-            return self.of_user(), self.caps.of("global"), "evicted"
+            scope = scope_of(newcomer)
+            there = [entry for entry in self.of_user() if scope_of(entry.document) == scope]
+            return there, self.caps.of("global"), "evicted"
         there = self.of_session(newcomer.session or "", newcomer.place)
         return there, self.caps.of(newcomer.place), "evicted"
 

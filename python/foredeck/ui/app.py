@@ -324,14 +324,16 @@ def _change(request: Request, reader: Reader, act: str, ids: list[str]) -> Respo
         return respond(request, _refusal("Not allowed", said, 403))
     try:
         with reader.store() as store:
-            count, refused = change_memory(_desk(store, reader), act, ids)
+            count, refused, gone = change_memory(_desk(store, reader), act, ids)
     except ForedeckError as error:
         return respond(request, _refusal("Not done", str(error), 400))
     if refused:
         others = " ".join(dict.fromkeys(refused))
-        said = f"{act}: done to {count}, not to {len(refused)}. {others}"
+        left = "".join(f" Removed to make room: {line}" for line in gone)
+        said = f"{act}: done to {count}, not to {len(refused)}. {others}{left}"
         return respond(request, _refusal("Not all was done", said, 400))
     said = f"{act}: {count}" if count else "Nothing was selected."
+    said += "".join(f"; removed to make room: {line}" for line in gone)
     return RedirectResponse(link("memory", said=said), 303)
 
 

@@ -10,6 +10,7 @@ from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.memory.describing import MemoryDesk, audit_steps
 from foredeck.memory.entry import MemoryEntry, MemoryRefused
+from foredeck.memory.keeping import Kept
 from foredeck.names import find_object
 from foredeck.observations.reading import Observation, Reflection, stored_notes
 from foredeck.sources.projects import project_names
@@ -151,9 +152,11 @@ def memory_entry_page(desk: MemoryDesk, name: str, *, edits: bool) -> WebPage:
     return WebPage("memory_entry.html", entry.document.fact[:80], data, "memory")
 
 
-def change_memory(desk: MemoryDesk, act: str, ids: Sequence[str]) -> tuple[int, list[str]]:
-    """Do the same to several entries, as their user: how many that was done to, and why not to the
-    others. Raises `NotFound` for an act that there is not."""
+def change_memory(
+    desk: MemoryDesk, act: str, ids: Sequence[str]
+) -> tuple[int, list[str], list[str]]:
+    """Do the same to several entries, as their user: how many that was done to, why not to the
+    others, and what left to make room. Raises `NotFound` for an act that there is not."""
     acts: Mapping[str, Callable[[str], object]] = {
         "accept": desk.acts.accept,
         "refuse": desk.acts.refuse,
@@ -164,16 +167,17 @@ def change_memory(desk: MemoryDesk, act: str, ids: Sequence[str]) -> tuple[int, 
     }
     if act not in acts:
         raise NotFound(f"there is no act {act!r}: {', '.join(acts)}.")
-    refused = []
+    refused, gone = [], []
     for id in ids:
         try:
-            acts[act](desk.acts.find(id).id)
+            done = acts[act](desk.acts.find(id).id)
+            gone += [desk.describe.line(e) for e in done.gone] if isinstance(done, Kept) else []
         except ForedeckError as error:
             refused.append(str(error))
-    return len(ids) - len(refused), refused
+    return len(ids) - len(refused), refused, gone
 
 
-def _pin_decision(desk: MemoryDesk, id: str) -> None:
+def _pin_decision(desk: MemoryDesk, id: str) -> Kept:
     """A decision holds in the project in which it was made."""
     project = desk.acts.find(id).document.project
     if project is None:
@@ -181,7 +185,7 @@ def _pin_decision(desk: MemoryDesk, id: str) -> None:
             "In which project that was decided is not known: pin it there, with "
             "`foredeck memory pin`."
         )
-    desk.acts.pin(id, "decision", project)
+    return desk.acts.pin(id, "decision", project)
 
 
 def _is_asked(entry: MemoryEntry, place: str | None, contains: str, tag: str | None) -> bool:
