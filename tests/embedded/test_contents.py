@@ -283,3 +283,13 @@ def test_what_cannot_be_read_is_an_error_with_its_place(
         return
     with pytest.raises(ForedeckError, match="message 1: "):
         prepared(tmp_path, format, [said, message])
+
+
+def test_tools_and_answers_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "go"}]
+    with ContextManager("s", model=MODEL, home=tmp_path / "home", cwd=tmp_path) as context:
+        with pytest.raises(ForedeckError, match="tool 1: "):
+            context.prepare(said, tools=[*context.tools[:1], {"function": "f"}])
+        with pytest.raises(ForedeckError, match="the answer: "):
+            context.calls_in({"role": "assistant", "tool_calls": 7})
+        assert context.prepare(said) == said

@@ -190,6 +190,22 @@ def test_rollouts_in_earlier_forms_are_read(tmp_path: Path, text: str, id: str) 
     store.close()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<environment_context>\nCurrent working directory: /repo/a b\nApproval policy: never\n",
+        "<environment_context>\n  <cwd>/repo/a b</cwd>\n</environment_context>",
+    ],
+)
+def test_the_folder_of_an_early_rollout_is_in_what_follows(text: str) -> None:
+    told = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    (session,), found, _ = read([HEADER, STATE, told, *ITEMS])
+    assert session == HistorySession(ROLLOUT, "codex", "/repo/a b")
+    assert [record.role for record in found[0].before] == ["custom", "user"]
+    (session,), found, _ = read([HEADER, STATE, *ITEMS])
+    assert (session.cwd, len(found)) == ("", 2)
+
+
 CODEX = Path(__file__).parents[3] / "shared" / "history-codex"
 
 

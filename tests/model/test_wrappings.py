@@ -39,6 +39,8 @@ COMMAND = "<command-message>{0}</command-message>\n<command-name>/{0}</command-n
             "</user_shell_command>",
             "!ls",
         ),
+        (f"<image name=[Image #1]>\n</image>\n{ASK}", ASK),
+        (f"<timestamp>Monday</timestamp>\n<user_query>\n{ASK}\n</user_query>", ASK),
         ("<div>Why is this red?</div>", "<div>Why is this red?</div>"),
         ("<my-button></my-button>", "<my-button></my-button>"),
         ("a < b and b > a", "a < b and b > a"),
@@ -61,6 +63,7 @@ def test_what_the_user_wrote_is_left(text: str, said: str) -> None:
         "<task-notification>\n<task-id>b1</task-id>\n</task-notification>",
         "[Request interrupted by user for tool use]",
         "This session is being continued from a previous conversation that ran out of context.",
+        "Another language model started to solve this problem and made a summary.",
         "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>",
         "<user_instructions>\nBe brief.\n</user_instructions>",
         "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nBe.\n</INSTRUCTIONS>\n"

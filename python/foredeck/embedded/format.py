@@ -7,7 +7,7 @@ results of several tools.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -211,15 +211,20 @@ def _plain(value: Any) -> Any:
     return value if dump is None else dump(exclude_none=True)
 
 
-def read_at(place: int, how: Callable[..., R], *arguments: Any) -> R:
-    """What a format makes of the message at a place. Raises `UnknownMessage` that names the
+def read_at(place: str, how: Callable[..., R], *arguments: Any) -> R:
+    """What a format makes of what stands at a place. Raises `UnknownMessage` that names the
     place."""
     try:
         return how(*arguments)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         is_named = isinstance(error, UnknownMessage)
         reason = str(error) if is_named else f"it cannot be read ({type(error).__name__}: {error})"
-        raise UnknownMessage(f"message {place}: {reason}") from error
+        raise UnknownMessage(f"{place}: {reason}") from error
+
+
+def read_each(what: str, how: Callable[[Any], R], given: Iterable[Any], first: int = 0) -> list[R]:
+    """As `read_at` for each of these; `first`: the number of the first one."""
+    return [read_at(f"{what} {number}", how, each) for number, each in enumerate(given, first)]
 
 
 def as_json(data: Any) -> bytes:

@@ -29,6 +29,7 @@ from foredeck.embedded.format import (
     ToolRequest,
     as_mapping,
     read_at,
+    read_each,
 )
 from foredeck.embedded.pairing import Pairing
 from foredeck.engine.engine import Engine
@@ -128,22 +129,17 @@ class LoopMessages:
         self, messages: Sequence[Mapping[str, Any]], tools: list[dict[str, Any]], system: str | None
     ) -> None:
         """The list before a call."""
-        messages = [read_at(n, as_mapping, message) for n, message in enumerate(messages)]
-        uses = [
-            use
-            for place, message in enumerate(messages)
-            for use in read_at(place, self._format.tool_uses, message)
-        ]
-        names = {use.id: use.name for use in uses}
+        messages = read_each("message", as_mapping, messages)
+        uses = read_each("message", self._format.tool_uses, messages)
+        names = {use.id: use.name for each in uses for use in each}
         first = next(
             (n for n, m in enumerate(messages) if not self._format.is_system(m)), len(messages)
         )
         self._before, self._originals = list(messages[:first]), list(messages[first:])
-        made = [
-            (message, place)
-            for place, original in enumerate(self._originals)
-            for message in read_at(first + place, self._format.to_engine, original, names)
-        ]
+        groups = read_each(
+            "message", lambda m: self._format.to_engine(m, names), self._originals, first
+        )
+        made = [(message, place) for place, group in enumerate(groups) for message in group]
         made = self._pairing.own(made)
         self._made = [message for message, _ in made]
         shown, seen, self._places = self._arranged(made)
@@ -349,7 +345,8 @@ class ContextManager:
         """
         loop = self._messages
         loop.model = None if self._model is None else self._model.record(self._format.api)
-        loop.take(messages, [self._format.to_definition(t) for t in tools], system)
+        declared = read_each("tool", self._format.to_definition, tools)
+        loop.take(messages, declared, system)
         self._taken()
         answer = self._engine.assemble(loop.request(now_ms()))
         self.notices += [notice["text"] for notice in answer["notices"]]
@@ -371,7 +368,7 @@ class ContextManager:
 
     def calls_in(self, answer: Mapping[str, Any]) -> list[ToolRequest]:
         """The tool calls of an answer."""
-        return self._format.tool_uses(as_mapping(answer))
+        return read_at("the answer", self._format.tool_uses, as_mapping(answer))
 
     def call(self, use: ToolRequest) -> dict[str, Any]:
         """Answer a call of one of `tools`: a message to append (with `anthropic` a block)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from foredeck.context.messages.items import Block, text_block
@@ -31,6 +32,9 @@ CALL_MEMBERS = ("arguments", "input", "action")
 """Where an item has the arguments of its call."""
 MAX_EARLY = 200
 """Lines after which the session's own line is not waited for."""
+MAX_UNPLACED = 10
+"""Lines among which the folder of a session is looked for."""
+_FOLDER = re.compile(r"<cwd>\s*([^<\\]+?)\s*</cwd>|Current working directory: ([^\\\"]+)")
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEAD = 1000
 """Characters of an output that hold its exit code."""
@@ -97,6 +101,8 @@ class _CodexReader:
         """The session that the file begins with: a fork's repeats all that it goes on from."""
         self._early: list[Line] = []
         """Lines before the session's own, which may be missing."""
+        self._begun: HistorySession | None = None
+        """The session as its own line has it: in 2025 what follows said where it worked."""
         self._began: Any = None
         """When the session began: lines of 2025 have no time of their own."""
         self._has_begun = False
@@ -118,7 +124,11 @@ class _CodexReader:
             yield from self._start(line, payload)
         elif self._session is None:
             self._early.append(line)
-            if len(self._early) >= MAX_EARLY:
+            found = _FOLDER.search(json.dumps(payload.get("content"), ensure_ascii=False))
+            if self._begun is not None and found is not None:
+                self._begun = replace(self._begun, cwd=folder(found[1] or found[2]))
+            is_known = self._begun is not None and (found or len(self._early) >= MAX_UNPLACED)
+            if is_known or len(self._early) >= MAX_EARLY:
                 yield from self.finish()
         elif kind == "turn_context":
             self._model = str(payload.get("model") or "")
@@ -146,7 +156,9 @@ class _CodexReader:
 
     def finish(self) -> Iterator[Record]:
         """The session of a file whose own line is missing, by the file's name or what it holds."""
-        if self._session is None and self._early:
+        if self._begun is not None and self._session is None:
+            yield from self._begin(self._begun)
+        elif self._session is None and self._early:
             named = _ID.search(self._lines.name)
             id = named[0] if named else f"codex-{self._early[0].place.check:08x}"
             yield from self._begin(HistorySession(id, HARNESS))
@@ -154,7 +166,7 @@ class _CodexReader:
     def _start(self, line: Line, payload: dict[str, Any]) -> Iterator[Record]:
         """The session; a fork repeats the line of the session that it goes on from."""
         own = session_id(payload.get("id"))
-        if self._session is not None:
+        if self._begun is not None:
             if not self._has_begun:
                 self._root = own
             return
@@ -164,15 +176,15 @@ class _CodexReader:
         self._root = session_id(payload.get("forked_from_id"))
         self._provider = str(payload.get("model_provider") or "openai")
         self._began = line.value.get("timestamp")
-        yield from self._begin(
-            HistorySession(
-                own,
-                HARNESS,
-                folder(payload.get("cwd")),
-                parent=session_id(payload.get("forked_from_id")),
-                started_by=_started_by(payload),
-            )
+        self._begun = HistorySession(
+            own,
+            HARNESS,
+            folder(payload.get("cwd")),
+            parent=session_id(payload.get("forked_from_id")),
+            started_by=_started_by(payload),
         )
+        if self._begun.cwd or "instructions" not in payload:
+            yield from self._begin(self._begun)
 
     def _begin(self, session: HistorySession) -> Iterator[Record]:
         self._session = session.id
