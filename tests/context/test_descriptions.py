@@ -15,9 +15,9 @@ from foredeck.context.tools.listing import name_object
 from foredeck.context.wording import object_line
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text, hash_value
-from foredeck.model.documents import FileDocument
-from foredeck.sources.snapshots import link_move
-from foredeck.store.protocol import Head
+from foredeck.model.documents import FileDocument, Provenance
+from foredeck.sources.snapshots import is_written_by_agent, link_move, tool_call_of
+from foredeck.store.protocol import Batch, Head
 from store.documents import file
 
 
@@ -144,6 +144,31 @@ def test_a_files_description_stays_when_its_content_changes(new_host: NewHost) -
     assert document.char_count == len(lines(30))
     assert head.fields["short_summary"] == "What orders are made of"
     assert head.fields["short_summary_hash"] == hash_text("What orders are made of")
+
+
+@pytest.mark.parametrize(
+    "given", [Description("Orders"), Description(long_summary="All"), Description(view=["path"])]
+)
+def test_a_description_is_nobodys_edit(new_host: NewHost, given: Description) -> None:
+    host = new_host()
+    ask(host)
+    head = read_file(host, "r1", lines(20))
+    by_agent = host.store.get(head.id, FileDocument)
+    assert by_agent is not None
+    by_agent.provenance = Provenance(
+        origin="edit", generator="agent", parent_refs=["moved_from:x"], tool_call="c1"
+    )
+    host.store.commit(Batch(puts=[by_agent.seal()]))
+    describe_object(host.store, head, given)
+    described = host.store.head(head.id)
+    assert described is not None
+    assert not is_written_by_agent(described)
+    assert tool_call_of(described) is None
+    assert described.fields["provenance"] == {
+        "origin": "name",
+        "generator": "human",
+        "parent_refs": ["moved_from:x"],
+    }
 
 
 def test_a_description_goes_along_with_a_renamed_file() -> None:

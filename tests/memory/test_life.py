@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from foredeck.memory.entry import MemoryCaps
+from foredeck.memory.sections import line_of
 from foredeck.memory.trust import KEY_FILE, BadUserKey, Trust, load_user
 from foredeck.memory.user_acts import Wording
 from foredeck.model.memory import Ground, MemoryDocument
@@ -172,6 +173,18 @@ def test_a_private_session_keeps_all_to_itself(table: Table) -> None:
     for act in (table.model.add, table.model.propose, table.user.add):
         assert "The session is private" in refused(act, said)
     assert "The session is private" in refused(table.user.pin, local.id, "preference")
+
+
+def test_a_prompt_says_what_an_entry_was_promoted_from(table: Table) -> None:
+    finding = table.model.add(new("Osaka sold most", category="finding")).entry
+    fact = table.model.add(new("Tests are slow")).entry
+    pinned = [table.user.pin(each.id, "preference").entry for each in (finding, fact)]
+    assert [line_of(each) for each in pinned] == [
+        "- [user-stated] Osaka sold most (promoted from a finding)",
+        "- [user-stated] Tests are slow (promoted from a session entry)",
+    ]
+    back = table.user.demote(pinned[1].id, OWN).entry
+    assert "promoted" not in line_of(back)
 
 
 def test_each_project_has_room_of_its_own_and_what_leaves_is_named(table: Table) -> None:

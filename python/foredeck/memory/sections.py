@@ -202,6 +202,9 @@ def _text(entry: MemoryEntry) -> str:
     document, text = entry.document, one_line(entry.document.fact)
     if document.native and document.native != document.fact:
         text += f" ({one_line(document.native)})"
+    if document.promoted_from is not None and document.place == "global":
+        what = "finding" if document.promoted_from == "findings" else "session entry"
+        text += f" (promoted from a {what})"
     return text
 
 

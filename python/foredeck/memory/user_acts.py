@@ -129,6 +129,7 @@ class UserActs(Memory):
         check_category("global", category)
         document = entry.document.model_copy(deep=True)
         document.id = mint_id(self.now_ms())
+        document.promoted_from = "findings" if document.place == "findings" else "session"
         document.place, document.category, document.act = "global", category, "pinned"
         self._check_may_leave(document)
         document.learned_from, document.state = "pinned", "kept"

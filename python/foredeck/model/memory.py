@@ -94,6 +94,8 @@ class MemoryDocument(RecordDocument):
     scope: Literal["everywhere", "project"] = "everywhere"
     project: str | None = None
     """Id of the project in which it was learned; with the scope `project`, where it holds."""
+    promoted_from: Literal["session", "findings"] | None = None
+    """Where it was when it was pinned."""
     tags: list[str] = Field(default_factory=list)
     grounds: list[Ground] = Field(default_factory=list)
     superseded_by: str | None = None

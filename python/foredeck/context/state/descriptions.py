@@ -17,7 +17,7 @@ from foredeck.model.documents import HASHES, SUMMARIES, Document, Provenance, su
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import NicknameDocument, by_foredeck, nickname_id
 from foredeck.model.sources import path_of
-from foredeck.sources.snapshots import FileSnapshot
+from foredeck.sources.snapshots import CAPTURED, FileSnapshot
 from foredeck.store.protocol import Batch, Head, Store, retry_on_conflict
 
 DESCRIBED = ("file", "toolcall", "user", "pointer", "compaction")
@@ -72,11 +72,20 @@ def describe_object(store: Store, object: Head, given: Description) -> bool:
         _apply(document, given)
         if document.seal().content_hash == before:
             return False
+        if document.type == "file":
+            # What an agent or a command has done to the file is in the version before.
+            document.provenance = _described(document.provenance)
+            document.seal()
         store.commit(Batch(puts=[document], expect={document.id: head.token}))
         return True
 
     busy = ToolError(f"{object.type} {object.id} is being changed all the time: try again.")
     return retry_on_conflict(attempt, busy)
+
+
+def _described(before: Provenance) -> Provenance:
+    kept = {CAPTURED: True} if CAPTURED in (before.model_extra or {}) else {}
+    return Provenance(origin="name", generator="human", parent_refs=before.parent_refs, **kept)
 
 
 def viewable(kind: type[Document], fields: Mapping[str, Any]) -> list[str]:
