@@ -156,6 +156,8 @@ USER_BLOCKS: list[Message] = [
 ANSWER_BLOCKS: list[Message] = [
     {"type": "thinking", "thinking": "t", "signature": "s"},
     {"type": "redacted_thinking", "data": "d"},
+    {"type": "thinking", "thinking": 7, "signature": "s"},
+    {"type": "redacted_thinking", "data": ["d"]},
     {"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {"query": "q"}},
     {"type": "mcp_tool_use", "id": "mcp", "name": "n", "server_name": "s", "input": {}},
     *({"type": kind, "tool_use_id": "srv", "content": [{"type": "x"}]} for kind in SERVER_RESULTS),

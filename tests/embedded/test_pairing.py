@@ -92,6 +92,7 @@ IDS = {
     "null": ([None, None], [None, None]),
     "missing": ([MISSING, MISSING], [MISSING, MISSING]),
     "numbers": ([1, 2], [1, 2]),
+    "of no sense": ([["a"], {"b": 1}], [["a"], {"b": 1}]),
     "lost by the client": (["a", "b"], ["", ""]),
     "made up by the client": (["", ""], ["a", "b"]),
     "one": (["a", ""], ["a", None]),

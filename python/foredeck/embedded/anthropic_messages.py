@@ -152,16 +152,16 @@ def _to_engine(block: dict[str, Any]) -> dict[str, Any]:
             return {
                 "type": "toolCall",
                 "id": block.get("id"),
-                "name": block.get("name"),
+                "name": str(block.get("name") or ""),
                 "arguments": arguments_in(block.get("input")),
             }
-        case "thinking":
+        case "thinking" if _is_text(block, "thinking") and _is_text(block, "signature"):
             return {
                 "type": "thinking",
                 "thinking": block.get("thinking") or "",
                 "thinkingSignature": block.get("signature") or "",
             }
-        case "redacted_thinking":
+        case "redacted_thinking" if _is_text(block, "data"):
             return {
                 "type": "thinking",
                 "thinking": "",
@@ -176,6 +176,10 @@ def _to_engine(block: dict[str, Any]) -> dict[str, Any]:
             # message.
             return {name: value for name, value in block.items() if name != "cache_control"}
     return kept(block)
+
+
+def _is_text(block: Mapping[str, Any], name: str) -> bool:
+    return isinstance(block.get(name) or "", str)
 
 
 def _base64(source: Any) -> str | None:

@@ -111,7 +111,9 @@ class Pairing:
         if message.get("role") != "assistant" or not isinstance(blocks, list):
             return message
         content = [
-            {**block, "id": self.given[block["id"]]} if block.get("id") in self.given else block
+            {**block, "id": self.given[id]}
+            if isinstance(id := block.get("id"), str) and id in self.given
+            else block
             for block in blocks
         ]
         return message if content == blocks else {**message, "content": content}
