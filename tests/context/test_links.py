@@ -14,6 +14,7 @@ from context.conftest import NewHost
 from context.scenes import ask
 from context.working import Work
 from foredeck.context.state.descriptions import give_nickname
+from foredeck.context.state.objects import store_versions
 from foredeck.errors import ToolError
 from foredeck.notes import live_graph
 
@@ -118,6 +119,19 @@ def test_links_say_what_is_linked_without_any_content(
 ) -> None:
     shown = [activate(id, show="links") for id in ("[[Sea]]", "@5", "@5#High", "@6")]
     assert "\n\n".join(shown).replace(str(work.folder), "VAULT") == snapshot
+
+
+def test_what_a_list_of_links_names_has_a_handle(work: Work, activate: Activate) -> None:
+    objects = work.host.state.objects
+    work.file("notes/other.md", "# Other\n")
+    unmet = objects.source.sight(str(work.folder / "notes/other.md"), "read")
+    store_versions(objects.store, [unmet])
+    work.write("notes/hub.md", "[[other]]")
+    assert unmet.object_id not in objects.index.by_object
+    said = activate("[[hub]]", show="links")
+    ordinal = objects.index.by_object[unmet.object_id]
+    assert f"- @{ordinal} notes/other.md" in said
+    assert "# Other" in activate(f"@{ordinal}")
 
 
 def test_a_list_of_links_is_bounded(work: Work, activate: Activate) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from foredeck.context import wording
 from foredeck.context.rendering.context import described as fields_of_line
-from foredeck.context.state.handles import Wanted, asked_graph, name_of_node
+from foredeck.context.state.handles import Wanted, asked_graph, meet, name_of_node
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.stored_chat import inherited_turns
@@ -33,6 +33,7 @@ SHOWS = ("content", "metadata", "links")
 LISTED = 20
 """Objects per list: what is more is counted. A name is cut at NAME_CHARS."""
 NAME_CHARS = 120
+_MET = ("file", "pointer")
 
 
 LINKS = "Refers to:"
@@ -169,6 +170,11 @@ def _relation(edge: Edge) -> str:
 
 
 def _called(objects: Objects, node: Node) -> str:
+    # What is named gets a handle, by which it can be had. What sessions have said has owners.
+    if node.type in _MET and not node.gone:
+        head = objects.workspace.head(node.id)
+        if head is not None:
+            meet(objects, head)
     called = name(name_of_node(objects, node))
     ordinal = objects.index.by_object.get(node.id)
     if node.path is None:
