@@ -103,3 +103,19 @@ def test_the_output_of_a_local_shell_names_the_item_of_its_call(tmp_path: Path) 
     made = {(tool.id, str(tool.args["command"]), tool.content) for tool in found if tool}
     assert made == {("c1", "['1']", "out 1"), ("c2", "['2']", "out 2")}
     store.close()
+
+
+@pytest.mark.parametrize("odd", [None, ["a"], {"a": 1}, 7])
+def test_names_and_ids_that_are_no_texts_end_no_reading(tmp_path: Path, odd: Any) -> None:
+    lines = pi(IDS["good"])
+    lines[2]["message"]["content"][0]["name"] = odd
+    lines[3]["message"]["toolName"] = odd
+    lines[3] |= {"id": odd, "parentId": odd}
+    file = write_lines(tmp_path / "a.jsonl", lines)
+    report = ingest_files(None, [file], dry=True)
+    assert (report.skipped, report.tool_calls) == ({}, 2)
+    store = open_sqlite(tmp_path / "store.db")
+    assert ingest_files(store, [file]).skipped == {}
+    assert len(store.query("toolcall")) == 2
+    store.close()
+    assert load_recording(file, branches=True).tool_calls >= 1

@@ -106,6 +106,9 @@ def ingest_files(
                 _FileReading(store, path, state, report, dry, forgotten).run(format, advance)
         except OSError as error:
             report.skipped[str(path)] = f"cannot be read: {error.strerror or error}"
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # No agent writes what makes this of a file; the others are to be read all the same.
+            report.skipped[str(path)] = f"cannot be read: {type(error).__name__}: {error}"
         advance(0)
     return report
 

@@ -203,13 +203,16 @@ def _sound(message: Message, session: str, place: Place) -> Message:
         message = message if blocks == content else {**message, "content": blocks}
     if message["role"] != "toolResult":
         return message
-    return {**message, "toolCallId": tool_call_id(message.get("toolCallId"), session, place)}
+    name = message.get("toolName")
+    own = {"toolCallId": tool_call_id(message.get("toolCallId"), session, place)}
+    return {**message, **own} | ({} if isinstance(name, str) else {"toolName": ""})
 
 
 def _sound_block(block: Any, session: str, place: Place) -> Any:
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "toolCall":
-        return {**block, "id": tool_call_id(block.get("id"), session, place)}
+        own = {"id": tool_call_id(block.get("id"), session, place)}
+        return {**block, **own} | ({} if isinstance(block.get("name"), str) else {"name": ""})
     is_text = kind not in ("text", "thinking") or isinstance(block.get(kind), str)
     return block if is_text else other_block(block)
 
@@ -238,8 +241,12 @@ def _each_once(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The entries of a file, of which some have each line twice."""
     met: set[str] = set()
     found = []
-    for entry in entries:
-        line = fingerprint(entry)
+    for number, given in enumerate(entries):
+        line, entry = fingerprint(given), given
+        if not isinstance(entry.get("id", ""), str):
+            entry = {**entry, "id": f"line {number}"}
+        if not isinstance(entry.get("parentId", ""), str | None):
+            entry = {**entry, "parentId": None}
         if line not in met or not ("id" in entry or "timestamp" in entry):
             found.append(entry)
         met.add(line)
