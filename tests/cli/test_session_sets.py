@@ -138,3 +138,20 @@ def test_a_session_before_its_first_call_has_empty_sets(
     text = printed(capsys, tmp_path / "home", "cat", "session:first")
     assert text.startswith("session first, before its first call\n")
     assert ", 0 in the pool, 0 active, 0 pinned" in text
+
+
+def test_what_is_always_in_view_is_active_and_locked(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sets = sets_at(capsys, home, 2)
+    chats = [each for each in sets["index"] if each["type"] in ("chat", "system_prompt")]
+    assert len(chats) == 2
+    assert [(each["state"], each["locked"]) for each in chats] == [("active", True)] * 2
+    assert not entry(sets, "@3")["locked"]
+    text = printed(capsys, home, "show", "first", "--call", "2", "--sets")
+    assert text.count(", locked\n") == 2
+    # A parent's chat is of another session.
+    index = json.loads(printed(capsys, home, "show", "second", "--sets", "--json"))["index"]
+    others = {each["object"]: each["locked"] for each in index if each["type"] == "chat"}
+    assert others["chat:second"]
+    assert not others.get("chat:first", False)

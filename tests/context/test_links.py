@@ -157,6 +157,7 @@ def test_a_field_of_references_is_expanded_with_the_versions_that_were_recorded(
     chat = next(n for n, e in work.host.state.objects.index.entries.items() if e.type == "chat")
     calls = activate(f"@{chat}::toolcall_ids", show="metadata")
     assert calls.count("## toolcall") == 6
+    assert (calls.count("- tool: write"), calls.count("- status: ok")) == (3, 6)
 
 
 def test_a_link_resolves_in_the_prompt_s_own_terms_after_a_rename(

@@ -15,7 +15,7 @@ from foredeck.context.state.sets import Sets
 from foredeck.lookup.sessions import count_calls
 from foredeck.lookup.tracking import Tracking
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.model.documents import Fields
+from foredeck.model.documents import Fields, chat_id, system_prompt_id
 from foredeck.model.figures import counted, when
 from foredeck.model.records import call_id
 from foredeck.names import name_of
@@ -67,7 +67,8 @@ class SetsAtCall:
 
 def _with_state(object: Mapping[str, Any]) -> str:
     gone = "deleted" if object["deleted"] else object["tracking"]
-    return f"{object['name']}, {gone}" if gone in ("deleted", "orphaned") else str(object["name"])
+    said = [gone] * (gone in ("deleted", "orphaned")) + ["locked"] * object["locked"]
+    return ", ".join([str(object["name"]), *said])
 
 
 def sets_at_call(
@@ -108,6 +109,9 @@ def _indexed(store: Store, member: Head, sets: Sets, tracking: Tracking | None) 
     newest, fields = Member.of(member).ref, member.fields
     seen = store.head(newest.object, Token(newest.token))
     now = None if tracking is None else store.head(newest.object)
+    session = str(fields["session"])
+    # They are always in view, and in none of the sets, which only what can leave is in.
+    locked = newest.object in (chat_id(session), system_prompt_id(session))
     return {
         "handle": f"@{fields['ordinal']}",
         "object": newest.object,
@@ -115,7 +119,8 @@ def _indexed(store: Store, member: Head, sets: Sets, tracking: Tracking | None) 
         "name": _name(fields, seen),
         "version": f"v{newest.version}",
         "token": newest.token,
-        "state": sets.innermost(fields["ordinal"]),
+        "state": "active" if locked else sets.innermost(fields["ordinal"]),
+        "locked": locked,
         "deleted": seen is not None and seen.fields.get("state") == "deleted",
         "tracking": tracking.state(now) if tracking is not None and now is not None else None,
     }

@@ -260,10 +260,11 @@ def _text(
 
 
 def _about(head: Head) -> dict[str, Any]:
-    """What `foredeck name` and a look at the file have said of an object."""
+    """What `foredeck name`, a look at the file and the tool have said of an object."""
     fields = head.fields
+    came_of = {"tool": fields.get("tool"), "status": fields.get("status")}
     size = {"char_count": fields.get("char_count"), "size": fields.get("size")}
-    about = {"view": fields.get("view"), **size, **{n: fields.get(n) for n in SUMMARIES}}
+    about = {**came_of, "view": fields.get("view"), **size, **{n: fields.get(n) for n in SUMMARIES}}
     return {name: value for name, value in about.items() if value not in (None, "")}
 
 

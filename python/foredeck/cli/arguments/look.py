@@ -44,7 +44,8 @@ SHOW = Command(
         | --at WHEN  the last call before a time (2026-03-01T14:00, '2h ago', yesterday), or the
             first one whose prompt had a text or message with this hash (8 digits or more)
         --sets  list the session's objects after the call instead, each with its version and state:
-            pinned, waiting (pinned, but out of view), active, inactive (in the pool), or indexed
+            pinned, waiting (pinned, but out of view), active, inactive (in the pool), or indexed;
+            the chat and the system prompt are locked, and always active
         | --branches  list the branches of the session instead: their calls, and where each began
         {USUAL}
         """,
@@ -182,7 +183,7 @@ GRAPH = Command(
             `toolcall_ids` or `turns[2]` of a chat
         --budget CHARS  with --content: characters at most; what does not fit as a whole is shown by
             its metadata (default: %(default)s)
-        --metadata  with --content: metadata only
+        --metadata  with --content: metadata only, of a tool call its tool and status
         {USUAL}
         """,
         depth={"type": lambda text: 0 if text == "0" else positive(text)},
