@@ -19,25 +19,28 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from foredeck.cli.output import Progress, table
+from foredeck.context.rebase import DEFAULT_TTL_S
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck.histories.records import Transcript
 from foredeck.model.figures import counted, short_count
+from foredeck.replay.as_model import ReplayedModel, replayed_model
 from foredeck.replay.options import ReplayOptions
 from foredeck_bench.hindsight import head_cost, hindsight_cost
 from foredeck_bench.judging.comparison import LOWER, PLAIN, WITHOUT, Comparison, is_beyond
 from foredeck_bench.judging.judge import Judgement, SessionFacts
+from foredeck_bench.judging.reasoning import ReasoningShare
 from foredeck_bench.judging.replaying import Way, judge_replay, rule_of
 from foredeck_bench.made import masked_prompts, on_wire, unsealed
 
 HEAD = (
     *("", "cost", "reached", "all-in", "edits", "names", "code", "bare", "own"),
-    *("worst", "over", "rebases"),
+    *("worst", "over", "all reasoning", "recent", "turn", "signed", "rebases"),
 )
 
 MASKED = "the newest 10 results, others masked"
@@ -83,15 +86,20 @@ def main(arguments: Sequence[str]) -> int:
         "--variant", type=_variant, action="append", default=[], help="NAME:KEY=VALUE,KEY=VALUE"
     )
     parser.add_argument("--sessions", action="store_true", help="print a line for each session")
+    parser.add_argument("--as", dest="as_model", help="as if this model had answered")
+    parser.add_argument("--ttl", type=float, help="seconds that the cache lives")
     parser.add_argument("--wire", help="as if this wire had carried all answers")
     parser.add_argument("--unsealed", action="store_true", help="as if no reasoning was sealed")
     asked = parser.parse_args(arguments)
-    load = partial(_load, asked.wire, asked.unsealed)
-    variants = [
-        Way(ReplayOptions(settings=settings, cache=asked.cache), name)
-        for name, settings in asked.variant or [("default", ())]
-    ]
     try:
+        model = replayed_model(asked.as_model) if asked.as_model else None
+        load = partial(_load, asked.wire, asked.unsealed, model)
+        ttl_s = asked.ttl or (model.ttl_s if model else DEFAULT_TTL_S)
+        options = ReplayOptions(cache=asked.cache, ttl_s=ttl_s, as_model=model)
+        variants = [
+            Way(replace(options, settings=settings), name)
+            for name, settings in asked.variant or [("default", ())]
+        ]
         for path in asked.paths:
             sessions = weigh(find_recordings([path]), variants, asked.jobs, load)
             print(f"\n{path.name}: {counted(len(sessions), 'session')}\n")
@@ -160,8 +168,12 @@ def _session_row(session: Weighed, name: str) -> tuple[str, ...]:
     )
 
 
-def _load(wire: str | None, is_unsealed: bool, path: Path) -> Transcript:
+def _load(
+    wire: str | None, is_unsealed: bool, model: ReplayedModel | None, path: Path
+) -> Transcript:
     transcript = load_recording(path)
+    if model is not None:
+        transcript = model.answering(transcript)
     if is_unsealed:
         transcript = unsealed(transcript)
     return on_wire(transcript, wire) if wire else transcript
@@ -218,6 +230,8 @@ def _row(name: str, sessions: Sequence[Weighed], plain: Judgement, bound: float)
         f"{_share(told.own_words_seen, told.own_words)} of {told.own_words}",
         _share(*max(pairs, key=lambda pair: pair[0] / (pair[1] or 1))),
         str(dearer),
+        *map(_kept, (told.reasoning.all, told.reasoning.recent, told.reasoning.turn)),
+        f"{_kept(told.reasoning.signed)}, {_kept(told.reasoning.signed_recent)}",
         " ".join(f"{reason} {count}" for reason, count in sorted(told.rebases.items())),
     )
 
@@ -240,6 +254,10 @@ def _changes(sessions: Sequence[Weighed], base: str, name: str) -> tuple[str, st
     cost = 100 * (after.all_in - before.all_in) / plain.cost if plain.cost else 0.0
     edits = 100 * (after.edits_seen - before.edits_seen) / plain.edits if plain.edits else 0.0
     return f"{cost:+.2f}", f"{edits:+.2f}"
+
+
+def _kept(share: ReasoningShare) -> str:
+    return _share(share.accepted, share.produced)
 
 
 def _share(part: float, whole: float) -> str:

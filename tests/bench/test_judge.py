@@ -13,6 +13,7 @@ from foredeck.replay.options import Calibration, ReplayOptions, calibrate, plain
 from foredeck_bench.judging.comparison import PLAIN, WITHOUT, compactions_at
 from foredeck_bench.judging.evidence import needs_of
 from foredeck_bench.judging.judge import Judge, SessionFacts
+from foredeck_bench.judging.reasoning import ASSUMED_TOKENS, answers_of
 from foredeck_bench.judging.replaying import Way, compare
 from replay.recordings import Recording, call, everything, text
 
@@ -32,8 +33,12 @@ def small() -> Recording:
     return recording
 
 
+def facts_of(transcript: Transcript) -> SessionFacts:
+    return SessionFacts(needs_of(transcript), [10.0] * 99, Calibration(4.0), answers_of(transcript))
+
+
 def judged(transcript: Transcript, prompts: list[Any] | None = None, **more: Any) -> Judge:
-    judge = Judge(SessionFacts(needs_of(transcript), [10.0] * 99, Calibration(4.0)), **more)
+    judge = Judge(facts_of(transcript), **more)
     given = prompts or list(plain_prompts(transcript, []))
     for recorded_call, prompt in zip(transcript.calls, given, strict=True):
         judge.see(recorded_call, prompt)
@@ -209,3 +214,14 @@ def test_replay_has_a_row_for_the_host_and_for_each_way_to_assemble(tmp_path: Pa
     assert rows["everything"]["edit_evidence_percent"] == 100
     assert rows["pools, adaptive"]["cost"] > rows["anchored, seed-window"]["cost"]
     assert rows["anchored, seed-window"]["rebases"] == {"cold": 1}
+
+
+def test_reasoning_is_accepted_until_something_before_it_changes(tmp_path: Path) -> None:
+    transcript = recorded(tmp_path, small())
+    whole = judged(transcript).judgement.reasoning
+    assert (whole.all.produced, whole.all.percent) == (3 * ASSUMED_TOKENS, 100)
+    prompts = [[*prompt] for prompt in plain_prompts(transcript, [])]
+    prompts[2][2] = {**prompts[2][2], "content": "other words"}
+    changed = judged(transcript, prompts).judgement.reasoning
+    assert changed.all.accepted == 2 * ASSUMED_TOKENS, "what stands before the change is accepted"
+    assert (changed.turn.produced, changed.signed.produced) == (0, 0)

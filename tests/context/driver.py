@@ -90,6 +90,9 @@ class Host(SimulatedHost):
         self.parent = parent
         self.cwd = cwd
         self.settings = {"policy": "seed-window", **settings}
+        # Sessions of tests are short: what is new folds, and rebases may follow each other.
+        for section, rule in (("adaptive", {"newest_results": 0}), ("rebase", {"gap": 0})):
+            self.settings[section] = {**rule, **settings.get(section, {})}
         self.now_ms = START_MS
         self.warmed_ms: int | None = None
         """When Pi's cache warmer last sent the newest request once more."""

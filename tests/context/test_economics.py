@@ -74,6 +74,13 @@ def test_the_guard_keeps_a_session_from_falling_behind() -> None:
     assert best_rebase(dues, Prices(), RebaseThresholds(), over) is None
 
 
+def test_reasoning_that_is_lost_counts_with_what_is_written() -> None:
+    message = CandidateMessage(5, 100, 2000, 1000, reasoning=200)
+    assert best_rebase([message], Prices(output=5), RebaseThresholds(), RICH) is None
+    assert best_rebase([message], Prices(output=5), RebaseThresholds(reasoning=0.5), RICH)
+    assert best_rebase([message], Prices(output=4), RebaseThresholds(), RICH)
+
+
 def test_without_a_premium_on_writing_it_always_pays() -> None:
     flat = prices_of({"input": 1, "cacheRead": 1, "cacheWrite": 1})
     assert best_rebase([due(5, 1, 0, 9999)], flat, RebaseThresholds(), BranchCost(1, 1)) is not None

@@ -203,7 +203,7 @@ def shown_now(sent: Sent) -> str:
 
 @pytest.mark.parametrize("layout", ["anchored", "pools"])
 def test_activated_turns_fold_once_nothing_uses_them(parent: Host, layout: str) -> None:
-    parent.restart(layout=layout, rebase={"carrying_factor": 0, "guard": 10})
+    parent.restart(layout=layout, rebase={"carrying_factor": 0, "guard": 10, "gap": 0})
     ask(parent)
     sent = context_tool(parent, "t", "activate", "chat:s turns 1-3")
     ordinal, at = parent.state.objects.index.by_object["chat:s"], len(sent.messages) - 1

@@ -136,7 +136,7 @@ def test_pinned_it_stays_and_deactivated_it_goes(new_host: NewHost) -> None:
         sent = bash(host, f"c{number}")
         finish(host)
     assert sent.text(0) == LOG
-    host.restart(policy="seed-window", rebase=EAGER["rebase"])
+    host.restart(policy="seed-window", rebase={**EAGER["rebase"], "gap": 0})
     context_tool(host, "p2", "deactivate", name)
     finish(host)
     assert "chars folded>" in ask(host, "And now?").text(0)

@@ -17,7 +17,7 @@ from foredeck.context.messages.wires import binds_by_table
 from foredeck.finding import Finding
 from foredeck.model.call_values import Decision
 
-GPT = {"api": "openai-responses", "provider": "openai", "model": "gpt-9"}
+GPT = {"api": "openai-responses", "provider": "openai", "model": "gpt-6.1"}
 GEMINI = {"api": "google-generative-ai", "provider": "google", "model": "gemini-9"}
 ROUTED = {"api": "google-vertex", "provider": "google-vertex", "model": "claude-9"}
 
@@ -133,9 +133,9 @@ def test_a_turn_that_was_begun_free_is_so_after_a_restart(host: Host) -> None:
         ("openai-completions", "openrouter/anthropic/Claude-9", True),
         ("google-gemini-cli", "google-antigravity/claude-opus-9-thinking", True),
         ("openai-completions", "openrouter/google/gemini-9", False),
-        ("openai-responses", "github-copilot/gpt-9", False),
-        ("openai-codex-responses", "openai-codex/gpt-9", False),
-        ("azure-openai-responses", "azure/gpt-9", False),
+        ("openai-responses", "github-copilot/gpt-6.1", False),
+        ("openai-codex-responses", "openai-codex/gpt-6.1", False),
+        ("azure-openai-responses", "azure/gpt-6.1", False),
         ("google-generative-ai", "google/gemini-9", False),
         ("google-vertex", "google-vertex/gemini-9", False),
         ("google-gemini-cli", "google-gemini-cli/gemini-9", False),
@@ -218,7 +218,7 @@ def test_words_of_another_cause(message: str) -> None:
 
 def told(host: Host) -> list[str]:
     """What the user will be told with the next answer, of models that refuse."""
-    return [text for text in host.state.inbox.user_messages if "openai/gpt-9" in text]
+    return [text for text in host.state.inbox.user_messages if "openai/gpt-6.1" in text]
 
 
 def test_a_refusal_brings_the_old_bytes_back_and_is_remembered(host: Host) -> None:
@@ -285,7 +285,7 @@ def test_a_refusal_of_a_prompt_that_had_only_grown_teaches_nothing(host: Host) -
     last = sealed_step(host, "s2", GPT)
     assert not host.refuse(BOUND)
     host.past.sent.append(last)
-    assert not has_refused(host.state.objects.workspace, "openai/gpt-9")
+    assert not has_refused(host.state.objects.workspace, "openai/gpt-6.1")
 
 
 def test_where_the_old_bytes_are_refused_too_that_was_not_the_reason(host: Host) -> None:
@@ -295,7 +295,7 @@ def test_where_the_old_bytes_are_refused_too_that_was_not_the_reason(host: Host)
     assert not host.refuse(BOUND)
     (word,) = told(host)
     assert "not the reason" in word
-    assert not has_refused(host.state.objects.workspace, "openai/gpt-9")
+    assert not has_refused(host.state.objects.workspace, "openai/gpt-6.1")
     host.past.sent.append(again)
     finish(host)
     ask(host)
@@ -324,10 +324,10 @@ def test_doctor_shows_it_and_has_it_tried_again(host: Host) -> None:
     assert host.refuse(BOUND)
     host.call()
     (shown,) = seals_found(host)
-    assert (shown.status, "openai/gpt-9" in shown.text) == ("ok", True)
+    assert (shown.status, "openai/gpt-6.1" in shown.text) == ("ok", True)
     assert "--forget-refusals" in shown.advice
     (done,) = seals_found(host, forget=True)
-    assert "openai/gpt-9" in done.text
+    assert "openai/gpt-6.1" in done.text
     assert seals_found(host) == []
     (none,) = seals_found(host, forget=True)
     assert "no model" in none.text

@@ -32,6 +32,9 @@ def recorded() -> Recording:
     recording.user("Look at the source.")
     recording.run("toolu_1", "read", SOURCE, path="src/values.ts")
     recording.run("toolu_2", "bash", LOG, command="make check")
+    # The five newest results stay.
+    for number in range(5):
+        recording.run(f"toolu_n{number}", "bash", f"new {number}\n", command=f"test {number}")
     recording.assistant(text("There are 79 values."))
     for number in range(8):
         recording.user(f"And number {number}?", wait_ms=PAUSE_MS)

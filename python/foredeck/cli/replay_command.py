@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from foredeck.cli.output import Progress, answer, coloured, fitted_table
+from foredeck.context.rebase import DEFAULT_TTL_S
 from foredeck.histories.lines import lines_lost
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars
+from foredeck.replay.as_model import replayed_model
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 
@@ -22,6 +24,7 @@ def run(args: Namespace) -> int:
     """`foredeck replay`."""
     paths = find_recordings(args.paths)
     tools = DEFAULT_FACILITIES if args.tools is None else args.tools
+    model = replayed_model(args.as_model) if args.as_model else None
     options = ReplayOptions(
         store=args.store,
         layout=args.layout,
@@ -30,9 +33,10 @@ def run(args: Namespace) -> int:
         window=args.window,
         settings=tuple(args.set),
         tools=tools,
-        ttl_s=args.ttl,
-        cache=args.cache,
+        ttl_s=args.ttl or (model.ttl_s if model else DEFAULT_TTL_S),
+        cache=args.cache or (model.cache if model else "ideal"),
         prices=args.prices,
+        as_model=model,
     )
     with Progress("replaying file", total=len(paths)) as progress:
 

@@ -73,6 +73,8 @@ class AdaptiveSection(Section):
     longest_factor: float = Field(2.0, ge=1, le=1000)
     """Most that a small size makes of patience, which goes by the root of 1,000 tokens over the
     size."""
+    newest_results: Annotated[int, CONSTANT] = Field(5, ge=0)
+    """How many of the newest results never fold as long as the prompt fits."""
     at_work: int = Field(8, ge=0, le=100)
     """How many files at most are at work: of those that were edited in this or the two turns
     before, or within 20 calls, the last ones."""
@@ -139,6 +141,12 @@ class RebaseSection(Section):
     guard: Annotated[float, CONSTANT] = Field(0.02, ge=0, le=10)
     """By what share a session may become dearer, at any moment, than with nothing folded and
     without our tools: a rebase that pays later waits until it would not."""
+    reasoning: Annotated[float, CONSTANT] = Field(1.0, ge=0, le=10)
+    """What a token of reasoning that a rebase loses is worth, as a share of what it cost to
+    generate; of models that lose all of it behind a changed byte."""
+    old_reasoning: Annotated[float, CONSTANT] = Field(0.1, ge=0, le=1)
+    gap: Annotated[int, CONSTANT] = Field(10, ge=0)
+    """Calls between two rebases of such a model."""
 
 
 class CompactionSection(Section):

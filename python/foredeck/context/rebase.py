@@ -133,6 +133,8 @@ class Prices:
     cached: bool = True
     """Whether the provider keeps prompts at all. Where it does not, cost is tokens, and folding
     is free."""
+    output: float = 5.0
+    """Of a generated token."""
 
     def cost(self, cached: float, written: float) -> float:
         """The price of so many tokens found in the cache, and written to it."""
@@ -154,9 +156,10 @@ def prices_of(cost: Mapping[str, Any] | None) -> Prices:
     base, read, write = (_number(given.get(k)) for k in ("input", "cacheRead", "cacheWrite"))
     if base <= 0 or (read <= 0 and ("cacheRead" not in given or write > 0)):
         return Prices()
+    output = _number(given.get("output")) / base or Prices().output
     if read <= 0 or min(read, write) >= base:
-        return Prices(1.0, 1.0, known=True, cached=False)
-    return Prices(read / base, write / base if write > 0 else 1.0, known=True)
+        return Prices(1.0, 1.0, known=True, cached=False, output=output)
+    return Prices(read / base, write / base if write > 0 else 1.0, known=True, output=output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,12 @@ class RebaseThresholds:
     definitions of our tools counted."""
     closing: float = 0.5
     """Factor on `factor` at the last call for a while at which everything may change."""
+    reasoning: float = 1.0
+    """What a token of reasoning that is lost is worth, as a share of what it cost to generate."""
+    old_reasoning: float = 0.1
+    """What of that is left of reasoning that is not of the newest calls."""
+    gap: int = 10
+    """Calls between two rebases of a model that loses reasoning by them."""
 
     def allow(self, branch: BranchCost, rewrite_cost: float) -> bool:
         """Whether the session could still pay so much more; what costs nothing always goes."""
@@ -188,6 +197,8 @@ class CandidateMessage:
     suffix: float
     """Tokens between the prefix that stays cached if its message changes, and the one that would
     be found if nothing did; 0 where it is not cached anyway."""
+    reasoning: float = 0.0
+    """Tokens of reasoning that the model would lose if its message changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +240,8 @@ def best_rebase(
         cached += message.saving if message.suffix else 0.0
         # What leaves the prompt need not be written again.
         rewrite_cost = prices.rewrite * max(0.0, message.suffix - cached)
-        pays = carrying_cost >= thresholds.factor * rewrite_cost
+        lost = thresholds.reasoning * prices.output * message.reasoning
+        pays = carrying_cost >= thresholds.factor * (rewrite_cost + lost)
         if pays and thresholds.allow(ledger, rewrite_cost):
             found = RebaseOffer(message.index, carrying_cost, rewrite_cost, saving)
     return found
@@ -249,6 +261,7 @@ def calls_until(
         carrying_cost += message.carrying_cost
         saving += message.saving
         rewrite_cost = prices.rewrite * max(0.0, message.suffix - saving)
+        rewrite_cost += thresholds.reasoning * prices.output * message.reasoning
         missing = thresholds.factor * rewrite_cost - carrying_cost
         if prices.read * saving <= 0:
             continue

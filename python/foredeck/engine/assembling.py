@@ -31,7 +31,13 @@ def _settings(config: Config) -> AssemblySettings:
     rebase = config.rebase
     return AssemblySettings(
         marks=WaterMarks(rebase.high_water),
-        thresholds=RebaseThresholds(rebase.carrying_factor, rebase.guard),
+        thresholds=RebaseThresholds(
+            rebase.carrying_factor,
+            rebase.guard,
+            reasoning=rebase.reasoning,
+            gap=rebase.gap,
+            old_reasoning=rebase.old_reasoning,
+        ),
         within_sealed_turns=rebase.within_sealed_turns,
         ending_share=rebase.ending_share,
         cache_ttl_s=rebase.cache_ttl_s,

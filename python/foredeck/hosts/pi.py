@@ -135,6 +135,7 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
         input_price=float(per_million) if isinstance(per_million, int | float) else 0.0,
         inline=_inline(api, model.get("compat")),
         tiers=_tiers(cost) if prices.known and prices.cached else (),
+        assumed_reasoning=float(model.get("assumedReasoning") or 0),
     )
 
 

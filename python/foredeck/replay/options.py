@@ -21,6 +21,7 @@ from foredeck.histories.records import Compaction, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.regular_files import read_regular
+from foredeck.replay.as_model import ReplayedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,17 @@ class ReplayOptions:
     """Seconds after which the provider's cache is taken to have expired."""
     cache: str = "ideal"
     """The provider's cache that the engine plans for."""
-    prices: str = "anthropic"
-    """A profile of prices, or a file of them."""
+    prices: str | None = None
+    """A profile of prices, or a file of them; None: those of `as_model`, else Anthropic's."""
+    as_model: ReplayedModel | None = None
+    """The model that is taken to have given all answers."""
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """`cost` of the model record that the engine is given. Raises `ConfigError`."""
+        if self.prices is None and self.as_model is not None:
+            return self.as_model.cost
+        return load_cost(self.prices or "anthropic")
 
     def config(self, home: Path) -> Config:
         """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
@@ -87,7 +97,9 @@ LIST_PRICES: dict[str, float] = {
     "claude-3-opus": 15.0,
     "claude-3": 3.0,
     "claude-fable-5": 10.0,
+    "claude-fable-5-2": 8.0,
     "claude-haiku-4": 1.0,
+    "claude-haiku-5-5": 0.1,
     "claude-opus-4": 5.0,
     "claude-opus-4-0": 15.0,
     "claude-opus-4-1": 15.0,
@@ -100,6 +112,13 @@ LIST_PRICES: dict[str, float] = {
     "gemini-2.5-pro": 1.25,
     "gemini-3-flash": 0.5,
     "gemini-3.1-pro": 2.0,
+    "gemini-3.5-flash": 1.5,
+    "gemini-3.6-flash": 0.75,
+    "gemini-3.7-flash": 0.75,
+    "gemini-3.8-flash": 0.75,
+    "gemini-4": 2.0,
+    "gemini-4-hydrogen": 1.5,
+    "gemini-4-neon": 3.0,
     "gpt-5": 1.25,
     "gpt-5-mini": 0.25,
     "gpt-5.2": 1.75,
@@ -107,9 +126,17 @@ LIST_PRICES: dict[str, float] = {
     "gpt-5.4": 2.5,
     "gpt-5.4-mini": 0.75,
     "gpt-5.5": 5.0,
+    "gpt-5.6": 4.0,
+    "gpt-5.6-luna": 0.2,
+    "gpt-5.6-terra": 2.0,
+    "gpt-6": 2.0,
+    "gpt-6-astra": 10.0,
+    "gpt-6-luna": 0.1,
+    "gpt-6.1-terra": 1.0,
+    "gpt-6.2-astra": 8.0,
 }
 """Dollars for a million tokens of uncached input, by how a model's name begins, as in the list of
-models of Pi 1.5.2: for histories, which name no prices."""
+models of Pi 1.6.0: for histories, which name no prices."""
 
 
 def list_price(model: str) -> float:

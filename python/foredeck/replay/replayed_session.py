@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from foredeck.accounting.figure import CostFigure, figure_of
 from foredeck.context.messages.shape import Message, tools_declared
+from foredeck.context.rebase import prices_of
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, configured_facilities
 from foredeck.histories.recordings import load_recordings
@@ -22,14 +23,13 @@ from foredeck.model.call_values import CHARS_PER_TOKEN, Decision, ModelSpending
 from foredeck.model.calls import CallRecord
 from foredeck.model.own_tools import definition_chars, own_definitions
 from foredeck.model.records import call_id
+from foredeck.replay.as_model import ASSUMED_REASONING
 from foredeck.replay.observing import ReplayObserver
 from foredeck.replay.options import (
     Calibration,
     ReplayOptions,
     calibrate,
     list_price,
-    load_cost,
-    load_prices,
 )
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.recorded import FileSource
@@ -63,7 +63,7 @@ class ReplayedSession:
         self._transcript = transcript
         self._options = options
         self._facilities = facilities
-        self._cost = load_cost(options.prices)
+        self._cost = options.cost
         self._host = SimulatedHost(transcript.id)
         if head_tokens:
             chars = int(head_tokens * CHARS_PER_TOKEN) + definition_chars(*options.tools)
@@ -72,7 +72,7 @@ class ReplayedSession:
         self.observer: ReplayObserver | None = None
         """What observes the session; None where nothing does."""
         if options.config(home).observations != "off":
-            self.observer = ReplayObserver(load_prices(options.prices), options.observes)
+            self.observer = ReplayObserver(prices_of(options.cost), options.observes)
 
     def call(self, call: RecordedCall) -> tuple[list[Message], Decision]:
         """One recorded call: the messages that would have gone out, and what was decided."""
@@ -117,6 +117,7 @@ class ReplayedSession:
             "contextWindow": self._options.window,
             "cost": self._cost,
             "promptCache": {"short": self._options.ttl_s},
+            "assumedReasoning": ASSUMED_REASONING if self._options.as_model else 0,
         }
 
     def _start(self) -> Engine:

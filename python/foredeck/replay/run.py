@@ -25,7 +25,7 @@ from foredeck.histories.records import RecordedCall
 from foredeck.model.call_values import Decision
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.regular_files import open_regular
-from foredeck.replay.options import ReplayOptions, load_cost
+from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import replayed
 from foredeck.store.kind import store_kind
 
@@ -49,6 +49,8 @@ def replay_file(
     result, figure = SessionResult(file=path.name), CostFigure()
     try:
         transcript = load_recording(path)
+        if options.as_model is not None:
+            transcript = options.as_model.answering(transcript)
         result.tool_calls, result.skipped_lines = transcript.tool_calls, transcript.skipped
         result.lost_lines = transcript.lost
         if options.prompts is not None:
@@ -107,7 +109,7 @@ def replay(
 
 def _check(paths: list[Path], options: ReplayOptions, keep: Path | None) -> None:
     options.config(Path(tempfile.gettempdir()))
-    load_cost(options.prices)
+    _ = options.cost
     if options.restart_every is not None and options.restart_every < 1:
         raise CommandRefused("The engine can be restarted every 1 call or more.")
     if keep is not None and not store_kind(options.store).is_one_file:

@@ -8,12 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.accounting.cache import CACHES, Cache, Hit, PromptMaker
-from foredeck.accounting.shapes import Shape, Shapes, chars_of
+from foredeck.accounting.shapes import Shape, Shapes, chars_of, is_sent
 from foredeck.context.messages.shape import Message
 from foredeck.context.rebase import DEFAULT_TTL_S, Prices
 from foredeck.histories.records import RecordedCall, Transcript
 from foredeck.replay.options import Calibration, calibrate
 from foredeck_bench.judging.evidence import Needs, View, has_code_shape, needs_of
+from foredeck_bench.judging.reasoning import (
+    AnswerFacts,
+    ReasoningJudge,
+    ReasoningKept,
+    answers_of,
+)
 
 RETURN_TOKENS = 300
 """What a call that fetches something costs, besides reading the prompt from the cache."""
@@ -84,6 +90,7 @@ class Judgement:
     rebases: Counter[str] = field(default_factory=Counter)
     invalid_prompts: int = 0
     """Those that a provider would not accept."""
+    reasoning: ReasoningKept = field(default_factory=ReasoningKept)
 
     @property
     def cached_tokens(self) -> float:
@@ -122,6 +129,7 @@ class Judgement:
         for cache, spent in other.spent.items():
             self.spent[cache].add(spent.read, spent.written, spent.plain)
         self.peak = max(self.peak, other.peak)
+        self.reasoning.add(other.reasoning)
         self.lost.update(other.lost)
         self.rebases.update(other.rebases)
 
@@ -142,13 +150,14 @@ class SessionFacts:
     tokens: list[float]
     """Size of each recorded message."""
     calibration: Calibration
+    answers: list[AnswerFacts]
 
     @classmethod
     def of(cls, transcript: Transcript) -> SessionFacts:
         """The facts about a session."""
         calibration = calibrate(transcript)
         tokens = [chars_of(r.message) / calibration.chars_per_token for r in transcript.messages]
-        return cls(needs_of(transcript), tokens, calibration)
+        return cls(needs_of(transcript), tokens, calibration, answers_of(transcript))
 
 
 class Judge:
@@ -173,6 +182,7 @@ class Judge:
         self._view = View()
         self._last: tuple[str, list[Shape], float] | None = None
         self._stays: dict[int, int] = {}
+        self._reasoning = ReasoningJudge(facts.answers, self.judgement.reasoning)
 
     def see(
         self,
@@ -193,6 +203,7 @@ class Judge:
         judgement = self.judgement
         for name, hit in hits.items():
             judgement.spent[name].add(hit.read, hit.written, tokens - hit.read - hit.written)
+        self._reasoning.see(cached.places, [each for each in prompt if is_sent(each)])
         judgement.summed += tokens
         judgement.peak = max(judgement.peak, tokens)
         if rebase is not None:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.context.messages.shape import find_faults
+from foredeck.context.rebase import prices_of
 from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.records import Transcript
 from foredeck.model.own_tools import definition_chars
-from foredeck.replay.options import ReplayOptions, load_prices
+from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck_bench.judging.comparison import Comparison
 from foredeck_bench.judging.judge import Judgement, Rule, SessionFacts
@@ -72,7 +73,7 @@ def head_settings(tokens: int) -> tuple[str, str]:
 
 def rule_of(options: ReplayOptions) -> Rule:
     """How the judge charges. Raises `ConfigError`."""
-    return Rule(options.cache, options.ttl_s, load_prices(options.prices))
+    return Rule(options.cache, options.ttl_s, prices_of(options.cost))
 
 
 def judge_replay(

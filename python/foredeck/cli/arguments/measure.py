@@ -40,12 +40,16 @@ REPLAY = Command(
             docs/configuration.md)
         --tools F  the groups of tools that are declared with every prompt, and paid for:
             {", ".join(FACILITY_TOOLS)}, or none (default: {",".join(DEFAULT_FACILITIES)})
-        --ttl SECONDS  after how long the provider's cache is assumed to expire (default:
-            %(default)s)
+        as_model: --as MODEL  as if this model had given all answers, such as claude-opus-5-5 or
+            gpt-6.2-sol: its prices, its cache, and what its reasoning is bound to; --ttl, --cache
+            and --prices override it
+        --ttl SECONDS  after how long the provider's cache is assumed to expire (default: the
+            model's, else 300)
         --cache ideal|anthropic|openai  the prompt cache to plan for: one that keeps every prefix
-            (default), or one by a provider's documented rule
-        --prices P  anthropic (default: cached 0.1, written 1.25 of the input price), openai (0.1,
-            1), no-cache (every token in full), or a JSON file with input, cacheRead and cacheWrite
+            (default without --as), or one by a provider's documented rule
+        --prices P  anthropic (default without --as: cached 0.1, written 1.25 of the input price),
+            openai (0.1, 1), no-cache (every token in full), or a JSON file with input, cacheRead
+            and cacheWrite
         --prompts DIR  write every assembled prompt to DIR/<file stem>/<call>.json
         --keep DIR  keep each session's store in DIR/<file stem>, a state folder: `foredeck sessions
             --home` reads it
@@ -59,9 +63,7 @@ REPLAY = Command(
         layout={"default": "anchored"},
         policy={"default": "adaptive"},
         tools={"type": facilities_of, "metavar": "F,..."},
-        ttl=NUMBER | {"default": 300},
-        cache={"default": "ideal"},
-        prices={"default": "anthropic"},
+        ttl=NUMBER,
         prompts=PATH,
         keep=PATH,
         window=NUMBER | {"default": 200_000},

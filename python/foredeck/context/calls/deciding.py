@@ -15,11 +15,18 @@ from dataclasses import dataclass, replace
 from foredeck.context import wording
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.costs import CallCosts, Candidate, call_costs, is_cold, priced, why_lost
-from foredeck.context.calls.heading import must_withdraw, rebuild_head, replace_head, withdrawn_now
+from foredeck.context.calls.heading import (
+    HORIZON_CALLS,
+    must_withdraw,
+    rebuild_head,
+    replace_head,
+    withdrawn_now,
+)
+from foredeck.context.calls.losses import reasoning_behind
 from foredeck.context.fitting import WindowBudget, fit
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
-from foredeck.context.policies.policy_run import PolicyRun, run_policy
+from foredeck.context.policies.policy_run import PolicyRun, newest_from, run_policy
 from foredeck.context.rebase import best_rebase, calls_until, first_mutable, precedes_bound_turn
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.rewriting.current import (
@@ -90,8 +97,6 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
     cache_lost = reason is not None
     if reason is None and call.window and tokens > call.marks.high * call.window:
         reason = "high-water"
-    # Before the costs: the head counts among them.
-    is_new_head = rebuild_head(call, cache_lost=cache_lost)
     run = run_policy(
         session.chat.branch,
         call.policy,
@@ -100,11 +105,31 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
         cold=cache_lost,
         time_ms=request.time_ms,
     )
+    keeps = reason == "cold" and _reasoning_is_dearer(call, run)
+    # Before the costs: the head counts among them.
+    is_new_head = rebuild_head(call, cache_lost=cache_lost and not keeps)
     costs = call_costs(call, reason, tokens)
-    call.decision = Rebase(call, costs, run.foldable).run()
+    call.decision = Rebase(call, costs, run.foldable, keeps).run()
     if is_new_head:
         _rewrite_after_head(call, costs)
     return costs, run
+
+
+def _reasoning_is_dearer(call: CallInProgress, run: PolicyRun) -> bool:
+    """Whether a rebase after a pause would lose reasoning that is worth more than it saves."""
+    thresholds, branch = call.settings.thresholds, call.context.branch
+    folds = call.finders.folds.find(call.context, run.foldable)
+    if not folds or call.request.model is None:
+        return False
+    lost = reasoning_behind(call)[folds[0].ref.message]
+    if not lost:
+        return False
+    if branch.was_rewritten_within(thresholds.gap):
+        return True
+    prices = call.request.model.prices
+    saved = sum(fold.saving for fold in folds) / CHARS_PER_TOKEN
+    worth = saved * (prices.write + HORIZON_CALLS * prices.read)
+    return worth < thresholds.reasoning * prices.output * lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +140,8 @@ class Rebase:
     costs: CallCosts
     foldable: Collection[PieceRef]
     """What the policy says may go now, beside what is no longer kept."""
+    keeps: bool = False
+    """Whether nothing is rewritten though nothing is cached: the reasoning is worth more."""
 
     def run(self) -> Decision:
         """Rebase if that is free, pays or must be. The branch's ledger goes on by this call."""
@@ -168,6 +195,8 @@ class Rebase:
         thresholds = call.settings.thresholds
         branch.rebase_in = None
         reason = costs.reason
+        if self.keeps:
+            return None
         # Where sealed reasoning follows nearly everything, what could go now, one result at a
         # time, is what came last. A compaction does more, and is made before the window is full.
         if reason is not None and not (reason == "high-water" and self._is_futile(candidates)):
@@ -179,7 +208,8 @@ class Rebase:
             return Decision("rebase", "history", call.first_new)
         if not costs.reach.warm:
             return None
-        messages = priced(branch, costs, candidates)
+        reasoning = reasoning_behind(call)
+        messages = priced(branch, costs, candidates, reasoning)
         terms = thresholds
         if precedes_bound_turn(branch.plan):
             terms = replace(terms, factor=terms.factor * terms.closing)
@@ -194,6 +224,8 @@ class Rebase:
         reason = "pays" if is_cached else "look-back"
         if costs.reach.rule == "none":
             reason = "no-cache"
+        if reason == "pays" and branch.was_rewritten_within(thresholds.gap):
+            return None
         return offer.explain(Decision("rebase", reason, offer.index))
 
     def _is_futile(self, candidates: Sequence[Candidate]) -> bool:
@@ -280,7 +312,10 @@ class Rebase:
         def fits() -> bool:
             return context.gauge.prompt(context.plan, fixed) <= room
 
-        folded = fold_down(context, call.layout, call.finders.folds.results(context), fits)
+        # What is newest goes last.
+        floor = newest_from(context.plan, call.finders.uses.rule.newest)
+        results = sorted(call.finders.folds.results(context), key=lambda index: index >= floor)
+        folded = fold_down(context, call.layout, results, fits)
         return folded, [] if call.replacer is None else call.replacer.place_until(fits)
 
     def _shed_objects(self) -> Decision:
@@ -318,6 +353,8 @@ class Rebase:
         call, plan, wire = self.call, self.call.context.plan, self.call.request.wire
         share, items = call.settings.ending_share, plan.items
         if not call.layout.keeps_bytes or not wire.thinking or wire.between_turns:
+            return False
+        if self.keeps or (call.request.model and call.request.model.is_bound):
             return False
         if share >= 1 or not is_cold(call) or not items or items[-1].kind != "result":
             return False

@@ -3,14 +3,19 @@ provider says that it has dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.items import Block, Item
 from foredeck.context.messages.shape import is_signed
 from foredeck.context.plan.ops import Op
+from foredeck.context.plan.plan import Plan
+from foredeck.context.state.request import Model
 from foredeck.model.call_values import CHARS_PER_TOKEN
-from foredeck.model.lost_reasoning import LostReasoning
+from foredeck.model.lost_reasoning import BlockSpot, LostReasoning
+
+RECENT_CALLS = 20
+"""For how many calls reasoning is taken to be at work."""
 
 BYTES_PER_SIGN = 3 / 4
 """Sealed reasoning is written in base64."""
@@ -41,6 +46,37 @@ def losses_of(call: CallInProgress) -> LostReasoning:
         for spots in (ours, dropped)
     ]
     return LostReasoning(tuple(ours), tuple(dropped), *tokens)
+
+
+def reasoning_behind(call: CallInProgress) -> list[float]:
+    """By message, the tokens of reasoning that the model would lose if that message changed; of
+    calls long past they count less."""
+    branch, model = call.context.branch, call.request.model
+    plan, rewritten = branch.plan, branch.rewritten
+    tokens = [0.0] * (len(plan) + 1)
+    if model is None or not model.is_bound:
+        return tokens
+    answers = 0
+    for index in range(len(plan) - 1, -1, -1):
+        answers += plan.items[index].kind == "assistant"
+        # What stands behind the newest rebase was lost with it.
+        is_valid = not rewritten.first <= index < rewritten.until
+        own = _held_tokens(plan, index, branch.lost, model) if is_valid else 0.0
+        weight = 1.0 if answers <= RECENT_CALLS else call.settings.thresholds.old_reasoning
+        tokens[index] = tokens[index + 1] + weight * own
+    # A message does not precede its own reasoning.
+    return tokens[1:]
+
+
+def _held_tokens(plan: Plan, index: int, lost: Collection[BlockSpot], model: Model) -> float:
+    """Tokens of the reasoning in one message that the model still has."""
+    item = plan.items[index]
+    if item.kind != "assistant" or item.unsent or plan.is_omitted(index):
+        return 0.0
+    if not item.signed:
+        return model.assumed_reasoning
+    blocks = [block for block in sealed_blocks(item) if (index, block) not in lost]
+    return sum(reasoning_tokens(item, block) for block in blocks)
 
 
 def sealed_blocks(item: Item) -> list[int]:

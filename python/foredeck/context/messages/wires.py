@@ -9,6 +9,7 @@ comes back unchanged, too.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from foredeck.context.messages.items import Item
@@ -80,10 +81,22 @@ _BIND_NOTHING = frozenset(
 provider refuses that, the refusal teaches otherwise (`context/calls/feedback.py`)."""
 
 
+_BOUND_IN_EVERY_TURN = re.compile(
+    r"claude-(?:fable|mythos)-5[.-][12]|claude-(?:opus|sonnet|haiku)-5[.-]5|gpt-(?:6\.[2-9]|[7-9])"
+)
+
+
+def binds_in_every_turn(model: str) -> bool:
+    """Whether a model (`provider/id`, or the id) loses all reasoning, of whichever turn, behind the
+    first byte that changes. By Anthropic's "Preserved thinking" and OpenAI's "Preserved reasoning".
+    """
+    return bool(_BOUND_IN_EVERY_TURN.search(model.lower()))
+
+
 def binds_by_table(api: str, model: str) -> bool:
     """Whether reasoning sealed by a model (`provider/id`, or the id) on a wire is taken to be bound
     to what precedes it, before any refusal."""
-    return "claude" in model.lower() or api not in _BIND_NOTHING
+    return "claude" in model.lower() or api not in _BIND_NOTHING or binds_in_every_turn(model)
 
 
 @dataclass(frozen=True, slots=True)

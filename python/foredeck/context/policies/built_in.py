@@ -89,6 +89,7 @@ class Adaptive:
             runs_after=constants.fold_runs_after,
             edits_after=math.ceil(constants.patience_edits * constants.idle_factor),
             turns_after=constants.fold_turns_after if constants.fold_answers else 0,
+            newest=constants.newest_results,
             prepared=not constants.fold_prepared,
         )
 
@@ -176,7 +177,7 @@ class FoldingPastes:
         # Call records name the policy.
         self.name = policy.name
         # Reads are brought up to date only where the policy wants that.
-        self.use_rule = policy.use_rule or replace(rule.use_rule, refresh=False)
+        self.use_rule = policy.use_rule or replace(rule.use_rule, refresh=False, newest=0)
 
     def decide(self, history: History) -> PolicyDecision:
         """What the policy decides, and the messages that the rule lets go."""

@@ -104,6 +104,8 @@ class UseRule:
     """The same for an edit that is so short that it never folds."""
     turns_after: int = 0
     """The same for what was said in a turn; 0: it stays."""
+    newest: int = 0
+    """How many of the newest results never fold as long as the prompt fits."""
     prepared: bool = False
     """Whether what a turn has read stays until it edits it, while the cache is warm."""
 

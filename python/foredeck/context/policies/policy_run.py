@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef
+from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rebase import precedes_bound_turn
@@ -42,14 +43,25 @@ class PolicyRun:
 
 
 def run_policy(
-    branch: Branch, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
+    branch: Branch,
+    policy: Policy,
+    uses: Uses,
+    *,
+    wire: Wire,
+    cold: bool,
+    time_ms: int,
 ) -> PolicyRun:
     """Ask the policy, and release at once the content that it says has released."""
     plan = branch.plan
     if policy.use_rule:
         uses.follow(plan)
     flight = plan.last_assistant()
-    contents = list(_active_contents(branch, uses, flight, cold=cold))
+    floor = newest_from(plan, policy.use_rule.newest if policy.use_rule else 0)
+    contents = [
+        content
+        for content in _active_contents(branch, uses, flight, cold=cold)
+        if content.message < floor
+    ]
     pieces = list(_pieces(branch, uses, wire, flight)) if policy.use_rule else []
     state = branch.policy_state
     history = History(
@@ -67,6 +79,15 @@ def run_policy(
     for index in sorted({content.message for content in contents} & decision.released):
         branch.release(index)
     return PolicyRun(policy, history, decision.foldable)
+
+
+def newest_from(plan: Plan, count: int) -> int:
+    """The first of so many newest results."""
+    first = len(plan)
+    while first and count:
+        first -= 1
+        count -= plan.items[first].kind == "result"
+    return first
 
 
 def _active_contents(

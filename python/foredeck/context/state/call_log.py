@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from foredeck.context.plan.codec import StoredPlan, packed_span
 from foredeck.context.plan.ops import PieceRef
@@ -177,6 +177,19 @@ class CallLog:
         return found
 
 
+class Rewritten(NamedTuple):
+    """The newest rebase of a branch: at which of its calls, and which messages it changed."""
+
+    depth: int = 0
+    first: int = 0
+    until: int = 0
+
+    @classmethod
+    def by(cls, record: CallRecord, depth: int) -> Rewritten:
+        """That of a call which has rewritten the prompt."""
+        return cls(depth, record.decision.changed_from or 0, record.length)
+
+
 @dataclass(slots=True)
 class BranchState(StoredPlan):
     """The state after a chain of calls, one record applied after the other."""
@@ -194,6 +207,7 @@ class BranchState(StoredPlan):
     """What the provider's cache may hold of it."""
     lost: set[BlockSpot] = field(default_factory=set)
     """Blocks of reasoning that the model lacks."""
+    rewritten: Rewritten = field(default_factory=Rewritten)
 
     def apply(self, record: CallRecord) -> None:
         """Go on by one call."""
@@ -207,6 +221,8 @@ class BranchState(StoredPlan):
         self.released.difference_update(changes.released.removed)
         self.depth += 1
         self.last = record
+        if record.decision.is_rebase:
+            self.rewritten = Rewritten.by(record, self.depth)
         self.cache_entries.apply(record)
         self.lost |= record.lost.spots
         foldable = record.foldable

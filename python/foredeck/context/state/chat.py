@@ -13,7 +13,7 @@ from foredeck.context.plan.codec import unpack_says
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.plan.plan import Plan
 from foredeck.context.provider_cache import CacheEntries
-from foredeck.context.state.call_log import BranchState, CallLog, load_record
+from foredeck.context.state.call_log import BranchState, CallLog, Rewritten, load_record
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.sets import Sets
 from foredeck.model.call_values import BranchCost, Delta, OpRow
@@ -56,6 +56,7 @@ class Branch:
     """Whether the host has sent its messages ahead, and no call has been made since."""
     lost: set[BlockSpot] = field(default_factory=set)
     """Blocks of reasoning that the model lacks."""
+    rewritten: Rewritten = field(default_factory=Rewritten)
     shown: frozenset[tuple[int, str]] | None = None
     """Of a provisional branch: what its newest call showed, as handles with hashes of texts."""
     kept: dict[int, int] = field(default_factory=dict, init=False)
@@ -99,6 +100,7 @@ class Branch:
             cache_entries=state.cache_entries,
             applied=set(applied),
             lost=set(state.lost),
+            rewritten=state.rewritten,
         )
         branch.candidates = dict(state.candidates)
         branch._recorded_candidates = set(state.candidates)
@@ -126,7 +128,14 @@ class Branch:
         self.lost |= record.lost.spots
         self.call, self.matched = record.id, len(self.plan)
         self.depth += 1
+        if record.decision.is_rebase:
+            self.rewritten = Rewritten.by(record, self.depth)
         self.ahead = False
+
+    def was_rewritten_within(self, calls: int) -> bool:
+        """Whether the newest rebase was one of the last so many calls."""
+        rebase = self.rewritten.depth
+        return rebase > 0 and self.depth + 1 - rebase < calls
 
     def keep(self, index: int, ordinal: int) -> None:
         """Offer a message's content to the policy from now on."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from foredeck.context.messages.items import Item, message_text
-from foredeck.context.messages.wires import Wire, wire_of
+from foredeck.context.messages.wires import Wire, binds_in_every_turn, wire_of
 from foredeck.context.plan.ops import Op, Say
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import Prices
@@ -109,6 +109,13 @@ class Model:
     """What a million uncached input tokens cost, in the host's currency; 0: not known."""
     inline: InlineChanges = "none"
     tiers: tuple[PriceTier, ...] = ()
+    assumed_reasoning: float = 0.0
+    """Tokens of reasoning that each answer without any is taken to have, in a replay."""
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it loses all of its reasoning behind the first byte that changes."""
+        return binds_in_every_turn(self.id)
 
     @property
     def name(self) -> str:

@@ -1,0 +1,133 @@
+"""Models that lose all of their reasoning behind the first byte that changes: it has a price."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import MODEL, Host
+from context.messages import assistant, calls, lines, result, thinking
+from context.scenes import ask, bash, finish
+from context.sent import Sent
+from context.test_ended_turns import seals
+from context.test_window import folded
+from foredeck.context.messages.wires import binds_in_every_turn
+
+COST = {"input": 4, "output": 20, "cacheRead": 0.2, "cacheWrite": 5}
+SMALL, LARGE = 100, 20_000
+"""Tokens of the reasoning of an answer."""
+
+
+def hosted(new_host: NewHost, model: str, **settings: Any) -> Host:
+    rebase = {"gap": 10, **settings.pop("rebase", {})}
+    rules = {"adaptive": {"patience": 1, "newest_results": 5}, "rebase": rebase}
+    host = new_host(policy="adaptive", **rules, **settings)
+    host.model = {**MODEL, "id": model, "cost": COST}
+    return host
+
+
+def step(host: Host, reasoning: int) -> Sent:
+    """A command, with signed reasoning of so many tokens."""
+    id = f"t{len(host.messages)}"
+    usage = {"input": 100, "reasoning": reasoning}
+    answer = assistant(thinking("", f"seal-{id}"), calls(id, "bash", command=id), usage=usage)
+    host.add(answer, result(id, "bash", lines(300, id)))
+    return host.call()
+
+
+def turn(host: Host, reasoning: int, steps: int = 12) -> None:
+    """A turn of so many of them."""
+    ask(host)
+    for _ in range(steps):
+        step(host, reasoning)
+    finish(host)
+
+
+def after_a_pause(host: Host, reasoning: int) -> tuple[list[str], Sent]:
+    """The seals of a turn, and the first call of the next, after a pause."""
+    turn(host, reasoning)
+    before = seals(ask(host))
+    finish(host)
+    host.wait(600)
+    return before, ask(host)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [
+        ("claude-opus-5-5", True),
+        ("anthropic/claude-sonnet-5.5", True),
+        ("claude-fable-5-2", True),
+        ("gpt-6.2-sol", True),
+        ("gpt-7", True),
+        ("claude-opus-5", False),
+        ("claude-fable-5", False),
+        ("claude-opus-4-5", False),
+        ("gpt-6.1-sol", False),
+        ("gemini-4-neon", False),
+    ],
+)
+def test_which_models_bind_in_every_turn(name: str, bound: bool) -> None:
+    assert binds_in_every_turn(name) is bound
+
+
+def test_after_a_pause_reasoning_that_is_worth_more_stays(new_host: NewHost) -> None:
+    host = hosted(new_host, "claude-opus-5-5")
+    before, sent = after_a_pause(host, LARGE)
+    assert sent.decision.kind == "append"
+    assert seals(sent) == before
+    assert folded(sent) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "reasoning"), [("claude-opus-5-5", SMALL), ("claude-opus-4-5", LARGE)]
+)
+def test_after_a_pause_content_goes_where_that_saves_more(
+    new_host: NewHost, model: str, reasoning: int
+) -> None:
+    before, sent = after_a_pause(hosted(new_host, model), reasoning)
+    assert (sent.decision.kind, sent.decision.reason) == ("rebase", "cold")
+    assert folded(sent)
+    assert len(seals(sent)) < len(before)
+
+
+def test_after_one_rebase_the_next_waits_for_ten_calls(new_host: NewHost) -> None:
+    host = hosted(new_host, "claude-opus-5-5")
+    _, sent = after_a_pause(host, SMALL)
+    assert sent.decision.is_rebase
+    kinds = []
+    for _ in range(12):
+        kinds.append(step(host, SMALL).decision.kind)
+        finish(host)
+        host.wait(600)
+        kinds.append(ask(host).decision.kind)
+    assert "rebase" in kinds
+    assert kinds.index("rebase") >= 9
+
+
+def test_a_pause_does_not_end_a_turn(new_host: NewHost) -> None:
+    host = hosted(new_host, "claude-opus-5-5", rebase={"ending_share": 0.1})
+    ask(host)
+    for _ in range(12):
+        step(host, SMALL)
+    host.wait(600)
+    host.add(assistant(calls("last", "bash", command="last")), result("last", "bash", "done"))
+    sent = host.call()
+    assert not sent.decision.turn_ended
+    assert len(seals(sent)) == 12
+
+
+def test_the_five_newest_results_stay(new_host: NewHost) -> None:
+    host = hosted(new_host, "m1")
+    ask(host)
+    for number in range(9):
+        bash(host, f"c{number}", lines(300, f"{number} of it"))
+    finish(host)
+    host.wait(600)
+    sent = ask(host)
+    assert sent.decision.is_rebase
+    results = [m for m in sent.prompt if m["role"] == "toolResult"]
+    whole = ["of it 299" in str(message["content"]) for message in results]
+    assert whole == [False] * 4 + [True] * 5
