@@ -109,6 +109,7 @@ def test_the_output_of_a_local_shell_names_the_item_of_its_call(tmp_path: Path) 
 def test_names_and_ids_that_are_no_texts_end_no_reading(tmp_path: Path, odd: Any) -> None:
     lines = pi(IDS["good"])
     lines[2]["message"]["content"][0]["name"] = odd
+    lines[2]["message"]["stopReason"] = odd
     lines[3]["message"]["toolName"] = odd
     lines[3] |= {"id": odd, "parentId": odd}
     file = write_lines(tmp_path / "a.jsonl", lines)

@@ -145,7 +145,7 @@ def _assistant(message: Message, key: MessageKey, time_ms: int) -> Item:
             if block.get("type") == "toolCall"
         ],
         signed=any(map(is_signed, blocks)),
-        unsent=message.get("stopReason") in UNSENT_STOPS,
+        unsent=str(message.get("stopReason")) in UNSENT_STOPS,
         meta={name: message[name] for name in _META if message.get(name) is not None},
         usage=to_usage(message.get("usage")),
         model=f"{message.get('provider') or ''}/{message.get('model') or ''}",
