@@ -1,0 +1,58 @@
+"""Reasoning that a provider drops, since another has changed what stands before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foredeck.model.lost_reasoning import LostSum
+from foredeck_bench.scripted import call
+from foredeck_bench.twin.request import Api
+from foredeck_bench.twin.steps import Step, Text, Thinking
+from harness import Pi, one_version
+from observed import answered, calls_of, notified, stored
+from test_pi_neighbours import extension
+
+WIRES: tuple[Api, ...] = ("anthropic-messages", "openai-responses")
+
+REDACTS = """
+export default function (pi) {
+  let asked = 0;
+  pi.on("before_provider_request", ({ payload }) => {
+    if ((asked += 1) < 4) return;
+    const [first] = (payload.messages ?? payload.input).filter(({ role }) => role === "user");
+    first.content[0].text = "(redacted)";
+  });
+}
+"""
+"""From the fourth request on the user's first message is another."""
+
+
+@one_version
+@pytest.mark.parametrize("api", WIRES)
+def test_what_the_provider_drops_is_counted_once(pi: Pi, tmp_path: Path, api: Api) -> None:
+    steps: list[Step] = [
+        [Thinking(f"thought {number}"), call("bash", command=f"seq {number}")]
+        for number in range(5)
+    ]
+    model = pi.serve([*steps, [Thinking("all seen"), Text("done")], "again"], api=api)
+    other = extension(tmp_path, REDACTS)
+    rpc = pi.rpc(foredeck=True, extensions=[other], arguments=["--thinking", "low"])
+    rpc.prompt("work")
+    rpc.prompt("more")
+    rpc.command("/foredeck cost")
+    told = notified(rpc)[-1]
+    assert model.violations == []
+    dropped = [len(each.dropped) for each in answered(model)]
+    assert dropped[:3] == [0, 0, 0]
+    assert dropped[3] == 3, "all reasoning before the change"
+    assert sum(dropped) > 3, "it is reported with each later answer"
+    with stored(pi) as store:
+        sums = [record.lost.sum for record in calls_of(store)]
+    total = LostSum()
+    for each in sums:
+        total = total.plus(each)
+    assert (total.blocks, total.dropped) == (0, 3)
+    assert "3 blocks of reasoning" in told
+    assert "dropped by the provider" in told
