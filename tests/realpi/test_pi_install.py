@@ -64,6 +64,36 @@ def test_a_checkout_is_installed_and_removed_again(pi: Pi, checkout: Path) -> No
     assert "activate" not in model.requests[-1].request.tools
 
 
+@one_version
+def test_the_folder_of_a_packed_tarball_is_installed(pi: Pi, tarball: Path, tmp_path: Path) -> None:
+    with tarfile.open(tarball) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    installed = pi_command(pi, "install", str(tmp_path / "unpacked" / "package"))
+    assert installed.returncode == 0, installed.stderr
+    (package,) = json.loads((pi.workspace.agent_dir / "settings.json").read_text())["packages"]
+    assert (pi.workspace.agent_dir / package / "extensions" / "foredeck" / "index.ts").is_file()
+
+
+@one_version
+def test_a_git_url_is_installed(pi: Pi, checkout: Path, tmp_path: Path) -> None:
+    """A bare repository on disk stands for the one that the address names."""
+    bare = tmp_path / "foredeck.git"
+    subprocess.run(["git", "clone", "--quiet", "--bare", checkout, bare], check=True)
+    environment = {
+        **installer_environment(),
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{bare.as_uri()}.insteadOf",
+        "GIT_CONFIG_VALUE_0": "https://github.com/example/foredeck",
+    }
+    installed = pi_command(
+        pi, "install", "git:github.com/example/foredeck", environment=environment
+    )
+    assert installed.returncode == 0, installed.stderr
+    clone = pi.workspace.agent_dir / "git" / "github.com" / "example" / "foredeck"
+    assert (clone / "extensions" / "foredeck" / "index.ts").is_file()
+    assert "git:github.com/example/foredeck" in pi_command(pi, "list").stdout
+
+
 def with_foredeck(pi: Pi) -> None:
     """Plain `pi -p` must have foredeck in it now."""
     settings = pi.workspace.agent_dir / "settings.json"
