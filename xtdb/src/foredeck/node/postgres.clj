@@ -6,7 +6,8 @@
   one transaction. Meanwhile nobody can append to the log, because that locks the table. Here all
   documents take one statement. Also, xtdb-jdbc polls for new transactions ten times a second,
   whatever its configuration says, and a commit spends most of its time waiting for that."
-  (:require [juxt.clojars-mirrors.nextjdbc.v1v2v674.next.jdbc :as jdbc]
+  (:require [clojure.string :as str]
+            [juxt.clojars-mirrors.nextjdbc.v1v2v674.next.jdbc :as jdbc]
             [juxt.clojars.mirrors.nippy.v3v4v2.taoensso.nippy :as nippy]
             [xtdb.codec :as c]
             [xtdb.db :as db]
@@ -14,7 +15,7 @@
             [xtdb.jdbc :as xtdb-jdbc]
             [xtdb.system :as sys]
             [xtdb.tx.subscribe :as subscribe])
-  (:import (java.sql Connection PreparedStatement)))
+  (:import (java.sql Connection PreparedStatement SQLException SQLTransientConnectionException)))
 
 (set! *warn-on-reflection* true)
 
@@ -39,16 +40,42 @@
   (or (c/evicted-doc? doc)
       (some #(and (keyword? %) (= "crux.db.fn" (namespace %))) (keys doc))))
 
+(def ^:private pause-ms 200)
+
+(defn- away?
+  "Whether Postgres was not to be reached, or was shutting down."
+  [^SQLException e]
+  (let [state (str (.getSQLState e))]
+    (or (instance? SQLTransientConnectionException e)
+        (str/starts-with? state "08")
+        (str/starts-with? state "57P"))))
+
+(defn- serves-request? []
+  (str/starts-with? (.getName (Thread/currentThread)) "http-"))
+
+(defn- waiting-for-postgres
+  "What `f` returns. While Postgres is away it is tried again: XTDB would end indexing for good. A
+  request is not kept waiting. `f` must be such that it can be done twice."
+  [f]
+  (let [result (try
+                 (f)
+                 (catch SQLException e
+                   (if (and (away? e) (not (serves-request?))) ::away (throw e))))]
+    (if (= ::away result)
+      (do (Thread/sleep (long pause-ms))
+          (recur f))
+      result)))
+
 (defrecord Documents [pool plain]
   db/DocumentStore
   (submit-docs [_ id-and-docs]
     (let [{replacing true, others false} (group-by (comp boolean replaces?) id-and-docs)]
       (when replacing
-        (db/submit-docs plain replacing))
+        (waiting-for-postgres #(db/submit-docs plain replacing)))
       (when others
-        (insert-absent! pool others))))
+        (waiting-for-postgres #(insert-absent! pool others)))))
   (fetch-docs [_ ids]
-    (db/fetch-docs plain ids)))
+    (waiting-for-postgres #(db/fetch-docs plain ids))))
 
 (defn ->document-store
   "As `xtdb.jdbc/->document-store`."
