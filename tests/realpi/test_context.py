@@ -102,6 +102,7 @@ def test_a_long_answer_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
         "FOREDECK_ADAPTIVE__PATIENCE": "1",
         "FOREDECK_ADAPTIVE__FOLD_ANSWERS": "true",
         "FOREDECK_REBASE__CARRYING_FACTOR": "0",
+        "FOREDECK_REBASE__GAP": "0",
         "FOREDECK_REBASE__GUARD": "10",
     }
 

@@ -91,6 +91,7 @@ def test_a_file_that_the_user_names_is_shown_again_after_a_pause(pi: Pi) -> None
     model = pi.serve([call("read", path="tides.txt"), *seen, "seen", "nothing", "a fox"])
     # Each call is like one after a pause.
     environment = {"FOREDECK_REBASE__CACHE_TTL_S": "0", "FOREDECK_ADAPTIVE__PATIENCE": "1"}
+    environment["FOREDECK_ADAPTIVE__NEWEST_RESULTS"] = "0"
     rpc = pi.rpc(foredeck=True, environment=environment)
     for prompt in ("look around", "what else is there?", "who jumps in tides.txt?"):
         rpc.prompt(prompt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import Any
@@ -104,7 +105,7 @@ def test_notes_of_any_editor_are_known_when_a_session_opens(pi: Pi) -> None:
     model = pi.serve([call("activate", id="[[Sea]]", show="links"), "done"])
     assert pi.print("what do I know?", foredeck=True).code == 0
     assert "\n notes/tides.md: Tides\n" in model.requests[0].request.text
-    assert '- notes/tides.md "Tides"' in results(model.requests[-1])[-1]
+    assert re.search(r'- @\d+ notes/tides.md "Tides"', results(model.requests[-1])[-1])
 
     # In between the user renames one, deletes nothing, and writes another.
     (pi.repo / "notes" / "tides.md").rename(pi.repo / "notes" / "ebb.md")

@@ -10,6 +10,7 @@ from observed import answered, messages, notified, results, stored
 EAGER = {
     "FOREDECK_ADAPTIVE__PATIENCE": "1",
     "FOREDECK_REBASE__CARRYING_FACTOR": "0",
+    "FOREDECK_REBASE__GAP": "0",
     "FOREDECK_REBASE__GUARD": "10",
 }
 PASTE = "Why did it fail?\n" + "\n".join(f"line {n} of what was logged" for n in range(400))

@@ -12,6 +12,7 @@ LONG = "The plan: " + " ".join(f"step {number} of it," for number in range(400))
 HASTY = {
     "FOREDECK_ADAPTIVE__PATIENCE": "1",
     "FOREDECK_REBASE__CARRYING_FACTOR": "0",
+    "FOREDECK_REBASE__GAP": "0",
     "FOREDECK_REBASE__GUARD": "10",
 }
 

@@ -418,6 +418,7 @@ def test_a_folded_form_that_the_model_copies_is_refused_and_no_file_changes(pi: 
     short = {
         "FOREDECK_ADAPTIVE__PATIENCE_EDITS": "1",
         "FOREDECK_REBASE__CARRYING_FACTOR": "0",
+        "FOREDECK_REBASE__GAP": "0",
         "FOREDECK_REBASE__GUARD": "10",
     }
     ended = pi.print("go", foredeck=True, environment=short)

@@ -46,6 +46,8 @@ def import_file(
     lines: IO[bytes] | Iterable[bytes | str],
     *,
     as_new: bool = False,
+    limits: ImportLimits | None = None,
+    clock: Callable[[], int] = now_ms,
     renew: Callable[[Document, Document], None] = lambda _before, _now: None,
 ) -> ImportSummary:
     """Read a session that `export_session` has written.
@@ -56,10 +58,10 @@ def import_file(
     Raises `ImportRefused` for a file that is damaged, forged, over the limits, or contradicts
     the store; `StoreError` where the store fails. An import that was cut short can be repeated.
     """
-    limits = ImportLimits()
+    limits = limits or ImportLimits()
     with closing(StagedFile(lines, limits)) as staged:
         try:
-            checked = check_file(staged, limits, now_ms())
+            checked = check_file(staged, limits, clock())
         except OSError as error:
             raise ImportRefused(
                 f"it cannot be read, or its temporary copy not written: {error}"
