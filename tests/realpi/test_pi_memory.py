@@ -68,7 +68,7 @@ def test_a_new_session_finds_what_another_has_built_and_opens_it(pi: Pi, asked: 
     assert "«LoginSchema» is in «login».ts «now»." in messages
     assert "--- assistant\nLoginSchema is in login.ts now." in message
     assert "memory preference, rank 1 [loginschema, renamed]" in all_of_it
-    assert "write, login.ts [loginschema]: export const «LoginSchema» = 1;" in all_of_it
+    assert "write, login.ts, rank 3 [loginschema]: export const «LoginSchema» = 1;" in all_of_it
     assert "[user-stated] [preference] The user never wants LoginSchema renamed." in entry
     assert nothing.startswith("Nothing found in this project.")
     assert 'needs "query"' in refused

@@ -114,6 +114,6 @@ def test_notes_of_any_editor_are_known_when_a_session_opens(pi: Pi) -> None:
     assert pi.print("and now?", foredeck=True).code == 0
     assert "notes/tides.md" not in model.requests[0].request.text
     links = results(model.requests[-1])[-1]
-    assert '- notes/ebb.md "Tides"' in links
-    assert '- notes/new.md "Currents"' in links
+    assert re.search(r'- @\d+ notes/ebb.md "Tides"', links)
+    assert re.search(r'- @\d+ notes/new.md "Currents"', links)
     assert model.violations == []

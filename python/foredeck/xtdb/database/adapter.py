@@ -43,6 +43,7 @@ def open_xtdb(
     token: str | None = None,
     namespace: str = "foredeck",
     timeout_ms: int = 10_000,
+    clock: Callable[[], int] = now_ms,
     revive: Callable[[], str] | None = None,
 ) -> XtdbStore:
     """Open the store at a server's address, such as `http://127.0.0.1:3000`.
@@ -54,7 +55,7 @@ def open_xtdb(
     reached, does not catch up in time, or has a store of another form.
     """
     client = XtdbClient(url, token=token, timeout_ms=timeout_ms, revive=revive)
-    store = XtdbStore(client, XtdbNames(namespace), now_ms)
+    store = XtdbStore(client, XtdbNames(namespace), clock)
     try:
         client.catch_up()
         store.clock()  # has the number of the form
@@ -192,9 +193,8 @@ class XtdbWriter:
 
     @cached_property
     def _function(self) -> str | None:
-        """The function by which foredeck's node orders commits; None where the server has none."""
-        function: str | None = self._client.status().get("commitFunction")
-        return function
+        """The node's transaction function; None where the server has none."""
+        return self._client.commit_function()
 
     def write(
         self,

@@ -240,6 +240,10 @@ class XtdbClient:
         """What the node reports about itself."""
         return dict(self._json(self._get("/status", {}), 200))
 
+    def commit_function(self) -> str | None:
+        """The transaction function by which foredeck's node orders commits; None elsewhere."""
+        return self.status().get("commitFunction")
+
     # Transport
 
     def _get(self, path: str, params: Mapping[str, str | int]) -> httpx.Response:
