@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from foredeck.proxy.app import PROJECT_VARIABLE, UPSTREAMS
 from foredeck.proxy.passing import TOKEN_HEADER
+from foredeck.regular_files import read_text
 
 BASES = {"anthropic": ("ANTHROPIC_BASE_URL",), "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE")}
 """Variables in which agents look for their provider's address."""
@@ -113,7 +114,7 @@ def _codex_provider(
 ) -> tuple[str, str | None]:
     """The name of the provider that Codex would use, and its address where it is configured."""
     try:
-        config = tomllib.loads(_codex_file("config.toml", environment).read_text("utf-8"))
+        config = tomllib.loads(read_text(_codex_file("config.toml", environment)))
     except (OSError, ValueError):
         config = {}
     profile = config.get("profile")
