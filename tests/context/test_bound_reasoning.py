@@ -8,6 +8,7 @@ import pytest
 
 from context.conftest import NewHost
 from context.driver import MODEL, Host
+from context.heads import Counting
 from context.messages import assistant, calls, lines, result, thinking
 from context.scenes import ask, bash, finish
 from context.sent import Sent
@@ -79,6 +80,18 @@ def test_after_a_pause_reasoning_that_is_worth_more_stays(new_host: NewHost) -> 
     assert sent.decision.kind == "append"
     assert seals(sent) == before
     assert folded(sent) == []
+
+
+def test_after_a_pause_the_head_stays_where_nothing_folds(new_host: NewHost) -> None:
+    host = hosted(new_host, "claude-opus-5-5")
+    host.sections = [Counting("news")]
+    head = str(ask(host).prompt[0])
+    step(host, SMALL)
+    finish(host)
+    host.wait(600)
+    sent = ask(host)
+    assert str(sent.prompt[0]) == head
+    assert len(seals(sent)) == 1
 
 
 @pytest.mark.parametrize(

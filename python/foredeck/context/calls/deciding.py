@@ -117,16 +117,14 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
 
 def _reasoning_is_dearer(call: CallInProgress, run: PolicyRun) -> bool:
     """Whether a rebase after a pause would lose reasoning that is worth more than it saves."""
-    thresholds, branch = call.settings.thresholds, call.context.branch
-    folds = call.finders.folds.find(call.context, run.foldable)
-    if not folds or call.request.model is None:
+    thresholds, model = call.settings.thresholds, call.request.model
+    # All of it: the head may be written anew, too.
+    lost = next(iter(reasoning_behind(call)), 0.0)
+    if model is None or not lost:
         return False
-    lost = reasoning_behind(call)[folds[0].ref.message]
-    if not lost:
-        return False
-    if branch.was_rewritten_within(thresholds.gap):
+    if call.context.branch.was_rewritten_within(thresholds.gap):
         return True
-    prices = call.request.model.prices
+    prices, folds = model.prices, call.finders.folds.find(call.context, run.foldable)
     saved = sum(fold.saving for fold in folds) / CHARS_PER_TOKEN
     worth = saved * (prices.write + HORIZON_CALLS * prices.read)
     return worth < thresholds.reasoning * prices.output * lost
