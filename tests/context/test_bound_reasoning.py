@@ -13,6 +13,7 @@ from context.messages import assistant, calls, lines, result, thinking
 from context.scenes import ask, bash, finish
 from context.sent import Sent
 from context.test_ended_turns import seals
+from context.test_reasons import command_text
 from context.test_window import folded
 from foredeck.context.messages.wires import binds_in_every_turn
 
@@ -144,3 +145,16 @@ def test_the_five_newest_results_stay(new_host: NewHost) -> None:
     results = [m for m in sent.prompt if m["role"] == "toolResult"]
     whole = ["of it 299" in str(message["content"]) for message in results]
     assert whole == [False] * 4 + [True] * 5
+
+
+def test_why_says_when_the_next_rebase_may_come(new_host: NewHost) -> None:
+    free = {"carrying_factor": 0, "guard": 10}
+    host = hosted(new_host, "m1", rebase=free)
+    ask(host)
+    for number in range(7):
+        sent = bash(host, f"c{number}", lines(300, f"{number} of it"))
+    while not sent.decision.is_rebase:
+        sent = bash(host, f"d{len(host.messages)}", lines(300, f"{len(host.messages)} of it"))
+    sent = bash(host, "after", lines(300, "after"))
+    assert sent.decision.kind == "append"
+    assert "in 9 calls at the earliest" in command_text(host, "why")

@@ -145,8 +145,9 @@ class RebaseSection(Section):
     """What a token of reasoning that a rebase loses is worth, as a share of what it cost to
     generate; of models that lose all of it behind a changed byte."""
     old_reasoning: Annotated[float, CONSTANT] = Field(0.1, ge=0, le=1)
+    """What is left of that where it is older than the last 20 answers."""
     gap: Annotated[int, CONSTANT] = Field(10, ge=0)
-    """Calls between two rebases of such a model."""
+    """Calls from one rebase to the next that is made because it pays, or that loses reasoning."""
 
 
 class CompactionSection(Section):

@@ -178,7 +178,7 @@ class RebaseThresholds:
     old_reasoning: float = 0.1
     """What of that is left of reasoning that is not of the newest calls."""
     gap: int = 10
-    """Calls between two rebases of a model that loses reasoning by them."""
+    """Calls from one rebase to the next that is made because it pays, or that loses reasoning."""
 
     def allow(self, branch: BranchCost, rewrite_cost: float) -> bool:
         """Whether the session could still pay so much more; what costs nothing always goes."""

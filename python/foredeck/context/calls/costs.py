@@ -6,7 +6,7 @@ model's `Gauge`: call records keep it, to be compared with what the provider rep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from foredeck.context.calls.call import CallInProgress
@@ -140,13 +140,9 @@ def call_costs(call: CallInProgress, reason: RebaseReason | None, tokens: int) -
 
 
 def priced(
-    branch: Branch,
-    costs: CallCosts,
-    candidates: Iterable[Candidate],
-    reasoning: Sequence[float],
+    branch: Branch, costs: CallCosts, candidates: Iterable[Candidate]
 ) -> list[CandidateMessage]:
-    """What could go, by message and in order, as far back as bytes may change. `reasoning`: by
-    message, the tokens of it that would be lost."""
+    """What could go, by message and in order, as far back as bytes may change."""
     plan = branch.plan
     savings: dict[int, int] = {}
     carrying: dict[int, float] = {}
@@ -165,8 +161,7 @@ def priced(
     for index in sorted(allowed):
         suffix = before(found) - before(max(min(costs.reach.hit(index), found), HEAD))
         saving = savings[index] / CHARS_PER_TOKEN
-        cached = suffix / CHARS_PER_TOKEN
-        messages.append(CandidateMessage(index, saving, carrying[index], cached, reasoning[index]))
+        messages.append(CandidateMessage(index, saving, carrying[index], suffix / CHARS_PER_TOKEN))
     return messages
 
 

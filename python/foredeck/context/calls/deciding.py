@@ -122,7 +122,7 @@ def _reasoning_is_dearer(call: CallInProgress, run: PolicyRun) -> bool:
     lost = next(iter(reasoning_behind(call)), 0.0)
     if model is None or not lost:
         return False
-    if call.context.branch.was_rewritten_within(thresholds.gap):
+    if call.context.branch.calls_to_wait(thresholds.gap):
         return True
     prices, folds = model.prices, call.finders.folds.find(call.context, run.foldable)
     saved = sum(fold.saving for fold in folds) / CHARS_PER_TOKEN
@@ -206,8 +206,10 @@ class Rebase:
             return Decision("rebase", "history", call.first_new)
         if not costs.reach.warm:
             return None
-        reasoning = reasoning_behind(call)
-        messages = priced(branch, costs, candidates, reasoning)
+        messages = priced(branch, costs, candidates)
+        if messages:
+            lost = reasoning_behind(call, messages[0].index)
+            messages = [replace(each, reasoning=lost[each.index]) for each in messages]
         terms = thresholds
         if precedes_bound_turn(branch.plan):
             terms = replace(terms, factor=terms.factor * terms.closing)
@@ -222,7 +224,8 @@ class Rebase:
         reason = "pays" if is_cached else "look-back"
         if costs.reach.rule == "none":
             reason = "no-cache"
-        if reason == "pays" and branch.was_rewritten_within(thresholds.gap):
+        if reason == "pays" and (wait := branch.calls_to_wait(thresholds.gap)):
+            branch.rebase_in = wait
             return None
         return offer.explain(Decision("rebase", reason, offer.index))
 

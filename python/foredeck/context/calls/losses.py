@@ -14,7 +14,7 @@ from foredeck.context.state.request import Model
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.lost_reasoning import BlockSpot, LostReasoning
 
-RECENT_CALLS = 20
+CALLS_AT_WORK = 20
 """For how many calls reasoning is taken to be at work."""
 
 BYTES_PER_SIGN = 3 / 4
@@ -48,21 +48,21 @@ def losses_of(call: CallInProgress) -> LostReasoning:
     return LostReasoning(tuple(ours), tuple(dropped), *tokens)
 
 
-def reasoning_behind(call: CallInProgress) -> list[float]:
-    """By message, the tokens of reasoning that the model would lose if that message changed; of
-    calls long past they count less."""
+def reasoning_behind(call: CallInProgress, first: int = 0) -> list[float]:
+    """By message from `first` on, the tokens of reasoning that the model would lose if that message
+    changed; of calls long past they count less."""
     branch, model = call.context.branch, call.request.model
     plan, rewritten = branch.plan, branch.rewritten
     tokens = [0.0] * (len(plan) + 1)
     if model is None or not model.is_bound:
         return tokens
     answers = 0
-    for index in range(len(plan) - 1, -1, -1):
+    for index in range(len(plan) - 1, first - 1, -1):
         answers += plan.items[index].kind == "assistant"
         # What stands behind the newest rebase was lost with it.
         is_valid = not rewritten.first <= index < rewritten.until
         own = _held_tokens(plan, index, branch.lost, model) if is_valid else 0.0
-        weight = 1.0 if answers <= RECENT_CALLS else call.settings.thresholds.old_reasoning
+        weight = 1.0 if answers <= CALLS_AT_WORK else call.settings.thresholds.old_reasoning
         tokens[index] = tokens[index + 1] + weight * own
     # A message does not precede its own reasoning.
     return tokens[1:]

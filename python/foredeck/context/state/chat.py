@@ -132,10 +132,10 @@ class Branch:
             self.rewritten = Rewritten.by(record, self.depth)
         self.ahead = False
 
-    def was_rewritten_within(self, calls: int) -> bool:
-        """Whether the newest rebase was one of the last so many calls."""
+    def calls_to_wait(self, gap: int) -> int:
+        """How many calls there still are until `gap` of them lie between two rebases."""
         rebase = self.rewritten.depth
-        return rebase > 0 and self.depth + 1 - rebase < calls
+        return max(0, rebase + gap - (self.depth + 1)) if rebase else 0
 
     def keep(self, index: int, ordinal: int) -> None:
         """Offer a message's content to the policy from now on."""
