@@ -14,7 +14,7 @@ from foredeck.context.state.opening import CUT
 from foredeck.engine.current import FORGOTTEN
 from foredeck.engine.observing.facility import OFF
 from foredeck.engine.observing.runs import ALONE
-from foredeck.engine.opening import ALREADY, PRIVATE, TOO_LATE
+from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
 from foredeck.engine.project_notes import LEFT_OUT
 from foredeck.model.call_values import REASONS
 

@@ -7,7 +7,6 @@ Imported with the first of them: most of what answers is used for nothing else.
 from __future__ import annotations
 
 import filecmp
-import logging
 import os
 import shutil
 import sys
@@ -17,16 +16,6 @@ from typing import get_args
 
 from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import text_of, trace
-from foredeck.context.compacting import last_compaction, preview, report_of
-from foredeck.context.compactions import names_of
-from foredeck.context.messages.items import Item
-from foredeck.context.messages.shape import to_item
-from foredeck.context.messages.transcript import split_turns
-from foredeck.context.plan.ops import REASONING
-from foredeck.context.plan.plan import Plan
-from foredeck.context.rebase import DEFAULT_TTL_S
-from foredeck.context.state.chat import Chat, by_summary
-from foredeck.context.summary import losses_of
 from foredeck.context.tools.found import FoundRow
 from foredeck.context.tools.listing import (
     FOLDED,
@@ -43,19 +32,17 @@ from foredeck.context.tools.listing import (
 )
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.reasons import why
-from foredeck.engine.assembling import SUMMARY_CHARS
+from foredeck.engine.compact_command import compact_text
 from foredeck.engine.memory_commands import memory_commands, memory_view
 from foredeck.engine.observing.facility import observe_command
 from foredeck.engine.opened import OpenedSession
-from foredeck.engine.opening import go_private
+from foredeck.engine.privacy import go_private
+from foredeck.engine.switching_off import cost_of_off
 from foredeck.engine.tasks import tasks_command, tasks_of, tasks_view
 from foredeck.errors import ToolError
-from foredeck.histories.pi import load_transcript
-from foredeck.histories.records import Transcript, TranscriptError
 from foredeck.home import command_file
-from foredeck.hosts.asking_terms import dollars
 from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
-from foredeck.model.figures import counted, cut, short_tokens
+from foredeck.model.figures import cut, short_tokens
 from foredeck.model.observations import Mode
 from foredeck.model.quoting import one_line
 from foredeck.store.clock import now_ms
@@ -340,107 +327,3 @@ def _tasks(opened: OpenedSession, verb: str) -> Iterator[Choice]:
     for task in board.all():
         if verb == "show" or task.is_closed == (verb == "open") or task.status == "in_progress":
             yield board.names.name(task.id), task.called
-
-
-MUCH_DOLLARS = 0.05
-MUCH_REASONING = 10
-"""Above either the user is asked first."""
-
-
-def cost_of_off(chat: Chat, now_ms: int) -> CommandResult:
-    """What the next call then costs more, and loses, in a sentence; empty for nothing."""
-    plan, record = chat.branch.plan, chat.branch_record
-    first = _first_edited(plan)
-    if record is None or first is None:
-        return {"text": ""}
-    model, items = record.model, plan.items[first:]
-    age_ms = now_ms - max(record.time_ms, record.cache.warmed_ms)
-    is_warm = age_ms <= (model.ttl_s or DEFAULT_TTL_S) * 1000
-    tokens = int(sum(item.chars for item in items) / record.stats.rate) if is_warm else 0
-    price = tokens * max(0.0, model.write - model.read) * model.input_price / 1_000_000
-    reasoning = sum(
-        plan.seals.binds(item) and REASONING not in op.folded
-        for item, op in zip(items, plan.ops[first:], strict=True)
-    )
-    cost = f" ({dollars(price)})" if price else ""
-    said = [
-        f"reads {tokens:,} tokens anew that are in the provider's cache now{cost}"
-        if tokens
-        else "",
-        f"loses the reasoning behind {counted(reasoning, 'answer')}" if reasoning else "",
-    ]
-    said = [part for part in said if part]
-    if not said:
-        return {"text": ""}
-    is_much = price >= MUCH_DOLLARS or reasoning >= MUCH_REASONING
-    return {"text": f"The next call {' and '.join(said)}.", "asks": is_much}
-
-
-def _first_edited(plan: Plan) -> int | None:
-    """The first message that goes out otherwise than the host has it, or has one of ours before
-    it."""
-    for index, op in enumerate(plan.ops):
-        if plan.says.get(index) or op.blocks is not None or plan.is_omitted(index):
-            return index
-    return None
-
-
-log = logging.getLogger(__name__)
-
-ADOPTED = "A summary from while foredeck was not on"
-
-
-def compact_text(opened: OpenedSession, arguments: str) -> str:
-    """The answer. Raises `ToolError` with what to type instead."""
-    objects, chat = opened.session.objects, opened.session.chat
-    if arguments == "--preview":
-        return preview(objects, chat, SUMMARY_CHARS)
-    if arguments:
-        raise ToolError(
-            "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
-            "would say now. /compact compacts."
-        )
-    return adopted_compaction(opened) or last_compaction(objects, chat.compactions)
-
-
-def adopted_compaction(opened: OpenedSession) -> str | None:
-    """The report on the summary that the chat begins with; None where the engine has seen that
-    being made, where there is none, and where the session file does not say."""
-    objects, chat = opened.session.objects, opened.session.chat
-    summary = _summary_at_front(chat.branch.plan)
-    if summary is None or by_summary(chat.compactions, summary) is not None:
-        return None
-    document = objects.document()
-    file = None if document is None else document.host_file
-    if file is None:
-        return None
-    try:
-        items = _covered(load_transcript(Path(file)), summary)
-    except (TranscriptError, ValueError, LookupError, TypeError) as error:
-        log.info("what a summary covers is not known: %s", error)
-        return None
-    if not items:
-        return None
-    lost = losses_of(split_turns(items, 1), names_of(objects), summary)
-    return report_of(ADOPTED, summary, lost)
-
-
-def _summary_at_front(plan: Plan) -> str | None:
-    items = plan.items
-    if not items or items[0].kind != "context" or not items[0].blocks:
-        return None
-    return str(items[0].blocks[0].get("text") or "") or None
-
-
-def _covered(transcript: Transcript, summary: str) -> list[Item]:
-    """The messages from the summary before it, or the beginning, to the first that was kept."""
-    first = 0
-    for compaction in transcript.compactions:
-        if compaction.summary == summary:
-            chat = Plan()
-            for recorded in transcript.edited(compaction.seen)[first : compaction.kept_from]:
-                if recorded is not None:
-                    chat.append(to_item(recorded.message, recorded.entry, {}))
-            return chat.items
-        first = compaction.kept_from
-    return []

@@ -1,0 +1,53 @@
+"""What it costs to switch foredeck off in the middle of a session."""
+
+from __future__ import annotations
+
+from foredeck.context.plan.ops import REASONING
+from foredeck.context.plan.plan import Plan
+from foredeck.context.rebase import DEFAULT_TTL_S
+from foredeck.context.state.chat import Chat
+from foredeck.hosts.asking_terms import dollars
+from foredeck.hosts.protocol import CommandResult
+from foredeck.model.figures import counted
+
+MUCH_DOLLARS = 0.05
+MUCH_REASONING = 10
+"""Above either the user is asked first."""
+
+
+def cost_of_off(chat: Chat, now_ms: int) -> CommandResult:
+    """What the next call then costs more, and loses, in a sentence; empty for nothing."""
+    plan, record = chat.branch.plan, chat.branch_record
+    first = _first_edited(plan)
+    if record is None or first is None:
+        return {"text": ""}
+    model, items = record.model, plan.items[first:]
+    age_ms = now_ms - max(record.time_ms, record.cache.warmed_ms)
+    is_warm = age_ms <= (model.ttl_s or DEFAULT_TTL_S) * 1000
+    tokens = int(sum(item.chars for item in items) / record.stats.rate) if is_warm else 0
+    price = tokens * max(0.0, model.write - model.read) * model.input_price / 1_000_000
+    reasoning = sum(
+        plan.seals.binds(item) and REASONING not in op.folded
+        for item, op in zip(items, plan.ops[first:], strict=True)
+    )
+    cost = f" ({dollars(price)})" if price else ""
+    said = [
+        f"reads {tokens:,} tokens anew that are in the provider's cache now{cost}"
+        if tokens
+        else "",
+        f"loses the reasoning behind {counted(reasoning, 'answer')}" if reasoning else "",
+    ]
+    said = [part for part in said if part]
+    if not said:
+        return {"text": ""}
+    is_much = price >= MUCH_DOLLARS or reasoning >= MUCH_REASONING
+    return {"text": f"The next call {' and '.join(said)}.", "asks": is_much}
+
+
+def _first_edited(plan: Plan) -> int | None:
+    """The first message that goes out otherwise than the host has it, or has one of ours before
+    it."""
+    for index, op in enumerate(plan.ops):
+        if plan.says.get(index) or op.blocks is not None or plan.is_omitted(index):
+            return index
+    return None
