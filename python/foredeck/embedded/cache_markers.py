@@ -21,7 +21,7 @@ def markers_in(value: Any) -> int:
     return found
 
 
-def with_marker(messages: Sequence[Message], call: str, elsewhere: int) -> list[Message]:
+def with_marked_result(messages: Sequence[Message], call: str, elsewhere: int) -> list[Message]:
     """The messages with a marker at the result of a call, where the request has room for it and is
     marked behind it. `elsewhere`: how many parts of it are marked beside the messages."""
     marked = list(messages)

@@ -20,7 +20,7 @@ from foredeck.config import load_config
 from foredeck.context.state.chat import Chat
 from foredeck.context.wording import images_not_here
 from foredeck.embedded.anthropic_messages import AnthropicMessages
-from foredeck.embedded.cache_markers import markers_in, with_marker
+from foredeck.embedded.cache_markers import markers_in, with_marked_result
 from foredeck.embedded.chat_completions import ChatCompletions
 from foredeck.embedded.format import (
     CountedTokens,
@@ -352,7 +352,7 @@ class ContextManager:
         self.notices += [notice["text"] for notice in answer["notices"]]
         sent = loop.accepted(answer)
         if self._format.api == "anthropic-messages" and answer["marker"]:
-            return with_marker(sent, answer["marker"], self._markers_beside(tools))
+            return with_marked_result(sent, answer["marker"], self._markers_beside(tools))
         return sent
 
     def _markers_beside(self, tools: Sequence[Mapping[str, Any]]) -> int:

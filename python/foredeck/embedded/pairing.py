@@ -54,11 +54,11 @@ class Pairing:
             if message["role"] == "assistant":
                 message, calls = self._answer(message, place)
                 self._answers.append(_Answer(len(found) + 1, calls))
-            elif message["role"] == "toolResult" and (answer := self._answered(message)):
-                message = self._result(message, answer)
-                found.insert(answer.end, (message, place))
-                for later in self._answers[self._answers.index(answer) :]:
-                    later.end += 1
+            elif message["role"] == "toolResult" and (at := self._answered(message)) is not None:
+                answers = self._answers[at:]
+                found.insert(answers[0].end, (self._result(message, answers[0]), place))
+                for answer in answers:
+                    answer.end += 1
                 continue
             elif message["role"] == "user":
                 del self._answers[:-1]
@@ -81,15 +81,15 @@ class Pairing:
         is_same = all(call.own == call.given for call in calls)
         return (message if is_same else {**message, "content": content}), calls
 
-    def _answered(self, message: Message) -> _Answer | None:
-        """The answer that a result belongs to."""
+    def _answered(self, message: Message) -> int | None:
+        """Which answer a result belongs to."""
         id = str(message.get("toolCallId") or "")
-        for answer in reversed(self._answers):
-            is_newest = answer is self._answers[-1]
-            if any(call.given == id for call in answer.open if id or is_newest):
-                return answer
-        newest = self._answers[-1] if self._answers else None
-        return newest if newest is not None and _at(newest.open, id) is not None else None
+        newest = len(self._answers) - 1
+        for at in range(newest, -1, -1):
+            if any(call.given == id for call in self._answers[at].open if id or at == newest):
+                return at
+        is_newest = newest >= 0 and _at(self._answers[newest].open, id) is not None
+        return newest if is_newest else None
 
     def _result(self, message: Message, answer: _Answer) -> Message:
         id = str(message.get("toolCallId") or "")

@@ -132,9 +132,10 @@ class ClientChat(ContextManager):
 
     def __init__(self, session: str, format: MessageFormat, **arguments: Any) -> None:
         self.calls = self._markers = 0
+        """Requests that it has worked on; parts of the newest that are marked for the cache beside
+        its messages."""
         self._unsigned: set[str] | None = None
         """What stands for answers that go out without their reasoning."""
-        """Requests that it has worked on."""
         self.problems: list[str] = []
         """What concerns all conversations, such as a damaged store."""
         self._observed: set[str] = set()
