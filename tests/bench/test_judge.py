@@ -9,11 +9,12 @@ import pytest
 
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.records import Transcript
+from foredeck.replay.as_model import ASSUMED_REASONING
 from foredeck.replay.options import Calibration, ReplayOptions, calibrate, plain_prompts
 from foredeck_bench.judging.comparison import PLAIN, WITHOUT, compactions_at
 from foredeck_bench.judging.evidence import needs_of
 from foredeck_bench.judging.judge import Judge, SessionFacts
-from foredeck_bench.judging.reasoning import ASSUMED_TOKENS, answers_of
+from foredeck_bench.judging.reasoning import answers_of
 from foredeck_bench.judging.replaying import Way, compare
 from replay.recordings import Recording, call, everything, text
 
@@ -219,9 +220,11 @@ def test_replay_has_a_row_for_the_host_and_for_each_way_to_assemble(tmp_path: Pa
 def test_reasoning_is_accepted_until_something_before_it_changes(tmp_path: Path) -> None:
     transcript = recorded(tmp_path, small())
     whole = judged(transcript).judgement.reasoning
-    assert (whole.all.produced, whole.all.percent) == (3 * ASSUMED_TOKENS, 100)
+    assert (whole.all.produced, whole.all.percent) == (3 * ASSUMED_REASONING, 100)
     prompts = [[*prompt] for prompt in plain_prompts(transcript, [])]
     prompts[2][2] = {**prompts[2][2], "content": "other words"}
     changed = judged(transcript, prompts).judgement.reasoning
-    assert changed.all.accepted == 2 * ASSUMED_TOKENS, "what stands before the change is accepted"
+    assert changed.all.accepted == 2 * ASSUMED_REASONING, (
+        "what stands before the change is accepted"
+    )
     assert (changed.turn.produced, changed.signed.produced) == (0, 0)

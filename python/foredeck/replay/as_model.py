@@ -40,37 +40,32 @@ class ReplayedModel:
         return replace(transcript, messages=messages, calls=calls)
 
 
-def _anthropic(id: str, input: float, output: float, read: float) -> ReplayedModel:
-    cost = {"input": input, "output": output, "cacheRead": read, "cacheWrite": 1.25 * input}
-    return ReplayedModel("anthropic", id, "anthropic-messages", cost, "anthropic", 300)
-
-
-def _openai(id: str, input: float, output: float, read: float) -> ReplayedModel:
-    cost = {"input": input, "output": output, "cacheRead": read, "cacheWrite": 1.25 * input}
-    return ReplayedModel("openai", id, "openai-responses", cost, "openai", 1800)
-
-
-# By the model records of Pi 1.6.0.
-MODELS = {
-    model.id: model
-    for model in (
-        _anthropic("claude-opus-4-5", 5, 25, 0.5),
-        _anthropic("claude-opus-5-5", 4, 20, 0.2),
-        _anthropic("claude-sonnet-5-5", 2, 10, 0.1),
-        _anthropic("claude-fable-5-2", 8, 40, 0.2),
-        _openai("gpt-5.6-sol", 4, 20, 0.4),
-        _openai("gpt-6.1-sol", 2, 10, 0.1),
-        _openai("gpt-6.2-sol", 2, 10, 0.1),
-    )
+_PROVIDERS = {
+    "claude": ("anthropic", "anthropic-messages", 300),
+    "gpt": ("openai", "openai-responses", 1800),
 }
+"""By the family of a model: its provider, its API, and for how many seconds that keeps a prompt."""
+
+_PRICES = {
+    "claude-opus-4-5": (5, 25, 0.5),
+    "claude-opus-5-5": (4, 20, 0.2),
+    "claude-sonnet-5-5": (2, 10, 0.1),
+    "claude-fable-5-2": (8, 40, 0.2),
+    "gpt-5.6-sol": (4, 20, 0.4),
+    "gpt-6.1-sol": (2, 10, 0.1),
+    "gpt-6.2-sol": (2, 10, 0.1),
+}
+"""Dollars for a million tokens of input, output and cached input, by the model records of Pi 1.6.0.
+All of them charge a quarter more for input that is written to the cache."""
 
 
 def replayed_model(name: str) -> ReplayedModel:
     """The model of that name, with or without its provider. Raises `ConfigError`."""
-    try:
-        return MODELS[name.rsplit("/", 1)[-1]]
-    except KeyError:
-        known = ", ".join(MODELS)
-        raise ConfigError(
-            f"no prices are known of {name} to replay as; of these: {known}"
-        ) from None
+    id = name.rpartition("/")[2]
+    if id not in _PRICES:
+        known = ", ".join(_PRICES)
+        raise ConfigError(f"no prices are known of {name} to replay as; of these: {known}")
+    input, output, read = _PRICES[id]
+    cost = {"input": input, "output": output, "cacheRead": read, "cacheWrite": 1.25 * input}
+    provider, api, ttl_s = _PROVIDERS[id.partition("-")[0]]
+    return ReplayedModel(provider, id, api, cost, cache=provider, ttl_s=ttl_s)

@@ -58,8 +58,7 @@ class ReplayOptions:
     as_model: ReplayedModel | None = None
     """The model that is taken to have given all answers."""
 
-    @property
-    def cost(self) -> dict[str, float]:
+    def read_cost(self) -> dict[str, float]:
         """`cost` of the model record that the engine is given. Raises `ConfigError`."""
         if self.prices is None and self.as_model is not None:
             return self.as_model.cost

@@ -63,7 +63,7 @@ class ReplayedSession:
         self._transcript = transcript
         self._options = options
         self._facilities = facilities
-        self._cost = options.cost
+        self._cost = options.read_cost()
         self._host = SimulatedHost(transcript.id)
         if head_tokens:
             chars = int(head_tokens * CHARS_PER_TOKEN) + definition_chars(*options.tools)
@@ -72,7 +72,7 @@ class ReplayedSession:
         self.observer: ReplayObserver | None = None
         """What observes the session; None where nothing does."""
         if options.config(home).observations != "off":
-            self.observer = ReplayObserver(prices_of(options.cost), options.observes)
+            self.observer = ReplayObserver(prices_of(self._cost), options.observes)
 
     def call(self, call: RecordedCall) -> tuple[list[Message], Decision]:
         """One recorded call: the messages that would have gone out, and what was decided."""

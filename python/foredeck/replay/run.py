@@ -109,7 +109,7 @@ def replay(
 
 def _check(paths: list[Path], options: ReplayOptions, keep: Path | None) -> None:
     options.config(Path(tempfile.gettempdir()))
-    _ = options.cost
+    options.read_cost()
     if options.restart_every is not None and options.restart_every < 1:
         raise CommandRefused("The engine can be restarted every 1 call or more.")
     if keep is not None and not store_kind(options.store).is_one_file:

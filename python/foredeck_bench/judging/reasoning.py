@@ -11,15 +11,10 @@ from dataclasses import dataclass, field
 
 from foredeck.accounting.cache import PromptPlace
 from foredeck.accounting.shapes import blocks_of
-from foredeck.context.messages.shape import Message
+from foredeck.context.calls.losses import CALLS_AT_WORK, reasoning_tokens, sealed_blocks
+from foredeck.context.messages.shape import Message, is_signed, to_item
 from foredeck.histories.records import Transcript
-from foredeck.model.call_values import CHARS_PER_TOKEN
-
-ASSUMED_TOKENS = 120.0
-"""Reasoning of an answer without a signature: the mean of the recorded answers that have one."""
-
-RECENT_CALLS = 20
-BYTES_PER_SIGN = 3 / 4
+from foredeck.replay.as_model import ASSUMED_REASONING
 
 
 @dataclass(slots=True)
@@ -74,19 +69,10 @@ def answers_of(transcript: Transcript) -> list[AnswerFacts]:
         new = transcript.messages[seen : call.seen]
         turn += sum(record.message.get("role") == "user" for record in new)
         seen = call.seen
-        tokens = signed_tokens(transcript.messages[call.seen].message)
-        facts.append(AnswerFacts(tokens or ASSUMED_TOKENS, tokens > 0, turn))
+        answer = to_item(transcript.answer_to(call), None, {})
+        tokens = sum(reasoning_tokens(answer, block) for block in sealed_blocks(answer))
+        facts.append(AnswerFacts(tokens or ASSUMED_REASONING, tokens > 0, turn))
     return facts
-
-
-def signed_tokens(message: Message) -> float:
-    """Tokens of the signed reasoning of an answer; 0 without any."""
-    chars = 0.0
-    for block in blocks_of(message):
-        if block.get("type") == "thinking" and (seal := block.get("thinkingSignature")):
-            text = len(str(block.get("thinking") or ""))
-            chars += max(text, len(str(seal)) * BYTES_PER_SIGN)
-    return chars / CHARS_PER_TOKEN
 
 
 class ReasoningJudge:
@@ -106,7 +92,7 @@ class ReasoningJudge:
             index = at.get(tip)
             following = sent[index] if index is not None and index < len(sent) else {}
             whole = following.get("role") == "assistant" and (
-                not answers[call].is_signed or signed_tokens(following) > 0
+                not answers[call].is_signed or any(map(is_signed, blocks_of(following)))
             )
             if not whole:
                 del self._alive[call]
@@ -118,7 +104,7 @@ class ReasoningJudge:
     def _count(self, call: int, now: int) -> None:
         answer, kept = self._answers[call], self._kept
         shares = [kept.all]
-        recent = now - call <= RECENT_CALLS
+        recent = now - call <= CALLS_AT_WORK
         if recent:
             shares.append(kept.recent)
         if answer.turn == self._answers[now].turn:

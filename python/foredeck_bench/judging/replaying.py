@@ -73,7 +73,7 @@ def head_settings(tokens: int) -> tuple[str, str]:
 
 def rule_of(options: ReplayOptions) -> Rule:
     """How the judge charges. Raises `ConfigError`."""
-    return Rule(options.cache, options.ttl_s, prices_of(options.cost))
+    return Rule(options.cache, options.ttl_s, prices_of(options.read_cost()))
 
 
 def judge_replay(
