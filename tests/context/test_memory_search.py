@@ -92,7 +92,7 @@ def test_what_memory_tools_answer_is_no_memory(host: Host) -> None:
     ask(host)
     again = found(host, query="LoginSchema", limit=20)
     assert "memory-search" not in again
-    assert again.splitlines()[-1].startswith("4 hits (1 that say little of it left out);")
+    assert again.splitlines()[-1].startswith("4 hits (1 weaker one left out);")
     assert "hits (1 more in view already);" in found(host, query="login").splitlines()[-1]
 
 

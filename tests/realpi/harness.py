@@ -14,7 +14,7 @@ from foredeck.config import Config, load_config
 from foredeck.xtdb.node import own_node_folder
 from foredeck_bench.crash.homes import settings as store_settings
 from foredeck_bench.scripted import ScriptedModel, write_agent_dir
-from foredeck_bench.scripted.agent_dir import model_record, twin_record
+from foredeck_bench.scripted.agent_dir import MODEL, model_record, twin_record
 from foredeck_bench.scripted.pi_process import (
     NEWEST,
     PATIENT,
@@ -97,6 +97,7 @@ class Pi:
         script: Script,
         *,
         api: Api = "anthropic-messages",
+        id: str = MODEL,
         context_window: int = 200_000,
         plain: bool = False,
         reasoning: bool = False,
@@ -106,10 +107,10 @@ class Pi:
     ) -> ScriptedModel:
         """Start a scripted model and make it the one that Pi uses.
 
-        `context_window` is what Pi is told, in tokens; `plain`, `reasoning` and `kept_s` are as
-        in `model_record`; `options` go to `ScriptedModel`.
+        `context_window` is what Pi is told, in tokens; `id`, `plain`, `reasoning` and `kept_s`
+        are as in `model_record`; `options` go to `ScriptedModel`.
         """
-        flags: dict[str, Any] = {"plain": plain, "reasoning": reasoning, "kept_s": kept_s}
+        flags: dict[str, Any] = {"plain": plain, "reasoning": reasoning, "kept_s": kept_s, "id": id}
         record = twin_record(api, model_record(api, **flags))
         options = {"record": record, **options}
         model = self._stack.enter_context(ScriptedModel(script, **options))

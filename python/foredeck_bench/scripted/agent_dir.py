@@ -55,6 +55,7 @@ _PATHS: dict[Api, str] = {"anthropic-messages": "", "google-generative-ai": "/v1
 def model_record(
     api: Api = "anthropic-messages",
     *,
+    id: str = MODEL,
     window: int = 200_000,
     max_tokens: int = 4096,
     plain: bool = False,
@@ -70,7 +71,7 @@ def model_record(
     flags = {} if plain else _FLAGS.get(api, {})
     lives = _LIVES.get(api, {}) if kept_s is None else {"promptCache": {"short": kept_s}}
     return {
-        "id": MODEL,
+        "id": id,
         "name": "Scripted",
         "reasoning": reasoning or bool(flags),
         "input": ["text", "image"],
@@ -107,7 +108,8 @@ def write_agent_dir(
     models = [model_record(api, **model)]
     provider = {"baseUrl": base, "api": api, "apiKey": API_KEY, "models": models}
     _write(directory / "models.json", {"providers": {PROVIDER: provider}})
-    _write(directory / "settings.json", {**_quiet_settings(), **(settings or {})})
+    chosen = {"defaultModel": models[0]["id"], **(settings or {})}
+    _write(directory / "settings.json", {**_QUIET_SETTINGS, **chosen})
     return directory
 
 
@@ -121,15 +123,13 @@ def pi_environment(agent_dir: Path) -> dict[str, str]:
     }
 
 
-def _quiet_settings() -> Json:
-    return {
-        "defaultProvider": PROVIDER,
-        "defaultModel": MODEL,
-        "enableInstallTelemetry": False,
-        "quietStartup": True,
-        "cacheWarming": "off",
-        "retry": {"enabled": True, "maxRetries": 3, "baseDelayMs": 50},
-    }
+_QUIET_SETTINGS = {
+    "defaultProvider": PROVIDER,
+    "enableInstallTelemetry": False,
+    "quietStartup": True,
+    "cacheWarming": "off",
+    "retry": {"enabled": True, "maxRetries": 3, "baseDelayMs": 50},
+}
 
 
 def _write(path: Path, value: Json) -> None:

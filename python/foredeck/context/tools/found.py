@@ -223,7 +223,7 @@ def nothing_for_people(scope: str) -> str:
 
 def weaker(found: SearchResult) -> str:
     """How many texts are no hits beside the best."""
-    return f" ({found.weak:,} that say little of it left out)" if found.weak else ""
+    return f" ({counted(found.weak, 'weaker one')} left out)" if found.weak else ""
 
 
 def kind_of_hit(entry: IndexedText) -> str:
