@@ -149,6 +149,28 @@ def test_a_text_before_that_is_not_certain_stays_unknown(
     assert made(tmp_path, store, *calls) == [SYSTEM]
 
 
+@pytest.mark.parametrize(
+    "commands",
+    [
+        [r"sed -i 's/\(o*\)*x//' a.py"],
+        [r"sed -i -E 's/(o|oo)+x//' a.py"],
+        ["sed -i 's/o*o*o*o*x//' a.py"],
+        ["sed -i 's/o/&&/g' a.py"] * 60,
+        [f"sed -i 's/o/{'y' * 100_000}/g' a.py"],
+    ],
+    ids=["nested", "alternating", "in a row", "doubling", "long"],
+)
+def test_a_script_that_would_take_too_much_leaves_the_text_unknown(
+    tmp_path: Path, store: Store, commands: list[str]
+) -> None:
+    text = "o" * 1500 + "\n"
+    calls = [ran(f"cat > a.py <<'EOF'\n{text}EOF"), *map(ran, commands), ran("cat a.py", "done\n")]
+    versions = made(tmp_path, store, *calls)
+    assert versions[0][0] == text
+    assert versions[-1][0] == "done\n"
+    assert max(len(content) for content, *_ in versions) < 10_000_000
+
+
 def test_a_patch_that_does_not_fit_what_is_known_tells_only_what_can_be_taken_back(
     tmp_path: Path, store: Store
 ) -> None:

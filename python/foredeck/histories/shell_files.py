@@ -187,6 +187,18 @@ def _words(command: str, *, quoted: bool = False) -> list[str]:
         return []
 
 
+MOST_CHARS = 5_000_000
+"""Of a text that a recorded `sed` is carried out on: others could double it again and again."""
+MOST_SEARCHED = 2000
+"""Characters of a line in which a pattern that repeats something is looked for."""
+_REPEATS = re.compile(r"(?<!\\)(?:\*|\+|\{\d*,\d*\})")
+_REPEATED_GROUP = re.compile(r"(?<!\\)\)[*+?{]")
+
+
+class _TooMuch(Exception):
+    """What a script makes of a line would take too long or be too long."""
+
+
 _SUBSTITUTION = re.compile(r"(?:(\d+)(?:,(\d+|\$))?)?s(.)", re.DOTALL)
 _DELETION = re.compile(r"(\d+)(?:,(\d+|\$))?d")
 
@@ -205,11 +217,18 @@ def _sed_change(scripts: Sequence[str], *, extended: bool) -> Change | None:
     def change(text: str) -> str | None:
         lines = text.splitlines(keepends=True)
         done: list[str] = []
+        left = MOST_CHARS
         for number, line in enumerate(lines, 1):
             end = "\n" if line.endswith("\n") else ""
             current: str | None = line.removesuffix("\n")
-            for edit in edits:
-                current = None if current is None else edit(number, len(lines), current)
+            try:
+                for edit in edits:
+                    current = None if current is None else edit(number, len(lines), current)
+            except _TooMuch:
+                return None
+            left -= len(current or "")
+            if left < 0:
+                return None
             done += [] if current is None else [current + end]
         return "".join(done)
 
@@ -233,11 +252,16 @@ def _sed_edit(script: str, *, extended: bool) -> Callable[[int, int, str], str |
     if expression is None or replacement is None:
         return None
     most = 0 if "g" in parts[2] else 1
+    longest = MOST_CHARS // max(1, len(replacement))
+    if _REPEATS.search(expression.pattern):
+        longest = min(longest, MOST_SEARCHED)
     begin, end = start[1], start[2]
 
     def edit(number: int, count: int, line: str) -> str | None:
         if begin and not _within(number, count, begin, end):
             return line
+        if len(line) > longest:
+            raise _TooMuch
         return expression.sub(replacement, line, count=most)
 
     return edit
@@ -257,6 +281,9 @@ def _expression(pattern: str, *, extended: bool, flags: str) -> re.Pattern[str] 
         pattern = re.sub(r"\\?[(){}+?|]", lambda m: m[0][1:] or f"\\{m[0]}", pattern)
         pattern = re.sub(r"\A(\^?)\*", r"\1\\*", pattern)
     if "\\<" in pattern or "\\>" in pattern:
+        return None
+    # What a session file says decides for how long its reader searches.
+    if len(_REPEATS.findall(pattern)) > 1 or _REPEATED_GROUP.search(pattern):
         return None
     try:
         return re.compile(pattern, re.IGNORECASE if "I" in flags else 0)
