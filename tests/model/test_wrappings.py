@@ -92,3 +92,12 @@ def test_elements_beyond_all_measure_end_the_search() -> None:
     assert asked("<a-b>x</a-b>" * 50 + ASK) == ASK
     assert asked("<a-b>x</a-b>" * 50_000 + ASK).endswith(ASK)
     assert asked("<a-b>" * 100_000) == "<a-b>" * 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<command-name>" * 60_000, "## My request for " + " " * 60_000 + "!"],
+    ids=["command", "request"],
+)
+def test_what_only_looks_like_a_wrapping_takes_no_longer(text: str) -> None:
+    assert asked(text) == text

@@ -70,7 +70,7 @@ _USERS = frozenset(
     {"task", "user-memory-input", "userRequest", "user_message", "user_query", "user_request"}
 )
 """Elements in which an agent puts what the user has written."""
-_COMMAND = re.compile(r"<command-name>\s*(/?\S+?)\s*</command-name>")
+_COMMAND = re.compile(r"<command-name>\s{0,20}(/?\S{1,200}?)\s{0,20}</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)(?:</command-args>|\Z)", re.DOTALL)
 """How Claude Code writes down that its user has given a command."""
 _SHELL_LINE = re.compile(
@@ -82,7 +82,7 @@ _SKILL = re.compile(r'<skill name="([^"\n]+)" location=')
 """How a skill is written down that a user has named; what they say beside it follows."""
 _OPENS = re.compile(r"<([A-Za-z][\w-]*(?: instructions)?)(?:\s[^<>]*)?>")
 _CLOSES = re.compile(r"</([A-Za-z][\w-]*(?: instructions)?)>\Z")
-_REQUEST = re.compile(r"^#{1,3} My request(?: for [\w ]+)?:?[ \t]*$", re.MULTILINE)
+_REQUEST = re.compile(r"^#{1,3} My request(?: for [\w ]{1,100})?:?[ \t]{0,20}$", re.MULTILINE)
 """What Codex in an editor or in its app puts between what is open there and the user's words."""
 _NOTES = (
     "# AGENTS.md instructions for ",
