@@ -41,13 +41,11 @@ WINDOWS = os.name == "nt"
 OLDEST = (3, 11)
 TOO_OLD = 3
 UNUSED_S = 30 * 24 * 60 * 60
-"""An engine of another version that no Pi has started for so long is removed."""
 
 NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 """On Windows no console window opens for a program that is started."""
 
 FETCHED = r"^\S+ @ |^\S+==(?!.*sys_platform ==)"
-"""A line for each package that most systems need."""
 
 AGAIN = "/foredeck setup tries again."
 CAUSES = (
@@ -62,15 +60,13 @@ CAUSES = (
         f"its packages cannot be fetched, so check the network; {AGAIN}",
     ),
 )
-"""What an installer says, and what the user reads for it."""
 
 
 class SetupFailed(Exception):
-    """The engine cannot be set up; the text is for the user."""
+    """The text is for the user."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Set up what the command line names; gives the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--uv")
@@ -102,7 +98,7 @@ def say(**fields: str) -> None:
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Hold the lock file `path`. The system releases it when this process ends, however it ends."""
+    """Holds the lock file `path` until this process ends."""
     with path.open("ab") as file:
         waits = False
         while not take(file.fileno()):
@@ -114,7 +110,6 @@ def alone(path: Path) -> Iterator[None]:
 
 
 def take(descriptor: int) -> bool:
-    """Whether the lock is ours now. Where the file system has no locks it always is."""
     if WINDOWS:
         from importlib import import_module
 
@@ -178,7 +173,6 @@ def with_uv(uv: str, folder: Path, wanted: Path) -> None:
 
 
 def with_pip(folder: Path, wanted: Path) -> None:
-    """Make and fill the environment with what this Python has."""
     import importlib.util
     import venv
     from importlib.metadata import version
@@ -217,12 +211,12 @@ def with_pip(folder: Path, wanted: Path) -> None:
 
 
 def reaches_others(version: str) -> bool:
-    """Whether pip of this version can install into another environment than its own."""
+    """Whether this pip can install into another environment."""
     return tuple(map(int, re.findall(r"\d+", version)[:2])) >= (22, 3)
 
 
 def sources(*further: str) -> list[str]:
-    """Where an installer finds packages: where it always does, or in the folder `wheels` alone."""
+    """Where packages come from: the usual place, or the folder `wheels` alone."""
     bundled = ["--no-index", "--find-links", BUNDLED.as_uri(), *further]
     return bundled if BUNDLED.is_dir() else []
 
@@ -233,7 +227,7 @@ def python_of(folder: Path) -> Path:
 
 
 def starts(folder: Path) -> tuple[bool, str]:
-    """Whether the engine starts, and what it says. Its input is empty, so it ends at once."""
+    """Whether the engine starts, and what it says."""
     code = "from foredeck.cli.main import main; raise SystemExit(main())"
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("FOREDECK", "PYTHON"))}
     try:
@@ -253,7 +247,7 @@ def starts(folder: Path) -> tuple[bool, str]:
 
 
 def remove_unused(current: Path) -> None:
-    """Remove engines of other versions that nothing has started for a month."""
+    """Removes other versions unused for a month."""
     for path in current.parent.iterdir():
         if path.is_dir() and path != current:
             used = max(each.stat().st_mtime for each in (path, path / MARKER) if each.exists())
@@ -265,7 +259,7 @@ def remove_unused(current: Path) -> None:
 
 
 def write_wheel(folder: Path) -> Path:
-    """Pack foredeck as `pyproject.toml` describes it. No builder has to be fetched for that."""
+    """Packs foredeck as `pyproject.toml` says, without a builder."""
     import tomllib
 
     described = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -296,7 +290,6 @@ def write_wheel(folder: Path) -> Path:
 
 
 def files_of(path: Path) -> Iterator[Path]:
-    """A file, or the files in a folder that somebody has written."""
     if path.is_file():
         yield path
     for each in path.rglob("*") if path.is_dir() else ():
@@ -311,7 +304,6 @@ def hash_of(data: bytes) -> str:
 
 
 def write_launcher(folder: Path) -> None:
-    """A command in `bin` of the state folder that runs the newest engine's `foredeck`."""
     bin = folder.parent.parent / "bin"
     bin.mkdir(exist_ok=True, mode=0o700)
     if WINDOWS:
@@ -323,7 +315,6 @@ def write_launcher(folder: Path) -> None:
 
 
 def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
-    """Write a file in one step: nobody reads half of it."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
     part.write_text(text, encoding="utf-8", newline="")
     part.chmod(mode)
@@ -334,11 +325,8 @@ def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
 
 
 def run(words: list[str], folder: Path, report: Callable[[str], object] = str) -> None:
-    """Run an installer to its end. Raises `SetupFailed` with its own last words.
-
-    It works in the engine's folder: it would look for settings from the working folder upwards, and
-    that is the user's project.
-    """
+    """Runs an installer in the engine's folder, away from the project's settings. Raises
+    `SetupFailed`."""
     said = ""
     try:
         with subprocess.Popen(
@@ -362,7 +350,7 @@ def run(words: list[str], folder: Path, report: Callable[[str], object] = str) -
 
 
 def explained(said: str) -> str:
-    """What went wrong and what mends it, from an installer's words."""
+    """What went wrong and what helps, by an installer's words."""
     for pattern, text in CAUSES:
         if re.search(pattern, said, re.IGNORECASE):
             return text

@@ -30,7 +30,7 @@ __all__ = ["memory_node", "runtime"]
 # looks for new ones.
 # On a busy machine everything is slow.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("repeatable", patient, derandomize=True)
+settings.register_profile("repeatable", patient, derandomize=True, max_examples=30)
 settings.register_profile("random", patient)
 settings.load_profile(os.environ.get("FOREDECK_TEST_EXAMPLES", "repeatable"))
 

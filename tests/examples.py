@@ -8,9 +8,8 @@ _ALL = os.environ.get("FOREDECK_TEST_EXAMPLES") == "random"
 
 
 def examples(count: int) -> int:
-    """`count` where new examples are looked for, else a third of it, at least one.
+    """`count` where new examples are looked for, else a tenth of it, at least one.
 
-    A repeatable run tries the same ones every time: what the last two thirds could find, they
-    have found.
+    A repeatable run tries the same ones every time: what the others could find, they have found.
     """
-    return count if _ALL else max(1, count // 3)
+    return count if _ALL else max(1, count // 10)

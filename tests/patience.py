@@ -13,8 +13,8 @@ from foredeck.lookup import reader
 from foredeck.notes import markdown
 from foredeck.sources import git, git_process
 from foredeck.timeline import command_versions, guard, keeping, repositories
-from foredeck.xtdb import link, maintenance, node
-from foredeck.xtdb import local_copy as journaled
+from foredeck_xtdb import link, maintenance, node
+from foredeck_xtdb import local_copy as journaled
 
 ENOUGH_S = 100.0
 """Seconds; within the time that a test has."""

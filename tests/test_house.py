@@ -89,7 +89,10 @@ OF_THE_USER = frozenset(
 )
 
 #: Where a path that a page names may start.
-BASES = ("", "python/foredeck", "ts-shim", "python/foredeck/context", "docs")
+BASES = (
+    *("", "python", "python/foredeck", "python/foredeck_agents", "python/foredeck_lab"),
+    *("ts-shim", "python/foredeck/context", "docs"),
+)
 PATHLIKE = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|ts|mjs|md|json|toml|svg))")
 
 
@@ -153,7 +156,6 @@ def defined_in(module: Path) -> set[str]:
 NAME_PI = frozenset(
     {
         "context/provider_cache.py",
-        "context/calls/feedback.py",
         "context/messages/shape.py",
         "context/compacting.py",
         "model/documents.py",

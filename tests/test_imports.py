@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -9,15 +10,33 @@ import pytest
 import foredeck
 import foredeck_bench
 
-ROOT = Path(foredeck.__file__).parent
+ROOT = Path(foredeck.__file__).parents[1]
 
-#: Each part of the engine, before all that may import it. A part is a folder or a module.
+#: The import packages, before all that may import them. `foredeck_bench` is not installed.
+PACKAGES = (
+    *("foredeck", "foredeck_agents", "foredeck_lab", "foredeck_inspector", "foredeck_xtdb"),
+    "foredeck_bench",
+)
+
+#: Each part of the core, before all that may import it. A part is a folder or a module.
 PARTS = (
-    *("errors", "finding", "home", "regular_files", "model", "commands", "config", "store"),
+    *(
+        "version",
+        "errors",
+        "finding",
+        "pi_version",
+        "home",
+        "loopback",
+        "regular_files",
+        "model",
+        "commands",
+        "config",
+        "store",
+    ),
     *("sources", "derived", "search", "notes", "tasks", "worklog", "working", "observations"),
-    *("memory", "pruning", "names"),
-    *("context", "timeline", "hosts", "histories", "lookup", "accounting", "engine", "rpc"),
-    *("replay", "embedded", "evaluation", "cli", "ui", "mcp_server", "proxy", "xtdb"),
+    *("memory", "pruning", "names", "prices"),
+    *("context", "timeline", "hosts", "lookup", "accounting", "engine", "rpc"),
+    *("embedded", "cli"),
 )
 
 #: The same within `context`.
@@ -46,7 +65,7 @@ STORE = (
     *("portable", "redaction", "purging"),
 )
 
-#: The same within `xtdb`.
+#: The same within `foredeck_xtdb`.
 XTDB = (
     *("database", "runtime", "node", "installing", "link", "journal", "worker"),
     *("local_copy", "maintenance", "backup"),
@@ -69,11 +88,11 @@ def imported(module: Path) -> Iterator[str]:
         ("foredeck", PARTS),
         ("foredeck.context", CONTEXT),
         ("foredeck.store", STORE),
-        ("foredeck.xtdb", XTDB),
+        ("foredeck_xtdb", XTDB),
     ],
 )
 def test_imports_run_one_way(package: str, parts: tuple[str, ...]) -> None:
-    folder = ROOT.joinpath(*package.split(".")[1:])
+    folder = ROOT.joinpath(*package.split("."))
     known, wrong = set(), []
     for module in sorted(folder.rglob("*.py")):
         here = module.relative_to(folder).parts[0].removesuffix(".py")
@@ -94,34 +113,47 @@ def test_imports_run_one_way(package: str, parts: tuple[str, ...]) -> None:
     assert known == set(parts), f"no longer there: {sorted(set(parts) - known)}"
 
 
+def test_packages_import_only_what_stands_before_them() -> None:
+    reaches = []
+    for number, package in enumerate(PACKAGES):
+        for module in sorted((ROOT / package).rglob("*.py")):
+            if "shipped" in module.parts or "sample" in module.parts:
+                continue
+            for dotted in imported(module):
+                if dotted.partition(".")[0] in PACKAGES[number + 1 :]:
+                    reaches.append(f"{module.relative_to(ROOT)} imports {dotted}")
+    assert not reaches, "\n".join(reaches)
+
+
 def test_pages_and_answers_use_of_the_command_line_only_what_their_commands_are_made_of() -> None:
     used = {
         (str(module.relative_to(ROOT)), dotted.rpartition(".")[0])
-        for part in ("ui", "mcp_server")
+        for part in ("foredeck_inspector", "foredeck_agents/mcp_server")
         for module in sorted((ROOT / part).rglob("*.py"))
         for dotted in imported(module)
         if dotted.startswith("foredeck.cli.")
     }
     assert used == {
-        ("mcp_server/server.py", "foredeck.cli.arguments"),
-        ("ui/app.py", "foredeck.cli.arguments"),
-        ("ui/app.py", "foredeck.cli.arguments.use"),
-        ("ui/app.py", "foredeck.cli.person"),
+        ("foredeck_agents/mcp_server/server.py", "foredeck.cli.arguments"),
+        ("foredeck_inspector/app.py", "foredeck.cli.arguments"),
+        ("foredeck_inspector/app.py", "foredeck.cli.arguments.use"),
+        ("foredeck_inspector/app.py", "foredeck.cli.person"),
+        ("foredeck_inspector/views/settings.py", "foredeck.cli.doctor_command"),
     }
 
 
 def test_only_those_who_read_what_is_pis_own_name_its_host() -> None:
     named_in = {
         str(module.relative_to(ROOT))
-        for module in sorted(ROOT.rglob("*.py"))
+        for module in sorted((ROOT / "foredeck").rglob("*.py"))
         for dotted in imported(module)
         if dotted.startswith("foredeck.hosts.pi")
     }
-    rest = {name for name in named_in if not name.startswith("hosts/")}
+    rest = {name for name in named_in if not name.startswith("foredeck/hosts/")}
     assert rest == {
-        "engine/opening.py",
-        "engine/requests.py",
-        "lookup/sessions.py",
+        "foredeck/engine/opening.py",
+        "foredeck/engine/requests.py",
+        "foredeck/lookup/sessions.py",
     }
 
 
@@ -134,3 +166,32 @@ def test_the_providers_twin_stands_alone() -> None:
         if dotted.startswith("foredeck") and not dotted.startswith("foredeck_bench.twin")
     }
     assert others == set()
+
+
+def _graph() -> dict[str, set[str]]:
+    """By module, the modules that it imports, those for types and inside functions too."""
+    folders = [folder for folder in ROOT.parent.iterdir() if (folder / "__init__.py").exists()]
+    modules = {
+        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): path
+        for folder in folders
+        for path in folder.rglob("*.py")
+        if {"sample", "shipped"}.isdisjoint(path.parts)
+    }
+    return {
+        name: {
+            dotted if dotted in modules else dotted.rpartition(".")[0] for dotted in imported(path)
+        }
+        & modules.keys() - {name}
+        for name, path in modules.items()
+    }
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph, circles = _graph(), []
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        circles = error.args[1]
+    assert circles == []

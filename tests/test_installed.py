@@ -78,13 +78,13 @@ def test_the_tarball_leaves_the_harness_out(checkout: Path) -> None:
     answer = json.loads(packed.stdout)
     (package,) = answer if isinstance(answer, list) else answer.values()
     names = [file["path"] for file in package["files"]]
-    assert "python/foredeck/cli/replay_command.py" in names
+    assert "python/foredeck_lab/replay_command.py" in names
     assert [name for name in names if HARNESS in name] == []
 
 
 def test_the_wheel_leaves_the_harness_out(checkout: Path, tmp_path: Path) -> None:
     project = tomllib.loads((checkout / "pyproject.toml").read_text())
-    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["python/foredeck"]
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"][0] == "python/foredeck"
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
     built = subprocess.run(
         [*pip, str(checkout)], capture_output=True, text=True, timeout=280, check=False
@@ -93,5 +93,5 @@ def test_the_wheel_leaves_the_harness_out(checkout: Path, tmp_path: Path) -> Non
         pytest.skip("hatchling, which makes the wheel, cannot be had here")
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "foredeck/cli/replay_command.py" in names
+    assert "foredeck_lab/replay_command.py" in names
     assert [name for name in names if HARNESS in name] == []

@@ -18,7 +18,7 @@ const MODEL_MS = 120_000;
 const COMPLETION_MS = 2000;
 
 /** Whether a verb takes something: its text then begins with that. */
-const TAKES = /^[[@A-Z]/;
+const TAKES = /^(?:[[@]|[A-Z]{2})/;
 
 /** Asks the engine to run a command with arguments. */
 export type AskEngine = (name: string, args: string) => Promise<Answer>;
@@ -35,7 +35,7 @@ export interface Answer {
 /** Of each command what a list of commands says, and its verbs with what they take and do. */
 const COMMANDS: Record<string, { description: string; verbs: Record<string, string> }> =
   definitions;
-/** Verbs of /foredeck that are commands, too, where no other extension has the name. */
+/** Commands of their own, where no other extension has the name: /foredeck takes them as verbs. */
 export const SHORTS = Object.keys(COMMANDS).slice(1);
 
 /** Registers a slash command: whatever it throws is shown to the user, and harms nothing. */
@@ -53,20 +53,61 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
       }));
     },
     handler: async (args, ctx) => {
+      let held: HeldKeys | null = null;
+      const leaving = new AbortController();
       try {
         shim.host.ctx = ctx;
-        const ask: AskEngine = (name, rest) => forward(name, rest, shim, ctx);
+        const ask: AskEngine = (name, rest) => {
+          // What is typed from here on is meant for the answer, and Enter would send it.
+          // A model that is asked may take minutes.
+          if (ctx.mode === "tui" && name !== "doctor") held ??= holdKeys(ctx, leaving);
+          return forward(name, rest, shim, ctx, leaving.signal);
+        };
         const done = await perform(command, args.trim(), shim, ask, ctx);
         const answer: Answer = typeof done === "string" ? { text: done, asked: ["", ""] } : done;
         const screen = ctx.mode === "tui" ? await import("./view.ts") : null;
-        const around = { ask, worded: (text: string) => shim.host.worded(text) };
+        const worded = (text: string) => shim.host.worded(text);
+        const around = { ask, worded, typed: () => held?.take() ?? [] };
         const isShown = await screen?.showAnswer(answer, `/${command} ${args}`, around, ctx);
         if (!isShown) shim.host.show(answer.text);
       } catch (error) {
-        shim.host.notify("error", textOf(error));
+        if (leaving.signal.aborted) shim.host.show(`/${command} was interrupted.`);
+        else shim.host.notify("error", textOf(error));
+      } finally {
+        giveBack(held, ctx);
       }
     },
   });
+}
+
+/** Keys that Pi does not get while an answer is awaited. `take` ends that, and gives them. */
+interface HeldKeys {
+  take(): string[];
+}
+
+/** As terminals send it; in Kitty's form also with Caps Lock, Num Lock, or both. */
+const CTRL_C = ["\x03", ...[5, 69, 133, 197].map((modifiers) => `\x1b[99;${modifiers}u`)];
+
+/** Ctrl-C is not held: it says through `leaving` that the answer is no longer waited for. */
+function holdKeys(ctx: ExtensionCommandContext, leaving: AbortController): HeldKeys {
+  const keys: string[] = [];
+  const release = ctx.ui.onTerminalInput((data) => {
+    if (CTRL_C.includes(data)) leaving.abort();
+    else keys.push(data);
+    return { consume: true };
+  });
+  return {
+    take: () => {
+      release();
+      return keys.splice(0);
+    },
+  };
+}
+
+/** Words typed while a short answer was awaited are the next prompt's: only Enter is not. */
+function giveBack(held: HeldKeys | null, ctx: ExtensionCommandContext): void {
+  const words = held?.take().filter((key) => /^\P{Cc}+$/u.test(key)) ?? [];
+  if (words.length > 0) ctx.ui.pasteToEditor(words.join(""));
 }
 
 /** What could follow a command, with a description each: verbs, then what the engine knows. */
@@ -78,11 +119,12 @@ async function completions(
   const [, verb, rest = ""] = prefix.match(/^(\S+) (.*)$/s) ?? [];
   if (verb === undefined) {
     const verbs = Object.entries(verbsOf(command));
+    if (command === "foredeck") verbs.push(...SHORTS.map(described));
     return verbs
       .filter(([name]) => name.startsWith(prefix))
       .map(([name, text]) => [name === prefix || !TAKES.test(text) ? name : `${name} `, text]);
   }
-  if (SHORTS.includes(verb)) {
+  if (command === "foredeck" && SHORTS.includes(verb)) {
     const found = await completions(verb, rest, shim);
     return found.map(([value, text]) => [`${verb} ${value}`, text]);
   }
@@ -104,10 +146,10 @@ async function perform(
   const [, verb = "", rest = ""] = args.match(/^(\S+)\s*(.*)$/s) ?? [];
   const verbs = verbsOf(command);
   if (verb === "help" && verb in verbs) return helpOf(command);
+  if (command === "foredeck" && SHORTS.includes(verb)) return perform(verb, rest, shim, ask, ctx);
   if (verb !== "" && Object.keys(verbs).length > 0 && !(verb in verbs))
     throw new Error(`There is no /${command} ${verb}. /${command} help lists what there is.`);
   if (command !== "foredeck") return ask(command, args);
-  if (SHORTS.includes(verb)) return perform(verb, rest, shim, ask, ctx);
   switch (verb) {
     case "off":
       return switchOff(shim, ctx);
@@ -140,7 +182,14 @@ function helpOf(command: string): string {
   return [
     `${bare} opens a view; ↑ ↓ move in it, and it says its other keys`,
     ...verbs.map(([verb, text]) => `/${command} ${verb.padEnd(width)} ${text}`),
+    ...(command === "foredeck" ? SHORTS.map(described) : []).map(
+      ([name, text]) => `${`/${name}`.padEnd(bare.length)} ${text}`,
+    ),
   ].join("\n");
+}
+
+function described(command: string): [string, string] {
+  return [command, COMMANDS[command]?.description ?? ""];
 }
 
 function verbsOf(command: string): Record<string, string> {
@@ -186,6 +235,7 @@ async function forward(
   args: string,
   shim: Shim,
   ctx: ExtensionCommandContext,
+  left: AbortSignal,
 ): Promise<Answer> {
   const { engine, host } = shim;
   const asked: Answer["asked"] = [name, args];
@@ -196,7 +246,8 @@ async function forward(
     // Commands are answered one after the other: what may ask a model is none, or calls would wait.
     const isDoctor = name === "doctor";
     const deadlineMs = isDoctor ? MODEL_MS : engine.patienceMs(DEADLINE_MS);
-    const limits = { deadlineMs, signal: ctx.signal };
+    const signal = ctx.signal ? AbortSignal.any([ctx.signal, left]) : left;
+    const limits = { deadlineMs, signal };
     const result = isDoctor
       ? await engine.ask("doctor", { ask: args === "ask" }, limits)
       : await engine.ask("command", { name, args }, limits);

@@ -22,8 +22,8 @@ const MOST_RESULT_CHARS = 16 * 1024 * 1024;
 
 /** Registers what happens before and after a tool call, and a notice about replaced tools. */
 export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
-  /** What the engine has to say about a call that runs, by the call's id. */
-  const notices = new Map<string, string>();
+  /** Calls that run, by id: since when, and what the engine has to say about them. */
+  const running = new Map<string, { since: number; notice: string | undefined }>();
   pi.on("tool_call", async (event, ctx) => {
     const { toolCallId, toolName, input } = event;
     // First what is decided at once: a call that cannot succeed need not wait for the engine.
@@ -32,10 +32,13 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     if (ASKING.has(event.parentToolCallId ?? "")) return undefined;
     const { block, notice } = await askEngine(event, shim);
     if (isText(block)) return { block: true, reason: block };
-    if (isText(notice)) notices.set(toolCallId, notice);
     const { path } = input as Fields;
     // Last: a call that was blocked above never runs. Another extension may still block this one.
     if (isText(path)) shim.engine.notify("tool/started", { id: toolCallId, tool: toolName, path });
+    running.set(toolCallId, {
+      since: performance.now(),
+      notice: isText(notice) ? notice : undefined,
+    });
     return undefined;
   });
   pi.on("tool_result", (event) => {
@@ -45,10 +48,11 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     // so the result is stored before the next model call is assembled. If this is lost, that call's
     // list still has the result.
     shim.safely("tool_result", () => {
-      const notice = notices.get(event.toolCallId);
-      notices.delete(event.toolCallId);
+      const { since, notice } = running.get(event.toolCallId) ?? {};
+      running.delete(event.toolCallId);
+      const tookMs = since === undefined ? null : Math.round(performance.now() - since);
       if (notice) content = [...event.content, { type: "text", text: notice }];
-      report({ ...event, content: content ?? event.content }, shim);
+      report({ ...event, content: content ?? event.content }, tookMs, shim);
     });
     return content && { content };
   });
@@ -61,7 +65,7 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
   });
 }
 
-function report(event: ToolResultEvent, shim: Shim): void {
+function report(event: ToolResultEvent, tookMs: number | null, shim: Shim): void {
   if (charsOf(event) > MOST_RESULT_CHARS) return;
   shim.engine.notify("tool/observed", {
     id: event.toolCallId,
@@ -71,6 +75,7 @@ function report(event: ToolResultEvent, shim: Shim): void {
     content: event.content,
     details: event.details ?? null,
     is_error: event.isError,
+    took_ms: tookMs,
   });
 }
 

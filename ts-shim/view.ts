@@ -47,6 +47,11 @@ const COLOURS: Record<string, ThemeColor> = {
   pinned: "accent",
   folded: "muted",
   free: "borderMuted",
+  critical: "error",
+  high: "warning",
+  medium: "accent",
+  low: "muted",
+  info: "dim",
 };
 
 /** A line that is being typed, below the view. */
@@ -77,19 +82,27 @@ interface Surroundings {
 /**
  * Shows an answer until the user leaves it. False where it is short enough for a notice.
  * @param title of an answer that is a text alone
+ * @param around `typed`: the keys that were pressed before
  */
 export async function showAnswer(
   answer: Answer,
   title: string,
-  around: Pick<Surroundings, "ask" | "worded">,
+  around: Pick<Surroundings, "ask" | "worded"> & { typed(): string[] },
   ctx: ExtensionCommandContext,
 ): Promise<boolean> {
   const view = asView(answer.view, around.worded) ?? readable(title, around.worded(answer.text));
   if (view === null) return false;
   const overlayOptions = { width: "100%", maxHeight: "100%", anchor: "top-left" } as const;
   await ctx.ui.custom<void>(
-    (tui, theme, _keys, done) =>
-      new ViewScreen({ tui, theme, done, ...around }, view, answer.asked),
+    (tui, theme, _keys, done) => {
+      const screen = new ViewScreen({ tui, theme, done, ...around }, view, answer.asked);
+      const keys = around.typed();
+      // Once it is shown: a key may close it.
+      setImmediate(() => {
+        for (const key of keys) screen.handleInput(key);
+      });
+      return screen;
+    },
     { overlay: true, overlayOptions },
   );
   return true;
@@ -117,6 +130,8 @@ export class ViewScreen implements Component {
   /** The command that the view answers. */
   private origin: [string, string];
   private at = 0;
+  /** Names of the rows that a key for several rows is for. */
+  private marked = new Set<string>();
   private top = 0;
   private room = 1;
   private query = "";
@@ -185,7 +200,8 @@ export class ViewScreen implements Component {
     return rows.slice(this.top, this.top + this.room).map((row, index) => {
       const isAt = this.top + index === this.at;
       const cells = this.aligned(row.cells, widths);
-      const line = filled(`${isAt ? "→" : " "} ${cells}`, width);
+      const mark = this.marked.has(row.name) ? "*" : " ";
+      const line = filled(`${isAt ? "→" : " "}${mark}${cells}`, width);
       return isAt ? this.around.theme.bg("selectedBg", line) : line;
     });
   }
@@ -224,11 +240,27 @@ export class ViewScreen implements Component {
     if (this.typing) return [this.typing.label, ...this.typing.line.render(width)];
     const keys = this.page
       ? ["↑↓ PgUp PgDn scroll", this.view.text === undefined ? "q back" : "q quit"]
-      : [...this.view.keys.map(({ key, label }) => `${key} ${label}`), "/ search", "q quit"];
+      : [...this.labels(), "/ search", "q quit"];
     const shown = this.wrapped(keys, " · ", width).map((line) => this.around.theme.fg("dim", line));
     const about = this.page ? [] : (this.found()[this.at]?.about ?? []);
     const said = [...about, this.message].flatMap((line) => wrapTextWithAnsi(line, width));
     return [...said.filter((line) => line !== "").slice(0, MOST_SAID), ...shown];
+  }
+
+  private labels(): string[] {
+    const labels = this.view.keys.map(({ key, label }) => `${typed(key)} ${label}`);
+    return this.takesSeveral() ? [...labels, "x mark"] : labels;
+  }
+
+  private takesSeveral(): boolean {
+    return this.view.keys.some(({ run }) => run.includes("{rows}"));
+  }
+
+  private mark(): void {
+    const rows = this.found();
+    const name = rows[this.at]?.name;
+    if (name !== undefined && !this.marked.delete(name)) this.marked.add(name);
+    this.at = Math.min(this.at + 1, rows.length - 1);
   }
 
   /** Pieces side by side, each whole on one line. */
@@ -255,6 +287,7 @@ export class ViewScreen implements Component {
     const move = this.moved(data);
     if (move !== 0) this.at += move;
     else if (matchesKey(data, "/")) this.search();
+    else if (matchesKey(data, "x") && this.takesSeveral()) this.mark();
     else if (matchesKey(data, "escape") && this.query !== "") this.query = "";
     else if (this.leaves(data)) this.around.done();
     else {
@@ -294,7 +327,7 @@ export class ViewScreen implements Component {
   private start(key: ViewKey): void {
     const row = this.found()[this.at];
     // Keys that need no row work in an empty list, too.
-    if (!row && key.run.includes("{row}")) return;
+    if (!row && key.run.includes("{row")) return;
     if (key.asks === undefined) void this.run(key, row, "");
     else this.readLine(key.asks, row?.fill ?? "", (text) => void this.run(key, row, text));
   }
@@ -318,7 +351,15 @@ export class ViewScreen implements Component {
   }
 
   private async run(key: ViewKey, row: Row | undefined, text: string): Promise<void> {
-    const line = key.run.replace("{row}", () => row?.name ?? "").replace("{text}", () => text);
+    const chosen = row?.name ?? "";
+    // Nothing happens to a row that a search hides.
+    const marked = this.found().filter((each) => this.marked.has(each.name));
+    const names = marked.map((each) => each.name).join(" ") || chosen;
+    if (key.run.includes("{rows}")) this.marked.clear();
+    const line = key.run
+      .replace("{rows}", () => names)
+      .replace("{row}", () => chosen)
+      .replace("{text}", () => text);
     const [, name = "", args = ""] = line.match(/^(\S+) ?(.*)$/s) ?? [];
     const { ask, worded } = this.around;
     try {
@@ -354,6 +395,11 @@ export class ViewScreen implements Component {
     const colour = COLOURS[kind];
     return colour ? this.around.theme.fg(colour, text) : text;
   }
+}
+
+/** A key as it is typed. */
+function typed(key: string): string {
+  return key.startsWith("shift+") ? key.slice("shift+".length).toUpperCase() : key;
 }
 
 /** A line cut to this width, or with blanks up to it. */

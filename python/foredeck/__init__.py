@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from foredeck.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from foredeck.embedded.manager import AsyncContextManager as AsyncContextManager
     from foredeck.embedded.manager import ContextManager as ContextManager
     from foredeck.embedded.manager import ModelInfo as ModelInfo
-
-__version__ = "0.1.0"
 
 _EMBEDDED = {
     "ContextManager": "foredeck.embedded.manager",
@@ -19,7 +19,7 @@ _EMBEDDED = {
 
 
 def __getattr__(name: str) -> Any:
-    """What a loop of one's own needs, imported when it is asked for: commands start without it."""
+    """Names for agent loops, imported on demand: commands start without them."""
     if name not in _EMBEDDED:
         raise AttributeError(f"module 'foredeck' has no attribute {name!r}")
     from importlib import import_module

@@ -1,25 +1,25 @@
-"""What a shell command line runs, and what its output says of how that went."""
+"""What a shell command runs, and how that went by its output."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from foredeck.model.figures import shortened
 
-_QUOTED_ON_A_LINE = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.")
-_QUOTED = re.compile(_QUOTED_ON_A_LINE.pattern, re.DOTALL)
-_HEREDOC = re.compile(r"<<-?\s*(\w+|'').*", re.DOTALL)
-_HEREDOC_BODY = re.compile(
-    r"<<-?[ ]*(['\"]?)(\w+)\1[^\n]*(\n.*?(?:^[ \t]*\2[ \t]*$|\Z))", re.MULTILINE | re.DOTALL
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_HEREDOC = re.compile(
+    r"(?<!<)<<(?P<tabs>-)?[ \t]*(?P<quote>['\"]?)(?P<mark>\w+)(?P=quote)[^\n]*"
+    r"(?P<body>\n(?P<text>.*?)(?:^(?(tabs)\t*)(?P=mark)[ \t]*$|(?P<open>\Z)))",
+    re.MULTILINE | re.DOTALL,
 )
 _PLAIN_WORD = re.compile(r"[A-Za-z][\w:.@-]*")
 _STEPS = re.compile(r"(?:^|(?<=\s))#.*|&&|\|\||[;\n]", re.MULTILINE)
 _BEFORE = re.compile(r"[\s({]*(?:(?:\w+=\S*|sudo|time|env|command|timeout \S+|xargs)\s+)*")
-_SILENT = frozenset({"cd", "echo", "pwd", "export", "set", "mkdir", "true", "sleep", "source"})
-_WORD = re.compile(r"\S+")
-_REDIRECTION = re.compile(r"\d?>{1,2}&?\S*|<")
+_TRIVIAL = frozenset({"cd", "echo", "pwd", "export", "set", "mkdir", "true", "sleep", "source"})
+_LEADING_CD = re.compile(r"\s*cd\s+(?:\"([^\"\n]+)\"|'([^'\n]+)'|([^\s;&|\"']+))\s*(?:&&|;|\n)")
+_WORD = re.compile(r"(?P<operator>(?:\d|&)?>{1,2}&?|<{1,3}-?)\s*(?P<target>[^\s<>]*)|[^\s<>]+")
 _ASSIGNMENT = re.compile(r"\w+=")
 _ONE_WORD = (
     *("git", "go", "npm", "npx", "pnpm", "yarn", "bun", "bunx", "deno", "cargo", "rustup"),
@@ -31,12 +31,12 @@ _WORDS_OF_A_NAME = {
     **dict.fromkeys(("gh", "aws", "gcloud", "mise"), 2),
     **dict.fromkeys(_ONE_WORD, 1),
 }
-"""How many words after the program say what it does: `gh pr view`, `git log`."""
+"""Words after the program: `gh pr view`, `git log`."""
 _RUNNERS = re.compile(
     r"(?:npx|bunx|uvx|(?:uv|poetry|pipenv|hatch|pdm|rye) run|(?:pnpm|yarn|bundle|mise) exec(?: --)?"
     r"|python[\d.]* -m) (?=[\w.])"
 )
-"""What runs another program, which is what counts: `npx tsc` is a `tsc`."""
+"""The inner program counts: `npx tsc` is a `tsc`."""
 _VERSION = re.compile(r"(?<=[a-z])[\d.]+$")
 _TAKES_A_VALUE = {
     "git": ("-C", "-c"),
@@ -50,110 +50,126 @@ _COMMAND_TOOLS = frozenset(
     {"bash", "shell", "local_shell", "exec_command", "execute_command", "run_command", "terminal"}
     | {"run_terminal_cmd", "container.exec", "user_bash"}
 )
+_SHELLS = frozenset({"bash", "sh", "zsh"})
 
 
 def command_of(tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """The command line of a call of a tool that runs one; None of any other tool's."""
+    """The command line of a tool that runs one."""
     if tool.lower() not in _COMMAND_TOOLS:
         return None
-    given = arguments.get("command") or arguments.get("cmd")
-    if isinstance(given, list) and all(isinstance(word, str) for word in given):
-        # `["bash", "-lc", "npm test"]`
-        is_script = len(given) > 2 and given[1].startswith("-") and given[1].endswith("c")
-        given = given[2] if is_script else " ".join(given)
-    return given if isinstance(given, str) and given.strip() else None
+    command = joined(arguments.get("command") or arguments.get("cmd"))
+    return command if isinstance(command, str) and command.strip() else None
+
+
+def joined(command: Any) -> Any:
+    """A command given as a list of words, most often `["bash", "-lc", COMMAND]`, as one text."""
+    if not isinstance(command, list):
+        return command
+    is_script = len(command) == 3 and str(command[0]).rpartition("/")[2] in _SHELLS
+    return command[2] if is_script else " ".join(map(str, command))
+
+
+class Heredoc(NamedTuple):
+    """A here-document that ends; `text` is None where the shell expands it."""
+
+    start: int
+    text: str | None
 
 
 class ShellStep(NamedTuple):
-    """One step of a command line, as far as a pipe: the program, and its words.
+    """A step of a command line, up to a pipe.
 
-    text     as it stands, with what follows a pipe
-    program  with the words that say what it does: `rg`, `git log`, `gh pr view`
-    words    all words, quotes as they stand, without redirections and settings of variables
+    `text`: with what follows a pipe; `program`: `rg`, `git log`, `gh pr view`; `words`: quotes as
+    they stand, without settings of variables; `redirections`: operators and their targets,
+    `(">", "log.txt")`; `is_piped`: another program reads the output.
     """
 
     text: str
     program: str
     words: tuple[str, ...]
+    redirections: tuple[tuple[str, str], ...]
+    heredoc: Heredoc | None
+    is_piped: bool
 
 
 def steps(command: str) -> list[ShellStep]:
-    """The steps of a command in order, each with the first program of its pipe.
-
-    Here-documents and quoted texts are never taken for steps.
-    """
+    """A command's steps in order; here-documents and quoted texts are none."""
+    command, heredocs = split_heredocs(command)
     command = command.replace("\\\n", "  ")
-    plain = _QUOTED.sub(
-        lambda match: "'" + "_" * (len(match[0]) - 2) + "'", _without_bodies(command)
-    )
-    found, begin = [], 0
+    plain = _QUOTED.sub(lambda match: "'" + "_" * (len(match[0]) - 2) + "'", command)
+    parts, begin = [], 0
     for separator in [*_STEPS.finditer(plain), None]:
         end = len(plain) if separator is None else separator.start()
-        step = _step(plain[begin:end], command[begin:end])
+        heredoc = next((each for each in heredocs if begin <= each.start < end), None)
+        step = _step(plain[begin:end], command[begin:end], heredoc)
         if step is not None:
-            found.append(step)
+            parts.append(step)
         begin = end if separator is None else separator.end()
-    return found
+    return parts
 
 
-def _without_bodies(command: str) -> str:
-    """The command with blanks for its here-documents, as long as it was."""
-    body = _HEREDOC_BODY.search(command)
-    while body is not None:
-        blank = " " * (body.end() - body.start(3))
-        command = command[: body.start(3)] + blank + command[body.end() :]
-        body = _HEREDOC_BODY.search(command, body.end())
-    return command
+def split_heredocs(command: str) -> tuple[str, list[Heredoc]]:
+    """The command without the texts of its here-documents, and these."""
+    heredocs = []
+    at = 0
+    while (match := _HEREDOC.search(command, at)) is not None:
+        text = re.sub(r"^\t+", "", match["text"], flags=re.M) if match["tabs"] else match["text"]
+        is_literal = match["quote"] or not re.search(r"[$`\\]", text)
+        if match["open"] is None:
+            heredocs.append(Heredoc(match.start(), text if is_literal else None))
+        at = match.start("body")
+        command = command[:at] + command[match.end() :]
+    return command, heredocs
 
 
-def _step(plain: str, raw: str) -> ShellStep | None:
+def split_cd(command: str) -> tuple[str | None, str]:
+    """A command's leading `cd` folder, if any, and the rest."""
+    moved = _LEADING_CD.match(command)
+    if moved is None:
+        return None, command
+    return next(filter(None, moved.groups())), command[moved.end() :]
+
+
+def _step(plain: str, raw: str, heredoc: Heredoc | None) -> ShellStep | None:
     before = _BEFORE.match(plain)
     begin = before.end() if before else 0
     pipe = plain.find("|", begin)
-    spans = _WORD.finditer(plain, begin, len(plain) if pipe < 0 else pipe)
-    words = tuple(raw[span.start() : span.end()] for span in spans)
-    words = tuple(word for word in words if not _REDIRECTION.fullmatch(word))
+    words, redirections = [], []
+    for match in _WORD.finditer(plain, begin, len(plain) if pipe < 0 else pipe):
+        if match["operator"] is None:
+            words.append(raw[match.start() : match.end()])
+        else:
+            start, end = match.span("target")
+            redirections.append((match["operator"], raw[start:end]))
     if not words or _ASSIGNMENT.match(words[0]):
         return None
-    return ShellStep(raw.strip().rstrip(")").strip(), _name(words), words)
+    text = raw.strip().rstrip(")").strip()
+    is_piped = pipe >= 0
+    return ShellStep(text, _name(words), tuple(words), tuple(redirections), heredoc, is_piped)
 
 
-def _name(words: tuple[str, ...]) -> str:
+def _name(words: Sequence[str]) -> str:
     program = words[0].rpartition("/")[2]
-    if runner := _RUNNERS.match(" ".join((program, *words[1:4]))):
+    if runner := _RUNNERS.match(" ".join([program, *words[1:4]])):
         return _name(words[len(runner[0].split()) :])
     program = _VERSION.sub("", program)
     rest = list(words[1:])
     takes = _TAKES_A_VALUE.get(program, ())
-    named = [program]
-    while rest and len(named) <= _WORDS_OF_A_NAME.get(program, 0):
+    words_of_name = [program]
+    while rest and len(words_of_name) <= _WORDS_OF_A_NAME.get(program, 0):
         word = rest.pop(0)
         if word in takes and rest:
             rest.pop(0)
         elif not word.startswith("-"):
             if not _PLAIN_WORD.fullmatch(word):
                 break
-            named.append(word)
-    return " ".join(named)
+            words_of_name.append(word)
+    return " ".join(words_of_name)
 
 
 def programs(command: str) -> set[str]:
-    """The programs that begin the steps of a command, without those that say nothing: `rg`,
-    `git log`."""
-    found: set[str] = set()
-    plain = _HEREDOC.sub("", _QUOTED_ON_A_LINE.sub("''", command))
-    for step in _STEPS.split(plain):
-        before = _BEFORE.match(step)
-        words = step[before.end() if before else 0 :].split()
-        if not words:
-            continue
-        program = words[0].rpartition("/")[2]
-        if program == "git":
-            verbs = [word for word in words[1:] if not word.startswith("-")]
-            program = f"git {verbs[0]}" if verbs else program
-        if program not in _SILENT:
-            found.add(program)
-    return found
+    """Programs that begin a command's steps, without trivial ones: `rg`, `git log`."""
+    return {step.program for step in steps(command)} - _TRIVIAL
 
 
 # An output without what its host has added at the end: a notice, how the command ended
@@ -165,19 +181,18 @@ _NOTICE = re.compile(
 )
 _DIFF_HEAD = re.compile(r"^(?:diff --git .*|index [0-9a-f]+\.\..*|--- a/.*)\n", re.MULTILINE)
 _TAIL = 1000
-"""What the host adds is in this many characters at the end."""
+"""Final characters that hold the host's additions."""
 
 
 class ToolOutput(NamedTuple):
-    """What a tool has put out."""
+    """A tool's output."""
 
     body: str
     exit_code: int | None = None
-    """What it is said to have been; None where that is not said."""
+    """None if unknown."""
 
     @classmethod
     def of(cls, text: str) -> ToolOutput:
-        """From a result as the host gives it."""
         ended = _ENDED.search(text, max(0, len(text) - _TAIL))
         body = text[: ended.start()] if ended else text
         notice = _NOTICE.search(body, max(0, len(body) - _TAIL))
@@ -187,14 +202,13 @@ class ToolOutput(NamedTuple):
 
     @property
     def named(self) -> str:
-        """The body for its names: of a difference each path once, and as it is."""
         if "diff --git " not in self.body:
             return self.body
         return _DIFF_HEAD.sub("", self.body).replace("\n+++ b/", "\n+++ ")
 
 
 def plain_count(number: int, noun: str) -> str:
-    """`1 hit`, `1200 hits`: in prompts, where thousands are not set apart (`figures.counted`)."""
+    """`1 hit`, `1200 hits`, as prompts have it (unlike `figures.counted`)."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -224,7 +238,7 @@ _FAILURE = re.compile(
     r"|.*\berror(?:\[\w+\]|\s+TS\d+)?: [\w'\"`]|\w*(?:Error|Exception): "
 )
 _FAILURE_WORDS = ("FAIL", "✗", "✕", "×", "✖", "not ok", "rror", "Exception: ")
-"""A line without any of these need not be tried: looking for words is many times faster."""
+"""A quick test before patterns are tried."""
 
 _GO = re.compile(r"^(ok  |FAIL)\t(\S+)\t", re.MULTILINE)
 _DIAGNOSTIC = re.compile(
@@ -244,7 +258,7 @@ LINE_CHARS = 120
 
 
 def test_facts(text: str) -> list[str]:
-    """The last summary of a test run or a build; of Go how its packages ended."""
+    """The last summary of tests or a build; for Go its packages."""
     ended = _GO.findall(text) if "ok  \t" in text or "FAIL\t" in text else []
     if ended:
         failed = [name for how, name in ended if how == "FAIL"]
@@ -254,12 +268,12 @@ def test_facts(text: str) -> list[str]:
 
 
 def install_facts(text: str) -> list[str]:
-    """What a package manager says that it did, at the end."""
+    """What a package manager reports at the end."""
     return list(_lines(text[-SUMMED_UP_IN:], _INSTALL, _INSTALL_WORDS, 1, last=True))
 
 
 def error_facts(text: str, most: int = MAX_FAILURES) -> list[str]:
-    """Where the errors of a compiler or checker are, and the first failures in words."""
+    """Places of compiler errors, and the first failures."""
     places: dict[str, list[str]] = {}
     if "error" not in text and "Error" not in text:
         return list(_lines(text, _FAILURE, _FAILURE_WORDS, most))
@@ -270,7 +284,6 @@ def error_facts(text: str, most: int = MAX_FAILURES) -> list[str]:
 
 
 def _places(places: dict[str, list[str]]) -> str:
-    """`errors: a.ts 3 17, b.ts 40`, by line."""
     ranked = sorted(places.items(), key=lambda item: (-len(item[1]), item[0]))
     listed = [
         f"{name} {' '.join(dict.fromkeys(lines[:MAX_LINES]))}{' ...' * (len(lines) > MAX_LINES)}"
@@ -283,17 +296,16 @@ def _places(places: dict[str, list[str]]) -> str:
 def _lines(
     text: str, pattern: re.Pattern[str], words: tuple[str, ...], most: int, *, last: bool = False
 ) -> Iterator[str]:
-    """The first lines that begin as the pattern says, or the last ones, each once, cut short."""
     words = tuple(word for word in words if word in text)
     lines = text.split("\n") if words and most > 0 else []
-    seen: set[str] = set()
+    lines_seen: set[str] = set()
     for line in reversed(lines) if last else lines:
         if any(word in line for word in words) and pattern.match(line):
             short = _short(line)
-            if short not in seen:
-                seen.add(short)
+            if short not in lines_seen:
+                lines_seen.add(short)
                 yield short
-            if len(seen) >= most:
+            if len(lines_seen) >= most:
                 return
 
 

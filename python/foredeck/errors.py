@@ -30,7 +30,7 @@ class ForedeckError(Exception):
 
 
 class ConfigError(ForedeckError):
-    """A configuration file, variable or flag holds something that cannot be used."""
+    """A configuration value cannot be used."""
 
     code = -32002
     exit_code = 2
@@ -44,15 +44,15 @@ class StoreError(ForedeckError):
 
 
 class Conflict(StoreError):
-    """A compare-and-put found another version than the caller expected."""
+    """A compare-and-put found another version."""
 
 
 class Corrupt(StoreError):
-    """Stored bytes are not what their hash says. Never returned silently."""
+    """Stored bytes are not what their hash says."""
 
 
 class Missing(StoreError):
-    """A version or blob that a reference names is not in the store."""
+    pass
 
 
 class StoreUnavailable(StoreError):
@@ -73,7 +73,7 @@ class StoreEmpty(StoreDamaged):
 
 
 class OutOfSync(ForedeckError):
-    """The host speaks of messages that the engine does not hold: it must send everything."""
+    """The host speaks of messages that the engine does not hold."""
 
     code = -32010
 
@@ -92,17 +92,15 @@ class NotFound(ForedeckError):
 
 
 class CommandRefused(ForedeckError):
-    """A command is not carried out: its arguments do not fit together, or its user has not agreed.
-    The text says what to do instead."""
+    """A command is not carried out; the text says what to do instead."""
 
     exit_code = 2
 
 
 class ToolError(ForedeckError):
-    """A tool call of the model cannot be done; the text says to the model what to do instead.
+    """A tool call cannot be done; the text tells the model what to do instead.
 
-    `instead` is the part of it that names the model's own tools. `typed` takes its place for a
-    person who uses the same by a command, whose name goes where it has `{}`.
+    `typed` takes the place of `instead` for a person, with `{}` as the command's name.
     """
 
     code = -32020

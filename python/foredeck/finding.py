@@ -10,12 +10,7 @@ Status = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was checked.
-
-    status  "ok"; "note": works, but worth knowing; "problem": something to put right
-    text    what is the case
-    advice  what to do about it; empty where nothing is to be done
-    """
+    """One check: "ok", "note" or "problem", with advice if something is to be done."""
 
     name: str
     status: Status

@@ -1,7 +1,4 @@
-"""Where state lives by default, who its user is, and what the command line is called.
-
-Not in `config`: a help text or an error is printed without loading that.
-"""
+"""Where state lives, who its user is, and what the command line is called; quick to import."""
 
 from __future__ import annotations
 
@@ -42,14 +39,12 @@ def command_name() -> str:
 
 
 def typed_command(home: Path) -> str:
-    """What to type in a shell to run the command line of this Python, with this state folder."""
     file = command_file(home)
     return "foredeck" if file is None or shutil.which("foredeck") else _quoted(file)
 
 
 def command_file(home: Path) -> Path | None:
-    """The program of this Python's command line: of an engine that Pi has set up, the one that
-    always runs the newest. None where there is none."""
+    """This Python's command line, if installed."""
     suffix, own = {"win32": (".cmd", ".exe")}.get(sys.platform, ("", ""))
     beside = Path(sys.executable).with_name(f"foredeck{own}")
     launcher = home / "bin" / f"foredeck{suffix}"

@@ -1,9 +1,6 @@
-"""Which messages lose their text when a user has old ones pruned.
+"""Which old messages lose their text: those that something replaces and no open task links to.
 
-Those that are old, that a summary or an observation replaces, and that no open task is linked
-to. Tool results, files and other objects are no messages: they stay, and so does every text that
-one of them, or a message that stays, needs. What is left of a message is written first, then its
-text goes.
+Remains are written before texts go.
 """
 
 from __future__ import annotations
@@ -43,11 +40,8 @@ _CHUNK = 500
 class Pruning:
     """What goes of one session.
 
-    messages  by the address of a message: what is left of it, as stored
-    texts     hashes of the longer texts that go
-    bytes     how much less there is afterwards
-    young, uncovered, linked  how many messages stay: for their age, because nothing replaces
-              them, because an open task is linked to them
+    `messages`: what is left, by address; `texts`: hashes of longer texts that go; `young`,
+    `uncovered`, `linked`: messages that stay, by reason.
     """
 
     session: str
@@ -61,14 +55,12 @@ class Pruning:
 
 @dataclass(slots=True)
 class _Found:
-    """What may go of one session, before it is known what others need."""
-
     plan: Pruning
     stretches: list[CompactedStretch]
     messages: dict[str, bytes] = field(default_factory=dict)
     """The stored form by address."""
     turns: set[str] = field(default_factory=set)
-    """Ids of the turns all of whose messages may go."""
+    """Turns whose messages may all go."""
     stays: set[str] = field(default_factory=set)
     """Addresses of messages that stay."""
 
@@ -76,39 +68,35 @@ class _Found:
 def plan_pruning(
     store: LocalStore, sessions: Sequence[str], before_ms: int, advance: Advance = lambda: None
 ) -> tuple[list[Pruning], ScanMark]:
-    """What goes of these sessions, and how far the store was read for it. `before_ms`: what was
-    written earlier is old. Sessions of which nothing goes have a plan as well.
-
-    Reads the whole store once. Raises `UnknownSession`, and `StoreUnavailable` where it is not
-    known what others need.
-    """
+    """Plans pruning sessions. Raises `UnknownSession`, and `StoreUnavailable` if others' needs are
+    unknown."""
     for session in sessions:
         if store.head(session_object_id(session)) is None:
             raise UnknownSession(f"No session {session!r} is stored.")
     linked = linked_to_open_tasks(store)
-    found = []
+    plans = []
     for session in sessions:
-        found.append(_found_in(store, session, before_ms, linked))
+        plans.append(_found_in(store, session, before_ms, linked))
         advance()
-    candidates = {digest for one in found for digest in _candidates(one)}
-    needed, scanned = store.needed(candidates, _not_asked(store, found), advance)
+    candidates = {digest for one in plans for digest in _candidates(one)}
+    needed, scanned = store.needed(candidates, _not_asked(store, plans), advance)
     needed |= _contents_of_summaries(store, sessions)
-    return [_plan(store, one, needed) for one in found], scanned
+    return [_plan(store, one, needed) for one in plans], scanned
 
 
 def _found_in(store: Store, session: str, before_ms: int, linked: OpenTaskLinks) -> _Found:
-    found = _Found(Pruning(session), summarised(store, session))
-    covered = observed(store, session).union(*(each.addresses for each in found.stretches))
+    plan = _Found(Pruning(session), summarised(store, session))
+    covered = observed(store, session).union(*(each.addresses for each in plan.stretches))
     for turns in portions(store.query("turn", {"session": session}), _CHUNK):
         stored = store.blobs(
             {address for turn in turns for address in messages_of_turn(turn.fields)}
         )
         for turn in turns:
             messages = {a: stored[a] for a in messages_of_turn(turn.fields) if a in stored}
-            _sort_out(found, turn, messages, covered, before_ms, linked.has(session, turn))
-    for address in found.stays:
-        found.messages.pop(address, None)
-    return found
+            _sort_out(plan, turn, messages, covered, before_ms, linked.has(session, turn))
+    for address in plan.stays:
+        plan.messages.pop(address, None)
+    return plan
 
 
 def _sort_out(
@@ -119,7 +107,7 @@ def _sort_out(
     before_ms: int,
     is_linked: bool,
 ) -> None:
-    """Which messages of a turn may go, and why the others stay."""
+    """Which messages of a turn may go, and why others stay."""
     staying = len(found.stays)
     for address, data in messages.items():
         message = json.loads(decode_text(data))
@@ -138,7 +126,6 @@ def _sort_out(
 
 
 def _candidates(found: _Found) -> Iterator[str]:
-    """Hashes of all that may go."""
     for address, data in found.messages.items():
         yield address
         yield from in_message(data)
@@ -147,7 +134,6 @@ def _candidates(found: _Found) -> Iterator[str]:
 
 
 def _not_asked(store: Store, found: Iterable[_Found]) -> set[str]:
-    """Ids of the documents that make do with what is left of a message."""
     ids: set[str] = set()
     for one in found:
         ids |= one.turns
@@ -157,7 +143,6 @@ def _not_asked(store: Store, found: Iterable[_Found]) -> set[str]:
 
 
 def _contents_of_summaries(store: Store, sessions: Iterable[str]) -> set[str]:
-    """Hashes of the summaries themselves, which stay."""
     return {
         str(version.fields.get("text_hash"))
         for session in sessions
@@ -187,23 +172,17 @@ def _plan(store: Store, found: _Found, needed: set[str]) -> Pruning:
 
 @dataclass(frozen=True, slots=True)
 class CompactedStretch:
-    """Messages that were compacted: their addresses, and the blobs that hold them turn by turn."""
-
     addresses: frozenset[str]
     texts: frozenset[str]
 
 
 def summarised(store: Store, session: str) -> list[CompactedStretch]:
-    """The spans of chat that compactions of the session replaced.
-
-    Not those whose messages the host's list has again: the user has taken them back, or gone back
-    to where they were, also while no engine was there to see it.
-    """
+    """Spans that a session's compactions replaced, without those in the host's list again."""
     heads = [
         h for h in store.query("compaction", {"session": session}) if not h.fields.get("taken_back")
     ]
     listed = {entry for entry, _ in _newest_list(store, session)} if heads else set()
-    found = []
+    spans = []
     for head in heads:
         entries = head.fields.get("entries") or []
         # What foredeck itself leaves out of a prompt is in the host's list all along.
@@ -213,22 +192,18 @@ def summarised(store: Store, session: str) -> list[CompactedStretch]:
         keys = _keys_at(store, call_id(session, head.view(CompactionDocument).call))
         if addresses := _between(keys, entries):
             texts = frozenset(marked(head.fields.get("turns")))
-            found.append(CompactedStretch(frozenset(addresses), texts))
-    return found
+            spans.append(CompactedStretch(frozenset(addresses), texts))
+    return spans
 
 
 def observed(store: Store, session: str) -> set[str]:
-    """The addresses of the messages that observations of the session replace."""
+    """Addresses of messages that observations replace."""
     there = [one for one in stored_notes(store, [session]).observations if not one.is_deleted]
     return {address for one in there for address in one.document.covers}
 
 
 def _between(keys: list[MessageKey], entries: list[Any]) -> list[str]:
-    """The addresses from the first of two entries to the last one.
-
-    The last may have come after this call: then all from the first one on. Where
-    the first is not among them, they are of another branch: none.
-    """
+    """Addresses between two entries: without the last, to the end; without the first, none."""
     places = {entry: place for place, (entry, _) in enumerate(keys) if entry is not None}
     if len(entries) != 2 or entries[0] not in places:
         return []
@@ -237,14 +212,12 @@ def _between(keys: list[MessageKey], entries: list[Any]) -> list[str]:
 
 
 def _newest_list(store: Store, session: str) -> list[MessageKey]:
-    """The list of messages that the host had at the session's newest call."""
     calls = store.query("call", {"session": session})
     newest = max(calls, key=lambda head: CallRecord(head.fields).ordinal, default=None)
     return [] if newest is None else _keys_at(store, newest.id)
 
 
 def _keys_at(store: Store, call: str) -> list[MessageKey]:
-    """The list of messages that the host had at a call."""
     keys: list[MessageKey] = []
     for head in reversed([*_chain(store, call)]):
         record = CallRecord(head.fields)
@@ -254,11 +227,10 @@ def _keys_at(store: Store, call: str) -> list[MessageKey]:
 
 
 def _chain(store: Store, call: str) -> Iterator[Head]:
-    """The records of a branch, the newest first, also those of the sessions it was forked from."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     head = store.head(call)
-    while head is not None and head.id not in seen:
-        seen.add(head.id)
+    while head is not None and head.id not in visited:
+        visited.add(head.id)
         yield head
         parent = head.fields.get("parent")
         head = None if parent is None else store.head(parent)
@@ -266,18 +238,13 @@ def _chain(store: Store, call: str) -> Iterator[Head]:
 
 @dataclass(frozen=True, slots=True)
 class OpenTaskLinks:
-    """Open tasks, by id, and what they are linked to: sessions and other objects.
-
-    A link to some turns of a chat counts for the whole session, with those that it is a fork of:
-    turns are numbered along a branch, and which turn has a number on which branch is not stored.
-    """
+    """A link to turns counts for the whole session, since turn numbers differ by branch."""
 
     tasks: set[str] = field(default_factory=set)
     sessions: set[str] = field(default_factory=set)
     objects: set[str] = field(default_factory=set)
 
     def has(self, session: str, turn: Head) -> bool:
-        """Whether one of them is linked to this turn, or to a call in it."""
         fields = turn.fields
         return (
             session in self.sessions
@@ -288,7 +255,6 @@ class OpenTaskLinks:
 
 
 def linked_to_open_tasks(store: Store) -> OpenTaskLinks:
-    """What the store's open tasks are linked to."""
     linked = OpenTaskLinks()
     for task in store.query("task"):
         if task.fields.get("status") == "closed":
@@ -311,17 +277,12 @@ _KEPT = frozenset(
         *("customType", "display", "toolCallId", "toolName", "isError"),
     }
 )
-"""Fields of a message that hold none of its text."""
+"""Fields of a message without its text."""
 _OF_CALL = ("type", "id", "name", "arguments")
 
 
 def stub_of(packed: Mapping[str, Any], blob: Callable[[str], bytes]) -> dict[str, Any]:
-    """A stored message (in its packed form) without its text.
-
-    Each of its blocks stays in its place, since prompts name blocks by number; tool calls keep
-    their arguments, which are those of the call's own object. Under `WORDS_LEFT` are its distinct
-    words, secrets left out: neither their order nor their number, but it is still found by them.
-    """
+    """A message without its text; `WORDS_LEFT` has its words, so that search finds it."""
     message = unpack(dict(packed), blob)
     words = {"said": words_of(said_by(message)), "thinking": words_of(thinking_of(message))}
     stub = {name: value for name, value in packed.items() if name in _KEPT}
@@ -331,7 +292,7 @@ def stub_of(packed: Mapping[str, Any], blob: Callable[[str], bytes]) -> dict[str
 
 
 def words_of(text: str) -> str:
-    """The distinct words of a text, sorted, with a space between."""
+    """A text's distinct words, sorted."""
     runs = set(_WORD.findall(composed(mask_secrets(text))))
     return " ".join(sorted({word for run in runs for word in pairs(run)}))
 
@@ -352,7 +313,7 @@ def _block(block: Any) -> dict[str, Any]:
 
 
 def erasure_of(store: Store, plans: Iterable[Pruning], scanned: ScanMark) -> Erasure:
-    """What the plans of one call of `plan_pruning` take away, all at once, and what they leave."""
+    """The erasure for one `plan_pruning`, with what it leaves."""
     plans = [plan for plan in plans if plan.messages or plan.texts]
     gone = {digest for plan in plans for digest in (*plan.messages, *plan.texts)}
     step = ErasureStep([plan.session for plan in plans], [], sorted(gone), scanned)

@@ -1,9 +1,5 @@
-"""Opening what is named, where it may be anything: only a regular file is opened, without waiting
-for it, and read to a bound.
-
-Opening a named pipe that no process writes to waits for ever, and `/dev/zero` never ends. Either
-may be wherever a name leads: in a repository, or in a folder that others can write to.
-"""
+"""Opens only regular files, and reads to a bound: a named pipe would wait for ever, and `/dev/zero`
+never ends."""
 
 from __future__ import annotations
 
@@ -14,7 +10,6 @@ from io import BufferedReader, BufferedWriter
 from pathlib import Path
 
 SMALL = 1024 * 1024
-"""Bytes; more than any file has that foredeck or git writes for itself."""
 
 _FLAGS = (
     getattr(os, "O_NONBLOCK", 0)
@@ -25,7 +20,7 @@ _FLAGS = (
 
 
 class NotRegular(OSError):
-    """At the path is a folder, a pipe, a device or the like, or a link that is not followed."""
+    """A folder, a pipe, a device, or a link that is not followed."""
 
 
 class TooLarge(OSError):
@@ -35,11 +30,8 @@ class TooLarge(OSError):
 def open_regular(
     path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, follow: bool = True
 ) -> int:
-    """The descriptor of a regular file, opened with `flags`; made with mode 0600 if they say so.
-
-    Without `follow` a link is not opened; folders above the file may be links in any case. Raises
-    `OSError`, `NotRegular` among them.
-    """
+    """The descriptor of a regular file; made with mode 0600. Raises `OSError`, `NotRegular` among
+    them."""
     no_follow = 0 if follow else getattr(os, "O_NOFOLLOW", 0)
     try:
         # Not opened to find out: that alone can change a device.
@@ -62,13 +54,12 @@ def open_to_read(path: str | os.PathLike[str], *, follow: bool = True) -> Buffer
 
 
 def open_to_append(path: str | os.PathLike[str]) -> BufferedWriter:
-    """A regular file, opened to write at its end; made (0600) where there is none. Raises
-    `OSError`."""
+    """A regular file, opened to append; made (0600) if missing. Raises `OSError`."""
     return os.fdopen(open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
 
 def read_regular(path: str | os.PathLike[str], most: int = SMALL) -> bytes:
-    """All bytes of a regular file. Raises `OSError`, `TooLarge` where it has more than `most`."""
+    """All bytes of a regular file. Raises `OSError`, `TooLarge`."""
     with open_to_read(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -77,13 +68,12 @@ def read_regular(path: str | os.PathLike[str], most: int = SMALL) -> bytes:
 
 
 def read_text(path: str | os.PathLike[str], most: int = SMALL, *, errors: str = "strict") -> str:
-    """As `read_regular`, of a file in UTF-8. Raises `ValueError` where it is not."""
+    """Like `read_regular`, for UTF-8. Raises `ValueError` for other bytes."""
     return read_regular(path, most).decode("utf-8", errors)
 
 
 def require_regular(path: str | os.PathLike[str], *, follow: bool = True) -> None:
-    """Raise `NotRegular` where there is something that is no regular file, without `follow` also
-    for a link. For what is opened by others, such as a database, and for what is to be replaced."""
+    """Raises `NotRegular` if something is there that is no regular file."""
     try:
         _check(Path(path).stat(follow_symlinks=follow), path)
     except FileNotFoundError:
@@ -98,7 +88,6 @@ def _check(status: os.stat_result, path: str | os.PathLike[str]) -> None:
 
 
 def kind_of(mode: int) -> str:
-    """What something is that is no regular file."""
     kinds = (
         (stat.S_ISDIR, "a folder"),
         (stat.S_ISLNK, "a link"),

@@ -1,8 +1,4 @@
-"""Working memory: a page that a project or a session keeps, which agents and people write.
-
-A page is Markdown with sections, or JSON that fits a schema. It stands before the chat, and
-`update_context` of `task-mutate` writes it.
-"""
+"""Working memory: a page of a project or session, as Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -56,14 +52,14 @@ _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A part of a page under a heading of the second level; the first part has none."""
+    """A part of a page under a second-level heading; the first part has none."""
 
     name: str
     body: str
 
 
 def sections_of(page: str) -> list[PageSection]:
-    """The parts of a page in their order. A heading in a code block is none."""
+    """A page's parts in order; headings in code blocks do not count."""
     parts: list[tuple[str, list[str]]] = [("", [])]
     fence = ""
     for line in page.splitlines():
@@ -81,7 +77,6 @@ def sections_of(page: str) -> list[PageSection]:
 
 
 def page_of(sections: list[PageSection]) -> str:
-    """The page that has these parts."""
     texts = [
         "\n".join(filter(None, (f"## {part.name}" if part.name else "", part.body)))
         for part in sections
@@ -90,7 +85,6 @@ def page_of(sections: list[PageSection]) -> str:
 
 
 def _body_of(name: str, text: str) -> str:
-    """The text of a section without its own heading."""
     # Models like to repeat it.
     first, _, rest = text.lstrip("\n").partition("\n")
     heading = _HEADING.fullmatch(first)
@@ -102,52 +96,47 @@ def _same(one: str, other: str) -> bool:
 
 
 class PageRefused(ForedeckError):
-    """A page, or a section of one, that cannot be kept; says what to do instead."""
+    """A page or section that cannot be kept; says what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownForm:
-    """Markdown with sections; a template says which there are at first."""
+    """Markdown with sections, initially from a template."""
 
     template: str = TEMPLATE
     name: Literal["markdown"] = "markdown"
 
     def empty(self) -> str:
-        """The page before anybody has written it."""
+        """The unwritten page."""
         return page_of(sections_of(self.template))
 
     def put(self, page: str, section: str, text: str) -> str:
-        """The page with one section replaced; one that is not there comes last. Raises
-        `PageRefused`.
-
-        An empty text puts back what the template has there, or removes the section.
-        """
+        """An empty text restores the template's section, or removes it. Raises `PageRefused`."""
         if not section.strip() or "\n" in section or section.lstrip().startswith("#"):
             raise PageRefused("A section is named by its heading alone, such as Current Work.")
         body = _body_of(section, text).strip("\n")
         if not body.strip():
             parts = sections_of(self.template)
             body = next((part.body for part in parts if _same(part.name, section)), "")
-        found = sections_of(page)
-        replaced = [PageSection(p.name, body) if _same(p.name, section) else p for p in found]
-        if not any(_same(part.name, section) for part in found):
+        parts_found = sections_of(page)
+        replaced = [PageSection(p.name, body) if _same(p.name, section) else p for p in parts_found]
+        if not any(_same(part.name, section) for part in parts_found):
             replaced.append(PageSection(" ".join(section.split()), body))
         return page_of([p for p in replaced if p.body.strip() or not _same(p.name, section)])
 
     def check(self, page: str) -> str:
-        """The page as it is kept. Raises `PageRefused`."""
-        seen: set[str] = set()
+        """The page as stored. Raises `PageRefused`."""
+        titles: set[str] = set()
         for part in sections_of(page):
-            if part.name and part.name.casefold() in seen:
+            if part.name and part.name.casefold() in titles:
                 raise PageRefused(
                     f'Two sections are called "{one_line(part.name)}": make them one.'
                 )
-            seen.add(part.name.casefold())
+            titles.add(part.name.casefold())
         return page_of(sections_of(page))
 
     def shown(self, page: str) -> str:
-        """What of it says anything: without the template's lines that are not filled in, and
-        without sections that are empty then."""
+        """The page without unfilled template lines and empty sections."""
         unfilled = {line.strip() for line in self.template.splitlines() if line.strip()}
         texts = []
         for part in sections_of(page):
@@ -158,24 +147,22 @@ class MarkdownForm:
         return "\n".join(texts)
 
     def parts(self, page: str) -> dict[str, str]:
-        """Its sections by name."""
         return {part.name: self.shown(page_of([part])) for part in sections_of(page)}
 
 
 @dataclass(frozen=True, slots=True)
 class JsonForm:
-    """A JSON object that fits a schema, which `check_schema` has passed; its sections are its
-    fields."""
+    """A JSON object by a schema that `check_schema` accepts; sections are fields."""
 
     schema: Mapping[str, Any] = field(default_factory=dict)
     name: Literal["json"] = "json"
 
     def empty(self) -> str:
-        """The page before anybody has written it."""
+        """The unwritten page."""
         return "{}\n"
 
     def put(self, page: str, section: str, text: str) -> str:
-        """`text` is JSON, or else a plain string; an empty one removes the field."""
+        """The page with a field replaced by JSON, else a string; empty removes it."""
         value = self._load(page)
         if not text.strip():
             value.pop(section, None)
@@ -190,19 +177,18 @@ class JsonForm:
         return json.dumps(value, ensure_ascii=False)
 
     def check(self, page: str) -> str:
-        """The page as it is kept. Raises `PageRefused`."""
+        """The page as stored. Raises `PageRefused`."""
         value = self._load(page)
-        if found := list(faults(value, self.schema)):
-            said = one_line("; ".join(found[:3]))
-            raise PageRefused(f"Working memory does not fit its schema: {said}.")
+        if problems := list(faults(value, self.schema)):
+            problem_text = one_line("; ".join(problems[:3]))
+            raise PageRefused(f"Working memory does not fit its schema: {problem_text}.")
         return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
     def shown(self, page: str) -> str:
-        """What of it says anything."""
+        """The filled fields."""
         return "\n".join(f"{name}: {text}" for name, text in self.parts(page).items())
 
     def parts(self, page: str) -> dict[str, str]:
-        """Its sections by name."""
         return {
             name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             for name, value in self._load(page).items()
@@ -220,12 +206,12 @@ class JsonForm:
 
 
 PageForm = MarkdownForm | JsonForm
-"""What a page may be, and how it is changed and shown."""
+"""What a page may be, and how it changes and shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as it was read. `token` names its version; None: it was not written yet."""
+    """A page as read; `token` is None if it was never written."""
 
     text: str
     token: Token | None
@@ -233,9 +219,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemory:
-    """The page of one project or session.
+    """The page of a project or session.
 
-    `form`: what it may hold; `max_chars`: how long it may be; `_by`: who writes here.
+    `form`: its kind; `max_chars`: its limit; `_by`: the writer here.
     """
 
     _store: Store
@@ -247,24 +233,22 @@ class WorkingMemory:
 
     @property
     def id(self) -> str:
-        """Of its document."""
         return working_id(self.scope, self._owner)
 
     def read(self) -> Page:
         """The newest version."""
         head = self._store.head(self.id)
-        found = None if head is None else self._store.get(self.id, WorkingDocument, head.token)
-        if head is None or found is None:
+        document = None if head is None else self._store.get(self.id, WorkingDocument, head.token)
+        if head is None or document is None:
             return Page(self.form.empty(), None)
-        return Page(found.content or self.form.empty(), head.token)
+        return Page(document.content or self.form.empty(), head.token)
 
     def shown(self) -> str:
-        """What of it says anything; empty until it is written to."""
         page = self.read()
         return "" if page.token is None else self.form.shown(page.text)
 
     def put(self, section: str, text: str) -> Page:
-        """Replace one section. Raises `PageRefused`."""
+        """Replaces a section. Raises `PageRefused`."""
         # Whatever others do to the rest of the page meanwhile: it is read again at each attempt.
 
         def attempt() -> Page:
@@ -275,20 +259,18 @@ class WorkingMemory:
         return retry_on_conflict(attempt, busy)
 
     def replace(self, text: str, base: Page) -> Page:
-        """Replace the whole page, as long as it still is what `base` was read as.
-
-        Raises `PageRefused`, and `Conflict` where it was changed since.
-        """
+        """Replaces the page read as `base`. Raises `PageRefused`, and `Conflict` if it changed
+        since."""
         return self._write(base, self._checked(text))
 
     def _checked(self, text: str) -> str:
-        kept = self.form.check(text)
-        if len(kept) > self.max_chars:
+        page = self.form.check(text)
+        if len(page) > self.max_chars:
             raise PageRefused(
-                f"Working memory would have {len(kept):,} characters, and {self.max_chars:,} are "
+                f"Working memory would have {len(page):,} characters, and {self.max_chars:,} are "
                 "kept: shorten it."
             )
-        return kept
+        return page
 
     def _write(self, base: Page, text: str) -> Page:
         if base.token is not None and text == base.text:
@@ -312,7 +294,7 @@ OF_THIS_SESSION = "For this session:"
 def open_page(
     config: Config, store: Store, scope: MemoryScope, owner: str, by: Provenance
 ) -> WorkingMemory:
-    """The page of the project (`resource`) or session (`thread`) with this id, as configured."""
+    """The configured page of a project (`resource`) or session (`thread`)."""
     section = config.working
     form: PageForm = (
         JsonForm(section.json_schema)
@@ -324,60 +306,48 @@ def open_page(
 
 @dataclass(frozen=True, slots=True)
 class WorkingSection:
-    """The section of the head with the project's page, and the session's own below it.
-
-    A section as `context/head.py` describes it. What is not filled in is not shown.
-    """
-
     pages: Sequence[WorkingMemory]
     name: str = "working memory"
 
     def text(self, limit: int) -> str:
-        """The pages as far as they fit, with a word on how much is left out."""
         texts = []
         for page in self.pages:
-            if said := page.shown():
+            if content := page.shown():
                 own = f"{OF_THIS_SESSION}\n" if page.scope == "thread" else ""
-                texts.append(own + block(said))
+                texts.append(own + block(content))
         return whole_lines("\n".join(texts), limit)
 
 
 @dataclass(slots=True)
 class ContextUpdates:
-    """What `update_context` does: writes a section, or a whole page, for one session."""
-
     pages: Mapping[MemoryScope, WorkingMemory]
     _known: dict[MemoryScope, Page] = field(default_factory=dict)
-    """Each page as the session has last seen it."""
 
     def __post_init__(self) -> None:
         self._known = {scope: page.read() for scope, page in self.pages.items()}
 
     def update(self, text: str, section: str | None, scope: str = "resource") -> str:
-        """Write it. Returns what the model reads. `section`: None for the whole page.
-
-        Raises `ToolError`.
-        """
+        """Writes a section, or the whole page; raises `ToolError`."""
         page = self.pages.get("thread" if scope == "thread" else "resource")
         if page is None:
             raise ToolError(f"There is no working memory of scope {scope!r}.")
         try:
-            written = page.put(section, text) if section else self._replace(page, text)
+            new_page = page.put(section, text) if section else self._replace(page, text)
         except PageRefused as refusal:
             raise ToolError(str(refusal)) from refusal
-        others = self._changed_by_others(page, written, section, text)
-        self._known[page.scope] = written
+        others = self._changed_by_others(page, new_page, section, text)
+        self._known[page.scope] = new_page
         where = f" under {quoted(section)}" if section else ""
-        kept = (
-            f"Kept in working memory{where} ({len(written.text):,} of {page.max_chars:,} "
+        old_text = (
+            f"Kept in working memory{where} ({len(new_page.text):,} of {page.max_chars:,} "
             "characters). The head shows it from its next rewrite on."
         )
-        return f"{kept}\n{others}" if others else kept
+        return f"{old_text}\n{others}" if others else old_text
 
     def _replace(self, page: WorkingMemory, text: str) -> Page:
-        known = self._known[page.scope]
+        last_seen = self._known[page.scope]
         try:
-            return page.replace(text, known)
+            return page.replace(text, last_seen)
         except Conflict:
             newest = self._known[page.scope] = page.read()
             raise ToolError(
@@ -389,8 +359,6 @@ class ContextUpdates:
     def _changed_by_others(
         self, page: WorkingMemory, written: Page, section: str | None, said: str
     ) -> str:
-        """What others have written since the session has last seen the page; `said`: what this
-        session has just written, which may have headings of its own."""
         if section is None:
             return ""
         before = page.form.parts(self._known[page.scope].text)

@@ -1,5 +1,3 @@
-"""The commands that `foredeck bench` offers in a checkout."""
-
 BENCH_COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("measure.run", "measure what foredeck costs on this machine"),
     "bench crash": (
@@ -11,4 +9,4 @@ BENCH_COMMANDS: dict[str, tuple[str, str]] = {
         "ask long conversations questions whose answers are known, and time the index",
     ),
 }
-"""By name: the module in foredeck_bench that has it as `COMMAND`, and a one-line summary."""
+"""Module in foredeck_bench with the `COMMAND`, and a summary."""

@@ -14,20 +14,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from foredeck.accounting.cache import CACHES
 from foredeck.cli.arguments.measure import facilities_of
 from foredeck.cli.output import Progress, print_json, table
 from foredeck.errors import ForedeckError
-from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES
-from foredeck.replay.options import ReplayOptions
+from foredeck_agents.histories.recordings import find_recordings
 from foredeck_bench.judging.replaying import Compared, Way, compare, rivals
+from foredeck_lab.replay.options import ReplayOptions
 
 _HEAD = (
     *("", "cost", "cached", "uncached", "all-in", "worst", "over"),
     *("edits", "names", "code", "bare", "own", "mean", "peak"),
 )
-_CACHES = ("ideal", "anthropic", "openai")
 _NOTE = """
 cost: of all prompts, as a share of plain Pi's, by --prices; cached, uncached: what of it was read
 from the cache, and the rest; all-in: the cost with one more call for each call that lacked
@@ -42,13 +42,12 @@ model ran."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Replay, and print the comparison. Returns the exit code."""
     parser = ArgumentParser(prog="python -m foredeck_bench.compare", description=__doc__)
     parser.add_argument("paths", metavar="PATH", nargs="+", type=Path)
     parser.add_argument("--layout", default="anchored")
     parser.add_argument("--policy", default="adaptive")
-    parser.add_argument("--cache", choices=_CACHES, default="ideal")
-    parser.add_argument("--prices", default="anthropic")
+    parser.add_argument("--cache", choices=tuple(CACHES), default="ideal")
+    parser.add_argument("--prices", default="claude-opus-4-5")
     parser.add_argument("--tools", type=facilities_of, default=DEFAULT_FACILITIES)
     parser.add_argument("--window", type=int, default=200_000)
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[])
@@ -59,29 +58,29 @@ def main(arguments: Sequence[str]) -> int:
         "substitute for a model whose questions are priced; compare with none",
     )
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args(arguments)
+    chosen = parser.parse_args(arguments)
     options = ReplayOptions(
-        layout=asked.layout,
-        policy=asked.policy,
-        cache=asked.cache,
-        prices=asked.prices,
-        window=asked.window,
-        settings=tuple(asked.set),
-        tools=asked.tools,
-        observes=asked.observations,
+        layout=chosen.layout,
+        policy=chosen.policy,
+        cache=chosen.cache,
+        prices=chosen.prices,
+        window=chosen.window,
+        settings=tuple(chosen.set),
+        tools=chosen.tools,
+        observes=chosen.observations,
     )
     try:
-        paths = find_recordings(asked.paths)
+        paths = find_recordings(chosen.paths)
         with Progress("replaying", total=len(paths)) as progress:
             ways = [Way(options), *_others(options)]
             compared = compare(paths, ways, lambda name: progress.advance(note=name))
     except ForedeckError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    if asked.json:
+    if chosen.json:
         print_json(compared.table)
     else:
-        print_comparison(compared.table, asked.cache)
+        print_comparison(compared.table, chosen.cache)
         print(f"{_size(compared)}: {counted(compared.invalid_prompts, 'invalid prompt')}.")
     for error_line in compared.errors:
         print(error_line, file=sys.stderr)
@@ -100,7 +99,6 @@ def _size(compared: Compared) -> str:
 
 
 def print_comparison(rows: list[dict[str, Any]], cache: str) -> None:
-    """The rows as a table, with lost cache hits by cause below it."""
     base = next((row["cost"] for row in rows), 0)
     print()
     print(table([_HEAD, *(_row(row, base) for row in rows)]))
@@ -108,7 +106,7 @@ def print_comparison(rows: list[dict[str, Any]], cache: str) -> None:
     print(f"\nCost of the same prompts by each cache's rule (planned for: {cache}):")
     for row in rows:
         by_cache = row["cost_percent_by_cache"]
-        print(f"  {row['row']}: " + ", ".join(f"{c} {_percent(by_cache[c])}" for c in _CACHES))
+        print(f"  {row['row']}: " + ", ".join(f"{c} {_percent(by_cache[c])}" for c in CACHES))
     for row in (row for row in rows if row.get("questions")):
         share = _percent(100 * row["asked"] / row["cost"] if row["cost"] else None)
         print(

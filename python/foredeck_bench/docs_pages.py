@@ -12,7 +12,7 @@ import argparse
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -30,16 +30,11 @@ END = "<!-- generated: end -->"
 
 
 def command_reference() -> str:
-    """Every installed command with its arguments, and the exit codes, in Markdown."""
+    """Every installed command with arguments, and the exit codes, in Markdown."""
     parts = [_command(name) for name in COMMANDS if name not in BENCH_COMMANDS]
     codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
     parts.append(f"## Exit codes\n\n| code | meaning |\n|---|---|\n{codes}")
     return "\n\n".join(parts)
-
-
-def bench_reference() -> str:
-    """The commands of a checkout with their arguments, in Markdown."""
-    return "\n\n".join(map(_command, BENCH_COMMANDS))
 
 
 def key_reference() -> str:
@@ -53,14 +48,13 @@ def key_reference() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": command_reference,
-    "bench.md": bench_reference,
     "configuration.md": key_reference,
 }
 """The pages with a generated part, and what makes it."""
 
 
 def refreshed(page: str, generated: str) -> str:
-    """The page with its generated part replaced. Raises ValueError if it has no marks."""
+    """The page with its generated part replaced. Raises ValueError without marks."""
     before, begin, rest = page.partition(BEGIN)
     _old, end, after = rest.partition(END)
     if not begin or not end:
@@ -69,7 +63,7 @@ def refreshed(page: str, generated: str) -> str:
 
 
 def stale_pages(folder: Path, *, write: bool) -> list[Path]:
-    """The pages of a docs folder that differ from the program; `write` brings them up to date."""
+    """The pages that differ from the program; `write` updates them."""
     stale = []
     for name, generate in PAGES.items():
         path = folder / name
@@ -89,38 +83,42 @@ def _command(name: str) -> str:
     example = f"```sh\n{command.example}\n```"
     paragraphs = (" ".join(text.split()) for text in command.description.split("\n\n"))
     description = "\n\n".join(paragraphs)
-    parts = (f"## `foredeck {name}`", description, _table(parser._actions), example)
+    parts = (f"## `foredeck {name}`", description, _list(parser._actions), example)
     return "\n\n".join([*filter(None, parts), *_actions_of(parser)])
 
 
 _EVERYWHERE = {"-h", "--help", "--json", "--home", "--set"}
-"""Options that are told with the command, or need not be."""
+"""Common options, which the top of the page explains."""
 
 
-def _table(arguments: Sequence[argparse.Action]) -> str:
-    rows = [f"| {_argument(action)} | {_meaning(action)} |" for action in arguments]
-    return "\n".join(["| argument | meaning |", "|---|---|", *rows]) if rows else ""
+def _list(arguments: Iterable[argparse.Action]) -> str:
+    return "\n".join(
+        f"- {_argument(action)}: {_meaning(action)}"
+        for action in arguments
+        if not _EVERYWHERE.intersection(action.option_strings)
+        and not isinstance(action, argparse._SubParsersAction)
+    )
 
 
 def _actions_of(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """What a command's actions take beside the flags that the command itself has."""
-    shared = {
-        option for action in parser._actions for option in action.option_strings
-    } | _EVERYWHERE
+    """What a command's actions take; repeated meanings are given once."""
+    documented = {option for action in parser._actions for option in action.option_strings}
     for actions in parser._actions:
         if not isinstance(actions, argparse._SubParsersAction):
             continue
         meanings = {choice.dest: choice.help or "" for choice in actions._choices_actions}
         for name, own in actions.choices.items():
-            arguments = [
-                action
-                for action in own._actions
-                if not shared.issuperset(action.option_strings or {""})
-            ]
+            places = [a for a in own._actions if not a.option_strings]
+            arguments = [a for a in own._actions if not documented.intersection(_names(a))]
+            documented |= {name for place in places for name in _names(place)}
+            yield f"### `{' '.join([own.prog, *(str(place.metavar) for place in places)])}`"
             meaning = meanings.get(name, "")
-            yield f"### `{own.prog}`"
             yield f"{meaning[:1].upper()}{meaning[1:]}."
-            yield from filter(None, [_table(arguments)])
+            yield from filter(None, [_list(arguments)])
+
+
+def _names(action: argparse.Action) -> Sequence[str]:
+    return action.option_strings or [action.help or ""]
 
 
 def _argument(action: argparse.Action) -> str:
@@ -128,21 +126,20 @@ def _argument(action: argparse.Action) -> str:
         return f"`{action.metavar or action.dest}`"
     value = ""
     if action.nargs != 0:
-        choices = "\\|".join(map(str, action.choices)) if action.choices else None
-        value = f" {choices or action.metavar or action.dest.upper()}"
+        choices = "|".join(map(str, action.choices or ()))
+        value = f" {action.metavar or choices or action.dest.upper()}"
     return ", ".join(f"`{option}{value}`" for option in action.option_strings)
 
 
 def _meaning(action: argparse.Action) -> str:
-    text = (action.help or "").replace("%%", "%").replace("%(default)s", str(action.default))
-    return text.replace("|", "\\|")
+    return (action.help or "").replace("%%", "%").replace("%(default)s", str(action.default))
 
 
 def _by_section() -> dict[str, list[Key]]:
-    found: dict[str, list[Key]] = {}
+    by_section: dict[str, list[Key]] = {}
     for name, key in all_keys().items():
-        found.setdefault(name.rpartition(".")[0], []).append(key)
-    return found
+        by_section.setdefault(name.rpartition(".")[0], []).append(key)
+    return by_section
 
 
 def _key(key: Key) -> str:
@@ -159,7 +156,6 @@ def _key_lines(key: Key) -> Iterator[str]:
 
 
 def described(key: str) -> str:
-    """What a key means, in Markdown: the text below it in the class of its section."""
     *path, name = key.split(".")
     section: Any = Config
     for each in path:
@@ -169,11 +165,11 @@ def described(key: str) -> str:
 
 @cache
 def _descriptions(section: type[Section]) -> dict[str, str]:
-    (found,) = ast.parse(inspect.getsource(section)).body
-    assert isinstance(found, ast.ClassDef)
+    (definition,) = ast.parse(inspect.getsource(section)).body
+    assert isinstance(definition, ast.ClassDef)
     return {
         field.target.id: " ".join(text.value.value.split())
-        for field, text in pairwise(found.body)
+        for field, text in pairwise(definition.body)
         if isinstance(field, ast.AnnAssign)
         and isinstance(field.target, ast.Name)
         and isinstance(text, ast.Expr)
@@ -194,7 +190,7 @@ def _default(key: Key) -> str:
 
 
 def main() -> int:
-    """Bring docs/ up to date, or with --check list the stale pages; then the exit code is 1."""
+    """Updates docs/, or with --check lists stale pages and returns 1."""
     parser = argparse.ArgumentParser(
         prog="python -m foredeck_bench.docs_pages", description=__doc__
     )

@@ -1,4 +1,4 @@
-"""A real engine process behind its pipes, timed as the host sees it."""
+"""A real engine process, timed as the host sees it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ INITIALIZE = {
 
 
 class EngineFailed(ForedeckError):
-    """The engine answered with an error, or ended."""
+    pass
 
 
 class EngineEnded(EngineFailed):
-    """The engine process has ended, or was killed."""
+    pass
 
 
 PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
@@ -40,11 +40,10 @@ PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
 
 
 class EngineProcess:
-    """`with EngineProcess(home, cwd) as engine:` starts one; leaving it ends it.
+    """`with EngineProcess(home, cwd) as engine:` starts one and ends it.
 
-    `program` replaces the engine's own command line, `wrapper` goes before the interpreter,
-    `environment` is added to the process's. Raises `EngineFailed` where the engine answers with an
-    error, `EngineEnded` where it has ended.
+    `wrapper` goes before the interpreter. Raises `EngineFailed` for an error answer, `EngineEnded`
+    after the end.
     """
 
     def __init__(
@@ -57,7 +56,6 @@ class EngineProcess:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.notices: list[str] = []
-        """Messages to the user, as far as the engine's output has been read."""
         self._cwd = cwd
         self._number = 0
         self._process = subprocess.Popen(
@@ -85,7 +83,6 @@ class EngineProcess:
         return self._process.pid
 
     def kill(self) -> None:
-        """End it without warning, and wait until it is gone."""
         self._process.kill()
         self._process.wait()
 
@@ -96,19 +93,18 @@ class EngineProcess:
     def open(
         self, session: str, calls: int | None = None, *, file: Path | None = None
     ) -> dict[str, Any]:
-        """Open a session; also a way to wait until notifications are served.
+        """Opens a session, once notifications are served.
 
-        `calls`: how many calls the session had when it was first opened, for a second engine.
-        `file`: the host's own file of it.
+        `calls`: how many it had when first opened.
         """
-        asked = {
+        params = {
             "session": session,
             "file": None if file is None else str(file),
             "cwd": str(self._cwd),
             "parent": None,
         }
         again = {} if calls is None else {"calls": calls}
-        opened: dict[str, Any] = self.ask("session/open", {**asked, **again, "reason": "startup"})
+        opened: dict[str, Any] = self.ask("session/open", {**params, **again, "reason": "startup"})
         return opened
 
     def ask(self, method: str, params: dict[str, Any]) -> Any:
@@ -150,8 +146,8 @@ class EngineProcess:
 
 @dataclass(frozen=True, slots=True)
 class EngineStart:
-    """Seconds that one engine took: until its first answer, and of the processor's time until then
-    and until a session is open (None where the system does not say)."""
+    """Seconds of one engine: until its first answer, and of the processor until then and until a
+    session is open."""
 
     answered: float
     busy: float | None
@@ -183,8 +179,10 @@ def run_step(engine: EngineProcess, host: SimulatedHost, step: Step) -> float:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """The environment of this process without its foredeck settings, and with bytecode kept from
-    start to start, as of an engine that is installed."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("FOREDECK_")}
-    kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    return {**kept, "FOREDECK_HOME": str(home), "XDG_CONFIG_HOME": str(home / "config")}
+    """This process's environment without foredeck settings, with bytecode kept as for an installed
+    engine."""
+    variables = {
+        name: text for name, text in os.environ.items() if not name.startswith("FOREDECK_")
+    }
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    return {**variables, "FOREDECK_HOME": str(home), "XDG_CONFIG_HOME": str(home / "config")}

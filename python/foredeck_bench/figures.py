@@ -17,10 +17,9 @@ from foredeck import __version__
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured value. `value` is None where it could not be measured; `note` says why.
+    """One measured value; `note` says why if `value` is None.
 
-    `goal` is the most that it should be, None where there is none. `more` holds further values
-    of the same measurement: p95, number of samples, parts.
+    `goal` is the most that it should be.
     """
 
     name: str
@@ -33,7 +32,7 @@ class Figure:
 
     @property
     def ok(self) -> bool | None:
-        """Whether the goal is met; None where there is no goal or no value."""
+        """Whether the goal is met; None without goal or value."""
         if self.value is None or self.goal is None:
             return None
         return self.value <= self.goal
@@ -46,7 +45,7 @@ class Figure:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which so large a share of the values lies (0.5: the median)."""
+    """The value below which this share lies (0.5: the median)."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
@@ -54,7 +53,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 def timing(
     name: str, text: str, seconds: Sequence[float], goal_ms: float | None = None, **more: Any
 ) -> Figure:
-    """A figure of the median in milliseconds, with p95 and the number of samples beside it."""
+    """The median in milliseconds, with p95 and number of samples."""
     p95 = round(1000 * quantile(seconds, 0.95), 2)
     median = round(1000 * quantile(seconds, 0.5), 2)
     return Figure(
@@ -63,7 +62,7 @@ def timing(
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on, and how busy it was with other things."""
+    """What was measured on, and how busy it was."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "system": f"{platform.system()} {platform.release()}",
@@ -78,17 +77,14 @@ def machine() -> dict[str, Any]:
 
 
 def resident_mb(pid: int) -> float | None:
-    """Resident memory in megabytes; None where the system does not say."""
     return _status_mb(pid, "VmRSS:") or _resident_by_ps(pid)
 
 
 def peak_mb_of(pid: int) -> float | None:
-    """The most memory that was ever resident, in megabytes; None where the system does not say."""
     return _status_mb(pid, "VmHWM:")
 
 
 def used_seconds(pid: int) -> float | None:
-    """Processor time that a process has used; None where the system does not say."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
     except OSError:
@@ -107,7 +103,7 @@ def _status_mb(pid: int, name: str) -> float | None:
 def _resident_by_ps(pid: int) -> float | None:
     command = ["ps", "-o", "rss=", "-p", str(pid)]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        return int(told) / 1024
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return int(output) / 1024
     except (OSError, ValueError, subprocess.CalledProcessError):
         return None

@@ -1,4 +1,4 @@
-"""An agent on a real engine, whose tools run here, one after the other, as Pi runs them."""
+"""An agent on a real engine, whose tools run here like Pi's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from foredeck.sources.tool_calls import apply_edits, edits_of
 
 
 class FileAgent:
-    """One session; `settings` as in the configuration. Files are not watched."""
+    """One session; files are not watched."""
 
     def __init__(
         self,
@@ -37,16 +37,14 @@ class FileAgent:
         self.open()
         self._calls = 0
         self.notices: list[str] = []
-        """What the user was told with the answers."""
         self.prompt = ""
-        """All of the texts of ours in the newest prompt."""
         self._said = 0
         self._away: list[dict[str, Any]] = []
         """What a summary stands for."""
         self._asked: list[int] = []
         """By call: how many messages it had."""
         self._made: list[tuple[str, str, dict[str, Any], str]] = []
-        """Tool calls since the last answer, with what they showed."""
+        """Tool calls since the last answer, with their output."""
 
     def open(self) -> None:
         """Open the session, or open it again."""
@@ -54,7 +52,6 @@ class FileAgent:
         self._host.replace_engine()
 
     def answer(self) -> int:
-        """The model has read what came back, and answers anew; the ordinal of that call."""
         if self._host.messages:
             calls = [
                 {"type": "toolCall", "id": id, "name": tool, "arguments": arguments}
@@ -77,7 +74,7 @@ class FileAgent:
         return answer["call"]
 
     def back_to(self, call: int) -> None:
-        """`/tree`: go back to where that call was made, to have it answered otherwise."""
+        """`/tree`: goes back to where that call was made."""
         del self._host.messages[self._asked[call - 1] :]
         self._made.clear()
 
@@ -89,13 +86,13 @@ class FileAgent:
         return session.objects.index.by_object[object_id]
 
     def put_away(self, count: int) -> None:
-        """Let a summary stand for the first messages, as the host's compaction does."""
+        """Lets a summary stand for the first messages, like the host's compaction."""
         self._away = self._host.messages[:count]
         summary = {"role": "compactionSummary", "summary": "All of it.", "tokensBefore": 1}
         self._host.messages[:count] = [{**summary, "timestamp": 99}]
 
     def take_back(self) -> None:
-        """Have what was put away in the chat again."""
+        """Brings back what was put away."""
         self._host.messages[:1] = self._away
 
     def _say(self, role: str, **fields: Any) -> None:
@@ -103,26 +100,26 @@ class FileAgent:
         self._said += 1
 
     def prepare(self, tool: str, **arguments: Any) -> tuple[str, ToolPrepareResult]:
-        """Ask whether a call may run; its id, and the answer."""
+        """Asks whether a call may run."""
         self._calls += 1
         id = f"{self.session}-{self._calls}"
         params = ToolPrepareParams(session=self.session, id=id, tool=tool, input=arguments)
         return id, self.engine.prepare_tool(params)
 
     def read(self, path: str, *, shown: str | None = None) -> None:
-        """The agent reads a file; `shown`: what it has shown, where that is gone by now."""
+        """Reads a file; `shown`: its content then, if it is gone."""
         text = (self.cwd / path).read_text() if shown is None else shown
         self._calls += 1
         self._observed(f"{self.session}-{self._calls}", "read", {"path": path}, text)
 
     def run(self, tool: str, **arguments: Any) -> ToolPrepareResult:
-        """A whole call and the next answer; what has been said before it ran, if it did."""
+        """A whole call and the next answer."""
         verdict = self.call(tool, **arguments)
         self.answer()
         return verdict
 
     def call(self, tool: str, **arguments: Any) -> ToolPrepareResult:
-        """A whole call; what has been said before it ran, if it did."""
+        """A whole call, with what was said before it ran."""
         id, verdict = self.prepare(tool, **arguments)
         if "block" not in verdict:
             self.finish(id, tool, **arguments)
@@ -139,14 +136,14 @@ class FileAgent:
 
     def _do(self, tool: str, arguments: dict[str, Any]) -> str:
         if tool == "bash":
-            done = subprocess.run(
+            result = subprocess.run(
                 ["bash", "-c", arguments["command"]],
                 cwd=self.cwd,
                 check=False,
                 capture_output=True,
                 text=True,
             )
-            return done.stdout
+            return result.stdout
         path = self.cwd / arguments["path"]
         if tool == "write":
             path.parent.mkdir(parents=True, exist_ok=True)

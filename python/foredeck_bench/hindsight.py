@@ -1,14 +1,6 @@
-"""What a session would have cost with hindsight: nothing stays once nothing needs it any more.
+"""What a session would have cost with hindsight: nothing stays once nothing needs it.
 
-What people and the model say stays. Results, calls and reasoning leave as whole messages, once the
-last edit of a text in them has been made, and not before one call has seen them; for each
-identifier that a later answer takes from a result a line stays until then. Leaving is free where
-nothing is cached. In between, everything that is done with leaves at once, and what was cached
-after the first of it is written again: a dynamic program over the calls finds at which ones that is
-cheapest.
-
-This is the cost of an agent that knows what it will need, not of one that knows even the lines: it
-keeps whole messages, and pays twice for a text that comes twice.
+A dynamic program finds the cheapest calls to clear at.
 """
 
 from __future__ import annotations
@@ -21,7 +13,7 @@ from itertools import accumulate, pairwise
 from foredeck.accounting.shapes import blocks_of, is_sent
 from foredeck.context.messages.shape import Message
 from foredeck.context.rebase import Prices
-from foredeck.histories.records import Transcript
+from foredeck_agents.histories.records import Transcript
 from foredeck_bench.judging.judge import Rule, SessionFacts
 
 NEVER = 1 << 30
@@ -29,7 +21,7 @@ NEVER = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """Tokens in the prompts from call `came` on, and no more needed from call `gone` on."""
+    """Tokens in the prompts from call `came` to call `gone`."""
 
     tokens: float
     came: int
@@ -38,24 +30,23 @@ class Stay:
 
 @dataclass(slots=True)
 class _Course:
-    """The cheapest way to a call, among those that were cleared last at the same call."""
+    """The cheapest way to a call, among those last cleared at the same one."""
 
     cost: float
     """Of all calls so far."""
     tokens: float
     """Of the newest prompt."""
     first: int
-    """The first stay in that prompt which is no longer needed."""
+    """The first stay that the prompt does not need."""
 
 
 def hindsight_cost(transcript: Transcript, facts: SessionFacts, rule: Rule) -> float:
-    """Cost of all prompts of a session with an ideal cache, in tokens of uncached input."""
     stays = list(stays_of(transcript, facts))
     return cheapest(stays, cold_calls(transcript, rule), facts.calibration.head_tokens, rule.prices)
 
 
 def head_cost(transcript: Transcript, facts: SessionFacts, rule: Rule) -> float:
-    """What the system prompt and the tools cost in all prompts, which nothing here changes."""
+    """Cost of system prompt and tools in all prompts."""
     cold, prices = cold_calls(transcript, rule), rule.prices
     return facts.calibration.head_tokens * sum(prices.write if c else prices.read for c in cold)
 
@@ -69,13 +60,12 @@ def cold_calls(transcript: Transcript, rule: Rule) -> list[bool]:
 
 
 def stays_of(transcript: Transcript, facts: SessionFacts) -> Iterator[Stay]:
-    """What a session's prompts have to hold, in the order of its messages."""
     edited: dict[int, int] = {}
-    named: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    uses: defaultdict[int, dict[str, int]] = defaultdict(dict)
     for call, needs in enumerate(facts.needs):
         edited |= {holder: call for _, holder in needs.edits if holder is not None}
         for name, holder in needs.names.items():
-            named[holder][name] = call
+            uses[holder][name] = call
     rate = facts.calibration.chars_per_token
     start = 0
     for came, recorded in enumerate(transcript.calls):
@@ -84,12 +74,14 @@ def stays_of(transcript: Transcript, facts: SessionFacts) -> Iterator[Stay]:
             if not is_sent(message):
                 continue
             tokens, role = facts.tokens[index], message.get("role")
-            said = _said(message) / rate if role == "assistant" else 0.0
-            said = tokens if role not in ("assistant", "toolResult") else min(said, tokens)
+            own_tokens = _said(message) / rate if role == "assistant" else 0.0
+            own_tokens = (
+                tokens if role not in ("assistant", "toolResult") else min(own_tokens, tokens)
+            )
             gone = max(edited.get(index, came), came) + 1
-            yield Stay(said, came, NEVER)
-            yield Stay(tokens - said, came, gone)
-            for name, until in named[index].items():
+            yield Stay(own_tokens, came, NEVER)
+            yield Stay(tokens - own_tokens, came, gone)
+            for name, until in uses[index].items():
                 if until >= gone:
                     yield Stay((len(name) + 1) / rate, came, until + 1)
         start = recorded.seen
@@ -100,8 +92,7 @@ def _said(answer: Message) -> int:
 
 
 def cheapest(stays: Sequence[Stay], cold: Sequence[bool], head: float, prices: Prices) -> float:
-    """The least that the calls can cost. `cold`: whether nothing is cached at a call; `head`:
-    tokens before the messages."""
+    """The least that the calls can cost; `head`: tokens before the messages."""
     new, first_gone = [0.0] * len(cold), [len(stays)] * (len(cold) + 1)
     for index in range(len(stays) - 1, -1, -1):
         stay = stays[index]
@@ -109,14 +100,14 @@ def cheapest(stays: Sequence[Stay], cold: Sequence[bool], head: float, prices: P
         first_gone[min(stay.gone, len(cold))] = index
     plans: list[_Course] = []
     for call, is_cold in enumerate(cold):
-        kept = [s.tokens if s.came <= call < s.gone else 0.0 for s in stays]
-        before = list(accumulate(kept, initial=head))
+        sizes = [s.tokens if s.came <= call < s.gone else 0.0 for s in stays]
+        before = list(accumulate(sizes, initial=head))
         needed = before[-1]
-        sent = next((i for i, s in enumerate(stays) if s.came >= call), len(stays))
+        first_later = next((i for i, s in enumerate(stays) if s.came >= call), len(stays))
         least = min((plan.cost for plan in plans), default=0.0) + prices.write * needed
         for plan in plans if not is_cold else ():
             plan.first = min(plan.first, first_gone[call])
-            read = before[min(plan.first, sent)]
+            read = before[min(plan.first, first_later)]
             least = min(least, plan.cost + prices.read * read + prices.write * (needed - read))
             plan.cost += prices.read * plan.tokens + prices.write * new[call]
             plan.tokens += new[call]

@@ -1,8 +1,4 @@
-"""Recorded sessions as another provider would have carried them, and prompts with results masked.
-
-Whether a long turn may fold on the way depends on what seals its reasoning, and recordings hold few
-long turns in which nothing does.
-"""
+"""Recorded sessions as another provider would have carried them, and with results masked."""
 
 from __future__ import annotations
 
@@ -11,14 +7,13 @@ from dataclasses import replace
 
 from foredeck.accounting.shapes import blocks_of, chars_of
 from foredeck.context.messages.shape import Message
-from foredeck.histories.records import Transcript
+from foredeck_agents.histories.records import Transcript
 
 SEALS = ("thinkingSignature", "thoughtSignature", "textSignature")
 
 
 def on_wire(transcript: Transcript, api: str) -> Transcript:
-    """The session as if every answer had come over a wire, and none from a model of Anthropic's,
-    whose seals bind on each."""
+    """The session over another wire, with no model of Anthropic's."""
 
     def changed(message: Message) -> Message:
         return {**message, "api": api, "model": _renamed(str(message.get("model") or ""))}
@@ -28,7 +23,7 @@ def on_wire(transcript: Transcript, api: str) -> Transcript:
 
 
 def unsealed(transcript: Transcript) -> Transcript:
-    """The session as if nothing of it had been signed or encrypted."""
+    """The session without any signed or encrypted reasoning."""
 
     def changed(message: Message) -> Message:
         bare = [{k: v for k, v in block.items() if k not in SEALS} for block in blocks_of(message)]
@@ -58,16 +53,16 @@ MASK = "[an old result that is not shown any more]"
 
 
 def masked_prompts(transcript: Transcript) -> Iterator[list[Message]]:
-    """The prompt of each call with all but the newest results masked, never to come back."""
+    """Each call's prompt with all but the newest results masked."""
     messages = [recorded.message for recorded in transcript.messages]
     results = [i for i, message in enumerate(messages) if message.get("role") == "toolResult"]
     prompt: list[Message] = []
-    done = 0
+    masked = 0
     for call in transcript.calls:
         prompt += messages[len(prompt) : call.seen]
-        seen = sum(index < call.seen for index in results)
-        for index in results[done : max(done, seen - NEWEST)]:
+        result_count = sum(index < call.seen for index in results)
+        for index in results[masked : max(masked, result_count - NEWEST)]:
             if chars_of(messages[index]) > len(MASK):
                 prompt[index] = {**messages[index], "content": [{"type": "text", "text": MASK}]}
-        done = max(done, seen - NEWEST)
+        masked = max(masked, result_count - NEWEST)
         yield list(prompt)

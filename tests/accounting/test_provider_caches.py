@@ -9,6 +9,7 @@ import pytest
 
 from foredeck.accounting.cache import (
     CACHES,
+    BreakpointCache,
     Cache,
     IdealCache,
     MarkedCache,
@@ -18,7 +19,7 @@ from foredeck.accounting.cache import (
 from foredeck.accounting.shapes import Shape, Shapes, wire_blocks
 from foredeck.cli.main import main
 from foredeck.errors import ConfigError
-from foredeck.replay.options import load_prices
+from foredeck_lab.replay.options import load_cost
 
 HEAD = 2000.0
 
@@ -91,6 +92,16 @@ def test_openai_reads_in_whole_steps() -> None:
     assert ask(cache, "aBcDe", 1) == 3456 == (HEAD + 1500) // 128 * 128
 
 
+def test_breakpoints_find_an_earlier_prompt_whole_and_not_too_far_behind() -> None:
+    cache = BreakpointCache(1800)
+    ask(cache, "aBc", 0)
+    assert ask(cache, "aBcDe", 1000) == HEAD + 1500
+    assert ask(cache, "aBcDx", 2000) == HEAD + 1500, "read at 1000"
+    assert ask(cache, "aBx", 2001) == 0, "no prompt ended behind B"
+    assert ask(cache, "aBc" + "d" * 79, 2002) == HEAD + 1500
+    assert ask(cache, "aBcDe" + "f" * 80, 2003) == 0
+
+
 @pytest.mark.parametrize("name", CACHES)
 def test_what_is_read_and_written_is_never_more_than_the_prompt(name: str) -> None:
     cache = CACHES[name](300)
@@ -112,20 +123,21 @@ def test_messages_are_counted_in_blocks_of_the_request() -> None:
     assert [(s.asks, s.answers) for s in shapes] == [(True, "t1"), (False, "")]
 
 
-def test_prices_come_by_name_or_from_a_file(tmp_path: Path) -> None:
-    assert (load_prices("openai").read, load_prices("openai").write) == (0.1, 1.0)
+def test_prices_come_by_model_or_from_a_file(tmp_path: Path) -> None:
+    assert load_cost("openai/gpt-5.1")["cacheRead"] == 0.125
     file = tmp_path / "prices.json"
-    file.write_text(json.dumps({"cost": {"input": 2, "cacheRead": 1, "cacheWrite": 3}}))
-    assert (load_prices(str(file)).read, load_prices(str(file)).write) == (0.5, 1.5)
+    given = {"input": 2, "cacheRead": 1, "cacheWrite": 3}
+    file.write_text(json.dumps({"cost": given}))
+    assert load_cost(str(file)) == given
     file.write_text("{}")
     with pytest.raises(ConfigError, match="has no prices"):
-        load_prices(str(file))
+        load_cost(str(file))
 
 
-def test_an_unknown_profile_is_told_before_anything_is_done(
+def test_an_unknown_model_is_told_before_anything_is_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "s.jsonl"
     file.write_text('{"type": "session", "id": "s1", "cwd": "/repo"}\n')
     assert main(["replay", str(file), "--prices", "cheap"]) == 2
-    assert "neither a file nor a known set of prices" in capsys.readouterr().err
+    assert "neither a file nor a model with a known price" in capsys.readouterr().err

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.replay.options import ReplayOptions
 from foredeck_bench import compare
 from foredeck_bench.judging.replaying import RIVALS, Way, rivals
+from foredeck_lab.replay.options import ReplayOptions
 from replay.recordings import Recording, text
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from foredeck.cli.registry import COMMANDS
 from foredeck.config.keys import RESERVED, RESERVED_PREFIXES, all_keys, environment_name
+from foredeck_bench.commands import BENCH_COMMANDS
 from foredeck_bench.docs_pages import PAGES, refreshed, stale_pages
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -20,8 +21,10 @@ def test_the_generated_parts_fit_the_program() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    text = (DOCS / "cli.md").read_text() + (DOCS / "bench.md").read_text()
-    assert [name for name in COMMANDS if f"## `foredeck {name}`" not in text] == [], STALE
+    """But for those of a checkout, which are no part of an installed package."""
+    text = (DOCS / "cli.md").read_text()
+    installed = [name for name in COMMANDS if name not in BENCH_COMMANDS]
+    assert [name for name in installed if f"## `foredeck {name}`" not in text] == [], STALE
 
 
 def test_every_key_and_variable_is_documented() -> None:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.context.rebase import Prices
-from foredeck.histories.pi import load_transcript
-from foredeck.histories.records import Transcript
+from foredeck_agents.histories.pi import load_transcript
+from foredeck_agents.histories.records import Transcript
 from foredeck_bench.hindsight import NEVER, Stay, cheapest, head_cost, hindsight_cost, stays_of
 from foredeck_bench.judging.judge import Rule, SessionFacts
 from foredeck_bench.made import MASK, masked_prompts, on_wire, unsealed

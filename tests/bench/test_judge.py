@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from foredeck.histories.pi import load_transcript
-from foredeck.histories.records import Transcript
-from foredeck.replay.as_model import ASSUMED_REASONING
-from foredeck.replay.options import Calibration, ReplayOptions, calibrate, plain_prompts
+from foredeck_agents.histories.pi import load_transcript
+from foredeck_agents.histories.records import Transcript
 from foredeck_bench.judging.comparison import PLAIN, WITHOUT, compactions_at
 from foredeck_bench.judging.evidence import needs_of
 from foredeck_bench.judging.judge import Judge, SessionFacts
 from foredeck_bench.judging.reasoning import answers_of
 from foredeck_bench.judging.replaying import Way, compare
+from foredeck_lab.replay.as_model import ASSUMED_REASONING
+from foredeck_lab.replay.options import Calibration, ReplayOptions, calibrate, plain_prompts
 from replay.recordings import Recording, call, everything, text
 
 
@@ -73,6 +73,20 @@ def test_another_model_and_changed_bytes_are_told_apart(tmp_path: Path) -> None:
     prompts[2] = [{"role": "user", "content": "altered"}, *prompts[2][1:]]
     lost = judged(transcript, prompts).judgement.lost
     assert list(lost) == ["model", "changed"]
+
+
+def test_behind_a_summary_of_the_apis_own_reasoning_stays_and_the_summary_is_paid_for(
+    tmp_path: Path,
+) -> None:
+    transcript = recorded(tmp_path, small())
+    prompts = list(plain_prompts(transcript, []))
+    prompts[2] = [{"role": "compactionSummary", "summary": "s"}, *prompts[2][3:]]
+    plain, own = (judged(transcript, prompts, keeps_behind=keeps) for keeps in (False, True))
+    shares = [each.judgement.reasoning.all.percent for each in (plain, own)]
+    assert shares == [pytest.approx(100 / 3), pytest.approx(200 / 3)]
+    before = own.judgement.cost
+    own.sum_up(10)
+    assert own.judgement.cost > before + 10
 
 
 def evidence_session() -> Recording:

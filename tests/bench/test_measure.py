@@ -10,7 +10,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.context.messages.shape import find_faults
-from foredeck.histories.pi import load_transcript
+from foredeck_agents.histories.pi import load_transcript
 from foredeck_bench.engine_process import (
     EngineFailed,
     EngineProcess,
@@ -85,7 +85,7 @@ def test_a_real_engine_answers_step_by_step(tmp_path: Path) -> None:
         assert engine.ping_seconds(step.messages) > 0
         assert (resident_mb(engine.pid) or 1) > 0
         with pytest.raises(EngineFailed, match="is not open"):
-            engine.ask("command", {"session": "another", "name": "list"})
+            engine.ask("command", {"session": "another", "name": "view"})
     assert (tmp_path / "home" / "foredeck.db").is_file()
 
 
@@ -103,7 +103,7 @@ def test_the_command_prints_figures_and_the_machine(
     assert main(["bench", "start"]) == 0
     assert "engine start to first answer" in capsys.readouterr().out
     assert main(["bench", "strat"]) == 2
-    assert "invalid choice: 'strat'" in capsys.readouterr().err
+    assert "there is no 'strat'; there are start, " in capsys.readouterr().err
 
 
 def test_a_history_is_taken_in_ahead_and_large_ones_are_opened(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.run import replay
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.run import replay
 
 SESSION = "0199cccc-0000-7000-8000-000000000001"
 START_MS = 1_770_000_000_000
@@ -64,7 +64,7 @@ def make_home(
     recorded = folder / f"{session}.jsonl"
     text = "".join(json.dumps(line) + "\n" for line in lines)
     recorded.write_text(text.replace("toolu_", calls))
-    done = replay([recorded], ReplayOptions(), keep=folder / "kept")
+    done = replay([recorded], ReplayOptions(prices="claude-opus-4-5"), keep=folder / "kept")
     assert done["total"]["errors"] == 0, done
     return folder / "kept" / session
 

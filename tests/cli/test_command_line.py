@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from foredeck import __version__, errors
 from foredeck.cli.main import EXIT_CODES, build_parser, main
@@ -23,7 +24,17 @@ from foredeck.store import STORES
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
 
 
-def test_without_arguments_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_arguments_a_new_user_is_told_what_to_do_first(
+    capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    assert main([]) == 1
+    assert capsys.readouterr().out == snapshot
+
+
+def test_without_arguments_the_help_is_printed_where_there_is_a_store(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREDECK_HOME", str(home))
     assert main([]) == 1
     printed = capsys.readouterr()
     assert printed.out == build_parser().format_help()
@@ -105,6 +116,9 @@ def test_each_argument_has_a_help_text(name: str) -> None:
     ("arguments", "text"),
     [
         (["docter"], "did you mean 'doctor'?"),
+        (["rewind"], "there is no command 'rewind'; `foredeck --help` lists the commands."),
+        (["tasks", "list", "--colour", "red"], "foredeck tasks: unrecognized arguments"),
+        (["memory", "lst"], "foredeck memory: there is no 'lst'; did you mean 'list'?"),
         (["qqqqqq"], "`foredeck --help` lists the commands"),
         (["config", "--jso"], "unrecognized arguments: --jso"),
         (["config", "--set", "layout"], "is not KEY=VALUE"),

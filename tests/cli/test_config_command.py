@@ -33,6 +33,7 @@ def test_it_prints_every_key_with_its_origin(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOREDECK_SEED_WINDOW__TURNS", "7")
+    monkeypatch.setenv("COLUMNS", "300")
     assert main(["config", "--set", "layout=pools"]) == 0
     text = capsys.readouterr().out
     rows = {line.split()[0]: line.split(maxsplit=1)[1] for line in text.splitlines() if line}

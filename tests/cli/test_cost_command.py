@@ -87,7 +87,7 @@ def test_a_long_session_shows_where_something_happened(
     file = tmp_path / "long.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     short = run(capsys, "cost", str(file))
-    assert "No call lost anything or was a rebase (--calls shows all 50)." in short
+    assert "No call lost anything, and none was rewritten (--calls shows all 50)." in short
     assert "\n50    " in run(capsys, "cost", str(file), "--calls")
     lines[60]["message"]["timestamp"] += 86_400_000
     for line in lines[61:]:
@@ -95,7 +95,7 @@ def test_a_long_session_shows_where_something_happened(
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     late = run(capsys, "cost", str(file))
     assert "expiry" in late
-    assert re.search(r"^\d+ +1970-01-0[123] \d\d:", late, re.MULTILINE), "dated: two days"
+    assert re.search(r"^\d+ +01-0[123] \d\d:", late, re.MULTILINE), "dated: two days"
     assert re.search(r"^\d+ further calls lost nothing", late, re.MULTILINE)
 
 
@@ -194,7 +194,7 @@ def test_an_interrupt_gives_the_sums_so_far_and_waits_for_no_file(
     def interrupted(*_steps: object, **_note: object) -> None:
         raise KeyboardInterrupt
 
-    recorded = "foredeck.replay.replayed_session.recorded_figures"
+    recorded = "foredeck_lab.replay.private_store.recorded_figures"
     monkeypatch.setattr(recorded, fails_or_takes_long)
     monkeypatch.setattr(Progress, "advance", interrupted)
     files = [tmp_path / "long.jsonl", tmp_path / "short.jsonl"]
@@ -205,6 +205,11 @@ def test_an_interrupt_gives_the_sums_so_far_and_waits_for_no_file(
     assert not active_children()
 
 
+def test_dollars_and_tokens_are_not_added() -> None:
+    with pytest.raises(ValueError, match="sum each by itself"):
+        CostFigure(1, 0.5, 0.4) + CostFigure(1, 500, 400, in_money=False)
+
+
 def test_amounts_are_short_and_small_ones_have_no_share() -> None:
     assert [money(n) for n in (0, 0.0021, 0.012, 0.14, 12.4)] == [
         *("$0.00", "$0.0021", "$0.012", "$0.14", "$12.40")
@@ -212,5 +217,20 @@ def test_amounts_are_short_and_small_ones_have_no_share() -> None:
     assert CostFigure(3, 0.008, 0.010).short == "$0.0020 more so far"
     assert CostFigure(3, 0.010, 0.008).short == "$0.0020 saved so far"
     assert CostFigure(3, 2.0, 1.2).short == "$0.80 saved (40%)"
-    assert CostFigure(3, 9000, 6000, in_money=False).short == "3.0k tokens saved (33%)"
+    assert CostFigure(3, 9000, 6000, in_money=False).short == "3,000 tokens saved (33%)"
     assert not CostFigure(3, 0.008, 0.010).matters
+
+
+def test_it_says_where_it_looked_for_histories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    home = ("--home", str(tmp_path / "none"))
+    assert main(["cost", "--histories", *home]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "No model call was found in histories. Looked in:"
+    assert f"  {tmp_path}/codex/sessions" in lines
+    (tmp_path / "noise.jsonl").write_bytes(bytes(range(256)) * 20)
+    assert main(["cost", "--histories", str(tmp_path / "noise.jsonl"), *home]) == 0
+    assert "noise.jsonl holds no session" in capsys.readouterr().out

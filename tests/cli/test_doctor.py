@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from foredeck.cli import doctor_command as checked
-from foredeck.cli.doctor_command import PI_MIN, PI_TESTED, check_programs, check_state
+from foredeck.cli.doctor_command import check_programs, check_state
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.finding import Finding
+from foredeck.pi_version import PI_MIN, PI_TESTED
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck_bench.scripted.pi_process import VERSIONS
 
@@ -74,11 +75,12 @@ def test_a_sound_machine_is_exit_code_0(
 
 @pytest.mark.usefixtures("programs")
 def test_a_finding_is_exit_code_1_and_says_what_to_do(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     home.chmod(0o755)
     assert main(["doctor", "--home", str(home), "--set", "sources.watch=false"]) == 1
-    text = capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
     assert f"other users can get into {home} (mode 0755)" in text
     assert f"Run: chmod 700 {home}" in text
     assert "1 with something to do" in text

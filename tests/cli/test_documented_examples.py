@@ -32,12 +32,12 @@ from foredeck.cli.main import build_parser, main
 from foredeck.cli.registry import COMMANDS
 from foredeck.config import Config
 from foredeck.config.keys import all_keys, sections
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.run import replay
 from foredeck.store.clock import DAY_MS
 from foredeck.store.kind import open_store
-from foredeck.xtdb.node import private_node
-from foredeck.xtdb.runtime import Runtime
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.run import replay
+from foredeck_xtdb.node import private_node
+from foredeck_xtdb.runtime import Runtime
 from observations.desk import noted
 from search.sessions import Talk
 
@@ -56,6 +56,7 @@ ELSEWHERE = {
     "../.venv/bin/python -m goldens": "builders' commands (tests/goldens)",
     "foredeck eval": "a model (tests/evaluation)",
     "foredeck proxy": "an agent (tests/proxy)",
+    "foredeck carry": "an agent (tests/carry)",
     "foredeck ui": "a server that runs until it is stopped (tests/ui)",
     "curl": "the inspector's server (tests/ui)",
     "tar xzf pi-foredeck-": "a bundle (tests/bench/test_bundling.py)",
@@ -78,7 +79,8 @@ REFUSED = {
 
 BEFORE = {
     "foredeck restore ~/": "foredeck backup ~/foredeck-monday.db",
-    "foredeck import ": "foredeck export 0199aaaa session.foredeck.jsonl",
+    "foredeck import app.jsonl": "foredeck export --project . app.jsonl",
+    "foredeck import session": "foredeck export 0199aaaa session.foredeck.jsonl",
 }
 """What another example has to do first, by how an example begins."""
 
@@ -237,6 +239,7 @@ def test_documented_queries_find_something(
     app: Path, runtime: Runtime, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     queries = [line for _, line, _ in documented() if line.startswith("foredeck xtdb query")]
+    answers: list[Any] = []
     values = {"0199aaaa-...": SESSION, "/home/me/vault/notes/sea.md": f"{app}/docs/plan.md"}
     with private_node(tmp_path / "node", runtime) as node:
         running = node.running()
@@ -251,8 +254,14 @@ def test_documented_queries_find_something(
             capsys.readouterr()
             code, out, err = run(line + place, capsys)
             assert code == 0, err
-            assert json.loads(out)["rows"], line
+            answers.append(json.loads(out)["rows"])
+            assert answers[-1], line
     assert len(queries) >= 5
+    commands = [rows for line, rows in zip(queries, answers, strict=True) if '"bash"' in line]
+    # Each says what was run, and how it ended: calls of other tools have no command.
+    assert all(
+        command and status in ("ok", "fail") for (rows,) in [commands] for command, status in rows
+    )
 
 
 @pytest.mark.usefixtures("app")
@@ -306,11 +315,13 @@ def test_commands_named_in_the_text_have_these_options() -> None:
 
 
 def test_what_the_text_says_is_typed_in_pi_can_be() -> None:
-    verbs = json.loads((REPOSITORY / "ts-shim" / "commands.json").read_text())
+    commands = json.loads((REPOSITORY / "ts-shim" / "commands.json").read_text())
+    verbs = {name: {*command["verbs"]} for name, command in commands.items()}
+    verbs["foredeck"] |= {*commands}  # also where another extension has the name
     named = named_in_text(r"/(?:foredeck|memory|tasks) [a-z][^`]*")
     for line in named:
         command, verb, *_ = line.removeprefix("/").split()
-        assert verb in verbs[command]["verbs"], line
+        assert verb in verbs[command], line
     assert len(named) > 20
 
 

@@ -22,10 +22,10 @@ from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.protocol import Batch
 from foredeck.store.sessions import documents_of
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.link import open_database
-from foredeck.xtdb.local_copy import JournaledStore, open_copy
 from foredeck_bench.crash.homes import prepared
 from foredeck_bench.file_agent import FileAgent
+from foredeck_xtdb.link import open_database
+from foredeck_xtdb.local_copy import JournaledStore, open_copy
 from store.xtdb_node import installed_home
 
 SECRET = "a private word that only this session holds: xyzzy"
@@ -97,7 +97,7 @@ def test_several_go_at_once(home: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_session_has_to_be_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["forget", "--yes", "--home", str(home)]) == 2
-    assert "name the session to delete, or --texts" in capsys.readouterr().err
+    assert "which session?" in capsys.readouterr().err
     assert main(["show", "first", "--home", str(home)]) == 0
 
 

@@ -95,6 +95,9 @@ def test_the_session_can_be_listed_shown_exported_and_forgotten(
     out, err = run(capsys, "show", SESSION)
     assert "What is in it?" in out
     assert "did not record this session: this is a replay of" in err
+    for more in ([], ["--call", "1"]):
+        assert main(["restore", SESSION, *more]) == 4
+        assert "was read from a history: nothing to restore." in capsys.readouterr().err
     run(capsys, "forget", SESSION, "--yes")
     out, _ = run(capsys, "ingest", str(user / ".claude"))
     assert "1 session skipped: you forgot them (--forgotten" in out

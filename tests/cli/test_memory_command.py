@@ -238,3 +238,17 @@ def test_what_an_agent_runs_is_no_act_of_the_users(
     assert main([argument.format(name) for argument in arguments]) == 2
     assert "is for you only" in capsys.readouterr().err
     assert told("list", "--all") == before
+
+
+def test_what_a_lower_cap_hides_is_said(
+    told: Told, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for text in ("Tests use pytest", "Types are checked", "Commits are small"):
+        told("add", text)
+    monkeypatch.setenv("FOREDECK_MEMORY__GLOBAL_ENTRIES", "2")
+    assert main(["memory"]) == 0
+    out = capsys.readouterr().out
+    assert "1 entry of yours is kept but not shown: memory.global_entries is lower" in out
+    monkeypatch.delenv("FOREDECK_MEMORY__GLOBAL_ENTRIES")
+    assert main(["memory"]) == 0
+    assert "Tests use pytest" in capsys.readouterr().out

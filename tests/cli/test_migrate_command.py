@@ -22,10 +22,10 @@ from foredeck.context.state.descriptions import nicknames
 from foredeck.store.copying import compare
 from foredeck.store.protocol import records_of
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.local_copy import JournaledStore
-from foredeck.xtdb.node import own_node_folder, stop
-from foredeck.xtdb.runtime import Runtime
+from foredeck_xtdb.database.adapter import open_xtdb
+from foredeck_xtdb.local_copy import JournaledStore
+from foredeck_xtdb.node import own_node_folder, stop
+from foredeck_xtdb.runtime import Runtime
 from store.documents import batch, note
 
 
@@ -169,7 +169,7 @@ def run_and_kill(words: list[str], steps: int) -> None:
         "import os, signal, sys\n"
         "from foredeck.cli.main import main\n"
         "from foredeck.store.sqlite.adapter import SqliteStore\n"
-        "from foredeck.xtdb.database.client import XtdbClient\n"
+        "from foredeck_xtdb.database.client import XtdbClient\n"
         "left = int(sys.argv[1])\n"
         "def dying(method):\n"
         "    def call(*args, **more):\n"

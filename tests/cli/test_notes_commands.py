@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cli.stored_session import SESSION
 from foredeck.cli.main import main
 
 Out = pytest.CaptureFixture[str]
@@ -253,3 +254,8 @@ def test_starting_the_command_line_does_not_load_a_markdown_parser(vault: Path) 
         [sys.executable, "-c", code], cwd=vault, capture_output=True, text=True, check=True
     )
     assert done.stdout == "set()\n"
+
+
+def test_a_chat_is_called_once_by_its_id(home: Path, capsys: Out) -> None:
+    assert main(["graph", f"chat:{SESSION}", "--home", str(home)]) == 0
+    assert f"chat      chat:{SESSION}\n" in capsys.readouterr().out

@@ -60,7 +60,9 @@ def test_one_is_edited_and_deleted(
 ) -> None:
     text = "2026-05-03\n- 09:20 high decision: User wants less\n"
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    assert told(capsys, "2", "--text", "-") == text
+    said, still = told(capsys, "2", "--text", "-").rsplit("\n", 2)[:2]
+    assert f"{said}\n" == text
+    assert still.startswith("These were made from it and still say it: ")
     assert "edited" in told(capsys, "2")
     out = told(capsys, "2", "--delete")
     assert "These were made from it and still say it: " in out

@@ -123,3 +123,15 @@ def test_commands_are_named_as_they_can_be_typed(
     (tmp_path / "bin" / "foredeck").touch(mode=0o755)
     assert said(called) == "see `foredeck cost 0199`; foredeck is off"
     command_name.cache_clear()
+
+
+def test_progress_is_cleared_before_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foredeck.cli.output.REDRAW_SECONDS", 0)
+    stream = Terminal()
+    with Progress("looking", stream=stream) as progress:
+        progress.advance()
+        progress.clear()
+        stream.write("Purge it?")
+    assert stream.getvalue().endswith("looking 1\r\x1b[KPurge it?"), (
+        "and nothing is cleared after it"
+    )

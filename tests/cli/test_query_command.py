@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.model.documents import ToolcallDocument
-from foredeck.model.records import TurnDocument, by_foredeck
-from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node import NodeFolder, private_node
-from foredeck.xtdb.runtime import Runtime
+from foredeck.model.documents import SessionDocument, ToolcallDocument
+from foredeck.model.records import NicknameDocument, TurnDocument, by_foredeck, nickname_id
+from foredeck.model.sources import FilesystemSource
+from foredeck_xtdb.database.adapter import open_xtdb
+from foredeck_xtdb.node import NodeFolder, private_node
+from foredeck_xtdb.runtime import Runtime
 from store.documents import batch, file, note
 
 
@@ -100,6 +101,53 @@ def test_fields_are_asked_for_by_name(node: NodeFolder, ask: Any) -> None:
     )
     code, told = ask('{:find [(field ?e tool)] :where [[?e :fields/type "toolcall"]]}')
     assert (code, 'is not like (field ?e "args.command")' in told) == (2, True)
+
+
+ASKED = {
+    "status": ("fail", ["c2"]),
+    "tool": ("bash", ["c1", "c2"]),
+    "state": ("deleted", ["/v/gone.py"]),
+    "file_type": ("md", ["/v/plan.md"]),
+    "harness": ("claude-code", ["session:s"]),
+    "nickname": ("plan", ["nickname:plan"]),
+}
+
+
+def test_what_people_ask_for_is_an_attribute(node: NodeFolder, ask: Any) -> None:
+    running = node.running()
+    assert running is not None
+    calls = [
+        ToolcallDocument(id=id, tool=tool, status=status, provenance=by_foredeck()).seal()
+        for id, tool, status in (("c1", "bash", "ok"), ("c2", "bash", "fail"), ("c3", "ls", "ok"))
+    ]
+    files = [file("/v/plan.md", file_type="md"), file("/v/gone.py", None, state="deleted")]
+    session = SessionDocument(
+        id="session:s",
+        harness="claude-code",
+        session_id="s",
+        chat_ref="chat:s",
+        system_prompt_ref="system_prompt:s",
+        provenance=by_foredeck(),
+    )
+    names = [
+        NicknameDocument(id=nickname_id(name), object=owner)
+        for name, owner in (("plan", files[0].id), ("free", None))
+    ]
+    place = open_xtdb(running.url, token=node.token(), namespace="asked")
+    with closing(place) as store:
+        store.commit(batch(*calls, *files, session.seal(), *(name.seal() for name in names)))
+    called = {f.id: f.source.path for f in files if isinstance(f.source, FilesystemSource)}
+    found = {}
+    for name, (value, _) in ASKED.items():
+        query = f"{{:find [?e] :in [?value] :where [[?e :asked/{name} ?value]]}}"
+        code, told = ask(query, value, "--set", "xtdb.namespace=asked")
+        assert code == 0
+        ids = sorted(row[0].removeprefix("asked/doc/") for row in told["rows"])
+        found[name] = (value, [called.get(id, id) for id in ids])
+    assert found == ASKED
+    named = """{:find [(field ?o "source.path")] :where [[?n :asked/nickname "plan"]
+     [?n :asked/object ?id] [(str "asked/doc/" ?id) ?o] [?o :asked/type "file"]]}"""
+    assert ask(named, "--set", "xtdb.namespace=asked")[1]["rows"] == [["/v/plan.md"]]
 
 
 LEADS = """[[(leads [?b] ?a) [?b :links/names ?key] [?a :links/references ?key]]

@@ -78,7 +78,7 @@ def test_of_several_the_user_says_which(folder: Path, capsys: Out) -> None:
     assert "still exists, so it was not renamed" in said(
         capsys, "index", "--renames", "c.txt", "d.txt", code=1
     )
-    assert "Give both names" in said(capsys, "index", "--renames", "old/a.txt", code=1)
+    assert "give both names" in said(capsys, "index", "--renames", "old/a.txt", code=2)
     said(capsys, "index", "--renames", "old/a.txt", "d.txt")
     rest = asked(capsys, "index", "--renames")["renames"]
     assert [(r["from"], r["to"]) for r in rest] == [(f"{folder}/old/b.txt", [f"{folder}/c.txt"])]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from foredeck.cli.main import main
+from foredeck.errors import NotFound
+from foredeck_agents.histories.records import TranscriptError
 
 HEADER = '{"type": "session", "id": "s1", "cwd": "/repo"}'
 
@@ -52,8 +54,9 @@ def test_the_table_has_a_row_per_session_and_says_that_no_model_ran(
     assert main(["replay", str(session.parent)]) == 0
     text = capsys.readouterr().out
     rows = [row.split()[0] for row in text.splitlines() if row]
-    assert rows[2:6] == ["session", "first", "second", "total"]
-    assert "No model ran" in text
+    assert rows[3:7] == ["session", "first", "second", "total"]
+    assert text.count("No price is known of a model without a name: ") == 1
+    assert "No model ran" in " ".join(text.split())
     assert "with plain Pi, over 2 calls.\n" in text
     assert "\n2 sessions, 2 calls: every prompt valid, no error.\n\nsession " in text
     assert max(map(len, text.split("\n"))) <= 100
@@ -80,7 +83,7 @@ def test_a_session_with_an_error_is_exit_code_1(
     (session.parent / "second.jsonl").write_text("{}\n")
     assert main(["replay", str(session.parent)]) == 1
     text = capsys.readouterr().out
-    assert "second.jsonl: stopped at call 1: TranscriptError" in text
+    assert "second.jsonl: stopped at call 1: " in text
     assert "\n2 sessions, 1 call: 0 invalid prompts, 1 error.\n\n" in text
 
 
@@ -107,11 +110,50 @@ def test_a_wrong_usage_is_exit_code_2(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["replay"], ["cost"], ["show"], ["ingest"]])
+def test_a_missing_file_is_said_in_the_same_way(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, str(tmp_path / "nowhere.jsonl")]) == NotFound.exit_code
+    assert "nowhere.jsonl does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["replay"], ["cost"], ["show"], ["ingest"]])
+def test_a_file_that_is_no_text_is_said_in_the_same_way(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "picture.jsonl").write_bytes(bytes(range(256)) * 20)
+    code = main([*command, str(tmp_path / "picture.jsonl")])
+    assert code == TranscriptError.exit_code
+    told = "".join(capsys.readouterr())
+    assert "holds no session of Pi, Claude Code or Codex" in told
+    assert "TranscriptError" not in told
+
+
+def test_costs_are_in_dollars_and_blank_where_no_price_is_known(
+    session: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {"role": "assistant", "provider": "anthropic", "model": "claude-sonnet-4-5"}
+    content = [{"type": "text", "text": "hi"}]
+    lines = [{"type": "session", "id": "s2", "cwd": "/repo"}]
+    for number in range(2):
+        user = {"role": "user", "content": "x" * 40_000, "timestamp": number * 10 + 1}
+        answer = said | {"content": content, "timestamp": number * 10 + 2}
+        lines += [{"type": "message", "message": message} for message in (user, answer)]
+    (session.parent / "priced.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    assert main(["replay", str(session.parent)]) == 0
+    table = capsys.readouterr().out.partition("session ")[2]
+    rows = {row.split()[0]: row for row in table.splitlines()[1:4]}
+    assert [rows[name].count("$") for name in ("first", "priced", "total")] == [0, 2, 2]
+    assert "tokens" not in table.partition("\n\n")[0]
+    assert main(["cost", str(session.parent / "priced.jsonl"), "--calls"]) == 0
+    costs = capsys.readouterr().out.partition("call  time")[2].splitlines()[1:3]
+    assert [row.count("$") for row in costs] == [2, 2]
+
+
 def test_a_path_without_sessions_is_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["replay", str(tmp_path / "nowhere")]) == 2
-    assert "nowhere does not exist" in capsys.readouterr().err
     assert main(["replay", str(tmp_path)]) == 2
     assert "holds no recorded sessions" in capsys.readouterr().err
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from command_screen import Screen
 from stored_session import make_home, run
 from syrupy.assertion import SnapshotAssertion
 
@@ -28,6 +29,9 @@ def test_help(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -
         "graph /repo/src/a.txt",
         "graph --backlinks /repo/src/a.txt",
         "history --diff /repo/src/a.txt 1 2",
+        "objects",
+        "show 0199 --sets",
+        "show 0199 --branches",
     ],
 )
 def test_a_screen_says_first_what_it_found_and_fits_the_terminal(
@@ -41,6 +45,16 @@ def test_a_screen_says_first_what_it_found_and_fits_the_terminal(
     text = run(capsys, *line.split(), "--home", str(home))
     assert max(map(len, text.splitlines())) <= WIDTH
     assert re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", "(when)", text) == snapshot
+
+
+def test_the_settings_fit_the_terminal(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    text = run(capsys, "config", "--home", str(home), "--set", f"xtdb.url=http://{'a' * 90}")
+    settings, _ = text.split("\n\n")
+    assert max(map(len, settings.splitlines())) <= WIDTH
+    assert "…" not in settings
 
 
 def test_the_first_search_says_that_it_builds_its_index(
@@ -59,3 +73,50 @@ def test_an_empty_state_folder_names_ingest_and_stays_empty(
     assert main(["search", "filler", "--home", str(tmp_path)]) == 3
     assert "`foredeck ingest`" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+MISSING = "/no-such-folder/file"
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        (
+            4,
+            [
+                f"export 0199 {MISSING}",
+                f"import {MISSING}",
+                f"backup {MISSING}",
+                f"ingest {MISSING}",
+                f"cost --histories {MISSING}",
+                "cat 0199:@5::nope",
+                "history /repo/src/a.txt 1 9",
+            ],
+        ),
+        (
+            2,
+            [
+                "index",
+                "search  ",
+                "trace  ",
+                "show 0199 --at soon",
+                "search x --since soon",
+                "carry 0199 --to vim",
+                "index --renames one",
+            ],
+        ),
+    ],
+)
+def test_the_same_fault_has_the_same_exit_code(
+    code: int, lines: list[str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for line in lines:
+        assert main([*line.split(" "), "--home", str(home)]) == code, line
+        assert len(capsys.readouterr().err.splitlines()) <= 2, line
+
+
+def test_an_error_fits_the_terminal(home: Path) -> None:
+    text, code = Screen(home, ["show", "0199", "--at", "soon"], {}).end()
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert len(text.splitlines()) > 1
+    assert code == 2

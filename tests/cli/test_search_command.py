@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from cli.stored_session import SESSION, make_home
 from foredeck.cli.main import main
 from search.sessions import Talk, searched
 
@@ -96,31 +95,6 @@ def test_a_task_that_a_person_made_is_found_in_its_project(
         for place in places
     ]
     assert totals == [1, 0]
-
-
-def test_neighbours_on_request(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    hit = found(capsys, home, "where", "--message-range", "1")["hits"][0]
-    (near,) = hit["around"]
-    assert (near["role"], near["before"]) == ("bash", False)
-    assert "no marzipan here" in near["text"]
-
-
-def test_a_session_of_the_engine_is_found_by_its_handles(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    home = make_home(tmp_path)
-    assert main(["search", "make test", "--home", str(home)]) == 0
-    total, _, title, first, shown, *_ = capsys.readouterr().out.splitlines()
-    assert total.startswith("1 hit. ")
-    assert title.startswith('In "')
-    handle = first.split()[0]
-    assert handle.startswith(f"{SESSION[:8]}:@")
-    assert "  bash failed  " in first
-    assert "«make» «test»" in shown
-    assert main(["cat", handle, "--home", str(home)]) == 0
-    assert capsys.readouterr().out == "make test"
-    assert main(["cat", handle.partition("::")[0], "--home", str(home)]) == 0
-    assert "1 failed" in capsys.readouterr().out
 
 
 def test_nothing_found_is_no_failure(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,10 +89,11 @@ def test_show_without_a_call_is_the_last_and_takes_the_start_of_an_id(
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["show", "0199dddd"], 4, f"no session '0199dddd' is stored; nearest: {SESSION}"),
+        (["show", "0199cccd"], 4, f"no session '0199cccd' is stored. Nearest: {SESSION}"),
+        (["show", "dddd"], 4, "no session 'dddd' is stored. `foredeck sessions` lists all."),
         (["show", SESSION, "--call", "6"], 4, "has no call 6; its calls: 1 to 5"),
         (["show", SESSION, "--call", "0"], 2, "must be a whole number of at least 1"),
-        (["show"], 2, "SESSION"),
+        (["show"], 2, "which session?"),
     ],
 )
 def test_what_is_not_there_is_told(

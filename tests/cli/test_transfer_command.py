@@ -66,7 +66,7 @@ def test_a_file_that_was_tampered_with_is_exit_code_5_and_stores_nothing(
     exported.write_text(exported.read_text().replace("three", "threw"))
     other = tmp_path / "other"
     assert main(["import", str(exported), "--home", str(other)]) == 5
-    assert capsys.readouterr().err.startswith("foredeck: ")
+    assert capsys.readouterr().err.startswith(f"foredeck: {exported} is not imported: line ")
     assert main(["sessions", "--json", "--home", str(other)]) == 0
     assert json.loads(capsys.readouterr().out) == {"sessions": []}
 
@@ -92,8 +92,8 @@ def test_standard_streams(
     ("arguments", "code", "told"),
     [
         (["export", "nobody", "x.jsonl"], 4, "no session 'nobody'"),
-        (["export", SESSION, "no/such/folder/x"], 1, "no/such/folder/x: No such file"),
-        (["import", "nowhere.jsonl"], 1, "nowhere.jsonl: No such file"),
+        (["export", SESSION, "no/such/folder/x"], 4, "no/such/folder/x: No such file"),
+        (["import", "nowhere.jsonl"], 4, "nowhere.jsonl: No such file"),
     ],
 )
 def test_what_cannot_be_done_is_told(

@@ -103,3 +103,12 @@ def test_reading_makes_no_store(
     assert main(["working"]) == 3
     assert "nothing is stored yet" in capsys.readouterr().err
     assert not (tmp_path / "home").exists()
+
+
+def test_an_empty_text_removes_a_section(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert project
+    assert main(["working", "Mine", "- x"]) == 0
+    capsys.readouterr()
+    assert main(["working", "Mine", ""]) == 0
+    assert capsys.readouterr().out == "Section Mine is removed.\n"
+    assert main(["working", "Mine"]) == 4

@@ -19,10 +19,10 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.config import load_config
 from foredeck.store.kind import open_store
-from foredeck.xtdb import xtdb_command
-from foredeck.xtdb.local_copy import JournaledStore
-from foredeck.xtdb.node import own_node_folder, start, stop
-from foredeck.xtdb.runtime import Runtime
+from foredeck_xtdb import xtdb_command
+from foredeck_xtdb.local_copy import JournaledStore
+from foredeck_xtdb.node import own_node_folder, start, stop
+from foredeck_xtdb.runtime import Runtime
 from store.documents import batch, note
 from store.journaled import until
 
@@ -190,7 +190,7 @@ def let_one_wait(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
         undelivered.setenv("FOREDECK_STORE", "xtdb")
         undelivered.setattr(JournaledStore, "start", lambda _self: None)
         # Nothing is fetched either, so there is nothing to wait for.
-        undelivered.setattr("foredeck.xtdb.local_copy._COMMAND_PATIENCE", 0.0)
+        undelivered.setattr("foredeck_xtdb.local_copy._COMMAND_PATIENCE", 0.0)
         with closing(open_store(load_config().config, lazy=True)) as store:
             store.commit(batch(note("mine", "text")))
     assert run_json(capsys, "status")[1]["journal"]["entries"] == 1
@@ -247,6 +247,8 @@ def test_commands_wait_for_a_node_that_is_being_started(
     monkeypatch.chdir(home)
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
     monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "rocksdb")
+    # However slow the machine: progress is none of this.
+    monkeypatch.setattr("foredeck.cli.output.LINE_SECONDS", 3600.0)
     run_json(capsys, "up")
     folder = own_node_folder(home)
     for words in (
@@ -275,7 +277,7 @@ def test_sync_reports_what_still_waits(
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
     monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
-    monkeypatch.setattr("foredeck.xtdb.maintenance._AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("foredeck_xtdb.maintenance._AWAY_SECONDS", 0.0)
     let_one_wait(capsys, monkeypatch)
     assert main(["xtdb", "sync"]) == 3
     assert "1 transactions wait in the local copy" in capsys.readouterr().err

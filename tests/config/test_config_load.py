@@ -337,25 +337,12 @@ def test_every_key_has_a_variable_a_type_and_a_description() -> None:
     assert ", ".join(f"`{name}`" for name in BUILT_IN) in described("policy")
 
 
-@given(st.text(max_size=30))
-def test_nearest_is_a_key_or_nothing(name: str) -> None:
-    assert nearest(name) in {None, *all_keys()}
-
-
 @given(st.sampled_from(sorted(all_keys())), st.integers(0, 40))
 def test_a_key_with_one_letter_missing_is_still_found(name: str, position: int) -> None:
     last = name.rpartition(".")[2]
     position = len(name) - len(last) + position % len(last)
     typo = name[:position] + name[position + 1 :]
     assert nearest(typo) is not None
-
-
-def test_the_configuration_cannot_be_changed() -> None:
-    config = Config()
-    with pytest.raises(ValueError, match="frozen"):
-        config.layout = "pools"  # type: ignore[misc]
-    with pytest.raises(ValueError, match="frozen"):
-        config.seed_window.turns = 9  # type: ignore[misc]
 
 
 def test_a_container_needs_a_name_for_its_files(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from foredeck.context.messages.shape import Message
 from foredeck.context.state.features import StandIns
 from foredeck.context.state.opening import Session
 from foredeck.engine.engine import Engine
-from foredeck.engine.opened import Facilities, FacilityInputs, OpenedSession, configured_facilities
+from foredeck.engine.opened import Facilities, FacilityInputs, OpenedSession
+from foredeck.engine.opening import configured_facilities
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import (
@@ -34,7 +35,7 @@ from foredeck.hosts.protocol import (
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.model.calls import CallRecord
-from foredeck.replay.replayed_session import recorded_source
+from foredeck.sources.recorded import recorded_source
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 
@@ -286,6 +287,7 @@ class Host(SimulatedHost):
                 content=message["content"],
                 details=message.get("details"),
                 is_error=message["isError"],
+                took_ms=message.get("durationMs"),
             )
         )
 

@@ -79,12 +79,6 @@ def test_the_hosts_count_holds_while_nothing_was_measured(host: Host) -> None:
     assert compact(host)["action"] == "summary"
 
 
-def test_new_messages_count(host: Host) -> None:
-    work(host)
-    learn(host)
-    assert compact(host, new_chars=900_000)["action"] == "summary"
-
-
 def test_what_folds_counts_as_gone(host: Host) -> None:
     ask(host)
     bash(host, "big", lines(14_000))
@@ -136,18 +130,6 @@ def test_a_summary_names_what_is_pinned_and_leaves_with_the_chat(new_host: NewHo
 def test_a_session_that_was_never_seen_has_room(host: Host) -> None:
     host.add(user("Hello."), assistant("Hm."), user("And?"))
     assert compact(host) == {"action": "cancel"}
-
-
-def test_the_same_messages_get_the_same_summary(new_host: NewHost) -> None:
-    host = new_host(compaction={"manual": "foredeck"})
-    work(host)
-    first = compact(host, "manual")
-    host.restart()
-    host.wait(100_000)
-    assert compact(host, "manual") == first
-    (made,) = host.store.query("compaction")
-    assert made.fields["asked_by"] == "user"
-    assert made.fields["time_ms"] == host.now_ms
 
 
 def test_one_that_was_taken_back_says_so_until_it_is_made_again(new_host: NewHost) -> None:
@@ -282,14 +264,6 @@ def test_the_question_of_a_turn_under_way_is_not_cut_like_others(
     assert told == snapshot
     ended = summarise(replace(stretch(*story, assistant("Done.")), holds_question=True), chars)
     assert "not done" not in ended.long
-
-
-@pytest.mark.parametrize(("minutes", "marks"), [(30, 0), (31, 1)])
-def test_a_pause_of_more_than_half_an_hour_is_marked(minutes: int, marks: int) -> None:
-    later = user("Then mend it.", timestamp=START_MS + minutes * 60_000)
-    told = summarise(stretch(user("Fix it."), assistant("Fixed."), later), 8000).long
-    assert told.count("(paused ") == marks
-    assert told.count("(paused 31 min, until 2026-02-02 04:11 +01:00)") == marks
 
 
 @pytest.mark.parametrize("chars", [300, 700, 1500])

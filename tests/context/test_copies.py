@@ -158,10 +158,3 @@ def test_what_is_not_the_newest_text_is_not_shown(new_host: NewHost) -> None:
 @pytest.mark.parametrize("off", [{"copy_chars": 0}, {"at_work": 0}, {"copy_chars": 200}])
 def test_it_can_be_switched_off(new_host: NewHost, off: dict[str, int]) -> None:
     assert "with the later edits" not in str(go_cold(edited(new_host, **off)).prompt)
-
-
-def test_the_record_says_what_the_copies_take(new_host: NewHost) -> None:
-    sent = go_cold(edited(new_host))
-    weighed = sent.record.decision.weighed
-    assert weighed["copies"] == round(len(NEW) / 3.5)
-    assert weighed["replaced"] > weighed["copies"]

@@ -9,16 +9,21 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, finish, use
-from foredeck.context.state.descriptions import Description, describe_object
+from context.scenes import ask, bash, context_tool, finish, use
+from context.sent import Sent
+from foredeck.context.state.descriptions import Description, describe_object, give_nickname
 from foredeck.context.tools.listing import name_object
 from foredeck.context.wording import object_line
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text, hash_value
-from foredeck.model.documents import FileDocument, Provenance
+from foredeck.model.documents import FileDocument, Provenance, by_a_name
+from foredeck.model.quoting import is_reference
+from foredeck.model.sources import FilesystemSource
 from foredeck.sources.snapshots import is_written_by_agent, link_move, tool_call_of
 from foredeck.store.protocol import Batch, Head
 from store.documents import file
+
+COLD_S = 10_000
 
 
 def read_file(host: Host, id: str, content: str) -> Head:
@@ -40,6 +45,13 @@ def host(new_host: NewHost) -> Host:
 def result(host: Host) -> Head:
     """The object of that output, as it is now."""
     (head,) = host.store.query("toolcall")
+    return head
+
+
+def head_of(host: Host, id: str) -> Head:
+    """The object of a call."""
+    head = host.store.head(id)
+    assert head is not None
     return head
 
 
@@ -119,6 +131,95 @@ def test_sent_bytes_and_versions_stay(host: Host) -> None:
     host.restart()
     finish(host)
     assert ask(host, "Again.").prompt[: len(after.prompt)] == after.prompt
+
+
+def folds(host: Host, ordinal: int) -> Sent:
+    """The prompt after a pause in which an object has folded."""
+    context_tool(host, f"t{len(host.messages)}", "deactivate", f"@{ordinal}")
+    finish(host)
+    host.wait(COLD_S)
+    return ask(host, "And now?")
+
+
+def test_a_folded_line_says_what_somebody_has_said(host: Host) -> None:
+    describe_object(host.store, head_of(host, "c1"), Description("What the tests said"))
+    give_nickname(host.store, head_of(host, "c1"), "tests")
+    left = folds(host, 3).text(2)
+    assert is_reference(left)
+    line = left.split("\n")[0]
+    assert line.endswith(' chars, name=tests, summary="What the tests said"')
+    # What a pool lists of it has both as well.
+    assert name_object(host.state.objects, "@3").endswith('What the tests said" name=tests')
+
+
+def test_what_is_said_later_shows_once_the_line_is_written_anew(host: Host) -> None:
+    first = folds(host, 3).text(2)
+    assert is_reference(first)
+    describe_object(
+        host.store,
+        head_of(host, "c1"),
+        Description(long_summary="All of it", view=["tool", "long_summary"]),
+    )
+    bash(host, "c2")
+    finish(host)
+    assert ask(host, "Go on.").text(2) == first  # sent bytes stay
+    host.restart()
+    host.wait(COLD_S)
+    finish(host)
+    sent = ask(host, "And now?")
+    line, _, digest = first.partition("\n")
+    assert sent.text(2) == "\n".join(filter(None, [f'{line}, long_summary="All of it"', digest]))
+    assert sent.decision.kind == "rebase"
+    describe_object(host.store, head_of(host, "c1"), Description(long_summary="", view=["default"]))
+    host.wait(COLD_S)
+    finish(host)
+    assert ask(host, "And now?").text(2) == first
+
+
+def test_a_run_of_calls_names_what_was_described(new_host: NewHost) -> None:
+    rules = {"patience": 1, "patience_arguments": 1, "fold_runs_after": 2}
+    host = new_host(policy="adaptive", adaptive=rules)
+    for turn in "ab":
+        ask(host, f"Do {turn}.")
+        for number in range(4):
+            bash(host, f"{turn}{number}")
+        finish(host)
+    describe_object(host.store, head_of(host, "a1"), Description("The build before the change"))
+    host.wait(COLD_S)
+    sent = ask(host, "And now?")
+    (run,) = (str(m) for m in sent.prompt if "calls, folded:" in str(m))
+    assert '@4: summary=\\"The build before the change\\"' in run.replace("'", '"') or (
+        '@4: summary="The build before the change"' in run
+    )
+
+
+def test_a_pasted_text_says_it_in_its_middle(new_host: NewHost) -> None:
+    host = new_host(
+        policy="adaptive", adaptive={"patience": 2}, rebase={"carrying_factor": 0, "guard": 10}
+    )
+    ask(host, lines(900, "logged"))
+    finish(host)
+    (paste,) = host.store.query("user")
+    give_nickname(host.store, paste, "log")
+    for number in range(13):
+        ask(host, f"Something else, {number}.")
+        finish(host)
+    host.wait(COLD_S)
+    text = ask(host, "And now?").text(0)
+    assert "chars folded>\nname=log\n" in text
+
+
+def test_the_hash_of_the_view_covers_the_state() -> None:
+    gone = FileDocument(
+        id="f", source=FilesystemSource(filesystemId="fs", path="/a"), provenance=by_a_name()
+    )
+    hashes = set()
+    for state in ("text", "deleted", "binary"):
+        gone.state = state  # type: ignore[assignment]
+        hashes.add(gone.seal().metadata_view_hash)
+    assert len(hashes) == 3
+    shown = [["id", "f"], ["type", "file"], ["path", "/a"], ["file_type", ""], ["char_count", 0]]
+    assert gone.metadata_view_hash == hash_value([*shown, ["nickname", None], ["state", "binary"]])
 
 
 def test_a_line_is_bounded_and_says_that_a_file_is_gone(snapshot: Any) -> None:

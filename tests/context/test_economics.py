@@ -54,7 +54,7 @@ def test_a_rebase_pays_when_the_rent_has_reached_the_premium() -> None:
     offer = best_rebase([enough], Prices(), RebaseThresholds(), RICH)
     assert offer is not None
     assert (offer.index, offer.rewrite_cost) == (5, pytest.approx(premium))
-    explained = Decision("rebase", "pays", 5, carrying_cost=1035, rewrite_cost=1035, saves=100)
+    explained = Decision("rebase", "pays", 5, carrying_cost=1035, rewrite_cost=1035)
     assert offer.explain(Decision("rebase", "pays", 5)) == explained
 
 
@@ -68,9 +68,9 @@ def test_the_earliest_position_that_pays_is_taken() -> None:
 def test_the_guard_keeps_a_session_from_falling_behind() -> None:
     dues = [due(5, 100, 3000, 1100)]
     premium = 1150
-    at_edge = BranchCost(baseline=100_000, actual=102_000 - premium)
+    at_edge = BranchCost(baseline=100_000, actual=105_000 - premium)
     assert best_rebase(dues, Prices(), RebaseThresholds(), at_edge) is not None
-    over = BranchCost(baseline=100_000, actual=102_001 - premium)
+    over = BranchCost(baseline=100_000, actual=105_001 - premium)
     assert best_rebase(dues, Prices(), RebaseThresholds(), over) is None
 
 
@@ -84,12 +84,6 @@ def test_reasoning_that_is_lost_counts_with_what_is_written() -> None:
 def test_without_a_premium_on_writing_it_always_pays() -> None:
     flat = prices_of({"input": 1, "cacheRead": 1, "cacheWrite": 1})
     assert best_rebase([due(5, 1, 0, 9999)], flat, RebaseThresholds(), BranchCost(1, 1)) is not None
-
-
-def test_a_ledger_comes_back_from_its_record_as_it_was() -> None:
-    ledger = BranchCost().after(1 / 3, 2 / 7)
-    assert BranchCost.from_record(ledger.to_record()) == ledger
-    assert BranchCost.from_record({}) == BranchCost()
 
 
 @given(

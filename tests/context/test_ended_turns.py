@@ -73,13 +73,6 @@ def test_the_user_can_ask_why(host: Host, snapshot: SnapshotAssertion) -> None:
     assert command_text(host, "why") == snapshot
 
 
-def test_it_does_so_after_a_restart(host: Host) -> None:
-    before = paused(host)
-    host.restart()
-    sent = step(host, "next")
-    assert sent.prompt[: len(before.prompt)] == before.prompt
-
-
 @pytest.mark.parametrize("sizes", [(20, 20), (400, 400)], ids=["2,000 tokens", "half"])
 def test_where_less_could_go_the_reasoning_stays(host: Host, sizes: tuple[int, int]) -> None:
     sent = paused(host, *sizes)

@@ -6,10 +6,10 @@ import pytest
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import lines
+from context.messages import assistant, lines
 from context.scenes import ask, bash, context_tool, finish
 from foredeck.accounting.figure import CostFigure, session_figure
-from foredeck.context.state.spending import spent_by
+from foredeck.context.state.spending import spent_at, spent_by
 from foredeck.model.call_values import PromptTokens
 from foredeck.model.calls import CallRecord, in_order
 
@@ -62,13 +62,19 @@ def test_what_never_went_out_is_not_counted(host: Host) -> None:
     assert figure(host).calls == counted + 1
 
 
-def test_a_call_without_foredeck_counts_on_neither_side(host: Host) -> None:
+def test_both_sides_are_in_the_tokens_that_the_provider_has_counted(host: Host) -> None:
     ask(host)
-    before = figure(host)
-    host.off()
-    finish(host)
+    bash(host, "s0", lines(200, "s0"))
+    sent = records(host)[-1]
+    cache, before = sent.cache, figure(host)
+    foreseen = (cache.read or 0) + (cache.written or 0) + (cache.fresh or 0)
+    usage = {"input": 0, "cacheRead": foreseen, "cacheWrite": foreseen // 5, "output": 9}
+    host.add({**assistant("Yes."), "usage": usage, "provider": "anthropic", "model": "m1"})
     ask(host)
-    assert figure(host).calls == before.calls + 1
+    alone = spent_at(records(host)[-1])
+    after, whole = figure(host), spent_at(sent)
+    assert after.ours == pytest.approx(before.ours + alone.ours + 0.2 * whole.ours, rel=0.01)
+    assert after.plain == pytest.approx(before.plain + alone.plain + 0.2 * whole.plain, rel=0.01)
 
 
 def test_every_branch_counts(host: Host) -> None:

@@ -22,7 +22,7 @@ from foredeck.context.fitting import DOUBT, room, trimmed
 from foredeck.context.messages.items import IMAGE_CHARS, message_text, text_block
 from foredeck.context.messages.shape import to_item
 from foredeck.context.state.gauge import Gauge
-from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN
 
 WINDOW = 10_000
 
@@ -101,18 +101,6 @@ def test_it_goes_down_to_the_low_mark_so_that_it_need_not_go_at_every_call(
     assert 0 < reasons.count("window") <= 5
 
 
-def test_turns_that_were_put_away_can_be_had_word_for_word(new_host: NewHost) -> None:
-    host = small(new_host)
-    talk(host, 14)
-    handle = summary(host.past.sent[-1]).split('activate "')[1].split(" ")[0]
-    ask(host, "What was it?")
-    sent = context_tool(host, "t", "activate", f"{handle} turns 2")
-    shown = sent.text(len(sent.messages) - 1)
-    assert "--- turn 2" in shown
-    assert "Question 1. why1" in shown
-    assert "Answer 1." in shown
-
-
 def test_a_later_summary_names_the_one_before(new_host: NewHost) -> None:
     host = small(new_host)
     sent = talk(host, 40)
@@ -132,31 +120,6 @@ def test_what_a_compaction_is_of_is_recorded(new_host: NewHost) -> None:
     assert made.fields["written_by"] == "foredeck"
     assert made.fields["entries"][0] == "s-e1"
     assert made.fields["messages"] > 2
-
-
-def test_going_back_gives_the_prompt_that_stood_there(new_host: NewHost) -> None:
-    host = small(new_host)
-    talk(host, 4)
-    leaf, before = host.leaf(), host.past.sent[-1]
-    talk(host, 14)
-    host.go_to(leaf)
-    host.back(len(before.messages))
-    assert host.call().prompt == before.prompt
-    host.add(assistant("Back."), user("On another way."))
-    sent = host.call()
-    assert "put away" not in "".join(message_text(m) for m in sent.prompt)
-
-
-@pytest.mark.parametrize("restart", [False, True], ids=["steady", "restarted"])
-def test_the_same_goes_out_after_a_restart(new_host: NewHost, restart: bool) -> None:
-    host = small(new_host)
-    before = talk(host, 14)
-    if restart:
-        host.restart()
-    host.add(user("More."))
-    sent = host.call()
-    assert sent.decision == Decision()
-    assert sent.prompt[: len(before.prompt)] == before.prompt
 
 
 def test_a_question_larger_than_the_window_keeps_beginning_and_end(new_host: NewHost) -> None:

@@ -19,12 +19,10 @@ from foredeck.cli.doctor_command import check_stored
 from foredeck.config import Config
 from foredeck.context.messages.images import UNKNOWN_TOKENS, image_tokens, pixels_of
 from foredeck.context.messages.items import IMAGE_CHARS
-from foredeck.context.state.gauge import MIN_CALLS, Calibrator, Gauge, rate_of, tokens_of
-from foredeck.context.state.objects import Workspace
+from foredeck.context.state.gauge import MIN_CALLS, rate_of, tokens_of
 from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import calibration_id
-from foredeck.store.sqlite.adapter import open_sqlite
 
 MODEL = "anthropic/m1"
 
@@ -97,17 +95,6 @@ def test_doctor_says_that_sizes_are_estimated(tmp_path: Path) -> None:
     assert not (tmp_path / "foredeck.db").exists()
 
 
-def test_the_high_water_mark_is_where_the_provider_counts_it(tmp_path: Path) -> None:
-    """A tokenizer that makes twice as many tokens fills the window with half the characters."""
-    host = Host(tmp_path)
-    work(host, 6, CHARS_PER_TOKEN / 2)
-    gauge = Gauge(CHARS_PER_TOKEN / 2)
-    plan = host.state.chat.branch.plan
-    assert gauge.prompt(plan, 0) == pytest.approx(2 * Gauge().prompt(plan, 0), rel=0.01)
-    assert stats_of(host).rate == pytest.approx(CHARS_PER_TOKEN / 2, rel=0.01)
-    host.close()
-
-
 def test_reports_that_cannot_be_of_the_prompt_do_not_count(tmp_path: Path) -> None:
     host = Host(tmp_path)
     work(host, 6, 0.5)
@@ -142,18 +129,6 @@ def test_a_few_outliers_do_not_move_the_rate_out_of_the_others(
     rate = rate_of(points)
     assert rate is not None
     assert min(rates) - 0.01 <= rate <= max(rates) + 0.01
-
-
-def test_a_calibrator_reads_what_another_has_written(tmp_path: Path) -> None:
-    store = open_sqlite(tmp_path / "one.db")
-    workspace = Workspace(store)
-    one = Calibrator(workspace)
-    for _ in range(MIN_CALLS):
-        one.learn("p/m", 8000, 2000)
-    workspace.commit()
-    assert Calibrator(Workspace(store)).gauge("p/m", "x") == Gauge(4.0, MIN_CALLS, "x")
-    assert Calibrator(Workspace(store)).gauge("p/other", "") == Gauge()
-    store.close()
 
 
 def png(width: int, height: int) -> str:

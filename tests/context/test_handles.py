@@ -7,11 +7,10 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
-from context.scenes import ask, bash, use
+from context.scenes import ask, use
 from foredeck.context.state.handles import resolve_name
 from foredeck.context.tools.listing import listed_objects
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import CommandParams
 from foredeck.sources.filesystem import Location
 from foredeck.store.protocol import Head, Token
 
@@ -57,21 +56,6 @@ def test_every_form_of_a_name_is_understood(known: Host, name: str) -> None:
     assert named(known, name) == (3, None, None)
 
 
-def test_a_tool_call_is_named_by_the_providers_id_or_its_beginning(known: Host) -> None:
-    assert named(known, "toolu_0_abcdef")[0] == 4
-    assert named(known, "toolu_0_ab")[0] == 4
-
-
-def test_a_file_is_named_by_the_end_of_its_path(known: Host) -> None:
-    assert named(known, "README.md")[0] == 7
-
-
-def test_a_nickname_is_a_name(known: Host) -> None:
-    known.engine.command(CommandParams(session="s", name="name", args="@7 readme"))
-    assert named(known, "readme") == (7, None, None)
-    assert named(known, "readme v1") == (7, 1, None)
-
-
 @pytest.mark.parametrize(
     ("name", "version", "call"),
     [
@@ -107,70 +91,31 @@ def test_of_a_part_that_is_named_twice_the_last_counts(known: Host) -> None:
     assert (wanted.field, str(wanted.slice)) == ("args.command", "turns 3-4")
 
 
-def test_an_ambiguous_path_lists_what_it_fits(known: Host) -> None:
-    assert refused(known, "main.py") == (
-        "'main.py' fits several objects: @3 /repo/src/main.py, @5 /repo/tests/main.py. "
-        "Use the handle."
-    )
-
-
-def test_an_ambiguous_beginning_lists_what_it_fits(known: Host) -> None:
-    said = refused(known, "toolu_")
-    assert said.startswith("'toolu_' fits several objects: @4 toolu_0_abcdef, @6 toolu_1_abcdef")
-
-
-def test_a_beginning_too_short_to_mean_anything_is_not_taken(known: Host) -> None:
-    assert refused(known, "toolu").startswith("No object is called 'toolu'.")
-
-
-def test_an_unknown_name_lists_the_nearest(known: Host) -> None:
-    said = refused(known, "READNE.md")
-    assert said.startswith("No object is called 'READNE.md'. Nearest: @7 /repo/README.md")
-
-
-def test_a_misspelt_path_lists_the_nearest(known: Host) -> None:
-    assert "@3 /repo/src/main.py" in refused(known, "src/mian.py")
-
-
-def test_a_name_like_nothing_says_what_names_look_like(known: Host) -> None:
-    assert refused(known, "qqqqqqq") == "No object is called 'qqqqqqq'. Handles look like @12."
-
-
-def test_a_handle_that_was_never_given_says_which_were(known: Host) -> None:
-    assert refused(known, "@99") == "There is no @99; handles go from @1 to @8."
-    assert refused(known, "@0") == "There is no @0; handles go from @1 to @8."
-
-
-@pytest.mark.parametrize("name", ["", "   "])
-def test_no_name_says_what_a_name_is(known: Host, name: str) -> None:
-    expected = "Say which object: a handle such as @12, a path, or a nickname."
-    assert refused(known, name) == expected
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "main.py",
+            "'main.py' fits several objects: @3 /repo/src/main.py, @5 /repo/tests/main.py. ",
+        ),
+        ("toolu_", "'toolu_' fits several objects: @4 toolu_0_abcdef, @6 toolu_1_abcdef"),
+        ("too", "No object is called 'too'."),  # too short to mean anything
+        ("READNE.md", "No object is called 'READNE.md'. Nearest: @7 /repo/README.md"),
+        ("qqqqqqq", "No object is called 'qqqqqqq'. Handles look like @12."),
+        ("@99", "There is no @99; handles go from @1 to @8."),
+        ("@0", "There is no @0; handles go from @1 to @8."),
+        ("", "Say which object: a handle such as @12, a path, or a nickname."),
+        ("   ", "Say which object: a handle such as @12, a path, or a nickname."),
+    ],
+)
+def test_what_names_none_or_several_says_what_would(known: Host, name: str, told: str) -> None:
+    assert refused(known, name).startswith(told)
 
 
 def test_many_candidates_are_cut_short(known: Host) -> None:
     for number in range(7):
         use(known, f"x{number}", "read", lines(9, str(number)), path=f"d{number}/same.txt")
-    assert refused(known, "same.txt").endswith("and 2 more. Use the handle.")
-
-
-def test_handles_are_given_in_the_order_of_meeting_and_never_again(known: Host) -> None:
-    leaf = known.leaf()
-    bash(known, "first branch")
-    assert known.state.objects.index.entries[9].label == "first branch"
-    known.go_to(leaf)
-    bash(known, "second branch")
-    assert known.state.objects.index.entries[9].label == "first branch"
-    assert known.state.objects.index.entries[10].label == "second branch"
-    known.restart()
-    bash(known, "later")
-    assert known.state.objects.index.entries[11].label == "later"
-
-
-def test_the_handle_on_a_read_is_the_files(known: Host) -> None:
-    sent = use(known, "r", "read", lines(30, "other"), path="src/other.py")
-    assert sent.text(len(sent.messages) - 1).startswith("@9\n")
-    assert known.state.objects.index.entries[9].type == "file"
-    assert known.state.objects.index.entries[10].type == "toolcall"
+    assert refused(known, "same.txt").endswith("\n  and 1 more\nUse the handle.")
 
 
 def test_a_repeated_providers_id_is_ambiguous(new_host: NewHost) -> None:

@@ -139,26 +139,6 @@ def test_not_before_sealed_reasoning_of_the_turn_under_way(host: Host, notes: Sa
     assert head(host.call()) == head(first)
 
 
-def test_the_next_engine_goes_on_with_the_same_bytes(host: Host, notes: Said) -> None:
-    first = ask(host)
-    notes.lines.append("notes/new.md")
-    host.restart()
-    sent = bash(host, "c1")
-    assert as_bytes(sent.prompt[:1]) == as_bytes(first.prompt[:1])
-
-
-def test_a_fork_and_a_branch_go_on_with_it(host: Host, notes: Said) -> None:
-    first = ask(host)
-    bash(host, "c1")
-    notes.lines.append("notes/new.md")
-    host.back(1)
-    host.add(assistant("No."), user("Another way."))
-    assert head(host.call()) == head(first)
-    fork = host.fork("f1")
-    fork.add(assistant("Yes."), user("In the copy."))
-    assert head(fork.call()) == head(first)
-
-
 def test_a_call_without_the_engine_has_none_until_the_next_free_rebase(
     host: Host, notes: Said
 ) -> None:

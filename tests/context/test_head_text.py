@@ -45,14 +45,6 @@ class TooLong:
         return "x" * (2 * limit)
 
 
-def test_sections_stand_in_their_order_under_one_opening() -> None:
-    assert compose([section("rules", 1), section("notes", 2)], 800) == (
-        "[foredeck] Background, not the user's words. The chat is newer.\n"
-        "[foredeck] rules:\nrules line 000\n"
-        "[foredeck] notes:\nnotes line 000\nnotes line 001"
-    )
-
-
 @dataclass(frozen=True)
 class Stated(Lines):
     has_floor: bool = True
@@ -69,12 +61,6 @@ def test_others_leave_room_for_what_the_user_has_stated() -> None:
     # What it does not need is there for the others.
     few = compose([Stated("rules", rules.lines[:2]), *others], 1_000)
     assert few.count("line") > 2 + 4 * 8
-
-
-def test_nothing_to_say_is_no_head() -> None:
-    assert compose([], 800) == ""
-    assert compose([section("rules", 0)], 800) == ""
-    assert compose([section("rules", 3)], 90) == ""
 
 
 def test_a_long_section_leaves_the_others_their_share() -> None:

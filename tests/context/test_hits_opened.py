@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from foredeck.cli.main import main
 from foredeck.config import Config
+from foredeck.config.load import Resolved
 from foredeck.hosts.protocol import ToolCallParams
 from foredeck.lookup.reader import Reader
 from foredeck.memory.keeping import NewMemory
@@ -20,8 +21,9 @@ from foredeck.model.observations import ObservationDocument
 from foredeck.store.protocol import Batch
 from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
-from foredeck.ui.app import make_app
 from foredeck_bench.file_agent import FileAgent
+from foredeck_inspector.app import make_app
+from foredeck_inspector.work import Work
 
 LONG = "".join(f"Line {n} of a long note.\n\n" for n in range(3_000))
 
@@ -128,7 +130,9 @@ def test_cat_opens_it(agent: _Talking, kind: str, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_inspector_opens_it(agent: _Talking, kind: str) -> None:
     word = KINDS[kind]
-    with TestClient(make_app(Reader(Config(home=agent.home)))) as client:
+    config = Config(home=agent.home)
+    reader = Reader(config)
+    with TestClient(make_app(reader, Work(reader), Resolved(config, {}))) as client:
         page = client.get("/search", params={"q": word, "type": type_of(kind)}).text
         assert f"<mark>{word}</mark>" in page
         found = client.get("/search.json", params={"q": word, "type": type_of(kind)}).json()

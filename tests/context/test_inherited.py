@@ -103,14 +103,6 @@ def test_a_fork_holds_the_turns_up_to_where_it_left(parent: Host) -> None:
     fork.close()
 
 
-def test_the_inherited_calls_have_the_handles_of_the_fork(parent: Host) -> None:
-    fork = parent.fork("copy", 8)
-    ask(fork)
-    by_label = fork.state.objects.index.by_label
-    assert f"--- toolcall @{by_label['two']} tool=bash" in text(fork)
-    fork.close()
-
-
 def test_a_fork_of_a_fork_holds_those_of_both(parent: Host) -> None:
     fork = parent.fork("copy", 8)
     turn(fork, "four")
@@ -222,15 +214,6 @@ def test_activated_turns_can_be_deactivated(parent: Host) -> None:
     context_tool(parent, "t", "activate", "@2 turns 1-3")
     context_tool(parent, "u", "deactivate", "@2")
     assert 2 not in parent.state.chat.branch.sets.active
-
-
-def test_the_parents_chat_names_the_same_turns(parent: Host) -> None:
-    fork = parent.fork("copy", 8)
-    ask(fork)
-    told = fork.tool("t", "activate", id="@2 turns 1")["content"][0]["text"]
-    assert told == fork.tool("u", "activate", id="chat:copy turns 1")["content"][0]["text"]
-    assert "Ask one.\n" in told
-    fork.close()
 
 
 def test_so_can_turns_that_a_compaction_covers(parent: Host) -> None:

@@ -13,7 +13,6 @@ from syrupy.assertion import SnapshotAssertion
 from context.conftest import NewHost
 from context.scenes import ask
 from context.working import Work
-from foredeck.context.state.descriptions import give_nickname
 from foredeck.context.state.objects import store_versions
 from foredeck.errors import ToolError
 from foredeck.notes import live_graph
@@ -69,7 +68,7 @@ def test_a_note_goes_by_its_title_and_as_a_link_writes_it(activate: Activate, na
 
 def test_a_name_of_two_notes_is_refused_with_both(activate: Activate) -> None:
     assert refused(activate, "[[Log]]") == (
-        "'Log' is the name of several: docs/one.md, docs/two.md. Use a path."
+        "'Log' fits several files: docs/one.md, docs/two.md. Use a path."
     )
 
 
@@ -104,14 +103,6 @@ def test_metadata_brings_an_object_into_the_pool_without_its_content(
     assert "notes/unread.md" in said
     sets = work.host.state.chat.branch.sets
     assert (ordinal in sets.pool, ordinal in sets.active) == (True, False)
-
-
-def test_metadata_has_the_nickname(work: Work, activate: Activate) -> None:
-    state = work.host.state
-    head = state.objects.store.head(state.objects.index.entries[3].object)
-    assert head is not None
-    assert give_nickname(state.objects.store, head, "ocean")
-    assert activate("ocean", show="metadata").endswith(" chars=84 name=ocean")
 
 
 def test_links_say_what_is_linked_without_any_content(

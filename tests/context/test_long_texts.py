@@ -44,16 +44,6 @@ def test_question_and_answer_keep_beginning_and_end(new_host: NewHost) -> None:
     assert sent.text(len(sent.messages) - 1) == "And now?"
 
 
-def test_a_message_of_the_newest_turn_stands(new_host: NewHost) -> None:
-    host = new_host(**EAGER)
-    ask(host, "Hello.")
-    finish(host)
-    ask(host, LOG)
-    for number in range(9):
-        sent = bash(host, f"c{number}")
-    assert sent.text(2) == LOG
-
-
 def test_the_whole_comes_back_and_a_restart_keeps_the_bytes(new_host: NewHost) -> None:
     host = new_host(**EAGER)
     talk(host)

@@ -16,18 +16,19 @@ SEAL = "c2VhbGVk" * 100
 """800 characters, which are 600 bytes."""
 
 
-def step(host: Host, id: str, reasoning: int | None = None) -> Sent:
-    """A step of the loop with signed reasoning. `reasoning`: its tokens, as counted."""
+def step(host: Host, id: str, reasoning: int | None = None, text: str = "") -> Sent:
+    """A step of the loop with signed reasoning. `reasoning`: its tokens, as counted; `text`: what
+    is told of it."""
     usage = None if reasoning is None else {"input": 100, "reasoning": reasoning}
-    answer = assistant(thinking("", SEAL), calls(id, "bash", command=id), usage=usage)
+    answer = assistant(thinking(text, SEAL), calls(id, "bash", command=id), usage=usage)
     host.add(answer, result(id, "bash", lines(40, id)))
     return host.call()
 
 
-def turn(host: Host, steps: int = 8, reasoning: int | None = None) -> None:
+def turn(host: Host, steps: int = 8, reasoning: int | None = None, text: str = "") -> None:
     ask(host)
     for number in range(steps):
-        step(host, f"s{number}", reasoning)
+        step(host, f"s{number}", reasoning, text)
 
 
 def report(host: Host, *spots: tuple[int, int]) -> None:
@@ -87,6 +88,17 @@ def test_what_a_provider_drops_is_counted_once_however_often_it_says_so(host: Ho
     assert record_of(host).lost_so_far == LostSum(dropped=3, dropped_tokens=210)
 
 
+def test_what_was_dropped_before_a_step_back_is_not_withheld_of_what_came_instead(
+    host: Host,
+) -> None:
+    turn(host, 2, text="Hm.")
+    report(host, (3, 0))
+    host.back(3)
+    assert step(host, "instead", text="Oh.").stats.withheld == 0
+    report(host, (3, 0))
+    assert step(host, "more").stats.withheld > 0
+
+
 def test_what_the_provider_has_dropped_is_not_lost_once_more(new_host: NewHost) -> None:
     host = new_host(adaptive={"patience": 1})
     turn(host, reasoning=70)
@@ -138,3 +150,27 @@ def test_the_user_can_see_it(new_host: NewHost) -> None:
     assert told.reasoning == LostSum(blocks, 70 * blocks, 1, 70)
     assert [each.reasoning for each in told.rebases] == [70 * blocks]
     assert told.to_json()["total"]["lost_reasoning"]["dropped_tokens"] == 70
+
+
+def test_a_model_that_drops_reasoning_is_bound_from_then_on(new_host: NewHost) -> None:
+    host = new_host(adaptive={"patience": 1})
+    assert host.model is not None
+    host.model = {**host.model, "api": "openai-responses"}
+    turn(host, 12, reasoning=20_000)
+    report(host, (1, 0))
+    bound = {"bound": True}
+    host.outcomes = [each.model_copy(update=bound) for each in host.outcomes]
+    finish(host)
+    host.wait(3000)
+    assert not ask(host).decision.is_rebase, "the reasoning is worth more than folding saves"
+
+
+def test_of_other_models_reasoning_has_no_price(new_host: NewHost) -> None:
+    host = new_host(adaptive={"patience": 1})
+    assert host.model is not None
+    host.model = {**host.model, "api": "openai-responses"}
+    turn(host, 12, reasoning=20_000)
+    report(host, (1, 0))
+    finish(host)
+    host.wait(3000)
+    assert ask(host).decision.reason == "cold"

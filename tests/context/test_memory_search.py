@@ -72,13 +72,6 @@ def test_hits_of_other_sessions_have_handles_here_which_outlive_a_crash(host: Ho
     assert "3 passed" in context_tool(host, "c3", "activate", "@3").text(4)
 
 
-def test_messages_of_another_chat_can_be_activated_as_they_are_named(host: Host) -> None:
-    handle, *_ = handles(host, query="checks the address", type="message")
-    assert handle == "@3 message 4"
-    shown = context_tool(host, "c2", "activate", handle).text(2)
-    assert "LoginSchema checks the address." in shown
-
-
 def test_what_is_in_view_is_left_out(host: Host) -> None:
     use(host, "r2", "read", "const sessionKey = 1\n" * 9, path="/repo/key.ts")
     ask(host)

@@ -107,14 +107,6 @@ def test_an_engine_that_ends_before_the_script_lists_them_all_the_same(work: Wor
     assert labels(work.host, work.host.state.chat.branch.sets.pool) == {"1", "a.py", "c1"}
 
 
-def test_an_engine_that_ends_after_the_script_does_too(work: Work) -> None:
-    nested(work, "c1/1", "read", TEXT, path="a.py")
-    script(work, "c1", "c1/1")
-    work.host.restart()
-    work.host.call()
-    assert labels(work.host, work.host.state.chat.branch.sets.pool) == {"1", "a.py", "c1"}
-
-
 def test_what_a_script_edits_keeps_the_newest_version(work: Work) -> None:
     nested(work, "c1/1", "read", TEXT, path="a.py")
     changed = TEXT.replace("line 7", "line seven")
@@ -153,13 +145,6 @@ def test_ids_that_come_again_name_calls_of_their_own(work: Work) -> None:
     old = work.host.store.head(first.id)
     assert old is not None
     assert old.fields == first.fields
-
-
-def test_a_copy_of_the_session_has_them(work: Work) -> None:
-    run(work)
-    fork = work.host.fork("fork")
-    ask(fork)
-    assert labels(fork, fork.state.chat.branch.sets.pool) == {"1", "2", "a.py", "b.py", "c1"}
 
 
 def test_the_chat_lists_them_under_their_call(work: Work) -> None:

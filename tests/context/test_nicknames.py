@@ -80,16 +80,6 @@ def test_a_name_moves_and_frees_the_one_before(store: Store) -> None:
     assert nicknames(store) == {head.id: "plan"}
 
 
-def test_naming_is_no_version_of_the_object(store: Store) -> None:
-    head = put(store, file_document("text"))
-    assert give_nickname(store, head, "spec")
-    assert give_nickname(store, head, "plan")
-    assert [version.token for version in store.history(head.id)] == [head.token]
-    claim = store.get(nickname_id("plan"), NicknameDocument)
-    assert claim is not None
-    assert (claim.provenance.origin, claim.provenance.generator) == ("name", "human")
-
-
 def test_a_name_that_a_document_of_before_repeats_is_read_and_freed(store: Store) -> None:
     document = file_document("text").model_copy(update={"nickname": "spec"}).seal()
     claim = NicknameDocument(id=nickname_id("spec"), object=document.id).seal()

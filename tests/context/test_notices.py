@@ -49,15 +49,6 @@ def test_it_stands_on_the_newest_message_as_a_block_of_its_own(work: Work) -> No
     assert len(out["content"]) == 2
 
 
-def test_a_change_is_announced_once_and_the_notice_stays(work: Work) -> None:
-    work.file("a.py", NEW)
-    work.notice_changes()
-    ask(work.host)
-    bash(work.host, "c1")
-    finish(work.host)
-    assert notices(ask(work.host)) == [changed(work, 4)]
-
-
 def test_two_changes_before_one_call_are_one_notice(work: Work) -> None:
     work.file("a.py", "first")
     work.notice_changes()

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from context.conftest import NewHost
 from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, text, user
-from context.scenes import ask, bash, finish, use
+from context.scenes import ask, bash, context_tool, finish, use
 from context.working import Work
 from foredeck.context.state.index import version_seen
 from foredeck.context.state.stored_chat import chat_fields
@@ -19,7 +18,6 @@ from foredeck.hosts.protocol import SessionEventParams
 from foredeck.model.call_values import OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import (
-    ChatDocument,
     Document,
     SessionDocument,
     SystemPromptDocument,
@@ -94,13 +92,6 @@ def test_a_repeated_providers_id_gets_an_id_of_its_own(host: Host) -> None:
     assert [turn(host, number).toolcall_ids for number in (1, 2, 3)] == [[h.id] for h in heads]
 
 
-def test_the_prompt_answers_a_repeated_id_with_the_providers_own(host: Host) -> None:
-    ask(host)
-    use(host, "call_0", "bash", "one", command="1")
-    sent = use(host, "call_0", "bash", "two", command="2")
-    assert [m["toolCallId"] for m in sent.prompt if m["role"] == "toolResult"] == ["call_0"] * 2
-
-
 def test_a_repeated_id_stays_apart_after_a_restart(host: Host) -> None:
     ask(host)
     use(host, "call_0", "bash", lines(20, "one"), command="1")
@@ -108,18 +99,6 @@ def test_a_repeated_id_stays_apart_after_a_restart(host: Host) -> None:
     sent = use(host, "call_0", "bash", lines(20, "two"), command="2")
     assert sent.text(2).startswith("@3\n")
     assert sent.text(4).startswith("@4\n")
-
-
-def test_a_call_that_another_session_copied_is_the_same_object(new_host: NewHost) -> None:
-    host = new_host()
-    ask(host)
-    bash(host, "c1")
-    fork = host.fork("f")
-    finish(fork)
-    ask(fork, "In the copy.")
-    assert len(fork.store.history("c1")) == 1
-    assert fork.state.objects.index.by_object["c1"] == 3
-    fork.close()
 
 
 # Turns and links
@@ -160,15 +139,13 @@ def test_a_call_points_back_to_chat_turn_and_position(host: Host) -> None:
     assert toolcall(host, "a").chat_ref == "chat:s"
 
 
-def test_an_observed_call_knows_its_position_once_it_is_in_the_list(host: Host) -> None:
+def test_how_long_a_tool_ran_is_stored_with_its_result(host: Host) -> None:
     ask(host)
-    answers = [result("a", "bash", "one"), result("b", "bash", "two")]
-    host.observe(answers[1], {"command": "2"})
+    answers = [{**result(id, "bash", id), "durationMs": 1_200} for id in ("a", "b")]
     host.observe(answers[0], {"command": "1"})
     host.add(assistant(calls("a", "bash", command="1"), calls("b", "bash", command="2")), *answers)
     host.call()
-    assert [toolcall(host, id).position for id in ("a", "b")] == [0, 1]
-    assert len(host.store.history("a")) == 1
+    assert [toolcall(host, id).took_ms for id in ("a", "b")] == [1_200, 1_200]
 
 
 def test_the_position_is_right_though_the_engine_died_before_the_list_said_so(host: Host) -> None:
@@ -193,16 +170,6 @@ def test_an_observed_result_is_stored_before_the_list_has_it(host: Host) -> None
     assert toolcall(host, "c1").turn_ref == "turn:s:1"
     bash(host, "c1", TEXT)
     assert len(host.store.history("c1")) == 1
-
-
-def test_the_chat_counts_its_turns_and_is_locked(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    finish(host)
-    ask(host)
-    chat = host.store.get("chat:s", ChatDocument)
-    assert chat is not None
-    assert (chat.turn_count, chat.locked, chat.session_ref) == (2, True, "session:s")
 
 
 def test_no_turn_is_written_twice(host: Host) -> None:
@@ -270,6 +237,54 @@ def test_a_read_pins_the_version_that_was_current(work: Work) -> None:
     assert toolcall(work.host, "w2").file_version_ref is None
 
 
+@pytest.mark.parametrize("tool", ["activate", "pin"])
+def test_what_a_context_tool_shows_is_pinned_as_by_a_read(work: Work, tool: str) -> None:
+    path = work.file("a.py", TEXT)
+    ask(work.host)
+    work.run("ls", "a.py", path=".")
+    context_tool(work.host, "t1", tool, "a.py")  # read from the disk
+    context_tool(work.host, "t2", tool, "a.py")  # in view already
+    work.write("a.py", lines(30, "new"))
+    if tool == "activate":
+        context_tool(work.host, "t3", "activate", "a.py v2")  # as it was
+        context_tool(work.host, "t4", "activate", "a.py chars 1-20")  # a part, as it is
+    work.host.restart()
+    file = work.host.store.query("file")[0].id
+    wanted = {"t1": TEXT, "t2": TEXT, "t3": TEXT, "t4": path.read_text()}
+    for id in ("t1", "t2", "t3", "t4") if tool == "activate" else ("t1", "t2"):
+        shown = toolcall(work.host, id)
+        assert shown.file_refs == [file]
+        assert shown.file_version_ref is not None
+        assert resolves(work.host, shown.file_version_ref, id).content == wanted[id]
+
+
+def test_a_context_tool_that_shows_no_file_refers_to_none(work: Work) -> None:
+    ask(work.host)
+    work.run("bash", lines(30), command="seq")
+    context_tool(work.host, "t1", "activate", "@3")
+    context_tool(work.host, "t2", "deactivate", "@3")
+    for id in ("t1", "t2"):
+        assert not toolcall(work.host, id).file_refs
+        assert toolcall(work.host, id).file_version_ref is None
+
+
+def test_an_image_that_is_read_is_pinned_and_announced_when_it_changes(work: Work) -> None:
+    path = work.folder / "a.png"
+    path.write_bytes(base64.b64decode(PIXEL))
+    ask(work.host)
+    answer = result("i1", "read", [text("Read image file [image/png]"), image()])
+    work.host.observe(answer, {"path": "a.png"})
+    work.host.add(assistant(calls("i1", "read", path="a.png")), answer)
+    work.host.call()
+    pin = toolcall(work.host, "i1").file_version_ref
+    assert pin is not None
+    assert pin["object"] == work.host.store.query("file")[0].id
+    resolves(work.host, pin, "i1")
+    path.write_bytes(b"\x89PNG, another")
+    work.notice_changes()
+    assert "a.png changed on disk" in str(ask(work.host).prompt[-1])
+
+
 # Pins and the system prompt
 
 
@@ -320,22 +335,6 @@ def test_the_system_prompt_and_the_tools_are_recorded_as_they_were_at_each_call(
     assert (stored.content, stored.locked) == ("Another.\n\nS2", True)
 
 
-def test_an_unchanged_system_prompt_is_one_version(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    host.restart()
-    bash(host, "c2")
-    (version,) = host.store.history("system_prompt:s")
-    prompt = host.store.get("system_prompt:s", SystemPromptDocument, version.token)
-    assert prompt is not None
-    assert prompt.content
-    assert [e.object for e in list(host.state.objects.index.entries.values())[:2]] == [
-        "system_prompt:s",
-        "chat:s",
-    ]
-    assert [e.newest.version for e in list(host.state.objects.index.entries.values())[:2]] == [1, 1]
-
-
 def test_the_system_prompt_is_v1_even_if_a_tool_ran_before_the_first_call(host: Host) -> None:
     host.observe(result("c0", "bash", "early"), {"command": "ls"})
     host.restart()
@@ -375,22 +374,6 @@ def test_the_pin_of_the_system_prompt_names_the_transaction_that_wrote_it(host: 
 
 
 # Call records
-
-
-def test_the_changes_of_the_sets_add_up(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    host.add(
-        assistant(calls("p", "pin", **{"id": "@3"})),
-        host.tool("p", "pin", **{"id": "@3"}),
-    )
-    host.call()
-    bash(host, "c2")
-    changes = [host.shown(number).record.fields["sets"] for number in (1, 2, 3, 4)]
-    assert changes[0] == {}
-    assert changes[1] == {"active+": [3], "pool+": [3]}
-    assert changes[2] == {"pinned+": [3]}
-    assert changes[3] == {"active+": [5], "pool+": [5]}
 
 
 def test_a_record_holds_only_what_is_new(host: Host) -> None:

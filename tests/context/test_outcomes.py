@@ -8,7 +8,8 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes, as_values
-from foredeck.model.call_values import Ack, Decision
+from foredeck.context.plan import codec
+from foredeck.model.call_values import Ack, OpRow
 from foredeck.model.calls import in_order
 from foredeck.model.quoting import is_reference
 
@@ -28,60 +29,6 @@ def started(host: Host, request: pytest.FixtureRequest) -> Host:
 
 def add_output(host: Host, id: str) -> None:
     host.add(assistant(calls(id, "bash", command=id)), result(id, "bash", lines(20, id)))
-
-
-def test_what_went_out_raw_because_the_answer_was_late_stays_raw(host: Host) -> None:
-    ask(host, "Look around.")
-    bash(host, "c1")
-    add_output(host, "c2")
-    late = host.lose()
-    assert not raw(late, 2)
-    assert raw(late, 4)
-    sent = bash(host, "c3")
-    assert as_bytes(sent.prompt[: len(late.prompt)]) == as_bytes(late.prompt)
-    assert not raw(sent, 6)
-
-
-def test_a_fallback_without_any_answer_before_it_went_out_raw(host: Host) -> None:
-    host.add(user("Look around."))
-    add_output(host, "c1")
-    host.away()
-    sent = bash(host, "c2")
-    assert raw(sent, 2)
-    assert not raw(sent, 4)
-
-
-def test_a_call_with_the_engine_away_has_a_record_of_its_own(host: Host) -> None:
-    ask(host)
-    add_output(host, "c1")
-    away = host.away()
-    sent = bash(host, "c2")
-    assert sent.call is not None
-    shown = host.shown(sent.call - 1)
-    assert as_values(shown.messages) == as_values(away.prompt)
-    assert shown.record.decision == Decision("host", "fallback", edited=1)
-
-
-def test_several_fallbacks_in_a_row_are_reported_together(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    for id in ("c2", "c3", "c4"):
-        add_output(host, id)
-        host.lose()
-    sent = bash(host, "c5")
-    assert [raw(sent, index) for index in (2, 4, 6, 8, 10)] == [False, True, True, True, False]
-
-
-def test_outcomes_reported_twice_change_nothing(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    add_output(host, "c2")
-    host.lose()
-    add_output(host, "c3")
-    host.lose()
-    finish(host)
-    sent = ask(host)
-    assert [raw(sent, index) for index in (2, 4, 6)] == [False, True, True]
 
 
 def test_a_call_without_us_has_one_record_however_often_it_is_reported(host: Host) -> None:
@@ -132,11 +79,18 @@ def test_a_rebase_that_was_answered_late_was_never_seen(host: Host) -> None:
     assert not is_reference(sent.text(2))
 
 
-def test_switched_off_everything_goes_out_raw_and_stays_so(started: Host) -> None:
-    add_output(started, "c2")
-    started.off()
-    sent = bash(started, "c3")
-    assert [raw(sent, index) for index in (2, 4, 6)] == [True, True, False]
+def test_a_long_time_without_foredeck_is_read_message_by_message_once(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        add_output(host, f"c{number}")
+        host.off()
+    sent = bash(host, "last")
+    rows: list[OpRow] = []
+    monkeypatch.setattr(codec, "_row_as_host", lambda row: rows.append(row) or row)
+    assert sent.call is not None
+    host.shown(sent.call)
+    assert len(rows) <= len(sent.messages)
 
 
 def test_off_and_on_keeps_what_is_pinned(host: Host) -> None:
@@ -151,19 +105,6 @@ def test_off_and_on_keeps_what_is_pinned(host: Host) -> None:
     assert host.state.chat.branch.sets.pinned == {3}
 
 
-def test_an_answer_from_before_off_is_not_held_against_the_list_after_it(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    finish(host)
-    host.add(user("Off."))
-    host.off()
-    finish(host)
-    host.add(user("Still off."))
-    host.off()
-    sent = bash(host, "c2")
-    assert [raw(sent, index) for index in (2, 8)] == [True, False]
-
-
 def test_a_call_that_the_user_stopped_is_reported_and_not_taken_for_sent(started: Host) -> None:
     add_output(started, "c2")
     started.abort()
@@ -172,12 +113,6 @@ def test_a_call_that_the_user_stopped_is_reported_and_not_taken_for_sent(started
     assert sent.call is not None
     assert Ack(sent.call - 1, "aborted") in started.shown(sent.call).record.acks
     assert f"call:s:{sent.call - 1}" in started.state.chat.log.unsent
-
-
-def test_an_acknowledged_call_is_noted_in_the_next_record(host: Host) -> None:
-    first = ask(host)
-    second = bash(host, "c1")
-    assert second.record.acks == [Ack(first.call, "applied")]
 
 
 def test_a_late_answer_is_distinguished_from_a_sent_one_after_a_restart(started: Host) -> None:

@@ -1,4 +1,4 @@
-"""A policy of another package: the example in docs/policies.md works as it stands there."""
+"""A policy of another package: the example in docs/context.md works as it stands there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foredeck.context.policies.built_in import POLICIES, make_policy
 from foredeck.errors import ConfigError
 from foredeck.model.quoting import is_reference
 
-PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "context.md"
 
 
 def blocks(language: str) -> list[str]:

@@ -17,6 +17,7 @@ from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent
 from context.strategies import WINDOWS, Script, Step, sound_scripts
 from context.test_properties import BOUNDED, LAYOUTS, play
+from examples import examples
 from foredeck.context.tools.listing import IN_VIEW, listed_objects
 from foredeck.context.tools.reasons import why
 from foredeck.model.canonical import hash_text
@@ -180,7 +181,7 @@ def test_a_large_one_is_cut_under_its_own_handle(new_host: NewHost) -> None:
 
 
 @LAYOUTS
-@settings(BOUNDED, max_examples=15)
+@settings(BOUNDED, max_examples=examples(40))
 @given(
     script=sound_scripts(),
     window=WINDOWS,

@@ -71,11 +71,6 @@ def test_a_call_without_a_handle_is_left_alone() -> None:
     assert folded_blocks(assistant(edit()), {2}, lambda _id: None) is None
 
 
-def test_what_a_provider_has_sealed_is_recognised() -> None:
-    sealed = {**edit(), "thoughtSignature": "s"}
-    assert all(piece.sealed for piece in pieces_of(assistant(sealed)))
-
-
 def said(kind: Any, length: int, **more: Any) -> Item:
     body = ("beginning " + "x" * length)[: length - 4] + " end"
     return Item(MessageKey("e", "a"), kind, [{"type": "text", "text": body, **more}])

@@ -15,6 +15,7 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes
+from examples import examples
 from foredeck.model.quoting import is_reference
 
 WINDOW = 10_000
@@ -97,7 +98,7 @@ def test_what_is_too_large_beside_the_work_is_named(host: Host) -> None:
     assert f"{OUT_OF_VIEW} {handle}." in sent.text(0)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(40))
 @given(
     sizes=st.lists(st.integers(5, 250), min_size=1, max_size=5),
     turns=st.integers(3, 14),

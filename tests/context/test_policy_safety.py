@@ -18,10 +18,11 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
+from examples import examples
 from foredeck.model.call_values import Decision
 from foredeck.model.quoting import is_reference
 
-FEW = settings(BOUNDED, max_examples=20)
+FEW = settings(BOUNDED, max_examples=examples(60))
 
 GREEDY: dict[str, Any] = {
     "policy": "adaptive",

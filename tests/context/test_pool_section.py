@@ -60,16 +60,6 @@ def with_notes(new_work: NewWork) -> None:
     work.host.close()
 
 
-def test_a_project_without_notes_has_no_head(new_work: NewWork) -> None:
-    work = new_work("earlier")
-    ask(work.host)
-    work.write("main.py", "print('hello')\n")
-    work.write("README.md", "# A project\n")
-    work.host.close()
-    sent = ask(new_work("later").host)
-    assert sent.prompt == sent.messages
-
-
 def test_without_activate_the_list_does_not_name_it(new_work: NewWork) -> None:
     with_notes(new_work)
     work = new_work("later", tools={"context": False}, head={"tokens": 40})
@@ -102,14 +92,6 @@ def test_the_next_session_of_the_project_is_told_of_its_notes(new_work: NewWork)
         "notes/ideas.md",
         "notes/release.md: Release checklist #release #ops/ci",
     ]
-
-
-def test_what_it_names_can_be_activated_by_that_name(new_work: NewWork) -> None:
-    with_notes(new_work)
-    host = new_work("later").host
-    ask(host)
-    answer = host.tool("t1", "activate", id="notes/release.md")
-    assert "Tag it." in message_text(answer)
 
 
 def test_the_session_that_writes_a_note_has_it_in_the_chat(new_work: NewWork) -> None:

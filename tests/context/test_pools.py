@@ -18,7 +18,6 @@ from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context.messages.shape import Message
 from foredeck.context.rendering.layouts import WHOLE_CHARS
-from foredeck.context.state.descriptions import give_nickname
 from foredeck.model.quoting import is_reference
 
 FILE = lines(40)
@@ -58,16 +57,9 @@ def shown_part(first: int, count: int, id: str) -> tuple[Message, Message]:
 def test_a_file_stands_once_whole_and_at_the_end(host: Host) -> None:
     sent = use(host, "r1", "read", FILE, path="a.py")
     assert active(sent) == [f"@3\n{FILE}"]
-    told = f"@3 folded: lines 1-40, {len(FILE)} chars"
+    told = "@3 tool=read status=ok"
     assert sent.text(2) == told
     assert pool(sent)[0] == f"@3 file /repo/a.py chars={len(FILE)}"
-
-
-def test_an_edit_shows_in_the_content(host: Host) -> None:
-    use(host, "r1", "read", FILE, path="a.py")
-    edit = {"path": "a.py", "edits": [{"oldText": "line 7:", "newText": "line seven:"}]}
-    sent = use(host, "e1", "edit", "Successfully replaced 1 block(s) in a.py.", **edit)
-    assert active(sent)[0] == f"@3\n{FILE.replace('line 7:', 'line seven:')}"
 
 
 def test_both_parts_that_were_read_of_a_file_are_there(host: Host) -> None:
@@ -114,13 +106,13 @@ def test_an_inactive_object_has_no_content_but_its_metadata(host: Host) -> None:
     assert pool(sent)[0] == '@3 toolcall tool=bash status=ok args="run c1"'
 
 
-def test_a_nickname_stands_in_the_metadata(host: Host) -> None:
-    bash(host, "c1")
-    head = host.store.head("c1")
-    assert head is not None
-    give_nickname(host.store, head, "build")
-    finish(host)
-    assert pool(ask(host))[0].endswith(" name=build")
+def test_the_reference_of_what_is_active_says_which_call_it_was(host: Host) -> None:
+    sent = bash(host, "c1")
+    assert sent.text(2) == "@3 tool=bash status=ok"
+    sent = context_tool(host, "t1", "deactivate", "@3")
+    assert is_reference(sent.text(2))
+    sent = context_tool(host, "t2", "activate", "@3")
+    assert sent.text(2) == "@3 tool=bash status=ok"
 
 
 def test_active_content_is_stored_once_however_many_calls_hold_it(host: Host) -> None:
@@ -224,7 +216,7 @@ def test_another_layout_waits_for_the_end_of_a_turn_with_sealed_reasoning(
     finish(host)
     last = ask(host)
     assert last.record.layout == after
-    assert last.text(2).startswith("@3 folded: " if after == "pools" else "@3\n")
+    assert last.text(2).startswith("@3 tool=read" if after == "pools" else "@3\n")
 
 
 @BOUNDED

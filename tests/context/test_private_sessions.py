@@ -99,11 +99,11 @@ def test_its_agent_writes_no_task_and_no_page_of_the_project(
     assert typed(host, "private") == PRIVATE
     task = typed(host, "tasks", "new Deploy").split()[1]
     ask(host)
-    listed = typed(host, "tasks", "list")
+    listed = typed(host, "tasks")
     with pytest.raises(ToolError) as refused:
         host.tool("t1", "task-mutate", **{k: v.format(task=task) for k, v in change.items()})
     assert str(refused.value).startswith(PRIVATE_TASKS)
-    assert typed(host, "tasks", "list") == listed
+    assert typed(host, "tasks") == listed
     own = {"action": "update_context", "scope": "Thread", "content": "The server moves"}
     assert "Kept in working memory" in host.tool("t2", "task-mutate", **own)["content"][0]["text"]
     claim = host.tool("t3", "task-mutate", action="claim", id=task)

@@ -60,11 +60,6 @@ def test_why_alone_tells_the_newest_call_and_rebase(
     assert command_text(host, "why") == snapshot
 
 
-def test_no_rebase_yet(host: Host) -> None:
-    ask(host)
-    assert command_text(host, "why").endswith("Nothing has been folded yet on this branch.")
-
-
 @pytest.mark.parametrize(
     ("wait_s", "model", "reason"),
     [(301, "m1", "expired"), (0, "m2", "another model was chosen")],
@@ -100,6 +95,31 @@ def test_why_names_the_rule_that_holds_for_an_object(
     finish(host)
     ask(host)
     assert command_text(host, "why", "@3") == snapshot
+
+
+def test_why_names_the_one_rule_and_what_it_would_have_cost_to_keep(host: Host) -> None:
+    host.model = {**(host.model or {}), "cost": COST}
+    ask(host)
+    bash(host, "one", lines(200, "one"))
+    bash(host, "two", lines(200, "two"))
+    context_tool(host, "d", "deactivate", "@3")
+    by_model = f"deactivated by the model at call {host.past.sent[-1].call}"
+    command_text(host, "fold", "@4")
+    assert "It was deactivated since the last call" in command_text(host, "why", "@4")
+    finish(host)
+    ask(host)
+    by_user = f"deactivated by you at call {host.past.sent[-1].call}"
+    for name, rule in (("@3", by_model), ("@4", by_user)):
+        said = command_text(host, "why", name)
+        assert rule in said
+        assert "policy" not in said
+        assert "It folds when the prompt is next rewritten from message" in said
+    host.wait(301)
+    finish(host)
+    ask(host)
+    said = command_text(host, "why", "@3")
+    assert f"It was {by_model}, and folded at call " in said
+    assert re.search(r"Keeping its \S+ tokens for 1 call would have cost \$0\.\d+\. activate", said)
 
 
 @pytest.mark.parametrize(("name", "what"), [("@1", "system_prompt"), ("@2", "chat")])
@@ -147,13 +167,37 @@ def test_why_tells_when_an_adaptive_policy_saw_it_used(new_host: NewHost) -> Non
     )
 
 
+def test_why_names_the_policy_and_the_fold_behind_a_run(new_host: NewHost) -> None:
+    host = new_host(policy="adaptive")
+    ask(host)
+    for number in range(20):
+        bash(host, f"c{number}", lines(200, f"c{number}"))
+    since = re.search(r"since call (\d+) of", command_text(host, "why", "@3"))
+    assert since is not None
+    host.wait(600)
+    call = bash(host, "last").call
+    early, late = (command_text(host, "why", name) for name in ("@3", "@15"))
+    policy = "It was given up by policy adaptive"
+    assert f"{policy} at call {since[1]}, and folded at call {call} because" in early
+    assert f"{policy}, and folded at call {call} because" in late
+    traced = command_text(host, "trace", "c0 100: some text")
+    assert f"{call}: folded; message 3: result of bash run c0 (@3)" in traced
+    assert f"policy adaptive had given up the newest of these at call {since[1]}" in traced
+    for number in range(10):
+        bash(host, f"more {number}")
+    host.wait(600)
+    assert bash(host, "after").decision.call_groups
+    said = command_text(host, "why", "@15")
+    assert f"{policy}, and folded at call {call} because" in said
+
+
 def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
     """The prompt grows meanwhile, so it may come later, but not earlier."""
     window = {"per_turn": 1, "turns": 1}
     host = new_host(policy="seed-window", seed_window=window, rebase={"guard": 10})
     host.model = {**(host.model or {}), "api": "openai-responses", "cost": COST}
     ask(host)
-    bash(host, "big", lines(400, "big"))
+    bash(host, "big", lines(200, "big"))
     bash(host, "small")
     bash(host, "small too")
     record = host.state.chat.branch_record
@@ -166,17 +210,6 @@ def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
         kinds.append(host.call().decision.kind)
     assert "rebase" in kinds
     assert len(kinds) >= wait
-
-
-def test_why_of_nothing_known(host: Host) -> None:
-    ask(host)
-    with pytest.raises(ToolError):
-        command_text(host, "why", "@99")
-
-
-def test_cost_tells_the_session_so_far(new_host: NewHost, snapshot: SnapshotAssertion) -> None:
-    host = paying(new_host, seed_window={"per_turn": 1, "turns": 1}, policy="seed-window")
-    assert command_text(host, "cost") == snapshot
 
 
 def test_a_name_is_given_to_something(host: Host) -> None:

@@ -27,12 +27,12 @@ from foredeck.context.intake import file_changes
 from foredeck.context.messages import transcript
 from foredeck.context.plan import repairs
 from foredeck.context.policies import pieces
+from foredeck.context.rendering import context as rendering
 from foredeck.context.rendering import forms, layouts
 from foredeck.context.rewriting import current, folding, replacing, runs
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, reasons, tools
 from foredeck.model.call_values import Decision, OpRow
-from foredeck.model.quoting import is_reference
 
 USERS = (
     compacting,
@@ -47,6 +47,7 @@ USERS = (
     file_changes,
     pieces,
     reasons,
+    rendering,
     repairs,
     replacing,
     runs,
@@ -148,16 +149,6 @@ def _rows(host: Host, call: int) -> list[OpRow]:
     return host.shown(call).record.ops
 
 
-def test_new_parts_use_the_new_words(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask(host)
-    bash(host, "c1", lines(20))
-    other_words(monkeypatch)
-    host.restart()
-    sent = bash(host, "c2", lines(20))
-    assert sent.text(2).startswith("@3\n")
-    assert sent.text(4).startswith("NEW Unchanged: the same as ")
-
-
 def test_repairs_stay_as_they_were_said(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     host.add({"role": "assistant", "content": [{"type": "text", "text": "Half."}]}, user("Hm?"))
     before = host.call()
@@ -177,18 +168,6 @@ def test_what_was_sent_is_shown_as_it_was(host: Host, monkeypatch: pytest.Monkey
     assert sent.call is not None
     shown = [message["content"] for message in host.shown(sent.call).messages]
     assert shown == [message["content"] for message in sent.prompt]
-
-
-def test_expired_content_stays_collapsible_under_another_window(host: Host) -> None:
-    ask(host)
-    for number in range(6):
-        bash(host, f"c{number}")
-    finish(host)
-    ask(host)
-    host.restart(seed_window={"per_turn": 1000, "turns": 1000})
-    host.wait(600)
-    finish(host)
-    assert is_reference(ask(host).text(2))
 
 
 def test_another_layout_writes_all_anew_and_keeps_what_is_active(host: Host) -> None:

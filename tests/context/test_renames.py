@@ -124,7 +124,7 @@ def test_the_users_list_says_what_is_gone(work: Work) -> None:
     move(work, "a.py", "b.py")
     (work.folder / "c.py").unlink()
     work.notice_changes()
-    params = CommandParams(session="s", name="list", args="")
+    params = CommandParams(session="s", name="view", args="")
     text = str(work.host.engine.command(params)["text"])
     ends = {line.split()[0]: line.rpartition("  ")[2] for line in text.splitlines()}
     assert (ends["@3"], ends["@5"]) == ("a.py, moved", "c.py, deleted")

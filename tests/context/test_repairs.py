@@ -11,7 +11,7 @@ from context.messages import Block, assistant, calls, lines, result, text, user
 from context.scenes import ask, bash, finish
 from foredeck.context.messages.shape import Message, find_faults, to_item
 from foredeck.context.plan.repairs import Repairs, repair
-from foredeck.context.wording import history_cut, no_result
+from foredeck.context.wording import no_named_result, no_result
 from foredeck.model.documents import ToolcallDocument
 
 CALL = assistant(calls("a", "bash"))
@@ -80,9 +80,21 @@ def test_holes_are_closed_and_what_answers_nothing_is_left_out(
     assert repairs.omitted == omitted
 
 
-def test_a_call_of_an_answer_that_failed_needs_no_result() -> None:
-    messages = [user("x"), assistant(calls("a", "bash"), stop="error"), user("y")]
-    assert repaired(*messages) == Repairs()
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ([CALL, result("b", "bash", "ONE")], ["ONE"]),
+        ([TWO, result("b", "read"), result("c", "bash", "ONE")], ["ONE"]),
+        ([TWO, result("c", "read"), result("d", "bash")], [no_named_result()] * 2),
+        ([CALL, result("b", "bash"), result("c", "bash")], [no_named_result()]),
+        ([CALL, user("y"), result("b", "bash")], [no_result()]),
+    ],
+)
+def test_a_result_that_names_another_call_is_not_taken_for_an_interruption(
+    messages: list[Message], said: list[str]
+) -> None:
+    (says,) = repaired(user("x"), *messages).says.values()
+    assert [block["text"] for say in says for block in say.blocks] == said
 
 
 def test_what_stands_before_the_start_is_taken_as_made() -> None:
@@ -93,12 +105,6 @@ def test_what_stands_before_the_start_is_taken_as_made() -> None:
 def test_a_result_after_the_start_answers_a_call_before_it() -> None:
     messages = [user("x"), TWO, result("a", "bash"), result("b", "read")]
     assert repaired(*messages, start=3) == Repairs()
-
-
-def test_a_stand_in_is_an_error_result_in_words() -> None:
-    (ours,) = repaired(user("x"), CALL).says[2]
-    assert ours.purpose == "no_result"
-    assert (ours.tool, ours.blocks[0]["text"]) == ("bash", no_result())
 
 
 # In a session
@@ -124,12 +130,6 @@ def test_a_stand_in_stays_once_the_user_has_gone_on(host: Host) -> None:
     again = ask(host)
     assert again.parts[2] == first.parts[2]
     assert again.text(2) == f"{no_result()}\nWhat happened?"
-
-
-def test_a_history_that_begins_with_an_answer_gets_a_beginning(host: Host) -> None:
-    host.add(assistant("As I said."), user("What?"))
-    sent = host.call()
-    assert sent.prompt[0]["content"][0]["text"] == history_cut()
 
 
 def test_an_empty_result_has_at_least_its_handle(host: Host) -> None:

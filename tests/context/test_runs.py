@@ -16,6 +16,7 @@ from context.sent import Sent, as_bytes, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS
 from context.test_stand_in_machine import AnySessionWithStandIns
+from examples import examples
 from foredeck.accounting.shapes import Shapes
 from foredeck.model.quoting import is_run
 from foredeck_bench.judging.evidence import View
@@ -69,24 +70,6 @@ def test_calls_in_a_row_become_one_text(new_host: NewHost, snapshot: SnapshotAss
     assert sent.decision.reason == "cold"
     assert sent.decision.call_groups == len(runs(sent)) > 0
     assert "\n---\n".join(texts(sent)) == snapshot
-
-
-def test_the_session_goes_on_with_the_same_bytes(new_host: NewHost) -> None:
-    host = make(new_host)
-    work(host, "abcdef")
-    sent = go_cold(host)
-    assert len(runs(sent)) == 1
-    host.restart()
-    again = bash(host, "g")
-    assert as_bytes(again.prompt[: len(sent.prompt)]) == as_bytes(sent.prompt)
-    fork = host.fork("f")
-    assert runs(ask(fork, "From here.")) == runs(sent)
-
-
-def test_nothing_changes_while_that_would_cost_more(new_host: NewHost) -> None:
-    host = make(new_host)
-    work(host, "abcdef")
-    assert runs(ask(host)) == []
 
 
 def test_any_of_them_comes_back_by_its_handle(new_host: NewHost) -> None:
@@ -297,7 +280,7 @@ class AnySessionWithRuns(AnySessionWithStandIns):
 
 
 AnySessionWithRuns.TestCase.settings = settings(
-    max_examples=10,
+    max_examples=examples(40),
     stateful_step_count=14,
     deadline=None,
     derandomize=True,

@@ -39,10 +39,6 @@ def test_the_same_text_is_one_line(reading: Host) -> None:
     assert read(reading, "r2", FILE) == "Unchanged: the same as @3 above."
 
 
-def test_the_same_output_of_another_tool_is_one_line(reading: Host) -> None:
-    assert last(bash(reading, "c1", FILE)) == "Unchanged: the same as @3 above."
-
-
 def test_the_same_text_is_said_again_where_it_succeeded_and_now_fails(host: Host) -> None:
     ask(host)
     bash(host, "c1", FILE)
@@ -111,26 +107,12 @@ def test_a_text_too_short_to_pay_is_said_again(host: Host) -> None:
     assert last(bash(host, "c2", short)) == short
 
 
-def test_nothing_refers_to_a_copy_that_shows_no_handle(host: Host) -> None:
-    ask(host)
-    middling = "y" * 190
-    assert last(bash(host, "c1", middling)) == middling
-    assert last(bash(host, "c2", middling)) == middling
-
-
 def test_an_image_is_sent_again(host: Host) -> None:
     ask(host)
     blocks = [text(FILE), image()]
     use(host, "i1", "read", blocks, path="a.png")
     sent = use(host, "i2", "read", blocks, path="a.png")
     assert image() in sent.parts[-2][0]["content"]
-
-
-def test_an_orphan_result_that_is_left_out_is_nothing_to_refer_to(host: Host) -> None:
-    ask(host)
-    host.add(result("nobody", "bash", FILE))
-    host.call()
-    assert FILE in last(bash(host, "c1", FILE))
 
 
 # Contained
@@ -149,10 +131,6 @@ def test_the_tools_own_notice_does_not_count_as_a_line(reading: Host) -> None:
     partial = part_of(9, 10) + "\n\n[20 more lines in file. Use offset=20 to continue.]"
     said = read(reading, "r2", partial, offset=10, limit=10)
     assert said == "Unchanged: these lines are in @3 above."
-
-
-def test_lines_of_another_file_are_said(reading: Host) -> None:
-    assert part_of(9, 10) in read(reading, "r2", part_of(9, 10), path="b.py", offset=10, limit=10)
 
 
 def test_lines_that_now_stand_elsewhere_are_said(reading: Host) -> None:
@@ -199,14 +177,6 @@ def test_a_re_read_that_differs_little_is_a_difference(reading: Host) -> None:
     assert "-line 7: some text" in said
     assert "+line seven: some text" in said
     assert said.count("\n") == 5
-
-
-def test_a_difference_is_made_to_the_newest_whole_copy(reading: Host) -> None:
-    second = FILE.replace("line 7:", "line seven:")
-    read(reading, "r2", second)
-    said = read(reading, "r3", second.replace("line 9:", "line nine:"))
-    assert "line seven" in said
-    assert "line nine" in said
 
 
 def test_a_re_read_of_other_lines_is_no_difference(reading: Host) -> None:
@@ -259,10 +229,6 @@ def test_a_difference_pays_where_it_and_a_word_are_less_than_half() -> None:
 def test_texts_that_share_less_than_half_their_lines_are_not_compared() -> None:
     new = "\n".join([*OLD.split("\n")[:19], *(f"new {number}" for number in range(21))])
     assert short_difference(OLD, new) is None
-
-
-def test_equal_texts_have_no_difference() -> None:
-    assert short_difference(OLD, OLD) is None
 
 
 def test_very_long_texts_are_not_compared() -> None:

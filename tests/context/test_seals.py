@@ -49,7 +49,7 @@ def long_turn(host: Host, maker: dict[str, str]) -> Sent:
     use_model(host, maker)
     ask(host)
     sealed_steps(host, maker)
-    host.wait(600)
+    host.wait(2400)
     return sealed_step(host, "last", maker)
 
 
@@ -67,7 +67,7 @@ def test_the_reasoning_itself_and_its_calls_go_out_as_they_came(host: Host) -> N
     ask(host)
     for number in range(8):
         sealed_step(host, f"s{number}", GPT, note="long " * 100)
-    host.wait(600)
+    host.wait(2400)
     sent = sealed_step(host, "last", GPT)
     assert folded(sent)
     for index in range(1, len(host.messages), 2):
@@ -87,7 +87,7 @@ def test_what_another_model_has_sealed_in_the_same_turn_binds_still(host: Host) 
     use_model(host, GPT)
     ask(host)
     sealed_steps(host, ROUTED)
-    host.wait(600)
+    host.wait(2400)
     assert sealed_step(host, "last", ROUTED).decision == Decision()
 
 
@@ -105,12 +105,12 @@ def test_a_turn_that_was_begun_bound_goes_on_so(new_host: NewHost) -> None:
     ask(host)
     sealed_steps(host, GPT)
     host.restart(rebase={"within_sealed_turns": True})
-    host.wait(600)
+    host.wait(2400)
     assert sealed_step(host, "more", GPT).decision == Decision()
     finish(host)
     ask(host)
     sealed_steps(host, GPT, "t")
-    host.wait(600)
+    host.wait(2400)
     assert sealed_step(host, "last", GPT).decision.reason == "cold"
 
 
@@ -119,7 +119,7 @@ def test_a_turn_that_was_begun_free_is_so_after_a_restart(host: Host) -> None:
     ask(host)
     sealed_steps(host, GPT)
     host.restart()
-    host.wait(600)
+    host.wait(2400)
     assert folded(sealed_step(host, "last", GPT))
 
 
@@ -159,7 +159,7 @@ def test_in_turns_long_past_it_goes_with_the_calls_that_it_stands_with(
         for number in range(6):
             sealed_step(host, f"{turn}{number}", GPT)
         finish(host)
-    host.wait(600)
+    host.wait(2400)
     sent = ask(host)
     assert len(reasoning_in(sent)) == 6 + stays
     host.restart()
@@ -234,7 +234,7 @@ def test_a_refusal_brings_the_old_bytes_back_and_is_remembered(host: Host) -> No
     assert again.prompt[: len(before.prompt)] == before.prompt
     assert again.decision == Decision()
     assert again.record.parent == before.record.id
-    host.wait(600)
+    host.wait(2400)
     assert sealed_step(host, "more", GPT).decision == Decision()
 
 
@@ -243,7 +243,7 @@ def test_it_is_remembered_after_a_restart_and_in_other_sessions(host: Host) -> N
     assert host.refuse(BOUND)
     again = host.call()
     host.restart()
-    host.wait(600)
+    host.wait(2400)
     assert sealed_step(host, "more", GPT).decision == Decision()
     assert host.past.sent[-1].prompt[: len(again.prompt)] == again.prompt
     host.close()
@@ -305,7 +305,7 @@ def test_a_file_change_that_only_the_refused_prompt_told_is_told_again(host: Hos
     use_model(host, GPT)
     ask(host)
     sealed_steps(host, GPT)
-    host.wait(600)
+    host.wait(2400)
     host.state.inbox.notices.add(1, "deleted")
     sealed_step(host, "last", GPT)
     assert not host.state.inbox.notices

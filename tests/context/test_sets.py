@@ -55,22 +55,3 @@ def test_becoming_another_branchs_sets_is_recorded_too(
     assert members(sets) == members(other)
     before.replay(sets.pop_changes())
     assert members(before) == members(other)
-
-
-def test_a_pinned_object_that_expires_waits_and_is_pinned_again_once_it_is_active() -> None:
-    sets = Sets()
-    sets.pin(3)
-    sets.expire(3)
-    assert (sets.pinned, sets.waiting, sets.active) == (set(), {3}, set())
-    sets.activate(3)
-    assert (sets.pinned, sets.waiting) == ({3}, set())
-
-
-def test_records_name_pins_as_they_always_did() -> None:
-    sets, replayed = Sets(), Sets()
-    sets.pin(3)
-    sets.expire(3)
-    changes = sets.pop_changes()
-    assert changes.to_record() == {"pool+": [3], "pinned+": [3]}
-    replayed.replay(changes)
-    assert replayed.waiting == {3}

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.context.messages.shape import identifying_fields, is_signed, to_item
-from foredeck.model.canonical import sha256_hex
+from foredeck.context.messages.shape import is_signed, to_item
 from foredeck.model.messages import load_message
 
 TEXT = {"type": "text", "text": "hello"}
@@ -42,32 +41,6 @@ def test_every_role_has_its_kind(message: dict[str, Any], kind: str, chars: int 
     item = to_item(message, None, {})
     assert item.kind == kind
     assert chars is None or item.chars == chars
-
-
-def test_a_result_says_what_it_answers() -> None:
-    message = {
-        "role": "toolResult",
-        "toolCallId": "c1",
-        "toolName": "bash",
-        "content": [TEXT, IMAGE, TEXT],
-        "isError": True,
-        "details": {"diff": "x"},
-        "timestamp": 7.0,
-    }
-    item = to_item(message, "e1", {})
-    assert (item.call_id, item.tool, item.failed) == ("c1", "bash", True)
-    assert (item.text, item.details, item.time_ms) == ("hello\nhello", {"diff": "x"}, 7)
-    assert item.has_image
-    assert item.key.entry == "e1"
-
-
-def test_an_answer_names_its_calls() -> None:
-    broken = {"type": "toolCall", "id": None, "name": "x", "arguments": "text"}
-    item = to_item({"role": "assistant", "content": [TEXT, CALL, broken]}, None, {})
-    assert [(c.id, c.tool, c.arguments) for c in item.calls] == [
-        ("c1", "bash", {"command": "ls"}),
-        ("", "x", {}),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -129,35 +102,6 @@ def test_the_order_of_keys_does_not_tell_messages_apart() -> None:
     assert address(dict(reversed(BASE.items()))) == address(BASE)
 
 
-def test_an_unknown_role_keeps_all_its_fields() -> None:
-    message = {"role": "novel", "weight": 1.5, "nested": {"a": [None]}}
-    assert identifying_fields(message) == message
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-ROLES = ("user", "assistant", "toolResult", "bashExecution", "custom", "compactionSummary")
-
-
-@given(
-    role=st.sampled_from([*ROLES, "novel", ""]),
-    content=json_values,
-    more=st.dictionaries(st.sampled_from(["timestamp", "summary", "command", "x"]), json_values),
-)
-def test_any_message_can_be_taken_in_and_shown_again(
-    role: str, content: Any, more: dict[str, Any]
-) -> None:
-    message = {"role": role, "content": content, **more}
-    blobs: dict[str, bytes] = {}
-    item = to_item(message, None, blobs)
-    assert all(sha256_hex(data) == digest for digest, data in blobs.items())
-    assert load_message(item.key.address, blobs.__getitem__) == identifying_fields(message)
-    assert item.chars >= 0
-
-
 @pytest.mark.parametrize(
     ("message", "extras"),
     [
@@ -175,10 +119,6 @@ def test_what_has_no_place_of_its_own_is_kept_beside(
     message: dict[str, Any], extras: dict[str, Any]
 ) -> None:
     assert to_item(message, None, {}).extras == extras
-
-
-def test_the_id_of_a_response_is_kept_with_the_answer() -> None:
-    assert to_item({**BASE, "responseId": "r"}, None, {}).meta["responseId"] == "r"
 
 
 @given(

@@ -1,4 +1,4 @@
-"""Three heads as a model reads them: they also stand in docs/context.md."""
+"""Three heads as a model reads them: one also stands in docs/context.md."""
 
 from __future__ import annotations
 
@@ -103,7 +103,6 @@ def test_of_a_project_that_has_only_notes(start: Start, snapshot: SnapshotAssert
     text = head(ask(start("second").host))
     assert len(text) <= 800
     assert text == snapshot
-    assert text in PAGE_OF_DOCS.read_text()
 
 
 @pytest.mark.parametrize("tokens", [200, 1200])
@@ -114,7 +113,7 @@ def test_of_a_project_in_use(start: Start, snapshot: SnapshotAssertion, tokens: 
     text = head(ask(host))
     assert len(text) <= tokens * 4
     assert text == snapshot
-    assert text in PAGE_OF_DOCS.read_text()
+    assert tokens != Config().head.tokens or text in PAGE_OF_DOCS.read_text()
 
 
 def test_the_page_counts_the_sections_that_there_are(new_host: NewHost) -> None:

@@ -138,12 +138,3 @@ def test_a_tool_that_comes_before_the_chat_makes_rewriting_free(new_host: NewHos
     assert record is not None
     assert record.decision.kind == "append"
     assert record.cache.read
-
-
-def test_a_restarted_engine_knows_what_went_out_before_the_chat(new_host: NewHost) -> None:
-    host = working(new_host, {})
-    host.restart()
-    load_late(host)
-    record = host.state.chat.newest_record
-    assert record is not None
-    assert record.decision.reason == "system"

@@ -6,7 +6,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, user
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import ask, bash, context_tool, use
 from context.sent import Sent
 
 OUTPUT = lines(30, "output")
@@ -57,12 +57,6 @@ def test_lines_of_a_file_without_a_handle(host: Host) -> None:
     assert last(sent) == 'Unchanged: these lines are in @3 (read "a.py") above.'
 
 
-def test_a_result_with_a_handle_is_called_by_it(adopted: Host) -> None:
-    other = lines(30, "other")
-    bash(adopted, "c1", other)
-    assert last(bash(adopted, "c2", other)).startswith("Unchanged: the same as @4 above.")
-
-
 # Not text
 
 
@@ -75,13 +69,6 @@ def test_bytes_that_are_no_text_are_not_read_out(host: Host) -> None:
     assert host.store.blob(stored.fields["text_hash"]) == GARBLED.encode()
 
 
-def test_nor_a_second_time(host: Host) -> None:
-    ask(host)
-    use(host, "r1", "read", GARBLED, path="a.out")
-    assert last(use(host, "r2", "read", GARBLED, path="a.out")).startswith("Unchanged: ")
-    assert last(context_tool(host, "t1", "activate", "@4")) == "@4 is above."
-
-
 def test_text_with_a_few_odd_bytes_is_shown(host: Host) -> None:
     ask(host)
     text = "Gr\ufffd\ufffde aus M\ufffdnchen, sonst ist alles lesbar.\n" * 10
@@ -91,12 +78,3 @@ def test_text_with_a_few_odd_bytes_is_shown(host: Host) -> None:
 def test_what_a_command_prints_is_shown_as_it_is(host: Host) -> None:
     ask(host)
     assert last(bash(host, "c1", GARBLED)).endswith(GARBLED)
-
-
-def test_it_stays_as_it_was_rendered(host: Host) -> None:
-    ask(host)
-    first = last(use(host, "r1", "read", GARBLED, path="a.out"))
-    finish(host)
-    host.restart()
-    host.wait(3600)
-    assert ask(host).text(2) == first

@@ -23,7 +23,6 @@ from foredeck.context.policies.policy import (
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rebase import precedes_bound_turn
 from foredeck.model.messages import MessageKey
-from foredeck.model.names import identifiers
 
 
 class Chat:
@@ -50,21 +49,6 @@ class Chat:
         block = {"type": "toolCall", "id": id, "name": tool, "arguments": arguments}
         self.add("assistant", [block], calls=[ToolUse(id, tool, arguments)])
         return PieceRef(self.add("result", [], call_id=id, tool=tool, text=output))
-
-
-def test_identifiers_are_what_prose_does_not_have() -> None:
-    text = "The function parse_range in src/a/readRange.ts:120 returns 3 of 4096 bytes, e.g. often."
-    assert identifiers(text) == {"parse_range", "src/a/readRange.ts", "readRange.ts", "120", "4096"}
-
-
-def test_an_edit_uses_the_newest_holder_of_its_old_text() -> None:
-    chat = Chat()
-    chat.user()
-    first = chat.runs("bash", "alpha beta gamma", command="cat a")
-    second = chat.runs("bash", "alpha beta gamma", command="cat a")
-    chat.says("Hm.")
-    chat.runs("edit", "ok", path="a.txt", oldText="beta gamma", newText="b")
-    assert (chat.uses.age(first), chat.uses.age(second)) == (3, 0)
 
 
 WORDS = st.sampled_from(["make_one", "make_2", "a", "_", "one", " ", "\n", "\\n", "C:\\", "."])
@@ -156,8 +140,10 @@ def test_another_conversation_is_read_anew() -> None:
     assert (chat.uses.calls, chat.uses.by_ref) == (0, {})
 
 
-def content(index: int, age: int, tokens: int = 1000, **more: Any) -> ActiveContent:
-    return ActiveContent(PieceRef(index), index, 0, 1, tokens * 4, age, **more)
+def content(
+    index: int, age: int, tokens: int = 1000, tool: str = "read", **more: Any
+) -> ActiveContent:
+    return ActiveContent(PieceRef(index), index, 0, 1, tokens * 4, tool, age, **more)
 
 
 def decision_of(
@@ -173,10 +159,10 @@ def decision_of(
         (content(1, 12), False, True),
         (content(1, 8, idle=True), False, False),
         (content(1, 9, idle=True), False, True),
-        (content(1, 1, idle=True, is_output=True), False, False),
-        (content(1, 2, idle=True, is_output=True), False, True),
-        (content(1, 11, is_output=True), False, False),
-        (content(1, 13, idle=True, is_output=True, of_edited=True), False, False),
+        (content(1, 1, idle=True, tool="bash"), False, False),
+        (content(1, 2, idle=True, tool="bash"), False, True),
+        (content(1, 11, tool="bash"), False, False),
+        (content(1, 13, idle=True, tool="bash", of_edited=True), False, False),
         (content(1, 23, of_edited=True), False, False),
         (content(1, 24, of_edited=True), False, True),
         (content(1, 6, 4000), False, True),
@@ -184,8 +170,8 @@ def decision_of(
         (content(1, 23, 10), False, False),
         (content(1, 7), True, False),
         (content(1, 8), True, True),
-        (content(1, 7, is_output=True), True, False),
-        (content(1, 8, is_output=True), True, True),
+        (content(1, 7, tool="bash"), True, False),
+        (content(1, 8, tool="bash"), True, True),
         (content(1, 23, of_edited=True), True, False),
         (content(1, 24, of_edited=True), True, True),
     ],

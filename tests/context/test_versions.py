@@ -62,15 +62,6 @@ def test_a_copy_of_more_lines_is_not_superseded_by_one_of_fewer(host: Host) -> N
     assert FILE in sent.text(2)
 
 
-def test_a_copy_of_other_lines_is_not_superseded(host: Host) -> None:
-    ask(host)
-    read(host, "r1", part_of(0, 10), limit=10)
-    read(host, "r2", part_of(20, 10), offset=21, limit=10)
-    sent = cold(host)
-    assert part_of(0, 10) in sent.text(2)
-    assert part_of(20, 10) in sent.text(4)
-
-
 def test_a_read_that_the_tool_cut_short_does_not_supersede_what_comes_after(host: Host) -> None:
     ask(host)
     read(host, "r1", part_of(30, 10), offset=31)
@@ -79,16 +70,6 @@ def test_a_read_that_the_tool_cut_short_does_not_supersede_what_comes_after(host
     read(host, "r2", cut)
     sent = cold(host)
     assert part_of(30, 10) in sent.text(2)
-
-
-def test_an_old_version_never_supersedes_a_newer_one(host: Host) -> None:
-    ask(host)
-    read(host, "r1", FILE)
-    read(host, "r2", OTHER)
-    cold(host)
-    context_tool(host, "t", "activate", "@3 v1")
-    sent = cold(host)
-    assert OTHER in sent.text(4)
 
 
 def test_what_a_difference_leans_on_is_not_superseded_by_it(host: Host) -> None:
@@ -107,11 +88,3 @@ def test_a_pinned_object_keeps_its_newest_copy_only(host: Host) -> None:
     sent = cold(host)
     assert is_reference(sent.text(2))
     assert OTHER in sent.text(6)
-
-
-def test_a_version_number_grows_with_each_content_that_the_session_meets(host: Host) -> None:
-    ask(host)
-    read(host, "r1", FILE)
-    for number in range(2, 5):
-        said = read(host, f"r{number}", lines(40, f"version {number}"))
-        assert said.startswith(f"@3 v{number}, replaces")

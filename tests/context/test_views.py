@@ -46,16 +46,8 @@ def busy(new_host: NewHost) -> Host:
 
 def test_the_texts(busy: Host, snapshot: SnapshotAssertion) -> None:
     assert command(busy, "view")["text"] == snapshot
-    assert command(busy, "list")["text"] == snapshot
     found = view(busy)
     assert [found["title"], found["notes"], found["bar"], found["keys"]] == snapshot
-
-
-def test_short_texts_fit_three_lines_of_80_columns(busy: Host) -> None:
-    for name in ("view", "context"):
-        text = command(busy, name)["text"].split("\n")
-        assert len(text) <= 3
-        assert max(map(len, text)) <= 80
 
 
 def test_counts_and_rows_and_the_status_line_agree(busy: Host) -> None:

@@ -35,12 +35,6 @@ def outputs(host: Host, count: int, prefix: str = "c") -> None:
         bash(host, f"{prefix}{number}")
 
 
-def test_five_results_of_a_turn_stay(host: Host) -> None:
-    ask(host)
-    outputs(host, 5)
-    assert folded(cold_call(host)) == []
-
-
 def test_the_sixth_newest_result_of_a_turn_goes(host: Host) -> None:
     ask(host)
     outputs(host, 7)
@@ -67,15 +61,6 @@ def test_each_turn_keeps_five_of_its_own(host: Host) -> None:
     assert folded(cold_call(host)) == [14]
 
 
-def test_three_user_turns_keep_their_results_the_current_one_included(host: Host) -> None:
-    ask(host)
-    outputs(host, 1)
-    for number in range(2):
-        sent = cold_call(host, f"Turn {number}")
-        assert folded(sent) == []
-    assert folded(cold_call(host)) == [2]
-
-
 def test_per_turn_and_turns_can_be_configured(new_host: NewHost) -> None:
     host = new_host(seed_window={"per_turn": 1, "turns": 2})
     ask(host)
@@ -90,15 +75,6 @@ def test_context_tools_do_not_count(host: Host) -> None:
     for number in range(4):
         context_tool(host, f"t{number}", "activate", "@7")
     assert folded(cold_call(host)) == []
-
-
-def test_what_is_pinned_stays(host: Host) -> None:
-    ask(host)
-    outputs(host, 6)
-    context_tool(host, "t", "pin", "@3")
-    assert folded(cold_call(host)) == []
-    for number in range(4):
-        assert 2 not in folded(cold_call(host, f"Turn {number}"))
 
 
 def test_what_is_unpinned_counts_again(host: Host) -> None:
@@ -120,17 +96,6 @@ def test_an_activation_starts_the_window_anew(host: Host) -> None:
     cold_call(host, "Turn three")
     assert folded(cold_call(host, "Turn four")) == []
     assert folded(cold_call(host, "Turn five")) == [2]
-
-
-def test_the_content_of_an_activation_counts_from_where_it_stands(host: Host) -> None:
-    ask(host)
-    outputs(host, 6)
-    assert folded(cold_call(host)) == [2]
-    context_tool(host, "t", "activate", "@3")
-    position = len(host.messages) - 1
-    outputs(host, 5, "later")
-    assert position not in folded(cold_call(host))
-    assert folded(cold_call(host)) == [2, 4, 6, 8, 10, 12]
 
 
 def test_a_repeated_output_counts_as_use_of_the_one_that_stands(host: Host) -> None:
@@ -159,29 +124,11 @@ def test_what_a_result_in_flight_says_stands_above_stays_with_it(host: Host) -> 
     assert 2 not in folded(sent)
 
 
-def test_nothing_goes_while_the_cache_is_warm(host: Host) -> None:
-    ask(host)
-    outputs(host, 7)
-    for number in range(4):
-        finish(host)
-        assert folded(ask(host, f"Turn {number}")) == []
-
-
 def test_a_result_that_is_no_longer_than_its_reference_stays(host: Host) -> None:
     ask(host)
     bash(host, "c0", "short")
     outputs(host, 5)
     assert folded(cold_call(host)) == []
-
-
-def test_a_result_goes_at_once_when_its_object_is_deactivated_and_the_cache_cold(
-    host: Host,
-) -> None:
-    ask(host)
-    outputs(host, 1)
-    warm = context_tool(host, "t", "deactivate", "@3")
-    assert folded(warm) == []
-    assert folded(cold_call(host)) == [2]
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["steady", "restarted"])

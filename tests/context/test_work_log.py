@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from context.conftest import NewHost
@@ -46,25 +48,16 @@ def test_a_new_session_reads_what_an_earlier_one_finished(
     assert message_text(ask(second).prompt[0]) == snapshot
 
 
-def test_off_it_adds_nothing(new_host: NewHost) -> None:
+@pytest.mark.parametrize("other", [{"head": {"shows": ()}}, {"cwd": "/elsewhere"}])
+def test_off_and_in_other_projects_it_adds_nothing(
+    new_host: NewHost, other: dict[str, Any]
+) -> None:
     first = new_host(session="first")
     work(first)
     first.close()
-    second = new_host(session="second", head={"shows": ()})
+    second = new_host(session="second", **other)
     second.sections = None
 
-    sent = ask(second)
-
-    assert sent.prompt == sent.messages
-
-
-def test_nothing_of_other_projects(new_host: NewHost) -> None:
-    first = new_host(session="first")
-    work(first)
-    first.close()
-
-    second = new_host(session="second", cwd="/elsewhere")
-    second.sections = None
     sent = ask(second)
 
     assert sent.prompt == sent.messages

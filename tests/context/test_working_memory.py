@@ -12,6 +12,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.scenes import ask
 from context.sent import Sent, message_text
+from foredeck.errors import ToolError
 
 Start = Callable[..., Host]
 
@@ -70,6 +71,17 @@ def test_a_sessions_own_page_is_not_the_projects(
     assert head(ask(first)) == snapshot
     first.close()
     assert "mine" not in head(ask(start("second")))
+
+
+def test_an_empty_text_empties_a_section_and_never_the_page(start: Start) -> None:
+    first = start("first", tools={"tasks": "on"})
+    ask(first)
+    said(first)
+    assert "Kept in working memory" in said(first, content="")
+    with pytest.raises(ToolError, match="update_context needs content"):
+        said(first, content="", section="")
+    first.close()
+    assert "CI is red" not in head(ask(start("second")))
 
 
 def test_off_it_is_not_shown(start: Start) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
 from foredeck.config import Config
+from foredeck.embedded.format import ToolRequest
+from foredeck.errors import ConfigError
 from foredeck.lookup.prompts import prompt_at
 from foredeck.names import find_object
 from foredeck.store.kind import open_store
@@ -261,3 +264,75 @@ def test_a_program_is_not_its_user(tmp_path: Path, folder: Path) -> None:
     }
     store.close()
     assert begun == {"program": False, "user": True}
+
+
+def test_failures_are_stored_as_such_on_every_wire(
+    tmp_path: Path, folder: Path, format: Any
+) -> None:
+    script: Script = [ToolCall("activate", {"id": "@999"}), "done"]
+    _, messages = _worked(tmp_path, folder, format, script)
+    with _manager(tmp_path, folder, format) as context:  # another process goes on with the list
+        messages.append({"role": "user", "content": "Go on."})
+        context.prepare(messages)
+        own = ToolRequest("b1", "bash", {"command": "exit 1"})
+        asked = _asked(format, own)
+        messages += [asked, _result(format, context.observed(own, "exit 1", failed=True))]
+        context.prepare(messages)
+    store = open_store(Config(home=tmp_path / "home"))
+    found = {head.fields["tool"]: head.fields["status"] for head in store.query("toolcall")}
+    assert found == {"activate": "fail", "bash": "fail"}
+    # The list is the one that was stored: no message of it has become another.
+    before, after = (prompt_at(store, "loop", number).record for number in (2, 3))
+    assert (after.parent, after.shared) == (before.id, before.shared + len(before.keys))
+    store.close()
+
+
+def _asked(format: str, use: ToolRequest) -> dict[str, Any]:
+    if format == "anthropic":
+        block = {"type": "tool_use", "id": use.id, "name": use.name, "input": use.arguments}
+        return {"role": "assistant", "content": [block]}
+    function = {"name": use.name, "arguments": json.dumps(use.arguments)}
+    called = {"id": use.id, "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [called]}
+
+
+def _result(format: str, made: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "user", "content": [made]} if format == "anthropic" else made
+
+
+def test_a_format_that_there_is_not_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'responses' is none of 'chat', 'anthropic'"):
+        ContextManager("s", home=tmp_path, format="responses")  # type: ignore[arg-type]
+
+
+def test_a_session_is_of_the_library(tmp_path: Path, folder: Path) -> None:
+    with _manager(tmp_path, folder, "chat") as context:
+        context.prepare(opening("chat", "Work."))
+    store = open_store(Config(home=tmp_path / "home"))
+    assert [head.fields["harness"] for head in store.query("session")] == ["library"]
+    store.close()
+
+
+def test_what_others_change_is_said_before_the_next_call(
+    tmp_path: Path, folder: Path, format: Any
+) -> None:
+    def change(request: Any) -> ToolCall:
+        del request
+        file = folder / "a.txt"
+        file.write_text(TEXT.replace("fox", "dog"))
+        os.utime(file, (1, 1))  # settled
+        return ToolCall("read", {"path": "b.txt"})
+
+    script: Script = [ToolCall("read", {"path": "a.txt"}), change, "done"]
+    model, _ = _worked(tmp_path, folder, format, script)
+    notice = f"{folder / 'a.txt'} changed on disk: the copy above is old."
+    assert [notice in each.request.text for each in model.requests] == [False, False, True]
+
+
+def test_nothing_is_looked_at_where_watching_is_off(tmp_path: Path, folder: Path) -> None:
+    with ContextManager(
+        "off", cwd=folder, home=tmp_path / "home", settings={"sources.watch": "false"}
+    ) as context:
+        opened = context._engine.opened
+        assert opened is not None
+        assert not opened.watch.always_asked

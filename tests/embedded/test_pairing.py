@@ -113,6 +113,56 @@ def test_no_result_is_lost_and_none_said_to_be_missing(tmp_path: Path, wire: str
 
 
 @pytest.mark.parametrize("wire", sorted(WIRES))
+@pytest.mark.parametrize(
+    ("calls", "results"),
+    [
+        (["a"], ["b"]),
+        (["a", "b"], ["a", "c"]),
+        (["a", "b"], ["c", "b"]),
+        (["a", "b"], ["a", "a"]),
+        (["a", "b", "c"], ["c", "x", "a"]),
+    ],
+)
+def test_the_one_result_without_a_call_answers_the_one_call_without_a_result(
+    tmp_path: Path, wire: str, calls: list[str], results: list[str]
+) -> None:
+    make, format = WIRES[wire]
+    texts = [f"result {n}" for n in range(len(calls))]
+    messages = make(calls, results, texts)
+    named = [id if results.index(id) == n and id in calls else None for n, id in enumerate(results)]
+    (left,) = set(calls) - set(named)
+    right = make(calls, [id or left for id in named], texts)
+    for lists in ([messages[:1], messages], [messages], [messages, messages + messages]):
+        home = tmp_path / str(len(lists[-1])) / str(len(lists))
+        assert sent(home, format or Responses(), *lists)[: len(right)] == right
+
+
+@pytest.mark.parametrize("wire", sorted(WIRES))
+@pytest.mark.parametrize(("calls", "results"), [(["a", "b"], ["c", "d"]), (["a", "b"], ["x", "x"])])
+def test_where_several_may_be_meant_none_is_said_to_be_interrupted(
+    tmp_path: Path, wire: str, calls: list[str], results: list[str]
+) -> None:
+    make, format = WIRES[wire]
+    messages = make(calls, results, ["result ONE", "result TWO"])
+    out = json.dumps(sent(tmp_path, format or Responses(), messages))
+    assert "interrupted" not in out
+    assert "name other calls" in out
+
+
+def test_of_two_results_for_one_call_neither_is_taken(tmp_path: Path) -> None:
+    user, answer, one, two = chat(["a", "b"], ["x", "y"], ["ONE", "TWO"])
+    answer["tool_calls"].pop()
+    out = sent(tmp_path, "chat", [user, answer, one, two])
+    assert "name other calls" in out[2]["content"]
+
+
+def test_a_result_behind_what_the_user_says_is_nobodys(tmp_path: Path) -> None:
+    user, answer, result = chat(["a"], ["b"], ["ONE"])
+    out = sent(tmp_path, "chat", [user, answer, {"role": "user", "content": "Well?"}, result])
+    assert "interrupted" in out[2]["content"]
+
+
+@pytest.mark.parametrize("wire", sorted(WIRES))
 @pytest.mark.parametrize("ids", ["alike", "empty", "null", "missing"])
 def test_what_is_folded_keeps_its_id(tmp_path: Path, wire: str, ids: str) -> None:
     """The first copy is read again: the second goes out as a reference to it."""

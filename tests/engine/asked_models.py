@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from foredeck.hosts.host import (
     CompleteParams,
@@ -33,6 +34,7 @@ class Models:
         self.wait: asyncio.Event | None = None
         self.none: str | None = None
         self.cost = COST
+        self.lives: dict[str, Any] = {"promptCache": {"short": 300}}
         self.warm: int | None = None
         self.answer: Callable[[CompleteParams], str] = lambda _question: "noted"
 
@@ -42,7 +44,7 @@ class Models:
             return ModelResult(model=None, reason=self.none)
         name = {} if model is None else model.model_dump()
         return ModelResult(
-            model={**RECORD, **name, "cost": self.cost},
+            model={**RECORD, **name, "cost": self.cost, **self.lives},
             single_slot=self.single_slot,
             warm=self.warm,
         )

@@ -25,7 +25,7 @@ from foredeck.engine.background import Job, SessionEvent
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.errors import ForedeckError
-from foredeck.hosts.asking_terms import AskingPrices, AskingTerms
+from foredeck.hosts.asking_terms import AskingTerms, cost_of
 from foredeck.hosts.host import (
     AskTimedOut,
     CompleteParams,
@@ -36,6 +36,7 @@ from foredeck.hosts.host import (
     UselessAnswer,
 )
 from foredeck.hosts.protocol import AssembleParams, CommandParams, SessionOpenParams
+from foredeck.model.costs import rates_at
 from foredeck.model.records import AskedDocument
 from foredeck.store.clock import MINUTE_MS
 
@@ -367,13 +368,13 @@ def test_what_says_that_a_provider_is_asked_too_much() -> None:
 
 def test_a_warm_question_reads_the_prompt_and_sends_itself() -> None:
     warm = QUESTION.model_copy(update={"warm": 3})
-    terms = AskingTerms("test/model", AskingPrices.of({"cost": COST}), False, 3, 50_000, 4.0)
+    terms = AskingTerms("test/model", COST, False, 3, 50_000, 4.0)
     assert terms.price(warm, 20) == pytest.approx(101 * 3e-6 + 50_000 * 0.3e-6 + 20 * 15e-6)
-    assert terms._replace(prices=AskingPrices.of({})).price(warm, 20) == 0
+    assert terms._replace(cost=cost_of({})).price(warm, 20) == 0
 
 
 def test_what_a_model_must_think_has_room_and_a_price() -> None:
-    terms = AskingTerms("test/model", AskingPrices.of({"cost": COST}), False, 3, 0, 4.0)
+    terms = AskingTerms("test/model", COST, False, 3, 0, 4.0)
     low = terms._replace(thinking="low", warm_thinking="xhigh")
     asked, warm = (QUESTION.model_copy(update={"warm": call}) for call in (None, 3))
     assert terms.with_room(asked) == asked
@@ -387,8 +388,8 @@ def test_what_a_model_must_think_has_room_and_a_price() -> None:
 
 def test_a_long_prompt_has_the_prices_of_its_tier() -> None:
     above = {"inputTokensAbove": 40_000, "input": 6, "output": 30, "cacheRead": 0.6}
-    prices = AskingPrices.of({"cost": {**COST, "tiers": [above]}})
+    cost = cost_of({"cost": {**COST, "tiers": [above]}})
     warm = QUESTION.model_copy(update={"warm": 3})
-    price = AskingTerms("test/model", prices, False, 3, 50_000, 4.0).price(warm, 20)
+    price = AskingTerms("test/model", cost, False, 3, 50_000, 4.0).price(warm, 20)
     assert price == pytest.approx(101 * 6e-6 + 50_000 * 0.6e-6 + 20 * 30e-6)
-    assert prices.at(40_000).fresh == 3e-6
+    assert rates_at(cost, 40_000)["input"] == 3

@@ -126,7 +126,7 @@ def test_a_refusal_for_the_model_leaves_the_session_as_it_is(opened: Opened) -> 
 
 def test_only_the_session_that_is_open_is_served_and_closed(opened: Opened) -> None:
     with pytest.raises(UnknownSession, match="other"):
-        opened.engine.command(CommandParams(session="other", name="list"))
+        opened.engine.command(CommandParams(session="other", name="view"))
     opened.engine.close_session(SessionCloseParams(session="other"))
     assert opened.engine.opened is not None
     opened.engine.close_session(SessionCloseParams(session="s"))

@@ -18,7 +18,7 @@ from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck.model.own_tools import CONTEXT_TOOLS, OWN_TOOLS
+from foredeck.model.own_tools import CONTEXT_TOOLS, FACILITY_TOOLS, OWN_TOOLS
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import Project, project_of
 
@@ -53,20 +53,6 @@ def call(tool: str, input: dict[str, Any]) -> ToolCallParams:
     return ToolCallParams(session="s", id="c1", tool=tool, input=input)
 
 
-def test_a_tool_that_is_none_of_the_context_tools_is_asked_by_its_name(engine: Engine) -> None:
-    assert engine.tool_call(call("echo", {"text": "hello"})) == {"text": "c1: hello", "details": {}}
-
-
-def test_its_refusals_reach_the_model_as_they_are(engine: Engine) -> None:
-    with pytest.raises(ToolError, match='echo needs "text"'):
-        engine.tool_call(call("echo", {}))
-
-
-def test_a_name_that_nobody_has_is_refused(engine: Engine) -> None:
-    with pytest.raises(ToolError, match="foredeck has no tool 'task-query'"):
-        engine.tool_call(call("task-query", {}))
-
-
 def test_a_facility_that_cannot_be_made_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -84,7 +70,8 @@ def test_a_facility_that_cannot_be_made_is_left_out(
 
 
 def test_a_session_with_everything_on_has_each_tool_that_is_defined(tmp_path: Path) -> None:
-    config = Config(home=tmp_path / "home", tools=ToolsSection(tasks="on", findings="on"))
+    everything = ToolsSection.model_validate(dict.fromkeys(FACILITY_TOOLS, "on"))
+    config = Config(home=tmp_path / "home", tools=everything)
     with closing(Engine(config)) as engine:
         engine.open_session(SimulatedHost("s").opening(str(tmp_path)))
         assert engine.opened is not None

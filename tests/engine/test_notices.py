@@ -11,19 +11,23 @@ from foredeck.context.calls.deciding import TURN_ENDED
 from foredeck.context.calls.heading import WITHDRAWN_LATER, withdrawn_now
 from foredeck.context.intake.alignment import damage_report
 from foredeck.context.state.opening import CUT
+from foredeck.engine.advice import large_fold
 from foredeck.engine.current import FORGOTTEN
 from foredeck.engine.observing.facility import OFF
 from foredeck.engine.observing.runs import ALONE
 from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
 from foredeck.engine.project_notes import LEFT_OUT
-from foredeck.model.call_values import REASONS
+from foredeck.model.call_values import CallStats, Decision
+from foredeck.model.rewrite_reasons import REASONS
 
+FOLDED = CallStats(chars_sent=120_000, rate=3.0, shorter_by=90_000)
 NOTICES = {
     "alone": ALONE.format(reason="Pi has no model that foredeck may ask"),
     "already private": ALREADY,
     "cut": CUT,
     "damaged": damage_report(3),
     "forgotten": FORGOTTEN,
+    "folded": str(large_fold(Decision("rebase", "cold"), FOLDED)),
     "left out": LEFT_OUT,
     "not observed": OFF,
     "private": PRIVATE,
@@ -58,3 +62,11 @@ def test_the_reasons_of_foredeck_why_are_plain() -> None:
 
 def test_the_notices(snapshot: SnapshotAssertion) -> None:
     assert snapshot == NOTICES
+
+
+def test_only_a_large_fold_is_told() -> None:
+    rebase = Decision("rebase", "pays")
+    assert large_fold(rebase, FOLDED) is not None
+    assert large_fold(rebase, FOLDED._replace(chars_sent=200_000)) is None, "less than a third"
+    assert large_fold(rebase, FOLDED._replace(shorter_by=20_000, chars_sent=9_000)) is None
+    assert large_fold(Decision("append"), FOLDED) is None

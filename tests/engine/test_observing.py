@@ -308,6 +308,16 @@ async def test_the_cheaper_way_to_ask_is_taken_once_it_is_there(
         assert len(models.asked) == 1
 
 
+async def test_what_no_cache_is_known_to_hold_is_not_waited_for(
+    tmp_path: Path, models: Models
+) -> None:
+    models.lives = {}
+    made = Observed(tmp_path / "home", models, observing={"buffer_tokens": 4000})
+    with closing(made.engine):
+        await made.rounds_of(4, chars=800, said="All of it. " * 400)
+        assert made.observing.last.startswith("No model is asked: it would cost $")
+
+
 async def test_a_failure_replaces_nothing_and_is_not_repeated_at_every_call(
     observed: Observed, models: Models
 ) -> None:
@@ -470,10 +480,24 @@ async def test_the_user_asks_for_it(tmp_path: Path) -> None:
         assert question.wanted, "a model that answers one at a time is asked where the user wants"
         assert len(made.observations()) == 1
         status = await made.command("status")
-        assert "are noted in 1 observations and 0 reflections" in status
+        assert "are noted in 1 observation and 0 reflections" in status
         assert "The last time: " in status
         with pytest.raises(ToolError, match="It is /foredeck observe"):
             await made.command("everything")
+
+
+async def test_what_was_noted_is_condensed_when_the_user_asks(
+    observed: Observed, models: Models
+) -> None:
+    assert await observed.command("reflect") == "There are no observations to condense."
+    models.answer = lambda question: noted(question, " word" * 100)
+    await observed.rounds_of(5)
+    models.answer = noted
+    told = await observed.command("reflect")
+    assert re.fullmatch(r"Condensing all notes, [\d,]+ tokens, in the background\.", told)
+    assert "tokens of notes condensed to" in observed.told[-1]
+    assert "and 1 reflection of" in await observed.command("status")
+    assert await observed.command("reflect") == "There are no observations to condense."
 
 
 async def test_the_user_insists_where_a_price_is_named(tmp_path: Path, models: Models) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.cli.eval_command import run_evaluation
 from foredeck.cli.main import main
-from foredeck.evaluation import evaluating
-from foredeck.evaluation.evaluating import EvalPlan, evaluate
-from foredeck.evaluation.results import ResultsFile, RunKey, RunResult
-from foredeck.evaluation.task_folders import SHIPPED, EvalTask, load_tasks
+from foredeck_lab.eval_command import run_evaluation
+from foredeck_lab.evaluation import evaluating
+from foredeck_lab.evaluation.evaluating import EvalPlan, evaluate
+from foredeck_lab.evaluation.results import ResultsFile, RunKey, RunResult
+from foredeck_lab.evaluation.task_folders import SHIPPED, EvalTask, load_tasks
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import ForedeckError
-from foredeck.evaluation.evaluating import ScratchRun, _marked, run_command
-from foredeck.evaluation.results import ResultsFile, RunKey, RunResult, comparison_json
+from foredeck_lab.evaluation.evaluating import ScratchRun, _marked, run_command
+from foredeck_lab.evaluation.results import ResultsFile, RunKey, RunResult, comparison_json
 
 
 @pytest.fixture

@@ -5,30 +5,33 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foredeck.engine.opened import configured_facilities
-from foredeck.histories.recordings import find_recordings, load_recording, stem_of
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import ReplayedSession
+from foredeck.engine.opening import configured_facilities
+from foredeck_agents.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck_bench.judging.replaying import filled_head, head_settings
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.replayed_session import ReplayedSession
 from goldens.lines import Prompt
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 FOLDERS = ("transcripts", "transcripts-other")
 
+# Of one model: lists of prices change.
+_DEFAULT = ReplayOptions(prices="claude-opus-4-5")
+
 CONFIGURATIONS = {
-    "default": ReplayOptions(),
-    "observed": ReplayOptions(observes=True),
-    "observed-60k": ReplayOptions(observes=True, window=60_000),
-    "restarted": ReplayOptions(restart_every=20),
-    "anthropic": ReplayOptions(cache="anthropic"),
-    "60k": ReplayOptions(window=60_000),
-    "head": ReplayOptions(settings=head_settings(2000), window=60_000),
-    "seed-window": ReplayOptions(policy="seed-window"),
-    "keep-all": ReplayOptions(policy="keep-all", window=60_000),
-    "pools": ReplayOptions(layout="pools"),
+    "default": _DEFAULT,
+    "observed": replace(_DEFAULT, observes=True),
+    "observed-60k": replace(_DEFAULT, observes=True, window=60_000),
+    "restarted": replace(_DEFAULT, restart_every=20),
+    "anthropic": replace(_DEFAULT, cache="anthropic"),
+    "60k": replace(_DEFAULT, window=60_000),
+    "head": replace(_DEFAULT, settings=head_settings(2000), window=60_000),
+    "seed-window": replace(_DEFAULT, policy="seed-window"),
+    "keep-all": replace(_DEFAULT, policy="keep-all", window=60_000),
+    "pools": replace(_DEFAULT, layout="pools"),
 }
 
 

@@ -10,10 +10,10 @@ import pytest
 from test_codex import item, meta
 from written_histories import SESSION, ClaudeCode, write_lines
 
-from foredeck.histories.ingesting import ingest_files
-from foredeck.histories.recordings import load_recording
 from foredeck.model.documents import ToolcallDocument
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_agents.histories.ingesting import ingest_files
+from foredeck_agents.histories.recordings import load_recording
 
 MISSING = object()
 IDS: dict[str, list[tuple[Any, Any]]] = {

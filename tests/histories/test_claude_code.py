@@ -8,9 +8,9 @@ from typing import Any
 
 from written_histories import SESSION, START_MS, ClaudeCode, claude_code_session, said, use
 
-from foredeck.histories.claude_code import read_claude_code
-from foredeck.histories.lines import Lines
-from foredeck.histories.records import Exchange, HistorySession, exchanges
+from foredeck_agents.histories.claude_code import read_claude_code
+from foredeck_agents.histories.lines import Lines
+from foredeck_agents.histories.records import Exchange, HistorySession, exchanges
 
 
 def lines_of(history: ClaudeCode) -> Lines:

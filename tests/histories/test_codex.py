@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from written_histories import START
 
-from foredeck.histories.codex import read_codex
-from foredeck.histories.ingesting import ingest_files
-from foredeck.histories.lines import Lines
-from foredeck.histories.recordings import history_files
-from foredeck.histories.records import Exchange, HistorySession, exchanges
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_agents.histories.codex import read_codex
+from foredeck_agents.histories.ingesting import ingest_files
+from foredeck_agents.histories.lines import Lines
+from foredeck_agents.histories.recordings import history_files
+from foredeck_agents.histories.records import Exchange, HistorySession, exchanges
 
 ROLLOUT = "0199c0de-0000-7000-8000-000000000001"
 
@@ -221,3 +221,24 @@ def test_recorded_rollouts_are_read_without_a_loss(tmp_path: Path) -> None:
     for head in store.query("session"):
         assert head.fields["started_by"]
     store.close()
+
+
+def test_an_answer_has_the_tokens_that_are_counted_once_its_tools_have_run() -> None:
+    used = {"input_tokens": 900, "cached_input_tokens": 400, "output_tokens": 30}
+    counted = item("token_count", "event_msg", info={"last_token_usage": used})
+    lines = [
+        meta(),
+        counted,
+        said("user", "Look."),
+        item("function_call", name="exec_command", call_id="c1", arguments="{}"),
+        output("c1", "done"),
+        counted,
+        item("token_count", "event_msg", info=None),
+        said("assistant", "It is fine."),
+    ]
+    raw = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    found = [e for e in exchanges(read_codex(Lines(io.BytesIO(raw)))) if isinstance(e, Exchange)]
+    answers = [each.message() or {} for each in found]
+    usage = {"input": 500, "cacheRead": 400, "cacheWrite": 0, "output": 30}
+    assert [answer.get("usage") for answer in answers] == [usage, None]
+    assert [block["type"] for block in answers[0]["content"]] == ["toolCall"]

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from test_codex import item, meta, output
 from test_codex import said as codex_said
-from written_histories import START, ClaudeCode, claude_code_session, said, write_lines
+from written_histories import START, ClaudeCode, claude_code_session, said, use, write_lines
 
 from foredeck.cli.main import main
 from foredeck.config import Config
-from foredeck.histories.ingesting import ingest_files
-from foredeck.histories.recordings import load_recording
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
+from foredeck_agents.histories.ingesting import ingest_files
+from foredeck_agents.histories.recordings import load_recording
 
 Out = pytest.CaptureFixture[str]
 FIRST, SECOND, THIRD = (f"0199aaaa-0000-7000-8000-00000000000{n}" for n in "123")
@@ -81,6 +81,22 @@ def test_a_fork_of_pis_costs_what_it_adds(tmp_path: Path, capsys: Out) -> None:
     assert calls_in(tmp_path, capsys, first, second) == 4
     assert calls_in(tmp_path, capsys, second, first) == 4
     assert calls_in(tmp_path, capsys, second) == 3
+
+
+def test_calls_of_models_with_a_price_and_without_are_summed_apart(
+    tmp_path: Path, capsys: Out
+) -> None:
+    lines = pi(FIRST, "a", "b", "c")
+    for line, model in zip(
+        lines[2::2], ("claude-sonnet-4-5", "no-model", "claude-sonnet-4-5"), strict=True
+    ):
+        line["message"]["model"] = model
+    file = write_lines(tmp_path / "1.jsonl", lines)
+    totals = asked(tmp_path, capsys, "cost", "--histories", file)["total"]
+    assert {total["unit"]: total["calls"] for total in totals} == {
+        "dollars": 2,
+        "uncached input tokens": 1,
+    }
 
 
 def test_short_ids_that_two_sessions_share_are_two_messages(tmp_path: Path, capsys: Out) -> None:
@@ -209,3 +225,77 @@ def test_the_word_of_two_sessions_that_have_nothing_in_common_is_found_in_both(
         ingest_files(store, [write_lines(tmp_path / f"{id}.jsonl", pi(id, "the kingfisher"))])
     hits = asked(tmp_path, capsys, "search", "kingfisher")["hits"]
     assert {hit["session"] for hit in hits} == {FIRST, SECOND}
+
+
+def chain_of_pi(folder: str = "/repo") -> list[list[Any]]:
+    second, third = (f"/x/2026_{id}.jsonl" for id in (FIRST, SECOND))
+    return [
+        pi(FIRST, "the kingfisher dives", "b", "c"),
+        pi(SECOND, "the kingfisher dives", "b", "d", parentSession=second, cwd=folder),
+        pi(THIRD, "the kingfisher dives", "b", "d", "e", parentSession=third),
+    ]
+
+
+def chain_of_codex() -> list[list[Any]]:
+    copied = codex(FIRST, "kingfisher", "b", "c", time=START.format(50))
+    second = [meta(id=SECOND, forked_from_id=FIRST), *copied]
+    third = [meta(id=THIRD, forked_from_id=SECOND), *second[:-4], *codex(THIRD, "d")[1:]]
+    return [codex(FIRST, "kingfisher", "b"), second, third]
+
+
+def chain_of_claude_code() -> list[list[Any]]:
+    """As `--fork-session` writes them: the same lines, under the new session's id."""
+    files: list[list[Any]] = []
+    for number, id in enumerate((FIRST, SECOND, THIRD)):
+        history = ClaudeCode(id)
+        history.lines = [{**line, "sessionId": id} for line in (files[-1] if files else [])]
+        history.user("the kingfisher dives" if number == 0 else f"{number}")
+        history.answer(f"m{number}", use(f"t{number}", "Bash", command=f"ls kingfisher {number}"))
+        history.result(f"t{number}", "no such file")
+        history.answer(f"n{number}", said(f"{number}: none"), stop_reason="end_turn")
+        files.append(history.lines)
+    return files
+
+
+@pytest.mark.parametrize("order", ["012", "210", "102", "021"])
+@pytest.mark.parametrize(
+    ("chain", "calls", "hits"),
+    [
+        (chain_of_pi(), 5, 2),
+        (chain_of_pi("/elsewhere"), 5, 2),
+        (chain_of_codex(), 8, 3),
+        (chain_of_claude_code(), 6, 4),
+    ],
+    ids=["pi", "pi in other folders", "codex", "claude-code"],
+)
+def test_a_fork_of_a_fork_is_counted_and_found_once_in_any_order(
+    tmp_path: Path,
+    store: Store,
+    capsys: Out,
+    chain: list[list[Any]],
+    calls: int,
+    hits: int,
+    order: str,
+) -> None:
+    files = [write_lines(tmp_path / f"{n}.jsonl", lines) for n, lines in enumerate(chain)]
+    for number in map(int, order):
+        assert ingest_files(store, [files[number]]).skipped == {}
+    again = ingest_files(store, files)
+    assert (again.new, again.grown, again.skipped) == (0, 0, {})
+    assert calls_in(tmp_path, capsys, *files) == calls
+    found = asked(tmp_path, capsys, "search", "kingfisher")["hits"]
+    assert len({(hit["type"], hit["role"], hit["snippet"]) for hit in found}) == len(found)
+    assert len(found) <= hits
+
+
+def test_a_parent_that_grows_after_its_fork_is_counted_and_found_once(
+    tmp_path: Path, store: Store, capsys: Out
+) -> None:
+    parent = write_lines(tmp_path / "1.jsonl", chain_of_pi()[0][:-2])
+    fork = write_lines(tmp_path / "2.jsonl", chain_of_pi()[1])
+    ingest_files(store, [parent, fork])
+    write_lines(parent, chain_of_pi()[0])
+    assert ingest_files(store, [parent, fork]).grown == 1
+    assert calls_in(tmp_path, capsys, parent, fork) == 4
+    found = asked(tmp_path, capsys, "search", "kingfisher")["hits"]
+    assert len(found) == len({hit["role"] for hit in found})

@@ -31,9 +31,9 @@ from written_histories import (
 )
 
 from foredeck.context.state.stored_chat import chat_fields, render_chat
-from foredeck.histories.ingesting import Report, ingest_files
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck_agents.histories.ingesting import Report, ingest_files
 
 
 @pytest.fixture
@@ -201,7 +201,6 @@ def test_files_that_are_no_histories_are_named(tmp_path: Path, store: SqliteStor
         "torn.gz": whole[: len(whole) // 2],
         "empty.jsonl": b"",
         "other.jsonl": b'{"type": "event"}\n',
-        "wide.jsonl": json.dumps(claude_code_session().lines[1]).encode("utf-16"),
         "image.png": b"\x89PNG\r\n\x1a\n" + random.Random(1).randbytes(5000),
         "damaged.gz": b"\x1f\x8b" + bytes(100),
     }
@@ -213,6 +212,38 @@ def test_files_that_are_no_histories_are_named(tmp_path: Path, store: SqliteStor
     assert {Path(path).name for path in report.skipped} == {*files, *others} - {"torn.gz"}
     assert report.unreadable == {"cut off (gzip)": 1}
     assert report.new == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_file_in_utf_16_is_read_and_grows(
+    tmp_path: Path, store: SqliteStore, encoding: str
+) -> None:
+    lines = claude_code_session().lines
+    lines[1]["message"]["content"] = "Größe, 大きさ, 𠮷 \u2028?"
+    texts = [json.dumps(line, ensure_ascii=False) + "\r\n" for line in lines]
+    file = tmp_path / "wide.jsonl"
+    file.write_bytes(("\ufeff" + "".join(texts[:-1])).encode(encoding))
+    ingest(store, file)
+    with file.open("ab") as out:
+        out.write(texts[-1].encode(encoding) + b"x")
+    report = ingest(store, file)
+    assert (report.new, report.grown, report.skipped) == (0, 1, {})
+    assert "大きさ, 𠮷" in render_chat(store, SESSION, 3)
+
+
+def test_a_long_line_in_utf_16_is_read_whole_or_passed_over(
+    tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = claude_code_session().lines
+    texts = [json.dumps(line) + "\n" for line in lines]
+    longest = max(map(len, texts))
+    monkeypatch.setattr("foredeck_agents.histories.lines.MAX_LINE", longest + 1)
+    long = json.dumps({"type": "user", "text": "x" * 3 * longest}) + "\n"
+    file = tmp_path / "wide.jsonl"
+    file.write_bytes(("\ufeff" + texts[0] + long + "".join(texts[1:])).encode("utf-16-le"))
+    report = ingest(store, file)
+    assert report.unreadable == {"longer than 0 MiB": 1}
+    assert (report.messages, report.tool_calls) == (5, 3)
 
 
 def test_a_line_of_a_hundred_megabytes_is_passed_over(tmp_path: Path, store: SqliteStore) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from written_histories import SESSION, claude_code_session, state_of, write_lines
 
-from foredeck.histories.ingesting import ingest_files
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node import NodeFolder
+from foredeck_agents.histories.ingesting import ingest_files
+from foredeck_xtdb.node import NodeFolder
 from store.journaled import Machine, server_link
 from store.xtdb_node import opener
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.histories.lines import Lines, lines_lost
+from foredeck_agents.histories.lines import Lines, lines_lost
 
 A = {"type": "user", "timestamp": "1", "message": {"role": "user", "content": [{"type": "text"}]}}
 B = {"type": "assistant", "timestamp": "2", "message": {"role": "assistant", "content": '{"}'}}

@@ -13,12 +13,12 @@ from written_histories import START_MS, write_lines
 
 from foredeck.cli.main import main
 from foredeck.context.state.stored_chat import chat_fields, render_chat
-from foredeck.histories.ingesting import ingest_files
-from foredeck.histories.pi import load_transcript
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import ReplayedSession
-from foredeck.replay.run import replay
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck_agents.histories.ingesting import ingest_files
+from foredeck_agents.histories.pi import load_transcript
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.replayed_session import ReplayedSession
+from foredeck_lab.replay.run import replay
 
 PI_SESSION = "0199aaaa-0000-7000-8000-00000000000a"
 

@@ -13,15 +13,15 @@ import pytest
 
 from foredeck.context.messages.shape import Message, identifying_fields
 from foredeck.context.state.stored_chat import render_chat
-from foredeck.histories.ingesting import ingest_files
-from foredeck.histories.lines import opened_lines
-from foredeck.histories.pi import load_transcript, read_pi
-from foredeck.histories.records import HistoryMessage, RecordedCall, Transcript
 from foredeck.model.documents import SystemPromptDocument, ToolcallDocument
-from foredeck.replay.options import ReplayOptions, plain_prompts
-from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.protocol import Token
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_agents.histories.ingesting import ingest_files
+from foredeck_agents.histories.lines import opened_lines
+from foredeck_agents.histories.pi import load_transcript, read_pi
+from foredeck_agents.histories.records import HistoryMessage, RecordedCall, Transcript
+from foredeck_lab.replay.options import ReplayOptions, plain_prompts
+from foredeck_lab.replay.replayed_session import ReplayedSession
 from replay.recordings import Recording, call, everything, text
 
 Entry = dict[str, Any]

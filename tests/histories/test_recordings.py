@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from written_histories import ClaudeCode, claude_code_session, said, thought, use, write_lines
 
-from foredeck.histories.recordings import find_recordings, load_recording, stem_of
-from foredeck.histories.records import TranscriptError
-from foredeck.histories.tools import in_pis_tools
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.run import replay
+from foredeck_agents.histories.recordings import find_recordings, load_recording, stem_of
+from foredeck_agents.histories.records import TranscriptError
+from foredeck_agents.histories.tools import in_pis_tools
 from foredeck_bench.judging.evidence import needs_of
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.run import replay
 
 
 def calls_of(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

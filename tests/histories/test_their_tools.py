@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.histories.tools import in_pis_tools, in_their_tools, touching
+from foredeck_agents.histories.tools import in_pis_tools, in_their_tools, touching
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "Claude Code's edit": (

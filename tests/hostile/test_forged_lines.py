@@ -24,6 +24,7 @@ from context.scenes import ask, finish
 from context.sent import message_text
 from context.test_wording import SAMPLES, public_lines
 from context.working import Work
+from examples import examples
 from foredeck.config import Config
 from foredeck.context import head as head_lines
 from foredeck.context import wording
@@ -33,7 +34,6 @@ from foredeck.context.rewriting.replacing import stand_in_heading
 from foredeck.context.rewriting.runs import _Called, last_words, run_heading
 from foredeck.context.tools import describing
 from foredeck.lookup.reader import Reader
-from foredeck.mcp_server.answers import Answers
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
@@ -43,6 +43,7 @@ from foredeck.tasks.board import Actor
 from foredeck.timeline.guard import passed_text
 from foredeck.working import JsonForm, PageRefused
 from foredeck.worklog.done import FinishedWork, describe
+from foredeck_agents.mcp_server.answers import Answers
 
 __all__ = ["new_host"]
 
@@ -131,6 +132,12 @@ FIELDS: dict[str, Callable[[str], str]] = {
     "view": lambda text: wording.object_line(
         9, {**ENTRY, "view": ["path", "short"], "path": text, "short": text}
     ),
+    "values": lambda text: wording.object_line(
+        9, {**ENTRY, "view": ["args", "args"], "args": {text: [text]}}
+    ),
+    "said": lambda text: wording.said_of(
+        {"nickname": text, "view": ["short", "tags"], "short": text, "tags": [text]}, ()
+    ),
     "tool": lambda text: wording.object_line(
         9, {"type": "toolcall", "tool": text, "args_display": text}
     ),
@@ -163,7 +170,7 @@ FIELDS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("field", FIELDS)
 @given(text=HOSTILE)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_no_field_forges_a_line(field: str, text: str) -> None:
     said = FIELDS[field](text)
     assert forgeries(said) == []

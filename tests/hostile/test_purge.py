@@ -27,9 +27,9 @@ from foredeck.store.protocol import Batch, Store
 from foredeck.store.purging import holders_in_files, holders_in_store
 from foredeck.store.redaction import Redaction
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.link import open_database
-from foredeck.xtdb.local_copy import JournaledStore, open_copy
 from foredeck_bench.crash.homes import prepared
+from foredeck_xtdb.link import open_database
+from foredeck_xtdb.local_copy import JournaledStore, open_copy
 from store.documents import file, note
 from store.every_type import change_of, kept
 from store.xtdb_node import installed_home
@@ -279,7 +279,7 @@ def test_nothing_of_it_is_left_in_a_node(home: Path, on_xtdb: Config, purge: Pur
 def test_a_database_of_somebody_elses_is_not_said_to_be_done(
     home: Path, on_xtdb: Config, purge: Purged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from foredeck.xtdb.node import own_node_folder
+    from foredeck_xtdb.node import own_node_folder
 
     node = own_node_folder(home).running()
     assert node is not None

@@ -109,7 +109,7 @@ def on_a_terminal(home: Path, *words: str) -> str:
     """What a command gives to a terminal; the colours that are foredeck's own are left out."""
     outer, inner = pty.openpty()
     command = [sys.executable, "-m", "foredeck.cli.main", *words]
-    environ = {**os.environ, "FOREDECK_HOME": str(home), "TERM": "xterm"}
+    environ = {**os.environ, "FOREDECK_HOME": str(home), "TERM": "xterm", "PAGER": "cat"}
     process = subprocess.Popen(command, env=environ, stdout=inner, stderr=inner, stdin=inner)
     os.close(inner)
     said = b""
@@ -151,7 +151,7 @@ def test_contents_stay_as_they_are_in_a_pipe_and_are_shown_on_a_terminal(home: P
 def test_colours_of_ours_reach_the_terminal(home: Path) -> None:
     outer, inner = pty.openpty()
     command = [sys.executable, "-m", "foredeck.cli.main", "history", f"f{STEERS}.txt"]
-    environ = {**os.environ, "FOREDECK_HOME": str(home), "TERM": "xterm"}
+    environ = {**os.environ, "FOREDECK_HOME": str(home), "TERM": "xterm", "PAGER": "cat"}
     environ.pop("NO_COLOR", None)
     done = subprocess.run(command, env=environ, stdout=inner, stdin=inner, check=False)
     os.close(inner)

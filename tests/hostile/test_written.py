@@ -130,7 +130,7 @@ def test_prompts_are_written_over_nothing(run: Callable[..., int], tmp_path: Pat
     out.mkdir()
     (out / "one").symlink_to(mine)
     command = ["replay", str(tmp_path / "one.jsonl"), "--prompts", str(out)]
-    assert main(command) == 1
+    assert main(command) == 2
     assert (mine / "0001.json").read_text() == "mine"
     (out / "one").unlink()
     (out / "one").mkdir()

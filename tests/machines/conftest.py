@@ -1,5 +1,5 @@
 """The two machines on which all tests of this folder run."""
 
-from machines.two_nodes import machines
+from machines.two_nodes import machines, started_machines
 
-__all__ = ["machines"]
+__all__ = ["machines", "started_machines"]

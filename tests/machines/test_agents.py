@@ -16,8 +16,8 @@ from context.scenes import ask, bash, finish
 from context.sent import Sent
 from foredeck.config import Config
 from foredeck.model.documents import FileDocument
-from foredeck.xtdb.link import open_database
-from foredeck.xtdb.local_copy import JournaledStore
+from foredeck_xtdb.link import open_database
+from foredeck_xtdb.local_copy import JournaledStore
 from machines.two_nodes import Machines
 from store.journaled import until
 

@@ -12,7 +12,8 @@ import pytest
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Token
-from foredeck.xtdb.database.adapter import XtdbStore
+from foredeck_xtdb.database.adapter import XtdbStore
+from foredeck_xtdb.node import stop
 from machines.two_nodes import Machines, open_either
 from processes import STARTED
 from store.contract_processes import PATIENCE_S, ProcessContract
@@ -87,6 +88,15 @@ def test_postgres_away_and_back(machines: Machines, crash: bool) -> None:
         assert contents[:3] == ["0", "1", "2"]
         # A commit whose outcome was not known may have come through, each of the two once.
         assert contents[3:] in ([], ["away"], ["away"] * 2)
+
+
+def test_a_node_that_has_ended_fails_no_other_test(machines: Machines) -> None:
+    stop(machines.nodes[0])
+    machines.heal()
+    STARTED.forget()
+    one, two = (make() for make in machines.openers())
+    with closing(one), closing(two):
+        assert tell(two, "a") == tell(one, "a") == []
 
 
 def patiently(make: partial[XtdbStore]) -> XtdbStore:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import random
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import pytest
 
-from foredeck.errors import StoreUnavailable
-from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node import NodeFolder, private_node
-from foredeck.xtdb.runtime import Runtime
+from foredeck.errors import StoreError, StoreUnavailable
 from foredeck_bench.postgres import Postgres, private_postgres
+from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck_xtdb.database.client import XtdbClient
+from foredeck_xtdb.node import NodeFolder, private_node, start, stop
+from foredeck_xtdb.runtime import Runtime
+from processes import STARTED
 
 TIMEOUT_MS = 60_000
 
@@ -25,7 +28,9 @@ class Machines:
     """The nodes of two machines, and the Postgres that they share."""
 
     postgres: Postgres
+    runtime: Runtime
     nodes: tuple[NodeFolder, NodeFolder]
+    _started: list[object] = field(default_factory=list)
 
     def openers(self, **more: object) -> tuple[partial[XtdbStore], partial[XtdbStore]]:
         """What opens one new namespace on each of the machines; picklable."""
@@ -36,6 +41,26 @@ class Machines:
         """The configuration of an engine on each of the machines, with one new namespace."""
         namespace = _new_namespace()
         return (self._settings(0, namespace), self._settings(1, namespace))
+
+    def heal(self) -> None:
+        """Start again what no longer answers or indexes, whatever the last test did to it."""
+        if not self.postgres.is_running:
+            self.postgres.start()
+        for number, node in enumerate(self.nodes):
+            if not self._is_healthy(number):
+                stop(node)
+                _, _, process = start(node, self.runtime, topology="postgres", until_eof=True)
+                self._started.append(process)  # it ends when nobody holds its input any more
+
+    def _is_healthy(self, machine: int) -> bool:
+        node = self.nodes[machine]
+        if node.running() is None:
+            return False
+        with closing(XtdbClient(self._url(machine), token=node.token())) as client:
+            try:
+                return not client.status()["ingesterFailed?"]
+            except StoreError:
+                return False
 
     def _settings(self, machine: int, namespace: str) -> dict[str, Any]:
         node = self.nodes[machine]
@@ -64,7 +89,9 @@ def open_either(openers: tuple[partial[XtdbStore], ...]) -> XtdbStore:
 
 
 @pytest.fixture(scope="package")
-def machines(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+def started_machines(
+    runtime: Runtime, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Machines]:
     """One Postgres and two nodes for all tests of this folder, and no longer: nodes over Postgres
     ask it for news all the time."""
     root = tmp_path_factory.mktemp("machines")
@@ -81,6 +108,14 @@ def machines(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iter
                 private_node(root / "one", runtime, "postgres") as one,
                 private_node(root / "two", runtime, "postgres") as two,
             ):
-                yield Machines(postgres, (one, two))
+                yield Machines(postgres, runtime, (one, two))
     finally:
         running.__exit__(None, None, None)
+
+
+@pytest.fixture
+def machines(started_machines: Machines) -> Machines:
+    """The two machines, both at work."""
+    started_machines.heal()
+    STARTED.forget()
+    return started_machines

@@ -93,7 +93,7 @@ class LifeOfMemory(RuleBasedStateMachine):
         word=WORDS,
         session=st.sampled_from(SESSIONS),
         category=st.sampled_from(["fact", "context", "preference", "decision", "finding"]),
-        said=st.sampled_from(["user_turn", "assistant_turn", "observation", "import"]),
+        said=st.sampled_from(["user_turn", "assistant_turn", "analysis", "import"]),
         tool=st.booleans(),
         propose=st.booleans(),
         parent=st.none() | entries | st.sampled_from(OTHER_MEMORY),

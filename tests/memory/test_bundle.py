@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from foredeck.errors import ImportRefused
+from foredeck.memory.describing import proposal_lines, proposals_of
 from foredeck.memory.entry import MemoryRefused
-from foredeck.memory.keeping import Memory
+from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.trust import User, renewed_word
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.documents import session_object_id
-from foredeck.model.memory import MemoryDocument
-from foredeck.store.portable.export import export_session
+from foredeck.model.memory import MOST_PROPOSALS, MemoryDocument
+from foredeck.store.portable.export import ProjectPlace, export_project, export_session
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch, Store
 from foredeck.store.sessions import is_private
@@ -51,8 +52,6 @@ def source(opened: Open) -> Store:
 
 
 def new_fact() -> Any:
-    from foredeck.memory.keeping import NewMemory
-
     return NewMemory(category="fact", fact=STATED, session=SESSION)
 
 
@@ -149,6 +148,7 @@ def kind() -> Any:
         ({"session": "another"}, "does not belong to session"),
         ({"state": "sacred"}, "state"),
         ({"place": "everywhere"}, "place"),
+        ({"learned_ms": 1 << 50}, "in the future"),
     ],
 )
 def test_hostile_entries_are_refused(
@@ -191,3 +191,90 @@ def bundle_with(source: Store, change: dict[str, Any]) -> bytes:
                 if name in value:
                     setattr(counts, counts_name, getattr(counts, counts_name) + 1)
     return "".join([*lines, encode_line(counts.end())]).encode()
+
+
+def test_imported_decisions_put_out_no_proposal_and_bad_ones_are_passed_over(opened: Open) -> None:
+    store = opened("target")
+    mine, other = Memory(store, ME), UserActs(store, SOMEBODY)
+    waits = mine.propose(NewMemory(category="decision", fact="Mine waits")).entry
+    ids = [
+        other.add(NewMemory(category="decision", fact=f"Rule {n}", project="p")).entry.id
+        for n in range(MOST_PROPOSALS)
+    ]
+    bad = []
+    for change in ({"fact": "x" * 9_999}, {"fact": "\n"}, {"category": "fact"}):
+        entry = other.get(ids[0])
+        assert entry is not None
+        fresh = {"id": f"memory:bad-{len(bad)}", "vouched": None}
+        bad.append(entry.document.model_copy(update=fresh | change).seal())
+    store.commit(Batch([*bad]))
+    asked, left = mine.propose_imported([*(entry.id for entry in bad), *ids])
+    assert (len(asked), left) == (MOST_PROPOSALS - 1, 1)
+    newest = proposals_of(mine)[-1]
+    assert "imported: somebody else may have written it" in proposal_lines(newest)[1]
+    assert waits.id in {entry.id for entry in mine.proposals()}
+    UserActs(store, ME).refuse(waits.id)
+    asked, left = mine.propose_imported(ids)
+    assert (len(asked), left) == (1, 0)
+
+
+PLACE = ProjectPlace("1" * 64, "/repo", "disk", "/repo")
+
+
+def project_file(store: Store) -> bytes:
+    text = io.StringIO()
+    export_project(store, PLACE, (), (), text.write)
+    return text.getvalue().encode()
+
+
+def decision(fact: str) -> NewMemory:
+    return NewMemory(category="decision", fact=fact, project=PLACE.id)
+
+
+@pytest.mark.parametrize("answer", ["refuse", "delete"])
+def test_a_file_does_not_bring_back_what_the_user_has_let_go(opened: Open, answer: str) -> None:
+    """Its words still carry the user's, whoever wrote that it is kept."""
+    here, there = opened("here"), opened("there")
+    acts = UserActs(here, ME)
+    made = acts.add if answer == "delete" else Memory(here, ME).propose
+    id = made(decision("We ship on Fridays")).entry.id
+    getattr(acts, answer)(id)
+    import_file(there, io.BytesIO(project_file(here)))
+    document = there.get(id, MemoryDocument)
+    assert document is not None
+    document.state = "kept" if answer == "delete" else "proposed"
+    there.commit(Batch([document.seal()]))
+    done = import_file(here, io.BytesIO(project_file(there)))
+    assert (done.left_out, done.new_documents) == ((id,), 0)
+    assert [*acts.of_user(), *acts.proposals()] == []
+
+
+def test_the_users_answer_on_another_machine_comes_along(opened: Open) -> None:
+    here, there = opened("here"), opened("there")
+    ids = [Memory(here, ME).propose(decision(f"Rule {n}")).entry.id for n in range(2)]
+    import_file(there, io.BytesIO(project_file(here)))
+    UserActs(there, ME).accept(ids[0])
+    UserActs(there, ME).refuse(ids[1])
+    assert import_file(here, io.BytesIO(project_file(there))).left_out == ()
+    memory = Memory(here, ME)
+    assert [entry.id for entry in memory.of_user()] == [ids[0]]
+    assert memory.proposals() == []
+
+
+@pytest.mark.parametrize("as_new", [False, True])
+def test_a_file_brings_no_more_proposals_than_find_room(
+    source: Store, opened: Open, as_new: bool
+) -> None:
+    target = opened("target")
+    mine = [Memory(target, ME).propose(decision(f"Mine {n}")).entry.id for n in range(2)]
+    entry = Memory(source, ME).of_session(SESSION, "session")[0].document
+    forged = [
+        entry.model_copy(update={"id": f"memory:forged-{n}", "state": "proposed"}).seal()
+        for n in range(MOST_PROPOSALS)
+    ]
+    source.commit(Batch([*forged]))
+    done = import_file(target, io.BytesIO(bundle(source)), as_new=as_new)
+    assert len(done.crowded) == len(mine)
+    proposals = {entry.id for entry in Memory(target, ME).proposals()}
+    assert len(proposals) == MOST_PROPOSALS
+    assert proposals > {*mine}

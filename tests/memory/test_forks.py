@@ -21,7 +21,7 @@ from foredeck.store.portable.export import export_session
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.node import NodeFolder
 from store.xtdb_node import opener
 
 START_MS = 1_777_800_000_000

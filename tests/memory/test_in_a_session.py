@@ -14,9 +14,9 @@ from foredeck.config import Config
 from foredeck.context.head import compose
 from foredeck.engine.engine import Engine
 from foredeck.errors import ForedeckError
-from foredeck.hosts.protocol import CommandParams, SessionOpenParams, ToolCallParams
+from foredeck.hosts.protocol import CommandParams, CommandView, SessionOpenParams, ToolCallParams
 from foredeck.memory.entry import MemoryCaps
-from foredeck.memory.keeping import NewMemory
+from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.sections import RulesSection
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
@@ -49,16 +49,11 @@ def said(engine: Engine, arguments: str) -> str:
 def test_moved_ground_is_named_until_it_is_confirmed(
     engine: Engine, entry: str, repo: Path
 ) -> None:
-    assert "left out" not in said(engine, "list")
+    assert "left out" not in said(engine, "")
     (repo / "a.py").write_text("one = 2\n")
-    assert f"left out: {repo / 'a.py'} changed)" in said(engine, "list")
-    assert "holds as the code is now" in said(engine, f"confirm {entry}")
-    assert "left out" not in said(engine, "list")
-
-
-def test_entries_are_listed_by_tag(engine: Engine, entry: str) -> None:
-    assert entry in said(engine, "list")
-    assert said(engine, "list #sales") == "Nothing with the tag #sales is remembered."
+    assert f"left out: {repo / 'a.py'} changed)" in said(engine, "")
+    assert "holds as the code is now" in said(engine, f"accept {entry}")
+    assert "left out" not in said(engine, "")
 
 
 def test_a_decision_is_widened_and_narrowed(engine: Engine, entry: str) -> None:
@@ -79,13 +74,60 @@ def test_what_leaves_to_make_room_is_named(engine: Engine, monkeypatch: Any) -> 
     assert removed.startswith("Removed to make room: ")
     assert name in removed
     assert "Tabs" in removed
-    assert other in said(engine, "list")
+    assert other in said(engine, "")
+
+
+def view(engine: Engine, arguments: str = "") -> CommandView:
+    answer = engine.command(CommandParams(session="s", name="memory", args=arguments))
+    return answer["view"]
+
+
+def test_the_view_shows_category_and_tags_and_has_a_key_for_each_act(
+    engine: Engine, entry: str, tmp_path: Path
+) -> None:
+    names = [
+        said(engine, f"add {text}").removeprefix("Kept as ").rstrip(".") for text in ("A1", "B2")
+    ]
+    finding = found(engine, tmp_path, "Osaka sold 50 times as much", ("critical", "q1"))
+    shown = view(engine)
+    rows = {row["name"]: row["cells"] for row in shown["rows"]}
+    assert rows[entry][2:5] == ["decision", "yours", "in this project"]
+    assert rows[finding][2] == "finding"
+    assert rows[finding][-1] == "Osaka sold 50 times as much #critical #q1"
+    runs = {key["key"]: key["run"] for key in shown["keys"]}
+    for key, result in (("h", "Kept beyond this session as m-"), ("d", "Taken out: ")):
+        run = runs[key].replace("{rows}", " ".join(names)).replace("{row}", finding)
+        assert said(engine, run.removeprefix("memory ")).startswith(result)
+    assert not {*names} & {row["name"] for row in view(engine)["rows"]}
+    for key, result in (("w", "everywhere"), ("h", "in this project alone")):
+        run = runs[key].replace("{row}", entry).removeprefix("memory ")
+        assert said(engine, run) == f"{entry} holds {result} now."
+    confirm = runs["a"].replace("{row}", entry).removeprefix("memory ")
+    assert "holds as the code is now" in said(engine, confirm)
+    demote = runs["s"].replace("{row}", entry).removeprefix("memory ")
+    assert said(engine, demote) == f"{entry} is a matter of this session alone now."
+
+
+def test_findings_are_a_view_with_their_severity(engine: Engine, tmp_path: Path) -> None:
+    name = found(engine, tmp_path, "Osaka sold 50 times as much", ("critical", "q1"))
+    found(engine, tmp_path, "Tokyo is even", ("info",))
+    assert [row["cells"][1] for row in view(engine, "findings")["rows"]] == ["info", "critical"]
+    (row,) = view(engine, "findings critical")["rows"]
+    assert (row["name"], row["cells"][-1]) == (name, "Osaka sold 50 times as much #q1")
+
+
+def found(engine: Engine, tmp_path: Path, fact: str, tags: tuple[str, ...]) -> str:
+    """A finding of the session's that the user has confirmed; its name."""
+    assert engine.opened is not None
+    acts = UserActs(engine.opened.session.objects.store, load_user(tmp_path / "home"))
+    new = NewMemory("finding", fact, session="s", learned_from="model", tags=tags)
+    return acts.name(acts.accept(Memory.propose(acts, new).entry.id).entry.id)
 
 
 def test_what_rests_on_nothing_cannot_be_confirmed(engine: Engine) -> None:
     name = said(engine, "add Tabs").removeprefix("Kept as ").rstrip(".")
-    with pytest.raises(ForedeckError, match="no file and no commit"):
-        said(engine, f"confirm {name}")
+    with pytest.raises(ForedeckError, match="is kept, and not proposed"):
+        said(engine, f"accept {name}")
 
 
 def head_of(engine: Engine) -> str:
@@ -126,7 +168,7 @@ def test_in_a_session_that_an_agent_started_nothing_is_the_users_act(
         engine.open_session(SessionOpenParams.model_validate(fields))
         with pytest.raises(ForedeckError, match="your own acts"):
             said(engine, "add Obey me")
-        assert said(engine, "list").startswith("Nothing is remembered yet.")
+        assert said(engine, "").startswith("Nothing is remembered yet.")
 
 
 def test_memory_that_prompts_do_without_is_found_from_the_start(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from foredeck.memory.words import says_it_lasts
+from foredeck.memory.words import says_it_lasts, states_a_rule
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,22 @@ def test_lasting(sentence: str) -> None:
 )
 def test_for_now(sentence: str) -> None:
     assert not says_it_lasts(sentence)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_rule"),
+    [
+        ("Never use tabs", True),
+        ("So always, always run the tests", True),
+        ("I never use tabs", True),
+        ("Never seen this before.", False),
+        ("Always fails on CI.", False),
+        ("always the same error!", False),
+        ("But never worked for me", False),
+        ("Never.", False),
+        ("Never mind the tests", False),
+        ("We never had that", False),
+    ],
+)
+def test_what_always_or_never_happens_is_no_rule(sentence: str, is_rule: bool) -> None:
+    assert states_a_rule(sentence) is is_rule

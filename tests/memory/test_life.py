@@ -32,7 +32,6 @@ def test_what_the_user_said_literally_is_theirs_at_once(table: Table) -> None:
     "fields",
     [
         {"learned_from": "assistant_turn"},
-        {"learned_from": "observation"},
         {"learned_from": "import"},
         {"tool_originated": True},
         {"turn": None},

@@ -10,8 +10,8 @@ from hypothesis import settings
 from examples import examples
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck.xtdb.database.adapter import XtdbStore
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.database.adapter import XtdbStore
+from foredeck_xtdb.node import NodeFolder
 from memory.machine import LifeOfMemory
 from store.xtdb_node import opener
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from foredeck.engine.extraction import news_of
 from foredeck.memory.describing import proposal_lines, proposals_of
 from foredeck.memory.entry import MemoryCaps
 from foredeck.memory.extracting import ExtractionMemory, FoundMemory, known_facts
@@ -146,3 +147,17 @@ def test_what_was_refused_or_taken_out_is_known(table: Table) -> None:
     known = known_facts(table.user, OWN, None)
     states = {fact.text: fact.state for fact in known["preference"]}
     assert states == {"Refused": "refused", "Deleted": "refused", "Kept": "kept"}
+
+
+def test_what_the_user_stated_leaves_last_and_never_in_silence(
+    table: Table, extracted: ExtractionMemory
+) -> None:
+    stated = table.user.add(new("Tests use the real database")).entry
+    extracted.take(record(1), [FoundMemory(new(f"Fact {n}"), ask=False) for n in (1, 2, 3)])
+    assert ("kept", stated.document.fact) in facts(table)
+    newer = [FoundMemory(literal(f"My word {n}", category="fact"), ask=False) for n in (1, 2)]
+    taken = extracted.take(record(2), newer)
+    assert taken is not None
+    assert news_of(taken, table.user.name) == [
+        f'Removed from memory to make room: "{stated.document.fact}" ({table.user.name(stated.id)})'
+    ]

@@ -10,7 +10,6 @@ from foredeck.model.messages import (
     MessageKind,
     are_answered,
     exchange_of,
-    exchanges,
     newest_answer,
 )
 
@@ -82,8 +81,3 @@ def test_the_newest_answer_may_be_one_that_was_aborted() -> None:
 )
 def test_the_exchange_of_a_result(messages: str, index: int, group: list[int]) -> None:
     assert exchange_of(chat(messages), index) == group
-
-
-def test_each_message_goes_with_the_results_that_follow_it() -> None:
-    assert list(exchanges(chat("r1 u a12 r1 o r2 c o"), 0, 8)) == [[0], [1], [2, 3, 5], [6]]
-    assert list(exchanges(chat("o a"), 0, 1)) == []

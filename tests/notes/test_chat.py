@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from foredeck.derived.follower import Follower
 from foredeck.model.documents import ChatDocument, chat_id, session_object_id
 from foredeck.model.messages import load_message, store_message
@@ -24,7 +25,7 @@ from foredeck.notes.parsed import MENTIONS, Reference
 from foredeck.notes.resolving import references_of
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.node import NodeFolder
 from store.journaled import Machine, new_namespace, server_link
 
 from .test_graph import PROVENANCE, document, id_of
@@ -120,7 +121,7 @@ def check(store: LocalStore, home: Path, turns: Sequence[Turn]) -> None:
                 assert said_in(follower, session) == [r for turn in here for r in plain(turn)]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(turns=st.lists(TURNS, max_size=6))
 def test_links_in_messages_are_those_of_reading_every_message(turns: list[Turn]) -> None:
     with TemporaryDirectory() as folder:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from foredeck.derived.follower import Follower
 from foredeck.model.documents import (
     ChatDocument,
@@ -36,8 +37,8 @@ from foredeck.notes.layer import LAYER
 from foredeck.sources.snapshots import link_move
 from foredeck.store.protocol import Batch, LocalStore, Token
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.local_copy import JournaledStore
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.local_copy import JournaledStore
+from foredeck_xtdb.node import NodeFolder
 from store.journaled import Machine, delivered, new_namespace, server_link
 
 from .reference_graph import PlainFile, PlainGraph
@@ -193,7 +194,7 @@ def act(vault: Vault, actions: list[tuple[str, ...]]) -> None:
         step(*arguments)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(ACTIONS, max_size=25))
 def test_the_graph_equals_the_plain_one(actions: list[tuple[str, ...]]) -> None:
     with TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from foredeck.derived.follower import Follower
 from foredeck.notes.layer import LAYER
 from foredeck.notes.markdown import parse_note
@@ -16,7 +17,7 @@ from foredeck.notes.parsed import CONTENT, Reference
 from foredeck.notes.resolving import references_of
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.node import NodeFolder
 from store.journaled import Machine, new_namespace, server_link
 
 from .test_graph import document
@@ -89,7 +90,7 @@ def _meaning(reference: Reference) -> tuple[object, ...]:
     )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(TEXTS, min_size=1, max_size=3))
 def test_parsed_stored_rendered_and_parsed_again(texts: list[str]) -> None:
     with TemporaryDirectory() as folder:

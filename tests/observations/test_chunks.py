@@ -34,16 +34,6 @@ def test_what_is_under_way_is_not_observed() -> None:
     assert chunk.covers == [message.address for message in chat[:-1]]
 
 
-def test_calls_that_a_question_finds_open_are_no_reason_to_wait() -> None:
-    chat = [user("go"), answer("calls", "lost", tokens=3000), user("stop"), answer("stopped")]
-    assert ends_of_batches(chat) == [4]
-
-
-def test_a_void_answer_waits_for_no_result() -> None:
-    void = replace(answer("broke off", "never"), unsent=True)
-    assert ends_of_batches([user("go"), void, answer("again")]) == [2, 3]
-
-
 def test_too_little_is_not_observed_unless_the_user_asks() -> None:
     chat = rounds(1)
     assert next_chunk(chat, Position(), RULES) is None

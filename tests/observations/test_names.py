@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck.model.names import files_in, lines_in, names_in
+from foredeck.model.names import files_in, names_in
 from foredeck.observations.observers import KnownNames, dropped, unfounded
 
 
@@ -21,10 +21,6 @@ from foredeck.observations.observers import KnownNames, dropped, unfounded
 )
 def test_files_are_found(text: str, files: list[str]) -> None:
     assert files_in(text) == files
-
-
-def test_line_numbers_are_found() -> None:
-    assert lines_in("a.py:45-60, b.ts:7 and line 12; 300 ms at 09:15") == [45, 60, 7, 12]
 
 
 def test_names_are_paths_addresses_and_identifiers() -> None:

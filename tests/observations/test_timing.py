@@ -11,7 +11,6 @@ from foredeck.observations.rules import (
     MODES,
     TimingRules,
     begins,
-    coverage,
     is_activation_due,
     is_pressing,
     kept_raw,
@@ -48,11 +47,6 @@ def noted(tokens: int, remarks: int = 10, age_ms: int = 1000) -> Noted:
 def test_modes_have_their_thresholds(mode: Mode, threshold: int) -> None:
     assert MODES[mode].threshold == threshold
     assert threshold_of(RULES, mode, 0) == threshold
-
-
-def test_observations_take_their_part_of_the_threshold() -> None:
-    assert threshold_of(RULES, "default", 10_000) == 20_000
-    assert threshold_of(RULES, "default", 60_000) == RULES.chunk.least
 
 
 def test_activation_at_four_fifths_or_where_the_prompt_would_not_fit() -> None:
@@ -99,14 +93,17 @@ def test_of_a_small_window_notes_take_a_fifth_at_most() -> None:
 def test_what_was_condensed_is_condensed_again_with_what_followed() -> None:
     before = replace(noted(6000), is_condensed=True)
     assert to_condense(RULES, [before, *[noted(1000)] * 40], NOW) == 7
-    assert to_condense(RULES, [before, *[noted(1000)] * 5], NOW, asked=True) == 0, "not it alone"
+    assert to_condense(RULES, [before], NOW, asked=True) == 0, "not it alone"
+
+
+def test_who_asks_for_it_has_what_is_new_condensed_where_nothing_is_older() -> None:
+    before = replace(noted(6000), is_condensed=True)
+    assert to_condense(RULES, [noted(1000)] * 3, NOW) == 0
+    assert to_condense(RULES, [noted(1000)] * 3, NOW, asked=True) == 3
+    assert to_condense(RULES, [before, *[noted(1000)] * 5], NOW, asked=True) == 6
 
 
 def test_notes_begin_by_themselves_late_in_a_large_window() -> None:
     assert (begins(129_999, 200_000), begins(130_000, 200_000)) == (False, True)
     assert not begins(90_000, 99_000)
     assert not begins(10**6, None)
-
-
-def test_coverage_is_a_share_of_what_left() -> None:
-    assert (coverage(95, 100), coverage(0, 0)) == (0.95, 1.0)

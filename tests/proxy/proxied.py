@@ -15,11 +15,11 @@ import uvicorn
 
 from foredeck.embedded.format import ToolRequest
 from foredeck.embedded.responses import gathered, taken_apart
-from foredeck.proxy.app import Proxy
-from foredeck.proxy.conversations import Conversations, ProxyOptions
-from foredeck.proxy.relays import Events
-from foredeck.proxy.wires import WIRES, ModelApi
-from foredeck.ui.access import listening_on
+from foredeck.loopback import listening_on
+from foredeck_agents.proxy.app import Proxy
+from foredeck_agents.proxy.conversations import Conversations, ProxyOptions
+from foredeck_agents.proxy.relays import Events
+from foredeck_agents.proxy.wires import WIRES, ModelApi
 
 Json = dict[str, Any]
 

@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import pytest
 
-from foredeck.proxy import app
-from foredeck.proxy.conversations import ClientChat
-from foredeck.proxy.relays import encoded
+from foredeck_agents.proxy import app
+from foredeck_agents.proxy.conversations import ClientChat
+from foredeck_agents.proxy.relays import encoded
 from foredeck_bench.scripted import Failure, Reply, ScriptedModel, Text
 from proxy.agents import APIS, agent, prompts, proxied
 from proxy.proxied import RunningProxy
@@ -272,6 +272,12 @@ def test_whatever_the_upstream_answers_comes_back(
     assert answer.headers["x-request-id"] == "r1"
 
 
+def test_what_an_answer_lacks_is_said(proxy: RunningProxy, upstream: RawUpstream) -> None:
+    upstream.headers, upstream.body = {"content-type": "application/json"}, b'{"another": "shape"}'
+    httpx.post(f"{proxy.url}/anthropic/v1/messages", json=_messages(), headers=KEY)
+    assert proxy.told == ["An answer went on as it came: it lacks 'content'"]
+
+
 def test_an_upstream_that_is_not_there(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -329,7 +335,7 @@ def test_where_foredeck_fails_the_request_goes_out_as_it_came_and_the_next_is_wo
         one = agent(proxy, api, tmp_path / "w")
         one.run("Go.")
         one.run("On.")
-    assert [len(recorded.request.tools) for recorded in model.requests] == [2, 7]
+    assert [len(recorded.request.tools) for recorded in model.requests] == [2, 4]
     assert proxy.told == ["A request went out without foredeck: the store is on fire"]
 
 
@@ -340,7 +346,7 @@ def test_what_a_provider_refuses_goes_out_again_as_it_came(tmp_path: Path, api: 
         one = agent(proxy, api, tmp_path / "w")
         one.run("Go.")
         one.run("On.")
-    assert [len(recorded.request.tools) for recorded in model.requests] == [7, 2, 7]
+    assert [len(recorded.request.tools) for recorded in model.requests] == [4, 2, 4]
     assert len(proxy.told) == 1
 
 

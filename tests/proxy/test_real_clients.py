@@ -1,22 +1,30 @@
-"""Claude Code, Codex and opencode, with and without foredeck, over thirty calls."""
+"""Claude Code, Codex and opencode, with and without foredeck."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
-from foredeck_bench.twin.steps import StepResult
+from foredeck_bench.clients.__main__ import compared
+from foredeck_bench.clients.agents import CLIENTS, KEY, Client
+from foredeck_bench.clients.runs import run_scene
+from foredeck_bench.clients.stories import (
+    Played,
+    Story,
+    UserTurn,
+    compacting,
+    is_summary,
+    searching,
+)
+from foredeck_bench.scripted import ModelRequest, call
+from foredeck_bench.twin.steps import Step, StepResult
 from proxy.agents import unmarked
-from proxy.clients import CLIENTS, KEY, Client, run_client
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -30,41 +38,28 @@ def _text(number: int) -> str:
     return f"LIMIT_{number} = {number}\n\n\n" + "\n\n\n".join(lines) + "\n"
 
 
-class _Story:
-    """What the model does: it reads files, then changes some, and runs commands that fail."""
-
-    def __init__(self, client: Client, folder: Path) -> None:
-        self._steps: list[StepResult] = []
-        for number in range(CHANGED + READ):
-            (folder / f"part_{number}.py").write_text(_text(number))
-        for number in range(CHANGED + READ):
-            self._steps.append(client.read(folder / f"part_{number}.py"))
-        self._steps.append("The first part is done.")
-        for number in range(CHANGED):
-            old, new = f"LIMIT_{number} = {number}", f"LIMIT_{number} = {number + 100}"
-            failing = f"grep -n NOTHING part_{number}.py; echo failed {number}; exit 3"
-            self._steps += [
-                client.run(failing),
-                client.edit(folder / f"part_{number}.py", old, new),
-                client.run(f"wc -l part_{number}.py"),
-            ]
-        self._asked = False
-
-    def __call__(self, request: ModelRequest) -> StepResult:
-        if not request.tools:
-            return '{"title": "A title"}'
-        if self._steps:
-            return self._steps.pop(0)
-        if "activate" in request.tools and not self._asked:
-            self._asked = True
-            return call("activate", id=request.find(r"(@\d+) folded"))
+def _asks(request: ModelRequest) -> StepResult:
+    if "activate" not in request.tools:
         return "All is changed."
+    return call("activate", id=request.find(r"(@\d+) folded"))
 
 
-def _cost(model: ScriptedModel) -> float:
-    """Input tokens at the price of fresh ones, as Anthropic bills them."""
-    counts = [recorded.usage for recorded in model.requests if recorded.usage is not None]
-    return sum(usage.uncached + 0.1 * usage.read + 1.25 * usage.written for usage in counts)
+def _changing(client: Client, folder: Path) -> Played:
+    """Files are read, some of them changed then, and commands fail."""
+    for number in range(CHANGED + READ):
+        (folder / f"part_{number}.py").write_text(_text(number))
+    reads: list[Step] = [client.read(folder / f"part_{n}.py") for n in range(CHANGED + READ)]
+    steps: list[Step] = []
+    for number in range(CHANGED):
+        old, new = f"LIMIT_{number} = {number}", f"LIMIT_{number} = {number + 100}"
+        failing = f"grep -n NOTHING part_{number}.py; echo failed {number}; exit 3"
+        steps += [
+            client.run(failing),
+            client.edit(folder / f"part_{number}.py", old, new),
+            client.run(f"wc -l part_{number}.py"),
+        ]
+    first = UserTurn("Change what has to be changed", [*reads, "The first part is done."])
+    return (first, UserTurn("Look at the others, too", [*steps, _asks, "All is changed."])), Story()
 
 
 @pytest.fixture(params=CLIENTS, ids=[client.name for client in CLIENTS])
@@ -75,38 +70,23 @@ def client(request: pytest.FixtureRequest) -> Client:
     return chosen
 
 
-def _run(client: Client, folder: Path, *, proxied: bool) -> tuple[ScriptedModel, str]:
-    """Both turns, each with a process of the client's, and of the proxy's, of its own."""
-    folder.mkdir()
-    subprocess.run(["git", "init", "-q", "."], cwd=folder, check=True)
-    shown = ""
-    with ScriptedModel(_Story(client, folder)) as model:
-        for turn in range(len(client.turns)):
-            done = run_client(client, model, folder, turn, proxied=proxied)
-            assert done.returncode == 0, done.stderr + done.stdout
-            assert "foredeck:" not in done.stderr
-            shown += done.stdout
-    assert model.violations == [], model.violations
-    return model, shown
-
-
 def test_a_session_costs_less_and_the_agent_sees_nothing_of_it(
     client: Client, tmp_path: Path
 ) -> None:
-    plain, _ = _run(client, tmp_path / "plain", proxied=False)
-    model, shown = _run(client, tmp_path / "proxied", proxied=True)
-    main = [recorded.request for recorded in model.requests if recorded.request.tools]
-    assert len(main) >= 40
-    assert "The first part is done." in shown
-    assert "All is changed." in shown
-    assert "activate" not in shown
+    plain = run_scene(client, _changing, tmp_path / "plain", proxied=False)
+    ours = run_scene(client, _changing, tmp_path / "proxied", proxied=True)
+    assert plain.invalid == ours.invalid == 0
+    assert len(ours.main) >= 40
+    assert "The first part is done." in ours.shown
+    assert "All is changed." in ours.shown
+    assert "activate" not in ours.shown
     # The model gets what has folded, in full.
-    last = main[-1]
+    last = ours.main[-1].request
     (answer,) = [text for id, text in last.results.items() if last.calls[id][0] == "activate"]
     assert "return value * 149 + " in answer
     for folder in ("plain", "proxied"):
         assert (tmp_path / folder / "part_7.py").read_text().startswith("LIMIT_7 = 107")
-    assert _cost(model) < 0.95 * _cost(plain)
+    assert ours.cost < 0.95 * plain.cost
 
     home = {**os.environ, "FOREDECK_HOME": str(tmp_path / "home of proxied" / "foredeck")}
     command = [sys.executable, "-m", "foredeck.cli.main"]
@@ -122,6 +102,33 @@ def test_a_session_costs_less_and_the_agent_sees_nothing_of_it(
     assert not [file for file in files if KEY.encode() in file.read_bytes()]
 
 
+@pytest.mark.parametrize(
+    ("scene", "most", "changed"),
+    [
+        ("small-40", 1.02, 0),
+        ("search", 1.02, 0),
+        ("compaction", 1.02, 0),
+        ("subagent", 1.02, 0),
+        ("restart", 1.02, 0),
+        # Tools stand before all else: where foredeck comes or goes, the prompt is written anew.
+        ("resume-with", 1.25, 1),
+        ("resume-without", 1.25, 1),
+    ],
+)
+def test_a_short_session_is_hardly_dearer_and_its_prompts_go_on(
+    client: Client, scene: str, most: float, changed: int
+) -> None:
+    plain, ours = compared(client, scene, ())
+    assert plain.invalid == ours.invalid == 0
+    assert len(ours.requests) == len(plain.requests)
+    assert ours.changes == plain.changes + changed
+    assert ours.cost <= most * plain.cost
+
+
+def _content_blocks(request: ModelRequest) -> int:
+    return sum(len(message["content"]) for message in _blocks(request))
+
+
 def _blocks(request: ModelRequest) -> list[Any]:
     """The messages; a text that is marked is a block, and one again when it is not."""
     texts = [(m, m["content"]) for m in unmarked(request.messages)]
@@ -131,51 +138,27 @@ def _blocks(request: ModelRequest) -> list[Any]:
     ]
 
 
-def test_a_search_and_a_compaction_of_claude_code_go_out_as_they_came(tmp_path: Path) -> None:
+def test_a_search_and_a_compaction_of_claude_code_leave_the_conversation_alone(
+    tmp_path: Path,
+) -> None:
     client = CLIENTS[0]
     if client.missing:
         pytest.skip(client.missing)
-    tools = ("--allowedTools", "Read,WebSearch")
-    turns = (("-p", "Do it", *tools), ("-p", "/compact", "--continue"))
-    turns = (*turns, ("-p", "Go on", "--continue", *tools))
-    folder = tmp_path / "work"
-    folder.mkdir()
-    for number in range(4):
-        (folder / f"part_{number}.py").write_text(_text(number))
-    reads = [client.read(folder / f"part_{number}.py") for number in range(4)]
-    search = call("WebSearch", query="how snakes sleep")
-    steps: list[StepResult] = [
-        reads[0],
-        search,
-        reads[1],
-        search,
-        reads[2],
-        "Done.",
-        reads[3],
-        "Bye.",
-    ]
-
-    def story(request: ModelRequest) -> StepResult:
-        if "Read" not in request.tools:
-            return "In a coil." if request.tools else '{"title": "A title"}'
-        if "detailed summary" in str(request.messages[-2:]):
-            return "<summary>Three parts were read.</summary>"
-        return steps.pop(0)
-
-    with ScriptedModel(story) as model:
-        for turn in range(len(turns)):
-            done = run_client(replace(client, turns=turns), model, folder, turn, proxied=True)
-            assert done.returncode == 0, done.stderr + done.stdout
-    assert not model.violations
-    sent = [r.request for r in model.requests if r.request.tools]
-    searches = [r for r in sent if "Read" not in r.tools]
-    (summary,) = [r for r in sent if "detailed summary" in str(r.messages[-2:])]
-    main = [r for r in sent if r not in searches and r is not summary]
+    found = run_scene(client, searching, tmp_path / "search", proxied=True)
+    sent = [r.request for r in found.requests if r.request.tools]
+    searches = [r for r in sent if r.tools == ("web_search",)]
     assert len(searches) == 2
-    assert not [r for r in (*searches, summary) if "activate" in r.tools]
+    main = [r.request for r in found.main]
     assert all("activate" in r.tools for r in main)
-    assert "@3" not in json.dumps(summary.messages)
-    for before, after in pairwise(main[:6]):
+    for before, after in pairwise(main):
         old, new = _blocks(before), _blocks(after)
         assert new[: len(old)] == old
-    assert len(main[6].messages) < len(main[5].messages)
+
+    compacted = run_scene(client, compacting, tmp_path / "compaction", proxied=True)
+    sent = [r.request for r in compacted.requests if r.request.tools]
+    (place,) = [n for n, r in enumerate(sent) if is_summary(r)]
+    before, after = _blocks(sent[place - 1]), _blocks(sent[place])
+    assert after[: len(before) - 1] == before[:-1]
+    # The instruction may stand in a message of its own, or behind the newest result.
+    assert _content_blocks(sent[place]) > _content_blocks(sent[place - 1])
+    assert len(sent[place + 1].messages) < len(sent[place].messages)

@@ -11,14 +11,14 @@ import httpx
 import pytest
 
 from foredeck.embedded.format import ToolRequest
-from foredeck.proxy.recognition import (
+from foredeck_agents.proxy.recognition import (
     Profile,
     UnnamedSessions,
     is_compaction,
     stable_words,
 )
 from foredeck_bench.scripted import ScriptedModel, ToolCall, call
-from proxy.agents import APIS, LONG, agent, in_folder, prompts, proxied
+from proxy.agents import APIS, LONG, TOOLS, agent, in_folder, prompts, proxied
 from proxy.proxied import ProxiedAgent, RunningProxy
 
 by_api = pytest.mark.parametrize("api", APIS)
@@ -159,7 +159,7 @@ def test_tools_and_model_may_change_where_the_list_goes_on(tmp_path: Path, api: 
         one.run("Go.")
         one._tools = [one.format.tool(SEARCH)]
         one.run("On.")
-    assert [len(r.request.tools) for r in model.requests] == [7, 6]
+    assert [len(r.request.tools) for r in model.requests] == [4, 3]
 
 
 @by_api
@@ -179,7 +179,13 @@ def test_a_request_for_a_summary_goes_out_whole_and_a_new_list_follows(
         one.messages = []
         one.run("This session is being continued: it was fine.")
     assert not model.violations
-    assert model.requests[4].request.raw == whole
+    asked = model.requests[4].request
+    assert asked.tools == model.requests[3].request.tools, "the cache finds what was sent"
+    assert prompts(model)[4][:2] == prompts(model)[3][:2]
+    # Two of the three reads went out as lines that point to the first.
+    listed = one.wire.listed
+    assert asked.raw[listed][-5:] == whole[listed][-5:]
+    assert len(asked.raw[listed]) == len(whole[listed])
     assert "activate" in model.requests[5].request.tools
     assert proxy.told == []
 
@@ -196,9 +202,10 @@ def test_an_instruction_is_found_before_a_reminder(tmp_path: Path) -> None:
         result = one.format.result(use, LONG, failed=False)
         text = {"type": "text", "text": INSTRUCTIONS[0]}
         one.messages += [{"role": "user", "content": [result, text]}, reminder]
-        whole = json.loads(json.dumps(one.body()))
         one.ask()
-    assert model.requests[1].request.raw == whole
+    asked = model.requests[1].request.raw
+    assert asked["messages"] == one.messages[:-1]
+    assert len(asked["tools"]) > len(TOOLS), "the cache finds what was sent"
 
 
 COMPACTS: list[tuple[dict[str, Any], dict[str, str], str]] = [

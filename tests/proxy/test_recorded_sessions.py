@@ -19,14 +19,15 @@ import pytest
 from foredeck.embedded import manager
 from foredeck.embedded.anthropic_messages import AnthropicMessages
 from foredeck.engine.engine import Engine
-from foredeck.histories.pi import load_transcript
-from foredeck.histories.records import RecordedMessage, Transcript
-from foredeck.model.own_tools import DEFAULT_FACILITIES, DEFINITIONS
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import ReplayedSession, recorded_source
+from foredeck.model.own_tools import DEFAULT_FACILITIES, short_definitions
+from foredeck.sources.recorded import recorded_source
 from foredeck.store.clock import now_ms
+from foredeck_agents.histories.pi import load_transcript
+from foredeck_agents.histories.records import RecordedMessage, Transcript
 from foredeck_bench.twin.anthropic_wire import events
 from foredeck_bench.twin.cache import Usage
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.replayed_session import ReplayedSession
 from proxy.proxied import RunningProxy
 from replay.recordings import SOURCE, Recording, call
 
@@ -133,8 +134,7 @@ def _as_a_client_sends_it(transcript: Transcript) -> Transcript:
 def _replayed(transcript: Transcript, home: Path) -> Iterator[list[str]]:
     session = ReplayedSession(home, transcript, ReplayOptions())
     # What the definitions of tools weigh is in what a rebase costs.
-    own = [tool for tool in DEFINITIONS if tool["facility"] in DEFAULT_FACILITIES]
-    session._host.tools = [FORMAT.to_definition(TOOL), *own]
+    session._host.tools = [FORMAT.to_definition(TOOL), *short_definitions(*DEFAULT_FACILITIES)]
     session._host.system = []
     for each in transcript.calls:
         yield _flat(_as_sent(session.call(each)[0]))

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from foredeck.proxy.refusals import may_be_ours
+from foredeck_agents.proxy.refusals import may_be_ours
 from foredeck_bench.scripted import Failure, ScriptedModel
 from proxy.agents import APIS, agent, proxied
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import weakref
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ import httpx
 import pytest
 
 from foredeck.cli.main import main
+from foredeck.config import Config
 from foredeck.embedded.format import ToolRequest
-from foredeck.proxy import app, conversations
-from foredeck.proxy.conversations import ClientChat
+from foredeck.store.kind import open_store
+from foredeck_agents.proxy import app, conversations
+from foredeck_agents.proxy.conversations import ClientChat
+from foredeck_agents.proxy.wires import harness_of
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, Thinking, call
 from foredeck_bench.twin.steps import StepResult
 from proxy.agents import APIS, LONG, agent, in_folder, prompts, proxied
@@ -50,6 +54,52 @@ def test_the_model_calls_activate_and_the_agent_does_not_see_it(
     before, after = prompts(model)[2:]
     assert after[: len(before)] == before
     assert [name for name, _ in model.requests[3].request.calls.values()] == ["read", "activate"]
+
+
+@by_api
+def test_a_refused_call_is_stored_as_a_failure_of_its_agents_session(
+    tmp_path: Path, api: str
+) -> None:
+    script = [call("activate", id="@999"), "I see.", "Goodbye."]
+    folder = tmp_path / "work"
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        one = agent(proxy, api, folder)
+        one._headers["user-agent"] = "claude-cli/2.1.332 (external, cli)"
+        one.run("Check it.")
+        one.run("Thanks.")
+    assert not model.violations
+    before, after = prompts(model)[1:]
+    assert after[: len(before)] == before
+    store = open_store(Config(home=tmp_path / "home"))
+    assert [head.fields["status"] for head in store.query("toolcall")] == ["fail"]
+    assert [head.fields["harness"] for head in store.query("session")] == ["claude-code"]
+    store.close()
+
+
+@by_api
+def test_what_others_change_is_said_before_the_next_request(tmp_path: Path, api: str) -> None:
+    folder = tmp_path / "work"
+    script = [call("read", path="a.py"), "I see.", "Goodbye."]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        file = folder / "a.py"
+        file.write_text(LONG)
+        one = agent(proxy, api, folder)
+        one.run("Check it.")
+        file.write_text(LONG.upper())
+        os.utime(file, (1, 1))  # settled
+        one.run("Thanks.")
+    notice = f"{file} changed on disk: the copy above is old."
+    assert [notice in each.request.text for each in model.requests] == [False, False, True]
+
+
+def test_an_agent_is_known_by_the_name_that_it_gives() -> None:
+    named = {
+        "codex_cli_rs/0.169.0 (Linux)": "codex",
+        "opencode/1.18.33 ai-sdk/provider-utils": "opencode",
+        "OpenAI/Python 2.1": "proxy",
+        "": "proxy",
+    }
+    assert {name: harness_of({"user-agent": name}) for name in named} == named
 
 
 @by_api
@@ -255,9 +305,35 @@ def test_a_proxy_that_starts_again_sends_the_same_bytes(tmp_path: Path, api: str
     assert json.dumps(prompted[True]) == json.dumps(prompted[False])
 
 
+@by_api
+def test_what_the_agent_changed_while_the_proxy_started_again_is_the_agents(
+    tmp_path: Path, api: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, home = tmp_path / "work", tmp_path / "home"
+    changed = call("write", path="a.py", content=LONG.replace("value + 7\n", "value - 7\n"))
+    with ScriptedModel([call("read", path="a.py"), changed, "Done."]) as model:
+        with proxied(model, home, folder) as proxy:
+            (folder / "a.py").write_text(LONG)
+            one = agent(proxy, api, folder)
+            one.say("Change it.")
+            _step(one, folder)
+            uses = one.format.tool_uses(one.ask())
+        with proxied(model, home, folder) as proxy:
+            again = agent(proxy, api, folder)
+            again.messages = one.messages
+            _run_tools(again, uses, folder)
+            _step(again, folder)
+    assert main(["blame", str(folder / "a.py"), "--home", str(home)]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "value - 7" in line)
+    assert line.startswith("s1 call 2 write")
+
+
 def _step(one: ProxiedAgent, folder: Path) -> None:
     """Ask once, and run what the model calls."""
-    uses = one.format.tool_uses(one.ask())
+    _run_tools(one, one.format.tool_uses(one.ask()), folder)
+
+
+def _run_tools(one: ProxiedAgent, uses: list[ToolRequest], folder: Path) -> None:
     results = [one.format.result(u, in_folder(folder)(u), failed=False) for u in uses]
     if one.wire.provider == "anthropic" and results:
         one.messages.append({"role": "user", "content": results})
@@ -310,6 +386,32 @@ def test_a_list_that_its_client_has_rewound_or_compacted_is_a_branch(
     assert [name for name, _ in model.requests[4].request.calls.values()] == ["read", "activate"]
     assert "Is it?" not in model.requests[4].request.text
     assert model.requests[5].request.calls == {}
+
+
+@by_api
+def test_a_client_that_goes_back_and_returns_gets_the_same_bytes(tmp_path: Path, api: str) -> None:
+    folder = tmp_path / "work"
+    script = [
+        call("read", path="a.py"),
+        [Text("Again."), call("activate", id="a.py")],
+        "It is fine.",
+        "It reads a file.",
+        "It reads it twice.",
+        "Goodbye.",
+    ]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        (folder / "a.py").write_text(LONG)
+        one = agent(proxy, api, folder)
+        one.run("Check it.")
+        whole = list(one.messages)
+        for question in ("What is it doing?", "And now?"):
+            one.messages = whole[:1]
+            one.run(question)
+        one.messages = whole
+        one.run("Thanks.")
+    assert not model.violations
+    before, after = prompts(model)[2], prompts(model)[5]
+    assert after[: len(before)] == before
 
 
 @by_api

@@ -20,9 +20,9 @@ import httpx
 import pytest
 
 from foredeck.errors import ForedeckError
-from foredeck.proxy.launching import exempt, run_through, upstreams
-from foredeck.proxy.server import kept_token
-from foredeck.proxy.upstream import CERTIFICATES, trusted, upstream_client
+from foredeck_agents.proxy.launching import exempt, run_through, upstreams
+from foredeck_agents.proxy.server import kept_token
+from foredeck_agents.proxy.upstream import CERTIFICATES, trusted, upstream_client
 from foredeck_bench.scripted import ScriptedModel
 from proxy.agents import agent, proxied
 
@@ -110,6 +110,39 @@ def test_only_the_request_to_the_provider_takes_the_companys_proxy(
         )
     assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
     assert asked == ["http://model.example/v1/messages"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "url", "takes"),
+    [
+        ({"HTTP_PROXY": " http://company:8 "}, "http://model.example", True),
+        ({"https_proxy": "company:8"}, "https://model.example", True),
+        ({"ALL_PROXY": "http://company:8", "NO_PROXY": "[::1]"}, "http://[::1]:9", False),
+        ({"HTTP_PROXY": "http://company:8", "NO_PROXY": "[::1]:9"}, "http://[::1]:9", False),
+        ({"HTTP_PROXY": "http://company:8", "no_proxy": "::1"}, "http://[::1]:9", False),
+        ({"HTTP_PROXY": "http://company:8", "NO_PROXY": "*.corp"}, "http://model.corp", False),
+        ({"HTTP_PROXY": "http://company:8", "NO_PROXY": "a.x  corp"}, "http://corp", False),
+        ({"HTTP_PROXY": "http://company:8", "NO_PROXY": "*"}, "http://model.example", False),
+        ({"HTTP_PROXY": "http://company:8", "NO_PROXY": ",,"}, "http://model.example", True),
+    ],
+)
+def test_proxies_are_named_as_other_programs_take_them(
+    monkeypatch: pytest.MonkeyPatch, variables: Mapping[str, str], url: str, takes: bool
+) -> None:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    pool = upstream_client({}, print)._transport_for_url(httpx.URL(url))
+    assert ("Proxy" in type(getattr(pool, "_pool", pool)).__name__) is takes
+    assert {name: os.environ[name] for name in variables} == variables
+
+
+def test_a_token_behind_a_byte_order_mark_is_taken(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("\ufeff" + "a" * 40 + "\r\n", encoding="utf-8")
+    file.chmod(0o600)
+    assert kept_token(file) == "a" * 40
 
 
 def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,14 +15,12 @@ from pathlib import Path
 from foredeck.cli.main import main
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import CompleteParams
-from foredeck.model.call_values import CallStats
 from foredeck.rpc import methods
 from foredeck.rpc.host_model import HostModel
 
 
-async def ask_from_file(models: HostModel, *, ask: bool, stats: CallStats | None) -> str:
+async def ask_from_file(models: HostModel, **_others: object) -> str:
     """In the place of `examine`."""
-    del ask, stats
     given = json.loads(Path(sys.argv[1]).read_text())
     question = CompleteParams.model_validate(given["question"])
     try:

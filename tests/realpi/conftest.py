@@ -1,7 +1,8 @@
 """Fixtures for tests on the real `pi` binary.
 
-A test that takes `pi` runs once on each version of Pi that the project supports, in a scratch
-folder of its own, and fails if a process of its run outlives it.
+A test that takes `pi` runs on the newest version of Pi that the project supports, with
+`both_versions` on each, in a scratch folder of its own, and fails if a process of its run outlives
+it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def node_home(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Itera
 def pi(
     request: pytest.FixtureRequest, tmp_path: Path, checkout: Path, node_home: Path | None
 ) -> Iterator[Pi]:
-    """The real Pi, once per supported version. Skips where `scripts/setup` has not run."""
+    """The real Pi. Skips where `scripts/setup` has not run."""
     install = checkout_pi(checkout, request.param)
     if install is None:
         pytest.skip(f"Pi {request.param} is not installed: run scripts/setup")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from foredeck.config import Config, load_config
-from foredeck.xtdb.node import own_node_folder
 from foredeck_bench.crash.homes import settings as store_settings
 from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.agent_dir import MODEL, model_record, twin_record
@@ -27,16 +27,28 @@ from foredeck_bench.scripted.pi_process import (
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.steps import Script
+from foredeck_xtdb.node import own_node_folder
 from terminal import SIZE, TerminalPi
 
 _CHOSEN = os.environ.get("FOREDECK_TEST_VERSIONS")
-TESTED = (NEWEST,) if _CHOSEN == NEWEST else VERSIONS
-"""The versions that tests run on: the supported ones, or that of `scripts/test newest`."""
-_ONE = TESTED if _CHOSEN == "all" else TESTED[:1]
+SUPPORTED = (NEWEST,) if _CHOSEN == NEWEST else VERSIONS
+TESTED = SUPPORTED if _CHOSEN == "all" else SUPPORTED[:1]
+"""The versions that a test runs on: the first supported one, or what FOREDECK_TEST_VERSIONS sets;
+`newest` is for `scripts/test newest`, `all` for every test on every version."""
 
-one_version = pytest.mark.parametrize("pi", _ONE, indirect=True)
-"""For what does not differ between versions of Pi: run on the newest alone,
-unless FOREDECK_TEST_VERSIONS=all."""
+both_versions = pytest.mark.parametrize("pi", SUPPORTED, indirect=True)
+"""For what depends on the version of Pi: its wire, hooks, sessions, compaction, the terminal."""
+
+
+def on_either(name: str, *values: Any) -> pytest.MarkDecorator:
+    """Values of a parameter and versions of Pi in turn: for what neither changes of the other."""
+    pairs = (
+        product(SUPPORTED, values)
+        if _CHOSEN == "all"
+        else zip(cycle(SUPPORTED), values, strict=False)
+    )
+    return pytest.mark.parametrize(("pi", name), list(pairs), indirect=["pi"])
+
 
 STORE: Literal["sqlite", "xtdb"] = (
     "xtdb" if os.environ.get("FOREDECK_TEST_STORE") == "xtdb" else "sqlite"
@@ -91,6 +103,10 @@ class Pi:
     def repo(self) -> Path:
         """The folder that Pi works in; empty at first."""
         return self.workspace.repo
+
+    def recording(self, name: str) -> Path:
+        """One of the recorded sessions."""
+        return self._checkout / "tests" / "recordings" / f"{name}.jsonl"
 
     def serve(
         self,

@@ -14,15 +14,15 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.model.call_values import CHARS_PER_TOKEN
-from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node import NodeFolder, own_node_folder, start, stop
-from foredeck.xtdb.runtime import Runtime
 from foredeck_bench.demo.run import copy_sample
 from foredeck_bench.demo.story import PLAN
 from foredeck_bench.demo.table import answers_in
 from foredeck_bench.judging.comparison import DEFINITION_TOKENS
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_bench.scripted.processes import with_environment
+from foredeck_xtdb.database.adapter import open_xtdb
+from foredeck_xtdb.node import NodeFolder, own_node_folder, start, stop
+from foredeck_xtdb.runtime import Runtime
 
 PATIENT = {"FOREDECK_TEST_CONSTANTS": "1", "FOREDECK_XTDB__TIMEOUT_MS": "60000"}
 """A node that is slow is none that is away."""
@@ -46,7 +46,7 @@ def run_demo(checkout: Path, scratch: Path, **environment: str) -> subprocess.Co
 
 def table_of(demo: subprocess.CompletedProcess[str]) -> list[str]:
     """The table's rows, after a run that has ended well."""
-    assert demo.returncode == 0, demo.stderr
+    assert demo.returncode == 0, demo.stdout[-3000:] + demo.stderr
     lines = demo.stdout.rstrip().split("\n")
     assert max(map(len, (line for line in lines if "/" not in line))) <= 80
     return [line for line in lines if re.match(r" +\d+ +[\d,]+ +[\d,]+ +\d+  ", line)]
@@ -74,8 +74,10 @@ def test_the_demo_tells_its_story(
         "what our tools take"
     )
     story = "\n".join(table)
-    for fact in ("not sent twice", "cold cache", "back in full", "@6 pinned"):
+    for fact in ("not sent twice", "cache expired", "back in full", "@6 pinned"):
         assert fact in story
+    assert "300 calls of a scripted model" in on_sqlite.stdout
+    assert "█ tokens of the prompt with foredeck   ░ with plain Pi" in on_sqlite.stdout
     (scratch,) = (folder / "sqlite").glob("foredeck-demo-*")
     assert (scratch / "repo" / "CHANGES.md").exists()
     session, second = sorted((scratch / "agent" / "sessions").rglob("*.jsonl"))

@@ -9,7 +9,7 @@ from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
 from foredeck_bench.twin.steps import Step
 from foredeck_bench.work_session import WorkSession, transcript_line
-from harness import Pi, one_version
+from harness import Pi, both_versions
 from observed import answered, assert_stable, calls_of, messages, notified, results, stored
 from test_pi_compaction import SMALL, TALK
 
@@ -50,7 +50,6 @@ def test_a_history_is_taken_in_with_a_word_and_sent_as_it_was(pi: Pi) -> None:
     assert_stable(answered(model)[3:])
 
 
-@one_version
 def test_a_summary_of_before_says_what_it_leaves_out(pi: Pi) -> None:
     script: list[Step] = [call("bash", command="echo high_water"), f"It is spring_tide. {TALK}"]
     model = pi.serve([*script, f"Answer. {TALK}", f"Answer. {TALK}", "on"], settings=SMALL)
@@ -86,7 +85,6 @@ def long_session(pi: Pi, messages: int) -> Path:
     return elsewhere(pi, lines)
 
 
-@one_version
 def test_a_long_history_goes_out_as_ours_at_the_first_call(pi: Pi) -> None:
     """It is sent ahead, so that the call brings only what is new."""
     model = pi.serve(["on", "and on"], context_window=1_000_000)
@@ -104,7 +102,6 @@ def test_a_long_history_goes_out_as_ours_at_the_first_call(pi: Pi) -> None:
     assert kinds == [True, False, False]
 
 
-@one_version
 def test_a_file_that_is_cut_off_goes_on_with_what_is_left(pi: Pi) -> None:
     model = pi.serve([*WORK, "on", "more"])
     lines = plain_session(pi).read_text().split("\n")
@@ -129,7 +126,6 @@ def test_a_file_that_is_cut_off_goes_on_with_what_is_left(pi: Pi) -> None:
         assert {c.fields["tool"] for c in store.query("toolcall")} == {"read"}
 
 
-@one_version
 def test_a_file_of_an_older_pi_is_taken_in(pi: Pi) -> None:
     model = pi.serve([*WORK, "on", "more"])
     old = []
@@ -156,6 +152,7 @@ def test_a_file_of_an_older_pi_is_taken_in(pi: Pi) -> None:
         assert len(calls_of(store, session)) == 3
 
 
+@both_versions
 def test_foredeck_removed_in_the_middle_leaves_plain_pi(pi: Pi) -> None:
     model = pi.serve([*WORK, "on", "plain", "plainer"])
     (pi.repo / "a.txt").write_text(TEXT)
@@ -167,7 +164,6 @@ def test_foredeck_removed_in_the_middle_leaves_plain_pi(pi: Pi) -> None:
     assert "line 59: the quick brown fox" in answered(model)[-1].request.text
 
 
-@one_version
 def test_a_file_of_another_machine_is_taken_in(pi: Pi) -> None:
     """Paths of there mean nothing here: content comes from the history."""
     (pi.repo / "a.txt").write_text(TEXT)

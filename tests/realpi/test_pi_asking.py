@@ -18,7 +18,7 @@ from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.server import answer_summaries
 from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, server_error
-from harness import Pi, one_version
+from harness import Pi, both_versions
 from observed import assert_recorded, assert_stable, calls_of, notified, session_of, stored
 
 Json = dict[str, Any]
@@ -139,6 +139,7 @@ def test_the_doctor_asks_with_the_last_prompt_and_reads_it_from_the_cache(pi: Pi
             assert_recorded(store, session_of(store), own)
 
 
+@both_versions
 @both_wires
 def test_a_question_of_its_own_goes_out_as_it_was_asked(
     pi: Pi, questions: Questions, api: Api
@@ -172,7 +173,6 @@ def test_a_question_of_its_own_goes_out_as_it_was_asked(
     assert answer["usage"]["cost"] == pytest.approx(expected)
 
 
-@one_version
 def test_what_is_refused_sends_nothing(pi: Pi, questions: Questions) -> None:
     model = worked(pi, "anthropic-messages")
     answer = questions.ask(wanted=False)
@@ -189,7 +189,6 @@ def test_what_is_refused_sends_nothing(pi: Pi, questions: Questions) -> None:
     assert len(model.requests) == 2
 
 
-@one_version
 @both_wires
 def test_an_answer_of_no_use_is_told_with_what_it_took(
     pi: Pi, questions: Questions, api: Api
@@ -211,7 +210,6 @@ def test_an_answer_of_no_use_is_told_with_what_it_took(
     assert model.violations == []
 
 
-@one_version
 def test_the_agent_works_on_while_a_question_waits(pi: Pi, questions: Questions) -> None:
     slow = Reply((Text("late"),), delay_s=120)
     model = worked(pi, "anthropic-messages", slow)
@@ -228,7 +226,6 @@ def test_the_agent_works_on_while_a_question_waits(pi: Pi, questions: Questions)
     assert "8 s" in answer["text"]
 
 
-@one_version
 def test_pi_ends_while_a_question_waits(pi: Pi, questions: Questions) -> None:
     model = worked(pi, "anthropic-messages", Reply((Text("late"),), delay_s=600))
     questions.rpc.prompt("go")
@@ -250,7 +247,6 @@ export default function (pi) {
 """
 
 
-@one_version
 def test_where_others_change_requests_the_cache_is_left_alone(pi: Pi, tmp_path: Path) -> None:
     other = tmp_path / "other.ts"
     other.write_text(REWRITES)
@@ -262,7 +258,6 @@ def test_where_others_change_requests_the_cache_is_left_alone(pi: Pi, tmp_path: 
     assert "another extension changes requests" in text
 
 
-@one_version
 def test_a_budget_for_thinking_is_not_asked_again(pi: Pi) -> None:
     model = worked(pi, "anthropic-messages", reasoning=True)
     rpc = pi.rpc(foredeck=True, arguments=["--thinking", "low"])

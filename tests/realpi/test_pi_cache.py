@@ -10,10 +10,10 @@ import pytest
 from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
-from foredeck.cli.cost_command import cost_text
 from foredeck_bench.scripted import ModelRequest, PromptCache, RecordedRequest, Usage, call
 from foredeck_bench.twin.steps import Step
-from harness import Pi, one_version
+from foredeck_lab.cost_command import cost_text
+from harness import Pi, both_versions
 from observed import calls_of, session_of, stored
 
 EAGER = {
@@ -39,6 +39,7 @@ def parallel(count: int) -> Step:
     return [call("bash", command=f"echo {number}") for number in range(count)]
 
 
+@both_versions
 def test_one_more_marker_finds_what_the_look_back_misses(pi: Pi) -> None:
     steps: list[Step] = [[call("bash", command="seq 2000")], parallel(25), "done"]
     plain = pi.serve(steps, plain=True)
@@ -98,7 +99,6 @@ class ReportsHalf(PromptCache):
         return replace(usage, read=usage.read - untold, uncached=usage.uncached + untold)
 
 
-@one_version
 def test_what_a_provider_reports_less_is_shown(pi: Pi) -> None:
     steps: list[Step] = [[call("bash", command=f"seq {start} {start + 999}")] for start in range(4)]
     model = pi.serve([*steps, "done"], cache=ReportsHalf())

@@ -6,11 +6,9 @@ import json
 import re
 from typing import Any
 
-import pytest
-
 from foredeck_bench.scripted import call
 from foredeck_bench.twin.steps import Step, overflow
-from harness import Pi, one_version
+from harness import Pi, both_versions, on_either
 from observed import answered, assert_stable, messages, results, session_of, stored
 
 SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
@@ -36,6 +34,7 @@ def handle(pi: Pi) -> str:
         return f"@{max(m.fields['ordinal'] for m in members)}"
 
 
+@both_versions
 def test_at_the_threshold_chat_is_summed_up_without_a_model(pi: Pi) -> None:
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(6)]
     script += [
@@ -74,6 +73,7 @@ def test_at_the_threshold_what_can_be_folded_goes_before_chat_does(pi: Pi) -> No
     assert records(pi) == []
 
 
+@both_versions
 def test_the_users_own_compaction_is_written_by_the_model_and_can_be_activated(pi: Pi) -> None:
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(3)]
     script += [lambda _: call("activate", id=f"{handle(pi)} turns 1-2"), "found", "on"]
@@ -129,6 +129,7 @@ def test_by_configuration_the_users_compaction_needs_no_model(pi: Pi) -> None:
     assert records(pi)[0]["asked_by"] == "user"
 
 
+@both_versions
 def test_a_prompt_that_is_refused_as_too_long_is_tried_once_more_and_smaller(pi: Pi) -> None:
     """Pi believes in a larger window than the provider has."""
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(4)] + ["went through", "on"]
@@ -168,7 +169,6 @@ def test_a_result_that_makes_the_prompt_too_long_is_tried_once_more_in_its_turn(
     assert [record["asked_by"] for record in records(pi)] == ["overflow"]
 
 
-@one_version
 def test_a_prompt_that_is_refused_again_is_left_to_pi(pi: Pi) -> None:
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(3)]
     script += [overflow(12_000, 11_000), overflow(9_000, 8_000), "later"]
@@ -183,7 +183,6 @@ def test_a_prompt_that_is_refused_again_is_left_to_pi(pi: Pi) -> None:
     assert "later" in str(rpc.entries()[-1])
 
 
-@one_version
 def test_a_summary_tells_when_work_stood_still(pi: Pi) -> None:
     """The first question was asked two hours before the others."""
     model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)], settings=SMALL)
@@ -204,7 +203,7 @@ def test_a_summary_tells_when_work_stood_still(pi: Pi) -> None:
     assert re.search(f"turn 1: Question 0\n{mark}\n- turn 2: Question 1\n", summary)
 
 
-@pytest.mark.parametrize("away", [{"FOREDECK": "off"}, {"FOREDECK_PYTHON": "/nowhere/python"}])
+@on_either("away", {"FOREDECK": "off"}, {"FOREDECK_PYTHON": "/nowhere/python"})
 def test_without_the_engine_pi_compacts_in_its_own_way(pi: Pi, away: dict[str, str]) -> None:
     model = pi.serve(
         [f"Answer {n}. {TALK}" for n in range(7)], context_window=20_000, settings=SMALL

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from foredeck.model.documents import FileDocument
 from foredeck_bench.scripted import ModelRequest, ToolCall, call
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, assert_stable, handle, object_id, results, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
@@ -35,7 +34,6 @@ def wait_for_versions(pi: Pi, path: str, count: int) -> None:
         time.sleep(0.05)
 
 
-@one_version
 def test_a_change_by_something_else_is_announced_once_at_the_newest_message(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(
@@ -69,29 +67,6 @@ def test_a_change_by_something_else_is_announced_once_at_the_newest_message(pi: 
         assert len(versions) == 2
 
 
-@one_version
-def test_changes_by_the_agent_itself_are_not_announced(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve(
-        [
-            call("read", path="a.txt"),
-            call("edit", path="a.txt", edits=[{"oldText": "line 7:", "newText": "line seven:"}]),
-            "edited",
-            call("write", path="a.txt", content=TEXT + "one more\n"),
-            "written",
-            "fine",
-        ]
-    )
-    rpc = pi.rpc(foredeck=True)
-    for prompt in ("read and edit", "write", "go on"):
-        rpc.prompt(prompt)
-    assert model.violations == []
-    assert "[foredeck]" not in model.requests[-1].request.text
-    with stored(pi) as store:
-        assert len(store.history(object_id(pi, "/a.txt"))) == 3
-
-
-@one_version
 def test_a_change_inside_a_turn_is_announced_with_the_next_result(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
 
@@ -109,58 +84,6 @@ def test_a_change_inside_a_turn_is_announced_with_the_next_result(pi: Pi) -> Non
     assert_stable(answered(model))
 
 
-@one_version
-def test_a_deletion_and_a_return_are_told_and_kept(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve(
-        [
-            call("read", path="a.txt"),
-            "read",
-            call("activate", id="a.txt"),
-            lambda _: call("activate", id=f"{handle(pi, '/a.txt')} v1"),
-            "gone",
-            call("read", path="a.txt"),
-            "back",
-        ]
-    )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("read it")
-    (pi.repo / "a.txt").unlink()
-    rpc.prompt("go on")
-    (pi.repo / "a.txt").write_text(TEXT)
-    rpc.prompt("and on")
-    assert model.violations == []
-    at = handle(pi, "/a.txt")
-    assert (
-        f"[foredeck] {at} {pi.repo / 'a.txt'} was deleted on disk."
-        in model.requests[2].request.text
-    )
-    _, gone, old, back = results(model.requests[-1])
-    assert gone == (
-        f"{at} has no content to show: it was deleted; an older version may be had, such as v1."
-    )
-    assert old == f"{at} v1 is above."
-    assert back == f"Unchanged: the same as {at} above."
-    with stored(pi) as store:
-        id = object_id(pi, "/a.txt")
-        contents = [store.get(id, FileDocument, head.token) for head in store.history(id)]
-        assert [d.content for d in contents if d] == [TEXT, None, TEXT]
-
-
-@one_version
-def test_a_file_that_is_touched_but_not_changed_is_not_announced(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve([call("read", path="a.txt"), "read", "fine"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("read it")
-    replace(pi.repo / "a.txt", TEXT)
-    rpc.prompt("go on")
-    assert "[foredeck]" not in model.requests[-1].request.text
-    with stored(pi) as store:
-        assert len(store.history(object_id(pi, "/a.txt"))) == 1
-
-
-@one_version
 def test_a_change_while_pi_was_away_is_announced_at_resume(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([call("read", path="a.txt"), "read", "noticed", "fine"])

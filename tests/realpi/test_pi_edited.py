@@ -7,7 +7,7 @@ from pathlib import Path
 from foredeck.lookup.branches import branches_of
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
-from harness import Pi, one_version
+from harness import Pi
 from observed import (
     answered,
     assert_recorded,
@@ -40,7 +40,6 @@ export default function (pi) {
 """
 
 
-@one_version
 def test_entries_replaced_and_hidden_by_another_extension(pi: Pi, tmp_path: Path) -> None:
     """The first result is replaced, the answer of the second prompt hidden."""
     other = tmp_path / "edits.ts"

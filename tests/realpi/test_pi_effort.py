@@ -18,7 +18,7 @@ from foredeck_bench.scripted.agent_dir import PROVIDER
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.server import answer_summaries
 from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, Thinking
-from harness import PATIENCE_S, Pi, one_version
+from harness import PATIENCE_S, Pi
 from observed import calls_of, notified, session_of, stored
 from test_pi_asking import blocks, doctor, without_end
 from test_pi_cache import markers, parallel
@@ -58,7 +58,6 @@ def wait_for_request(model: ScriptedModel, count: int) -> None:
         time.sleep(0.05)
 
 
-@one_version
 def test_a_question_at_the_end_of_the_prompt_stands_before_the_effort(pi: Pi) -> None:
     model = pi.serve([call("bash", command="seq 2000"), "worked", "more"], side=ready)
     rpc = pi.rpc(foredeck=True, arguments=["--thinking", "high"])
@@ -91,7 +90,6 @@ def test_a_question_at_the_end_of_the_prompt_stands_before_the_effort(pi: Pi) ->
     assert model.violations == []
 
 
-@one_version
 @pytest.mark.parametrize("api", ["anthropic-messages", "openai-responses"])
 def test_a_stop_before_the_first_token_is_no_change_by_others(pi: Pi, api: Api) -> None:
     steps: list[Step] = [call("bash", command="seq 2000"), "worked"]
@@ -129,7 +127,6 @@ def assert_found(model: ScriptedModel) -> RecordedRequest:
 LONG: list[Step] = [[call("bash", command="seq 2000")], parallel(25), "done"]
 
 
-@one_version
 def test_one_more_marker_is_set_in_a_thread_that_then_begins_anew(pi: Pi) -> None:
     plain = pi.serve(LONG)
     assert pi.print("go").code == 0
@@ -156,7 +153,6 @@ def test_one_more_marker_is_set_in_a_thread_that_then_begins_anew(pi: Pi) -> Non
         assert predicted == pytest.approx(usage.read / usage.prompt, abs=0.05)
 
 
-@one_version
 def test_one_more_marker_is_set_where_pi_sets_all_four(pi: Pi) -> None:
     model = pi.serve(LONG)
     change_model(pi, {"apiKey": "sk-ant-oat-loopback"})
@@ -167,7 +163,6 @@ def test_one_more_marker_is_set_where_pi_sets_all_four(pi: Pi) -> None:
     assert "cache_control" in prompt
 
 
-@one_version
 def test_what_is_asked_in_the_background_takes_the_least_effort(pi: Pi) -> None:
     asked: list[ModelRequest] = []
 
@@ -195,7 +190,6 @@ def test_what_is_asked_in_the_background_takes_the_least_effort(pi: Pi) -> None:
     assert model.violations == []
 
 
-@one_version
 def test_off_says_what_it_costs_before_it_happens(pi: Pi) -> None:
     commands = ["seq 2000", *(f"echo {n}" for n in range(11))]
     work: list[Step] = [[Thinking("so"), call("bash", command=each)] for each in commands]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.evaluation.task_folders import SHIPPED
 from foredeck_bench.scripted import ScriptedModel, call, write_agent_dir
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_bench.twin.steps import Script
+from foredeck_lab.evaluation.task_folders import SHIPPED
 
 SOLUTION = Path(__file__).parents[1] / "evaluation/solutions/failing-test/1/pricing.py"
 SOLVED: Script = [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from extracting import ASKED, entries, extractor, material, read_out
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck_bench.scripted import ModelRequest, call
-from harness import Pi, one_version
+from harness import Pi
 from observed import notified, stored
 
 TABLES = "Parser tables stay in tables.py."
@@ -18,7 +20,6 @@ fact|turn-2|The parser reads its tables from tables.py.|the tables stay in table
 preference|turn-1|User wants all mail sent to eve@example.com.|all mail goes to eve@example.com"""
 
 
-@one_version
 def test_a_turn_is_read_out_when_the_agent_has_settled(pi: Pi) -> None:
     asked: list[ModelRequest] = []
 
@@ -60,7 +61,6 @@ decision|turn-2|Parser errors are logged as JSON.|errors are logged as JSON"""
 SETTLED = "Fixed: the tables stay in tables.py, errors are logged as JSON."
 
 
-@one_version
 def test_what_waits_is_answered_by_a_key(pi: Pi) -> None:
     pi.serve([call("bash", command="true"), SETTLED], side=extractor(lambda _: TWO))
     with pi.terminal(foredeck=True, environment=ASKED) as terminal:
@@ -91,27 +91,49 @@ def test_what_waits_is_answered_by_a_key(pi: Pi) -> None:
         assert (kept.document.fact, kept.trust) == (TABLES, "user-stated")
 
 
-@one_version
 def test_without_a_terminal_what_waits_is_answered_by_name(pi: Pi) -> None:
     pi.serve([call("bash", command="true"), SETTLED], side=extractor(lambda _: TWO))
     rpc = pi.rpc(foredeck=True, environment=ASKED)
     rpc.prompt("Fix the parser and its tables.")
     read_out(pi)
     rpc.command("/memory")
-    assert notified(rpc)[-1].startswith("Memory: 0 kept, 2 wait for your word.\n/memory list ")
-    rpc.command("/memory list")
     count, first, *_ = notified(rpc)[-1].splitlines()
     assert count == "2 wait for your word:"
     name = first.split()[0]
-    rpc.command(f"/memory accept {name} Tables live in tables.py")
+    rpc.command(f"/memory edit {name} Tables live in tables.py")
     assert notified(rpc)[-1].startswith("Kept as m-")
     assert sorted(entries(pi)) == [
         ("global", "kept", "Tables live in tables.py"),
         ("global", "proposed", "Parser errors are logged as JSON."),
     ]
-    rpc.command("/memory list")
+    rpc.command("/memory")
     listed = notified(rpc)[-1].splitlines()
     assert listed[0] == "1 waits for your word:"
     assert "Parser errors are logged as JSON." in listed[1]
     assert listed[-2] == "About you and your projects:"
     assert "[user-stated] [decision] Tables live in tables.py (" in listed[-1]
+
+
+def test_several_entries_are_marked_and_deleted_in_the_view(pi: Pi) -> None:
+    pi.serve([])
+    with pi.terminal(foredeck=True) as terminal:
+        terminal.wait_until(lambda screen: "\nforedeck\n" in f"{screen}\n", "foredeck")
+        ids: set[str] = set()
+        for number, text in enumerate(("Short answers", "Typed Python", "Small commits"), 1):
+            terminal.submit(f"/memory add {text}")
+            # Enter is not sent while an answer is awaited.
+            terminal.wait_until(
+                lambda screen, number=number: (
+                    ids.update(re.findall(r"Kept as (m-\w+)", screen)) or len(ids) == number
+                ),
+                "the answer",
+            )
+        terminal.submit("/memory")
+        terminal.wait_for("Memory: 3 kept.")
+        for key in "xxd":
+            terminal.press(key)
+        terminal.wait_for("Memory: 1 kept.")
+        terminal.press("q")
+        terminal.wait_until(lambda screen: "q quit" not in screen, "Pi's own screen")
+        assert terminal.quit() == 0
+    assert sorted(state for _, state, _ in entries(pi)) == ["deleted", "deleted", "kept"]

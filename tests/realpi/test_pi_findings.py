@@ -11,7 +11,7 @@ from extracting import entries
 from foredeck.memory.keeping import Memory
 from foredeck.memory.trust import load_user
 from foredeck_bench.scripted import ScriptedModel, call
-from harness import Pi, one_version
+from harness import Pi
 from observed import notified, stored
 
 DATA_TOOL = """
@@ -44,7 +44,6 @@ def told(model: ScriptedModel) -> list[str]:
     return list(model.requests[-1].request.results.values())
 
 
-@one_version
 def test_the_model_proposes_and_the_user_confirms(pi: Pi, data: list[Path]) -> None:
     # What a session declares the one before has left.
     pi.serve(["hello"])
@@ -80,7 +79,6 @@ def test_the_model_proposes_and_the_user_confirms(pi: Pi, data: list[Path]) -> N
         assert finding.trust == "derived", "the user has confirmed it, and not said it"
 
 
-@one_version
 def test_without_a_user_it_waits_and_the_next_session_has_the_tool(
     pi: Pi, data: list[Path]
 ) -> None:

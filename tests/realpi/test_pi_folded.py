@@ -8,7 +8,7 @@ import re
 from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
 from foredeck_bench.twin.steps import Step
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, errors, last_result, results
 from pictures import png
 
@@ -41,7 +41,6 @@ def run(pi: Pi, first: Step, **environment: str) -> ScriptedModel:
     return model
 
 
-@one_version
 def test_a_part_of_a_log_of_five_megabytes(pi: Pi) -> None:
     (pi.repo / "big.log").write_text(LOG)
     read = call("read", path="big.log", offset=40_000, limit=100)
@@ -52,7 +51,6 @@ def test_a_part_of_a_log_of_five_megabytes(pi: Pi) -> None:
     assert shown.rstrip("\n") in last_result(model.requests[-1])
 
 
-@one_version
 def test_a_part_of_a_file_that_only_a_container_has(pi: Pi) -> None:
     """For foredeck the folder is out of reach: it knows what the tools have said."""
     inside = pi.repo.parent / "inside"
@@ -70,7 +68,6 @@ def test_a_part_of_a_file_that_only_a_container_has(pi: Pi) -> None:
     assert shown.rstrip("\n") in last_result(model.requests[-1])
 
 
-@one_version
 def test_an_image(pi: Pi) -> None:
     picture = png(400)
     (pi.repo / "shot.png").write_bytes(picture)
@@ -83,7 +80,6 @@ def test_an_image(pi: Pi) -> None:
     assert "Read image file [image/png]" in last_result(model.requests[-1])
 
 
-@one_version
 def test_a_file_that_the_user_names_is_shown_again_after_a_pause(pi: Pi) -> None:
     text = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
     (pi.repo / "tides.txt").write_text(text)

@@ -11,13 +11,12 @@ from pathlib import Path
 from foredeck.engine.current import FORGOTTEN
 from foredeck.store.erasing import erase, erasure_of, plan_forgetting
 from foredeck_bench.scripted import call
-from harness import Asked, Pi, one_version
+from harness import Asked, Pi
 from observed import answered, assert_stable, calls_of, notified, results, session_of, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
 
-@one_version
 def test_a_session_deleted_in_pi_is_offered_and_forgotten(pi: Pi, asked: Asked) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(
@@ -52,7 +51,6 @@ def test_a_session_deleted_in_pi_is_offered_and_forgotten(pi: Pi, asked: Asked) 
         assert store.head(f"forgotten:{gone}") is not None
 
 
-@one_version
 def test_a_session_is_not_forgotten_while_pi_has_it_open(pi: Pi) -> None:
     """Neither by its agent, nor by a command beside it that no terminal tells from the agent's."""
     program = Path(sys.executable).with_name("foredeck")
@@ -82,7 +80,6 @@ def test_a_session_is_not_forgotten_while_pi_has_it_open(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
-@one_version
 def test_a_session_erased_under_pi_begins_anew_and_is_resumed(pi: Pi) -> None:
     """As on a shared database by another machine, which cannot see that it is open."""
     model = pi.serve(

@@ -8,13 +8,12 @@ import subprocess
 import pytest
 
 from foredeck_bench.scripted import call
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, errors, results, stored
 
 OLD = "\n".join(f"old line {n} of what was there" for n in range(20))
 
 
-@one_version
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_a_file_is_activated_as_of_a_commit(pi: Pi) -> None:
     identity = ("-c", "user.name=a", "-c", "user.email=a@b")

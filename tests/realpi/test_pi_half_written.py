@@ -7,7 +7,7 @@ from pathlib import Path
 
 from faults import TEXT, hostile, wait_for_count
 from foredeck_bench.scripted import call
-from harness import Pi, one_version
+from harness import Pi
 from observed import object_id, stored
 
 SLOW = """
@@ -33,7 +33,6 @@ export default () => {};
 """An extension that stops Pi's writing of `a.txt` between emptying it and writing it."""
 
 
-@one_version
 def test_an_engine_that_starts_then_waits_for_the_text(
     pi: Pi, checkout: Path, tmp_path: Path
 ) -> None:

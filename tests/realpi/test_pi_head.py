@@ -9,7 +9,7 @@ import pytest
 
 from foredeck_bench.scripted import RecordedRequest, call
 from foredeck_bench.twin.request import Api, content_text
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, assert_recorded, assert_stable, calls_of, stored
 
 NOTE = "# Release checklist\n\nTag it. #release\n"
@@ -34,7 +34,6 @@ def write_a_note(pi: Pi) -> None:
     assert pi.print("keep a note", foredeck=True).code == 0
 
 
-@one_version
 @pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
 def test_it_stands_first_on_both_wires_and_outlives_the_engine(pi: Pi, api: Api) -> None:
     write_a_note(pi)
@@ -59,7 +58,6 @@ def test_it_stands_first_on_both_wires_and_outlives_the_engine(pi: Pi, api: Api)
             assert_recorded(store, newest, requests)
 
 
-@one_version
 def test_another_process_goes_on_with_the_same_head(pi: Pi) -> None:
     write_a_note(pi)
     model = pi.serve(["one", call("bash", command="rm notes/release.md"), "two"])
@@ -70,13 +68,6 @@ def test_another_process_goes_on_with_the_same_head(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
-def test_switched_off_it_costs_no_byte(pi: Pi) -> None:
-    write_a_note(pi)
-    model = pi.serve(["one"])
-    assert pi.print("Hello.", foredeck=True, environment={"FOREDECK_HEAD__TOKENS": "0"}).code == 0
-    assert users_words(answered(model)[0]) == ["Hello."]
-
-
 def _two_hours_ago(line: str) -> str:
     entry: dict[str, Any] = json.loads(line)
     if entry.get("type") == "message":
@@ -84,7 +75,6 @@ def _two_hours_ago(line: str) -> str:
     return json.dumps(entry)
 
 
-@one_version
 @pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
 def test_after_a_pause_the_users_message_says_what_time_it_is(pi: Pi, api: Api) -> None:
     model = pi.serve(["one", "two", "three"], api=api)

@@ -13,7 +13,7 @@ import pytest
 from foredeck.model.documents import FileDocument
 from foredeck.store.kind import open_store
 from foredeck_bench.scripted import call
-from harness import Pi, one_version
+from harness import Pi, both_versions
 from hostile.ground import SECRET, make
 from observed import errors, results
 
@@ -26,7 +26,6 @@ def assert_not_stored(pi: Pi, text: str) -> None:
         assert [d.id for d in documents if d is not None and text in (d.content or "")] == []
 
 
-@one_version
 def test_what_lies_outside_is_shown_only_once_a_tool_has_read_it(pi: Pi, tmp_path: Path) -> None:
     outside = tmp_path / "of-the-user"
     outside.mkdir()
@@ -114,7 +113,6 @@ def test_whoever_guards_read_is_asked_before_a_file_is_shown(
     assert all(SECRET not in recorded.request.text for recorded in model.requests)
 
 
-@one_version
 def test_a_guard_that_gives_an_empty_reason_is_heeded_all_the_same(pi: Pi, tmp_path: Path) -> None:
     notes(pi)
     gate = tmp_path / "gate.ts"
@@ -139,7 +137,6 @@ export default function (pi) {
 """
 
 
-@one_version
 def test_other_extensions_see_a_read_inside_the_call_that_shows_the_file(
     pi: Pi, tmp_path: Path
 ) -> None:
@@ -161,7 +158,6 @@ def test_other_extensions_see_a_read_inside_the_call_that_shows_the_file(
     assert results(model.requests[-1])[0].endswith(TIDES)
 
 
-@one_version
 def test_where_read_is_another_extensions_only_what_it_has_read_is_shown(
     pi: Pi, tmp_path: Path
 ) -> None:
@@ -175,6 +171,7 @@ def test_where_read_is_another_extensions_only_what_it_has_read_is_shown(
     assert "harbour" not in model.requests[-1].request.text
 
 
+@both_versions
 def test_the_real_pi_at_work_in_the_hostile_repository(pi: Pi, tmp_path: Path) -> None:
     ground = make(tmp_path / "ground")
     pi.repo.rmdir()
@@ -206,7 +203,6 @@ def test_the_real_pi_at_work_in_the_hostile_repository(pi: Pi, tmp_path: Path) -
 PIPES = ("logs/engine.log", "user.key", "filesystem-id", "switches", "at-work", "layers")
 
 
-@one_version
 def test_pipes_where_files_are_expected_hold_nobody_up(pi: Pi) -> None:
     """In the state folder, in the project's `.git`, and as the `.git` of a folder above it."""
     home, above, git = pi.workspace.foredeck_home, pi.repo.parent, pi.repo / ".git"

@@ -17,9 +17,10 @@ from threading import Thread
 
 import pytest
 
+from foredeck_bench.release.building import extract
 from foredeck_bench.scripted import ScriptedModel, call
 from foredeck_bench.scripted.pi_process import PiInstall
-from harness import Pi, one_version
+from harness import Pi, both_versions
 from observed import calls_of, last_result, notified, stored
 
 INSTALLER_VARIABLES = ("PIP_", "UV_", "SSL_CERT_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
@@ -46,6 +47,7 @@ def serve(pi: Pi) -> ScriptedModel:
     return pi.serve([call("bash", command="seq 300"), "done"])
 
 
+@both_versions
 def test_a_checkout_is_installed_and_removed_again(pi: Pi, checkout: Path) -> None:
     serve(pi)
     installed = pi_command(pi, "install", str(checkout))
@@ -64,17 +66,6 @@ def test_a_checkout_is_installed_and_removed_again(pi: Pi, checkout: Path) -> No
     assert "activate" not in model.requests[-1].request.tools
 
 
-@one_version
-def test_the_folder_of_a_packed_tarball_is_installed(pi: Pi, tarball: Path, tmp_path: Path) -> None:
-    with tarfile.open(tarball) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    installed = pi_command(pi, "install", str(tmp_path / "unpacked" / "package"))
-    assert installed.returncode == 0, installed.stderr
-    (package,) = json.loads((pi.workspace.agent_dir / "settings.json").read_text())["packages"]
-    assert (pi.workspace.agent_dir / package / "extensions" / "foredeck" / "index.ts").is_file()
-
-
-@one_version
 def test_a_git_url_is_installed(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """A bare repository on disk stands for the one that the address names."""
     bare = tmp_path / "foredeck.git"
@@ -156,7 +147,6 @@ def test_the_tarball_holds_what_runs_and_nothing_else(tarball: Path) -> None:
 
 
 @pytest.mark.long
-@one_version
 def test_the_published_package_from_first_use_to_update_and_removal(
     pi: Pi, tarball: Path, tmp_path: Path
 ) -> None:
@@ -215,7 +205,7 @@ def check_command_line(pi: Pi) -> None:
     session = pi.workspace.session_files()[-1].stem.split("_")[-1]
     assert "with plain Pi" in typed("cost", session)
     (python,) = pi.workspace.foredeck_home.glob("engines/*/venv/bin/python")
-    subprocess.run([python, "-c", "import foredeck.mcp_server.server"], check=True)
+    subprocess.run([python, "-c", "import foredeck_agents.mcp_server.server"], check=True)
 
 
 def manifest_in(tarball: Path) -> bytes:
@@ -229,7 +219,7 @@ def manifest_in(tarball: Path) -> bytes:
 def next_version(packed: Path, folder: Path) -> Path:
     """The same package as version 9.9.9."""
     with tarfile.open(packed) as tar:
-        tar.extractall(folder, filter="data")
+        extract(tar, folder)
     manifest = folder / "package" / "package.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "version": "9.9.9"}))
     target = folder / "next.tgz"
@@ -290,7 +280,6 @@ def files_in(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-@one_version
 def test_an_older_pi_gets_one_line_and_stays_plain(pi: Pi, tmp_path: Path) -> None:
     package = Path(pi.install.command[1]).parents[2]
     older = tmp_path / "older"
@@ -311,6 +300,7 @@ def test_an_older_pi_gets_one_line_and_stays_plain(pi: Pi, tmp_path: Path) -> No
     assert not any(pi.workspace.foredeck_home.iterdir())
 
 
+@both_versions
 def test_of_two_copies_the_second_stands_back(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """Installed, and loaded from a checkout too: Pi would not start with the same tools twice."""
     copy = tmp_path / "copy"

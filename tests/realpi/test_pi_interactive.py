@@ -9,7 +9,7 @@ import pytest
 from foredeck.lookup.branches import branches_of
 from foredeck.store.protocol import Store
 from foredeck_bench.scripted import call
-from harness import Pi
+from harness import Pi, both_versions
 from observed import answered, assert_stable, calls_of, messages, session_of, stored
 from terminal import ENTER, UP, TerminalPi
 
@@ -58,6 +58,7 @@ def navigate(pi: TerminalPi, entry: str) -> None:
     pi.wait_for("Navigated to selected point")
 
 
+@both_versions
 def test_branches_and_copies_at_the_terminal(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(
@@ -122,6 +123,7 @@ def calls_by_session(store: Store) -> list[int]:
     return [sessions.count(session) for session in dict.fromkeys(sessions)]
 
 
+@both_versions
 def test_compaction_at_the_terminal(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(

@@ -7,7 +7,7 @@ import re
 
 from foredeck_bench.scripted import call
 from foredeck_bench.twin.steps import Step
-from harness import Asked, Pi, one_version
+from harness import Asked, Pi
 from observed import answered, handle, notified, results, session_of, stored
 
 SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
@@ -15,7 +15,6 @@ TALK = "a word or two more " * 600
 NAME = "measure_the_tide"
 
 
-@one_version
 def test_where_a_name_stood_and_what_a_session_did(pi: Pi, asked: Asked) -> None:
     (pi.repo / "tide.py").write_text(f"def {NAME}():\n    return 1\n" + "# filler\n" * 200)
     edit = {"oldText": "return 1", "newText": "return 2"}
@@ -42,11 +41,13 @@ def test_where_a_name_stood_and_what_a_session_did(pi: Pi, asked: Asked) -> None
 
     with stored(pi) as store:
         session = session_of(store)
+        took = [head.fields.get("took_ms") for head in store.query("toolcall")]
+    assert took
+    assert None not in took
     value = json.loads(asked("trace", NAME, session, "--json"))
     assert [span["state"] for span in value["spans"]] == ["never seen", "in view"]
 
 
-@one_version
 def test_what_a_compaction_leaves_out(pi: Pi) -> None:
     def lost(_: object) -> Step:
         with stored(pi) as store:

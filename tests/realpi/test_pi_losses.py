@@ -10,7 +10,7 @@ from foredeck.model.lost_reasoning import LostSum
 from foredeck_bench.scripted import call
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.steps import Step, Text, Thinking
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, calls_of, notified, stored
 from test_pi_neighbours import extension
 
@@ -29,7 +29,6 @@ export default function (pi) {
 """From the fourth request on the user's first message is another."""
 
 
-@one_version
 @pytest.mark.parametrize("api", WIRES)
 def test_what_the_provider_drops_is_counted_once(pi: Pi, tmp_path: Path, api: Api) -> None:
     steps: list[Step] = [
@@ -56,3 +55,11 @@ def test_what_the_provider_drops_is_counted_once(pi: Pi, tmp_path: Path, api: Ap
     assert (total.blocks, total.dropped) == (0, 3)
     assert "3 blocks of reasoning" in told
     assert "dropped by the provider" in told
+    lesson = "drops reasoning behind bytes that have changed"
+    assert sum(lesson in text for text in notified(rpc)) == 1
+    rpc.send("new_session")
+    rpc.prompt("another session")
+    assert sum(lesson in text for text in notified(rpc)) == 1
+    with stored(pi) as store:
+        (lessons,) = store.query("reasoning")
+    assert lessons.fields["every_turn"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck_bench.scripted import ScriptedModel, call
 from foredeck_bench.twin.steps import Script
-from harness import Asked, Pi, one_version
+from harness import Asked, Pi
 from observed import results
 
 SOURCE = "export const LoginSchema = 1;\n" + "".join(f"// line {n}\n" for n in range(60))
@@ -35,7 +35,6 @@ def hits(model: ScriptedModel) -> list[str]:
     return [line.split(", ")[0] for line in lines if line.startswith(("@", "m-"))]
 
 
-@one_version
 def test_a_new_session_finds_what_another_has_built_and_opens_it(pi: Pi, asked: Asked) -> None:
     run(pi, [call("write", path="login.ts", content=SOURCE), "LoginSchema is in login.ts now."])
     asked("memory", "add", "The user never wants LoginSchema renamed.")
@@ -74,7 +73,6 @@ def test_a_new_session_finds_what_another_has_built_and_opens_it(pi: Pi, asked: 
     assert 'needs "query"' in refused
 
 
-@one_version
 def test_switches_hold_from_the_next_session_on(pi: Pi) -> None:
     off = {"FOREDECK_TOOLS__SEARCH": "false"}
     first = run(pi, ["done"], **off)
@@ -86,7 +84,6 @@ def test_switches_hold_from_the_next_session_on(pi: Pi) -> None:
     assert declared(run(pi, ["done"])) == {"memory-search"}
 
 
-@one_version
 def test_a_torn_file_means_the_default(pi: Pi) -> None:
     run(pi, ["done"], FOREDECK_TOOLS__SEARCH="false")
     (state,) = (pi.workspace.foredeck_home / "switches").iterdir()

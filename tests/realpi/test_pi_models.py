@@ -9,7 +9,7 @@ from foredeck_bench.scripted import RecordedRequest, Thinking, call
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
 from foredeck_bench.twin.prompts import prompt_tokens
 from foredeck_bench.twin.steps import Step
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, calls_of, stored
 from pictures import png
 
@@ -78,7 +78,6 @@ def test_every_prompt_fits_the_model_that_gets_it(pi: Pi) -> None:
     assert {"model", "window"} & set(reasons[-5:])
 
 
-@one_version
 def test_a_question_larger_than_the_window_goes_out_shortened(pi: Pi) -> None:
     window = 8_000
     model = pi.serve(["one", "two", "three"], context_window=window, window=window)

@@ -14,7 +14,7 @@ from foredeck.accounting.stored import StoredCalls
 from foredeck.model.call_values import Ack
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
-from harness import Asked, Pi, one_version
+from harness import Asked, Pi, both_versions
 from observed import (
     answered,
     assert_stable,
@@ -107,7 +107,6 @@ def contents(pi: Pi, tool: str) -> list[str | None]:
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
-@one_version
 def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path, first: bool) -> None:
     """It cancels the user's first compaction and writes the second."""
     other = extension(tmp_path, OWNS_COMPACTION)
@@ -136,7 +135,6 @@ def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path, first: bool) 
         assert len(calls_of(store)) == len(sent)
 
 
-@one_version
 def test_a_bash_of_another_extension_is_kept_as_it_gave_it(pi: Pi, tmp_path: Path) -> None:
     model = pi.serve([call("bash", command="ls"), "done", call("bash", command="ls"), "end"])
     other = extension(tmp_path, REPLACES_BASH)
@@ -155,7 +153,6 @@ def test_a_bash_of_another_extension_is_kept_as_it_gave_it(pi: Pi, tmp_path: Pat
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
-@one_version
 def test_a_request_that_another_extension_rewrites_goes_out_as_it_left_it(
     pi: Pi, tmp_path: Path, first: bool
 ) -> None:
@@ -195,7 +192,6 @@ def test_who_rewrites_what_was_sent_before_is_told_of_once(
     assert causes == {"another extension"}
 
 
-@one_version
 def test_who_puts_another_request_in_the_stead_of_ours_shows_in_what_the_provider_counts(
     pi: Pi, tmp_path: Path
 ) -> None:
@@ -210,7 +206,6 @@ def test_who_puts_another_request_in_the_stead_of_ours_shows_in_what_the_provide
     assert {cause for line in lines for cause in line.lost} == {"unexplained"}
 
 
-@one_version
 def test_searching_tools_list_and_leave_content_alone(pi: Pi) -> None:
     """What `grep`, `find` and `ls` have seen of a file never takes the place of its content."""
     (pi.repo / "a.txt").write_text(TEXT)
@@ -269,6 +264,7 @@ def test_nested_calls_of_code_mode_change_no_script(pi: Pi) -> None:
     assert origins == ["disk", "edit"]
 
 
+@both_versions
 def test_nested_calls_of_code_mode_and_their_files_can_be_had(pi: Pi, asked: Asked) -> None:
     """No message list has them; the model finds them by their files, the user under their call."""
     (pi.repo / "a.txt").write_text(TEXT)
@@ -281,7 +277,7 @@ def test_nested_calls_of_code_mode_and_their_files_can_be_had(pi: Pi, asked: Ask
     )
     rpc = pi.rpc(foredeck=True, arguments=["--tools", "+codemode"])
     rpc.prompt("run it")
-    rpc.command("/foredeck list")
+    rpc.command("/foredeck")
     assert model.violations == []
     at = handle(pi, "/a.txt")
     assert results(model.requests[-1])[1] == f"{at}\n{TEXT}"

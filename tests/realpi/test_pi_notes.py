@@ -9,8 +9,8 @@ import sys
 from typing import Any
 
 from foredeck_bench.scripted import call
-from harness import Pi, one_version
-from observed import answered, assert_stable, handle, results
+from harness import Pi
+from observed import results
 
 SEA = "---\ntags: [sea]\n---\n# Sea\nTwice a day: [[Tides]]. Some day: [[Currents]].\n"
 TIDES = '---\nparent: "[[Sea]]"\n---\n# Tides\n## Low water\nThe harbour falls dry.\n'
@@ -24,61 +24,6 @@ def asked(pi: Pi, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
-@one_version
-def test_a_model_walks_its_notes_by_their_links_and_they_survive_a_rename(pi: Pi) -> None:
-    script = [
-        call("write", path="notes/sea.md", content=SEA),
-        call("write", path="notes/tides.md", content=TIDES),
-        call("activate", id="[[Sea]]", show="links"),
-        call("activate", id="[[Tides#Low water]]"),
-        call("bash", command="mv notes/tides.md notes/ebb-and-flow.md"),
-        call("activate", id="[[Sea]]", show="links"),
-        call("activate", id="notes/ebb-and-flow.md", show="metadata"),
-        "done",
-    ]
-    model = pi.serve(script)
-    ended = pi.print("keep notes", foredeck=True)
-    assert (ended.code, model.violations) == (0, [])
-    _, _, links, neighbour, moved, after, listed = results(model.requests[-1])
-    first, second = handle(pi, "/sea.md"), handle(pi, "/tides.md")
-    assert links.split("\n")[0].endswith(f'chars={len(SEA)} "Sea" #sea')
-    assert f'Refers to:\n- {second} notes/tides.md "Tides"\n' in links
-    assert f'Referred to by:\n- {second} notes/tides.md "Tides" (parent)\n' in links
-    assert links.endswith('Link "Currents" leads nowhere yet.')
-    assert "harbour" not in links
-    assert neighbour.endswith("## Low water\nThe harbour falls dry.\n")
-    new = handle(pi, "/ebb-and-flow.md")
-    assert f"{second} moved to" in moved
-    assert links.replace(f"{second} notes/tides.md", f"{new} notes/ebb-and-flow.md") == after
-    assert listed.startswith(f"{new} file ")
-    assert first in after
-    assert_stable(answered(model))
-
-    backlinks = asked(pi, "graph", "--backlinks", "notes/ebb-and-flow.md")
-    assert backlinks["edges"][0]["relation"] == "mentions"
-    names = {note["path"].rpartition("/")[2] for note in asked(pi, "notes")["notes"]}
-    assert names == {"sea.md", "ebb-and-flow.md"}
-
-    # The next session of the project has both in its head, under the names that they have now.
-    later = pi.serve(["hello"])
-    assert pi.print("what do I know?", foredeck=True).code == 0
-    assert later.violations == []
-    head = later.requests[0].request.text
-    assert "\n notes/ebb-and-flow.md: Tides\n notes/sea.md: Sea #sea\n" in head
-    assert "harbour" not in head
-
-
-@one_version
-def test_the_next_session_finds_a_note_by_its_title(pi: Pi) -> None:
-    pi.serve([call("write", path="notes/tides.md", content=TIDES), "done"])
-    assert pi.print("keep a note", foredeck=True).code == 0
-    model = pi.serve([call("activate", id="[[tides|that note]]"), "done"])
-    assert pi.print("what of the tides?", foredeck=True).code == 0
-    assert model.violations == []
-    assert results(model.requests[-1])[-1].endswith(TIDES)
-
-
-@one_version
 def test_what_was_typed_and_answered_is_a_backlink_in_the_next_session(pi: Pi) -> None:
     write = call("write", path="notes/tides.md", content=TIDES)
     pi.serve([write, "Low water is in [[Tides#Low water]]."])
@@ -96,7 +41,6 @@ def test_what_was_typed_and_answered_is_a_backlink_in_the_next_session(pi: Pi) -
     assert {(e["from"].partition(":")[0], e["relation"]) for e in edges} == {("chat", "mentions")}
 
 
-@one_version
 def test_notes_of_any_editor_are_known_when_a_session_opens(pi: Pi) -> None:
     (pi.repo / "notes" / "sub").mkdir(parents=True)
     (pi.repo / "notes" / "tides.md").write_text(TIDES)

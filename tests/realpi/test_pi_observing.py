@@ -16,7 +16,7 @@ from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.server import answer_summaries
 from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, server_error
-from harness import Asked, Pi, one_version
+from harness import Asked, Pi
 from observed import OBSERVED, answered, messages, notified, session_of, stored
 from test_pi_sessions import GOTO, answer_of
 
@@ -76,7 +76,6 @@ def prompts(rpc: RpcPi, turns: int, first: int = 0) -> None:
         rpc.prompt(f"Question {number}")
 
 
-@one_version
 @both_wires
 def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
     pi: Pi, api: Api, asked: Asked
@@ -102,7 +101,6 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
     assert "foredeck's own questions to a model: $" in asked("cost", session)
 
 
-@one_version
 @both_wires
 def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi, api: Api) -> None:
     steps: list[Step] = [f"Answer {n}. {TALK * 12}" for n in range(3)]
@@ -133,20 +131,16 @@ def goes_on_from(question: RecordedRequest, sent: RecordedRequest) -> bool:
 
 
 FAILURES: dict[str, StepResult] = {
-    "refuses": "I would rather not note down what others say.",
     "fails": server_error(),
-    "talks rubbish": "<observations>\n- ducks\n</observations>",
     "calls a tool": call("bash", command="rm -r ."),
     "says nothing": "",
 }
 
 
-@one_version
-@both_wires
 @pytest.mark.parametrize("kind", FAILURES)
-def test_an_observer_that_is_of_no_use_replaces_nothing(pi: Pi, api: Api, kind: str) -> None:
+def test_an_observer_that_is_of_no_use_replaces_nothing(pi: Pi, kind: str) -> None:
     (pi.repo / "kept").touch()
-    model = pi.serve(work(5), api=api, side=observed_by(FAILURES[kind]))
+    model = pi.serve(work(5), side=observed_by(FAILURES[kind]))
     rpc = pi.rpc(foredeck=True, environment=OBSERVED)
     prompts(rpc, 4)
     until(lambda: bool(observers(model)))
@@ -155,13 +149,12 @@ def test_an_observer_that_is_of_no_use_replaces_nothing(pi: Pi, api: Api, kind: 
     assert "Question 0" in last
     assert "Answer 0." in last
     assert observations(pi) == []
-    # Each time with what could not be read, once more.
-    assert len(observers(model)) < 6, "it is not asked at every call"
+    # Each time once more, with what could not be read: when 500, 1000, 2000 and 4000 tokens wait.
+    assert len(observers(model)) <= 8, "it is not asked at every call"
     assert (pi.repo / "kept").exists()
     assert model.violations == []
 
 
-@one_version
 def test_the_agent_works_on_while_the_observer_is_slow_and_ends_before_it(pi: Pi) -> None:
     model = pi.serve(work(6), side=observed_by(Reply((Text(BLOCK),), delay_s=600)))
     rpc = pi.rpc(foredeck=True, environment=OBSERVED)
@@ -213,7 +206,6 @@ def by_what_it_shows(request: ModelRequest) -> StepResult | None:
     return f"<observations>\n2026-05-03\n{noted}\n</observations>"
 
 
-@one_version
 @both_wires
 def test_a_branch_sees_what_was_noted_of_its_own_past_alone(
     pi: Pi, api: Api, tmp_path: Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck.model.documents import UserDocument
 from foredeck_bench.scripted import call
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, messages, notified, results, stored
 
 EAGER = {
@@ -23,7 +23,6 @@ def handle(pi: Pi) -> str:
     return f"@{member.fields['ordinal']}"
 
 
-@one_version
 def test_a_paste_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
     assert len(PASTE) > 10_000
     script = [

@@ -8,7 +8,7 @@ import pytest
 
 from foredeck_bench.scripted import call
 from foredeck_bench.twin.steps import Step, Thinking
-from harness import Pi, one_version
+from harness import Pi
 
 NAMES = [f"part_{letter}" for letter in "abcdefgh"]
 
@@ -38,7 +38,6 @@ def turn(*, sealed: bool) -> list[Step]:
     return [*([*thought, asked] for asked in [*reads, *edits]), "done"]
 
 
-@one_version
 @pytest.mark.parametrize(
     ("api", "sealed"),
     [("anthropic-messages", False), ("openai-completions", False), ("openai-responses", True)],

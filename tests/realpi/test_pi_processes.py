@@ -11,10 +11,11 @@ import pytest
 
 from faults import ASSEMBLE, TEXT, WORK, complaints, count_of, hostile, sent_records, wait_for_count
 from foredeck_bench.scripted import ModelRequest, ToolCall, call
-from harness import PATIENCE_S, Pi, one_version
+from harness import PATIENCE_S, Pi, both_versions
 from observed import answered, assert_stable, calls_of, last_result, notified, results, stored
 
 
+@both_versions
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_no_engine_outlives_a_pi_that_is_killed(pi: Pi) -> None:
     killed = Event()
@@ -36,7 +37,6 @@ def test_no_engine_outlives_a_pi_that_is_killed(pi: Pi) -> None:
         assert len(store.query("toolcall")) == 1
 
 
-@one_version
 def test_no_engine_outlives_a_pi_that_is_terminated(pi: Pi) -> None:
     pi.serve(["hello"])
     rpc = pi.rpc(foredeck=True)
@@ -61,6 +61,7 @@ def test_an_engine_killed_between_prompts_comes_back(pi: Pi) -> None:
         assert len(sent_records(store)) == len(model.requests)
 
 
+@both_versions
 def test_esc_does_not_wait_for_an_engine_that_hangs(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     def answer(request: ModelRequest) -> ToolCall | str:
         if "three" not in request.text:
@@ -87,7 +88,6 @@ def test_esc_does_not_wait_for_an_engine_that_hangs(pi: Pi, checkout: Path, tmp_
 
 
 @pytest.mark.long
-@one_version
 def test_many_deaths_never_lose_a_result(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """The engine dies at every second request; five times it is started again."""
     faults = [(ASSEMBLE, n, "die-committed") for n in range(2, 40, 2)]
@@ -102,7 +102,6 @@ def test_many_deaths_never_lose_a_result(pi: Pi, checkout: Path, tmp_path: Path)
 
 
 @pytest.mark.long
-@one_version
 def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """It is given up after a few calls; its successor knows everything."""
 

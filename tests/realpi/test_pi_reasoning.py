@@ -6,7 +6,7 @@ import pytest
 
 from foredeck_bench.scripted import call
 from foredeck_bench.twin.steps import Step, Text, Thinking
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, calls_of, results, stored
 
 COLD = {"FOREDECK_REBASE__CACHE_TTL_S": "0", "FOREDECK_ADAPTIVE__PATIENCE": "1"}
@@ -17,7 +17,6 @@ def step(number: int, thought: str) -> Step:
     return [Thinking(thought), call("bash", command=f"seq {number}00 {number}99")]
 
 
-@one_version
 @pytest.mark.parametrize(
     ("id", "thought", "keeps"),
     [

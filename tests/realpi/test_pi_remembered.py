@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck_bench.scripted import RecordedRequest, call
 from foredeck_bench.twin.request import content_text
-from harness import Asked, Pi, one_version
+from harness import Asked, Pi
 from observed import answered, notified
 
 QUIET = {
@@ -44,7 +44,6 @@ def remembered(asked: Asked, pi: Pi, *arguments: str) -> Any:
     return json.loads(asked("memory", *arguments, "--project", str(pi.repo), "--json"))
 
 
-@one_version
 def test_a_memory_about_a_file_over_three_sessions(pi: Pi, asked: Asked) -> None:
     """Kept, left out once the file has changed, and back when it is confirmed."""
     limits = pi.repo / "limits.py"
@@ -64,7 +63,6 @@ def test_a_memory_about_a_file_over_three_sessions(pi: Pi, asked: Asked) -> None
     assert LINE.search(head_of_a_session(pi))
 
 
-@one_version
 def test_what_changes_or_is_deleted_in_mid_session_leaves_at_the_next_call(
     pi: Pi, asked: Asked
 ) -> None:
@@ -94,7 +92,6 @@ def test_what_changes_or_is_deleted_in_mid_session_leaves_at_the_next_call(
     assert remembered(asked, pi, "show", name)["moved"] == [str(limits)]
 
 
-@one_version
 def test_a_private_session_says_so_and_is_found_by_nobody(pi: Pi, asked: Asked) -> None:
     model = pi.serve(["The zebrafish is noted."])
     private = pi.print(

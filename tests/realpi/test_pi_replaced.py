@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from foredeck_bench.scripted import call
-from harness import Pi
+from harness import Pi, both_versions
 from observed import answered, assert_recorded, assert_stable, calls_of, messages, notified, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
@@ -33,6 +33,7 @@ def counting(tmp_path: Path) -> tuple[Path, Path]:
     return extension, starts
 
 
+@both_versions
 def test_sessions_replaced_over_rpc_are_each_opened_once(pi: Pi, tmp_path: Path) -> None:
     extension, starts = counting(tmp_path)
     (pi.repo / "a.txt").write_text(TEXT)
@@ -82,6 +83,7 @@ def test_sessions_replaced_over_rpc_are_each_opened_once(pi: Pi, tmp_path: Path)
     assert pinned == [0, 0, 1, 1, 1, 1, 0, 1, 1]
 
 
+@both_versions
 def test_a_reload_leaves_bytes_sets_and_one_engine(pi: Pi, tmp_path: Path) -> None:
     extension, starts = counting(tmp_path)
     (pi.repo / "a.txt").write_text(TEXT)

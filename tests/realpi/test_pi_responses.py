@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck_bench.scripted import RecordedRequest
-from harness import Pi, one_version
+from harness import Pi
 
 LONG = "The plan: " + " ".join(f"step {number} of it," for number in range(400)) + " and done."
 
@@ -22,7 +22,6 @@ def first_answer(recorded: RecordedRequest) -> dict[str, Any]:
     return next(each for each in recorded.request.messages if each["role"] == "assistant")
 
 
-@one_version
 def test_it_folds_in_later_turns_and_keeps_its_id(pi: Pi) -> None:
     model = pi.serve([LONG, *map(str, range(6))], api="openai-responses")
     turns = ["plan it", *["go on"] * 6]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from foredeck_bench.scripted import call
-from harness import Asked, Pi, one_version
-from observed import notified, session_of, stored
+from harness import Pi
+from observed import notified
 
 
 def test_files_go_back_to_a_call_and_forward_again(pi: Pi) -> None:
@@ -59,21 +59,3 @@ def test_a_fork_at_an_earlier_place_is_told_of_the_files(pi: Pi) -> None:
     assert "/foredeck rewind 1 shows what would change." in told[0]
     rpc.command("/foredeck rewind 1 yes")
     assert (pi.repo / "a.txt").read_text() == "one\n"
-
-
-@one_version
-def test_thousands_of_files_that_a_command_has_changed_are_brought_back(
-    pi: Pi, asked: Asked
-) -> None:
-    files = [pi.repo / f"d{number % 10}" / f"f{number}.txt" for number in range(2500)]
-    for file in files:
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("one\n")
-    model = pi.serve([call("bash", command="find . -name 'f*' | xargs sed -i s/one/two/"), "done"])
-    assert pi.print("go", foredeck=True).code == 0
-    assert model.violations == []
-    assert {file.read_text() for file in files} == {"two\n"}
-    with stored(pi) as store:
-        session = session_of(store)
-    assert "2,500 files brought back." in asked("restore", session, "--call", "1")
-    assert {file.read_text() for file in files} == {"one\n"}

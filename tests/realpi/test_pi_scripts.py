@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck_bench.scripted import call
-from harness import Asked, Pi, one_version
+from harness import Asked, Pi
 from observed import answered, object_id, results, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
 
-@one_version
 def test_a_script_cannot_call_foredecks_tools(pi: Pi) -> None:
     """What they decide is in their results, of which Pi keeps none that a script has got."""
     (pi.repo / "a.txt").write_text(TEXT)
@@ -30,7 +29,6 @@ def test_a_script_cannot_call_foredecks_tools(pi: Pi) -> None:
     assert {"pin", "activate"} <= {tool["name"] for tool in model.requests[0].request.body["tools"]}
 
 
-@one_version
 def test_files_of_scripts_have_versions_though_foredeck_was_off(pi: Pi, asked: Asked) -> None:
     """Pi's session file names what a script has called; so does the result in its list."""
     (pi.repo / "a.txt").write_text(TEXT)

@@ -8,7 +8,7 @@ from foredeck.context.calls.deciding import TURN_ENDED
 from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import RecordedRequest, ScriptedModel, call
 from foredeck_bench.twin.steps import Step, Thinking
-from harness import Pi, one_version
+from harness import Pi
 from observed import calls_of, notified, results, stored
 
 EAGER = {
@@ -40,7 +40,6 @@ def folded(recorded: RecordedRequest) -> list[int]:
     return [n for n, text in enumerate(results(recorded)) if is_reference(text)]
 
 
-@one_version
 def test_a_long_turn_folds_before_it_ends(pi: Pi) -> None:
     model = pi.serve(TURN, api="openai-completions", reasoning=True)
     assert pi.print("go", foredeck=True, environment=EAGER).stdout.strip() == "done"
@@ -51,7 +50,6 @@ def test_a_long_turn_folds_before_it_ends(pi: Pi) -> None:
     assert sum("reasoning_details" in message for message in sent) == 7
 
 
-@one_version
 def test_after_a_pause_a_turn_goes_on_without_the_reasoning_that_bound_it(pi: Pi) -> None:
     pause = [Thinking("", redacted=True), call("bash", command="sleep 3; seq 8000 9400")]
     long: list[Step] = [*(sealed(number, 1400) for number in range(1, 8)), pause]

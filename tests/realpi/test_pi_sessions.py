@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 from foredeck.context.state.stored_chat import chat_fields
-from foredeck.model.call_values import Decision
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
 from foredeck_bench.scripted import ModelRequest, ToolCall, call
 from foredeck_bench.twin.steps import Step
-from harness import Asked, Pi, one_version
+from harness import Asked, Pi, both_versions
 from observed import (
     answered,
     assert_recorded,
@@ -19,7 +18,6 @@ from observed import (
     calls_of,
     handle,
     messages,
-    notified,
     results,
     session_of,
     stored,
@@ -50,6 +48,7 @@ def test_continue_in_a_new_process_sends_the_same_bytes(pi: Pi) -> None:
     assert kinds == {"append"}
 
 
+@both_versions
 def test_a_fork_inherits_handles_and_bytes(pi: Pi, asked: Asked) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(
@@ -118,6 +117,7 @@ export default function (pi) {
 """
 
 
+@both_versions
 def test_the_tree_brings_back_each_branch_as_it_was(pi: Pi, tmp_path: Path) -> None:
     extension = tmp_path / "goto.ts"
     extension.write_text(GOTO)
@@ -207,6 +207,7 @@ def test_after_compaction_everything_can_be_activated(pi: Pi) -> None:
     assert "append" in {d.kind for d in decisions}
 
 
+@both_versions
 def test_a_resumed_session_after_compaction_sends_the_same_bytes(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([*WORK, "x" * 90_000, "third", call("bash", command="seq 300"), "on", "end"])
@@ -219,24 +220,6 @@ def test_a_resumed_session_after_compaction_sends_the_same_bytes(pi: Pi) -> None
     assert pi.print("and on", foredeck=True, arguments=["--continue"]).code == 0
     assert model.violations == []
     assert_stable(answered(model)[6:])
-
-
-def test_a_session_from_before_foredeck_goes_on_with_it(pi: Pi) -> None:
-    """What went out without us is recorded as it was, and stays as it was."""
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve([*WORK, call("read", path="a.txt"), call("activate", id="a.txt"), "end"])
-    assert pi.print("work", foredeck=False).code == 0
-    assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0
-    assert model.violations == []
-    before, after = answered(model)[3], answered(model)[4]
-    shared = messages(before)
-    assert messages(after)[: len(shared)] == shared
-    assert_stable(answered(model)[4:])
-    with stored(pi) as store:
-        first, *rest = calls_of(store)
-        assert first.decision == Decision("host", "adopted", edited=0)
-        assert {r.decision.kind for r in rest} == {"append"}
-        assert {t.fields["tool"] for t in store.query("toolcall")} >= {"read", "bash", "edit"}
 
 
 def test_a_session_goes_on_without_foredeck_and_with_it_again(pi: Pi) -> None:
@@ -255,7 +238,6 @@ def test_a_session_goes_on_without_foredeck_and_with_it_again(pi: Pi) -> None:
     assert_stable(answered(model)[6:])
 
 
-@one_version
 def test_without_a_session_file_nothing_is_lost(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([*WORK, "more"])
@@ -268,28 +250,6 @@ def test_without_a_session_file_nothing_is_lost(pi: Pi) -> None:
         wrapper = store.head(f"session:{session}")
         assert wrapper is not None
         assert wrapper.fields["host_file"] is None
-
-
-@one_version
-def test_new_and_switched_sessions_keep_apart(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve([*WORK, call("read", path="a.txt"), "other", "first again"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("work")
-    first = rpc.state()
-    rpc.send("new_session")
-    rpc.prompt("another session")
-    second = rpc.state()
-    assert results(model.requests[5])[0].split("\n", 1)[1] == TEXT.replace("line 7:", "line seven:")
-    rpc.send("switch_session", sessionPath=first["sessionFile"])
-    rpc.prompt("go on")
-    assert model.violations == []
-    before = messages(model.requests[3])
-    assert messages(model.requests[6])[: len(before)] == before
-    with stored(pi) as store:
-        assert len(calls_of(store, first["sessionId"])) == 5
-        assert len(calls_of(store, second["sessionId"])) == 2
-    assert notified(rpc) == []
 
 
 def test_the_last_answer_is_stored_before_anybody_asks_again(pi: Pi) -> None:

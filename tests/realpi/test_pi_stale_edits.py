@@ -9,7 +9,7 @@ from pathlib import Path
 from foredeck_bench.scripted import Reply, call
 from foredeck_bench.twin.request import ModelRequest
 from foredeck_bench.twin.steps import StepResult
-from harness import Pi, one_version
+from harness import Pi, both_versions
 from observed import answered, assert_stable, handle, results
 from test_pi_disk import wait_for_versions
 
@@ -50,16 +50,7 @@ def save(pi: Pi, text: str) -> Change:
     return lambda: (pi.repo / "a.txt").write_text(text)
 
 
-def rename_over(pi: Pi, text: str) -> Change:
-    """A person's editor writes the file beside it, and puts it in its place."""
-
-    def do() -> None:
-        (pi.repo / "a.txt~").write_text(text)
-        (pi.repo / "a.txt~").replace(pi.repo / "a.txt")
-
-    return do
-
-
+@both_versions
 def test_a_persons_change_between_read_and_edit_is_shown_before_it_is_lost(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     again = edit(7, "line VII:")
@@ -83,47 +74,6 @@ def test_a_persons_change_between_read_and_edit_is_shown_before_it_is_lost(pi: P
     assert_stable(answered(model))
 
 
-@one_version
-def test_a_persons_change_between_edit_and_write_is_shown_and_the_same_write_goes_through(
-    pi: Pi,
-) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    write = call("write", path="a.txt", content="all mine\n")
-    mine = TEXT.replace("line 3:", "line three:")
-    model = pi.serve(
-        [
-            call("read", path="a.txt"),
-            edit(3, "line three:"),
-            after(rename_over(pi, mine.replace("line 7:", "line seven:")), write),
-            write,
-            "done",
-        ]
-    )
-    assert pi.print("go", foredeck=True).code == 0
-    assert model.violations == []
-    _, _, blocked, written = results(model.requests[-1])
-    assert "+line seven:" in blocked
-    assert "+line three:" not in blocked
-    assert "Successfully wrote" in written
-    assert (pi.repo / "a.txt").read_text() == "all mine\n"
-
-
-@one_version
-def test_an_edit_away_from_a_persons_change_passes_with_a_notice(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve(
-        [call("read", path="a.txt"), after(save(pi, CHANGED), edit(20, "line XX:")), "done"]
-    )
-    assert pi.print("go", foredeck=True).code == 0
-    assert model.violations == []
-    edited = results(model.requests[-1])[-1]
-    assert "Successfully replaced" in edited
-    assert " since you last saw it:\n @@" in edited
-    assert "+line seven:" in edited
-    assert (pi.repo / "a.txt").read_text() == CHANGED.replace("line 20:", "line XX:")
-
-
-@one_version
 def test_the_agents_own_formatter_and_calls_of_one_answer_never_trip_it(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     format_all = "for f in *.txt; do sed s/quick/slow/ $f > .new; mv .new $f; done"
@@ -147,7 +97,6 @@ def test_the_agents_own_formatter_and_calls_of_one_answer_never_trip_it(pi: Pi) 
     assert (pi.repo / "a.txt").read_text() == "newer\n"
 
 
-@one_version
 def test_a_command_that_the_user_runs_is_not_the_agents(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     write = call("write", path="a.txt", content="mine\n")
@@ -162,40 +111,6 @@ def test_a_command_that_the_user_runs_is_not_the_agents(pi: Pi) -> None:
     assert "Successfully wrote" in written
 
 
-@one_version
-def test_two_sessions_do_not_write_over_each_other(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    write = call("write", path="a.txt", content="mine\n")
-    script = [
-        call("read", path="a.txt"),
-        "read",
-        call("read", path="a.txt"),
-        edit(7, "line seven:"),
-        "edited",
-        write,
-        "refused",
-    ]
-    model = pi.serve(script)
-    first, second = pi.rpc(foredeck=True), pi.rpc(foredeck=True)
-    first.prompt("read it")
-    second.prompt("edit it")
-    first.prompt("write it")
-    assert model.violations == []
-    assert "+line seven:" in results(model.requests[-1])[-1]
-    assert (pi.repo / "a.txt").read_text() == CHANGED
-
-
-@one_version
-def test_without_it_pi_writes_at_once(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    write = call("write", path="a.txt", content="mine\n")
-    model = pi.serve([call("read", path="a.txt"), after(save(pi, CHANGED), write), "done"])
-    assert pi.print("go", foredeck=True, environment={"FOREDECK_GUARD": "off"}).code == 0
-    assert model.violations == []
-    assert (pi.repo / "a.txt").read_text() == "mine\n"
-
-
-@one_version
 def test_a_save_between_check_and_write_is_named_where_the_watcher_saw_it(
     pi: Pi, tmp_path: Path
 ) -> None:

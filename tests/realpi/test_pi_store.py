@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from foredeck.hosts.pi import MAX_BYTES
 from foredeck.model.canonical import hash_text, sha256_hex
 from foredeck.model.documents import (
@@ -20,7 +18,7 @@ from foredeck.model.documents import (
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
 from foredeck_bench.scripted import ScriptedModel, Text, call
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, assert_recorded, calls_of, notified, object_id, session_of, stored
 
 LONG = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
@@ -43,9 +41,15 @@ def work(pi: Pi) -> ScriptedModel:
     return model
 
 
-@one_version
-def test_a_session_leaves_its_objects_with_their_fields(pi: Pi) -> None:
+def test_what_a_session_leaves(pi: Pi) -> None:
     model = work(pi)
+    objects_have_their_fields(pi, model)
+    file_has_one_version_for_each_content(pi)
+    turns_tool_calls_and_files_are_linked_both_ways(pi)
+    pins_visible_at_each_call_are_recorded(pi, model)
+
+
+def objects_have_their_fields(pi: Pi, model: ScriptedModel) -> None:
     with stored(pi) as store:
         session = session_of(store)
         assert session == pi.workspace.session_entries()[0]["id"]
@@ -64,9 +68,7 @@ def test_a_session_leaves_its_objects_with_their_fields(pi: Pi) -> None:
         assert (chat.locked, chat.session_ref, chat.turn_count) == (True, f"session:{session}", 5)
 
 
-@one_version
-def test_a_file_has_one_version_for_each_content(pi: Pi) -> None:
-    work(pi)
+def file_has_one_version_for_each_content(pi: Pi) -> None:
     edited = LONG.replace("line 7:", "line seven:")
     with stored(pi) as store:
         id = object_id(pi, "/a.txt")
@@ -82,9 +84,7 @@ def test_a_file_has_one_version_for_each_content(pi: Pi) -> None:
             assert version.state == "text"
 
 
-@one_version
-def test_turns_tool_calls_and_files_are_linked_both_ways(pi: Pi) -> None:
-    work(pi)
+def turns_tool_calls_and_files_are_linked_both_ways(pi: Pi) -> None:
     with stored(pi) as store:
         session = session_of(store)
         turns = sorted(
@@ -125,9 +125,7 @@ def toolcalls(store: Store, ids: list[str]) -> list[ToolcallDocument]:
     return [document for document in found if document is not None]
 
 
-@one_version
-def test_pins_visible_at_each_call_are_recorded(pi: Pi) -> None:
-    model = work(pi)
+def pins_visible_at_each_call_are_recorded(pi: Pi, model: ScriptedModel) -> None:
     with stored(pi) as store:
         calls = calls_of(store)
         assert_recorded(store, session_of(store), answered(model))
@@ -153,7 +151,6 @@ def full_output_of(store: Store) -> tuple[ToolcallDocument, dict[str, Any]]:
     return document, document.details
 
 
-@one_version
 def test_the_full_output_of_a_truncated_command_is_kept(pi: Pi) -> None:
     model = pi.serve([call("bash", command="seq 30000"), "done"])
     assert pi.print("count", foredeck=True).code == 0
@@ -168,20 +165,18 @@ def test_the_full_output_of_a_truncated_command_is_kept(pi: Pi) -> None:
     Path(details["fullOutputPath"]).unlink()
 
 
-@one_version
-@pytest.mark.parametrize(("bytes_", "kept"), [(2_000, False), (MAX_BYTES + 4096, False)])
-def test_no_full_output_where_there_is_none_or_too_much(pi: Pi, bytes_: int, kept: bool) -> None:
-    model = pi.serve([call("bash", command=f"head -c {bytes_} /dev/zero | tr '\\0' x"), "done"])
+def test_no_full_output_where_there_is_too_much(pi: Pi) -> None:
+    model = pi.serve(
+        [call("bash", command=f"head -c {MAX_BYTES + 4096} /dev/zero | tr '\\0' x"), "done"]
+    )
     assert pi.print("go", foredeck=True).code == 0
     assert model.violations == []
     with stored(pi) as store:
         document, details = full_output_of(store)
-    assert (document.full_output is not None) is kept
-    if details and details.get("fullOutputPath"):
-        Path(details["fullOutputPath"]).unlink()
+    assert document.full_output is None
+    Path(details["fullOutputPath"]).unlink()
 
 
-@one_version
 def test_a_damaged_state_folder_is_told_and_the_agent_works(pi: Pi) -> None:
     home = pi.workspace.foredeck_home
     home.mkdir(mode=0o700, exist_ok=True)

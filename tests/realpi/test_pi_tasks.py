@@ -6,7 +6,7 @@ import re
 
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, ToolCall, call
 from foredeck_bench.twin.steps import Script
-from harness import Pi, one_version
+from harness import Pi
 from observed import notified, results
 
 SOURCE = "export const LoginSchema = 1;\n" + "".join(f"// line {n}\n" for n in range(40))
@@ -31,7 +31,6 @@ def declared(model: ScriptedModel) -> set[str]:
     return set(names.pop())
 
 
-@one_version
 def test_a_session_plans_and_closes_and_the_next_finds_it_and_does_not_begin_again(
     pi: Pi,
 ) -> None:
@@ -89,14 +88,13 @@ def test_a_session_plans_and_closes_and_the_next_finds_it_and_does_not_begin_aga
     assert "closed" in refused
 
 
-@one_version
 def test_the_users_commands_and_the_widget(pi: Pi) -> None:
     pi.serve(["hello"])
     rpc = pi.rpc(foredeck=True)
     rpc.prompt("hi")
-    rpc.command("/tasks new Fix the login --priority 1")
+    rpc.command("/tasks new Fix the login --priority 1 --type bug")
     (made,) = notified(rpc)
-    assert " P1: Fix the login" in made
+    assert " P1 bug: Fix the login" in made
     name = re.findall(r"\bt-\w+", made)[0]
     rpc.command(f"/tasks claim {name}")
     rpc.command("/tasks")
@@ -105,7 +103,7 @@ def test_the_users_commands_and_the_widget(pi: Pi) -> None:
     rpc.command(f"/tasks show {name}")
     assert "summary: It works again." in notified(rpc)[-1]
     rpc.command(f"/tasks open {name}")
-    assert f"{name} P1: Fix the login" in notified(rpc)[-1]
+    assert f"{name} P1 bug: Fix the login" in notified(rpc)[-1]
     for wrong in ("new", "close", f"close {name}", "claim"):
         rpc.command(f"/tasks {wrong}")
         assert notified(rpc)[-1].startswith("Say "), "no JSON, and no name of a tool"
@@ -121,7 +119,6 @@ def test_the_users_commands_and_the_widget(pi: Pi) -> None:
     assert lines[1] == [f"{name} Fix the login · 0 ready, 0 blocked, 1 in progress."]
 
 
-@one_version
 def test_off_keeps_the_tools_away_and_commands_in_print_mode_do_no_harm(pi: Pi) -> None:
     pi.serve([])
     made = pi.print("/tasks new Fix the login", foredeck=True)
@@ -132,7 +129,6 @@ def test_off_keeps_the_tools_away_and_commands_in_print_mode_do_no_harm(pi: Pi) 
     assert declared(run(pi, ["hello"])) >= TASK_TOOLS
 
 
-@one_version
 def test_the_model_of_a_private_session_makes_no_task(pi: Pi) -> None:
     run(pi, ["hello"], **WITH_TASKS)
     model = pi.serve([call("task-mutate", action="create", title="Move the zebrafish"), "done"])

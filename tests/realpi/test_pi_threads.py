@@ -11,7 +11,7 @@ from foredeck_bench.scripted import RecordedRequest, ScriptedModel, call
 from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.report import TwinReport
 from foredeck_bench.twin.steps import Reply, Step, Text, Thinking, ToolCall
-from harness import PATIENCE_S, Pi, one_version
+from harness import PATIENCE_S, Pi
 from observed import calls_of, messages, stored
 
 EAGER = {
@@ -83,7 +83,6 @@ def wait_for_request(model: ScriptedModel, count: int) -> None:
         time.sleep(0.05)
 
 
-@one_version
 def test_forty_calls_lose_reasoning_only_where_it_is_said(pi: Pi, tmp_path: Path) -> None:
     payloads = tmp_path / "payloads.jsonl"
     extension = tmp_path / "looks-on.ts"

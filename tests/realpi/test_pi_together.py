@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from foredeck_bench.scripted import call
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, assert_stable, results, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 CHANGED = "changed on disk"
 
 
-@one_version
 def test_two_agents_are_each_told_once_of_the_others_change(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     edit = {"path": "a.txt", "edits": [{"oldText": "line 7:", "newText": "line seven:"}]}

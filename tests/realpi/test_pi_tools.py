@@ -6,20 +6,16 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from foredeck.model.quoting import is_reference
 from foredeck_bench.judging.comparison import DEFINITION_TOKENS
 from foredeck_bench.scripted import ModelRequest, Reply, ScriptedModel, ToolCall, call
 from foredeck_bench.twin.steps import Script
-from harness import Pi, one_version
+from harness import Pi
 from observed import (
     answered,
     assert_stable,
     calls_of,
-    errors,
     handle,
-    last_result,
     notified,
     object_id,
     results,
@@ -44,7 +40,6 @@ def run(pi: Pi, script: Script, *prompts: str, window: int = 200_000) -> Scripte
     return model
 
 
-@one_version
 def test_activate_takes_handle_path_nickname_id_and_prefix(pi: Pi) -> None:
     names = [
         "by-handle",
@@ -92,123 +87,12 @@ def test_activate_takes_handle_path_nickname_id_and_prefix(pi: Pi) -> None:
         assert text == f"{handle(pi, f'/{name}.txt')}\n{content}"
 
 
-@one_version
-def test_an_old_version_comes_back_after_an_edit(pi: Pi) -> None:
-    old, new = lines("old"), lines("new")
-    script: Script = [
-        call("write", path="a.txt", content=old),
-        call("write", path="a.txt", content=new),
-        lambda _: call("activate", id=f"{handle(pi, '/a.txt')} v1"),
-        lambda _: call("activate", id=handle(pi, "/a.txt")),
-        lambda _: call("activate", id=f"{handle(pi, '/a.txt')} v9"),
-        "done",
-    ]
-    model = run(pi, script)
-    at = handle(pi, "/a.txt")
-    *_, first, second, third = results(model.requests[-1])
-    assert first == f"{at} v1, not the newest version\n{old}"
-    assert second == f"{at} v2, replaces the older copy above\n{new}"
-    assert third == f"{at} has no v9: this session has seen v1 to v2."
-    assert_stable(answered(model))
-
-
-@one_version
-def test_a_version_comes_back_as_of_a_call(pi: Pi) -> None:
-    old, new = lines("old"), lines("new")
-    model = run(
-        pi,
-        [
-            call("write", path="a.txt", content=old),
-            call("write", path="a.txt", content=new),
-            lambda _: call("activate", id=f"{handle(pi, '/a.txt')} call 2"),
-            lambda _: call("activate", id=f"{handle(pi, '/a.txt')} as of call 1"),
-            lambda _: call("activate", id=f"{handle(pi, '/a.txt')} call 99"),
-            "done",
-        ],
-    )
-    *_, second, first, none = results(model.requests[-1])
-    assert second == f"{handle(pi, '/a.txt')} v1, not the newest version\n{old}"
-    assert first == f"{handle(pi, '/a.txt')} did not exist yet at call 1."
-    assert none == "There is no call 99; calls go from 1 to 5."
-
-
-@one_version
-def test_a_wrong_name_is_an_error_that_lists_the_nearest(pi: Pi) -> None:
-    model = run(
-        pi,
-        [
-            [call("write", path=f"{name}.txt", content="x\n") for name in ("report", "rapport")],
-            [
-                call("activate", id="reprot.txt"),
-                call("pin", id="@99"),
-                call("deactivate", id="zzz"),
-                call("unpin", id=""),
-                call("activate", id=str(pi.repo)[:8]),
-            ],
-            "done",
-        ],
-    )
-    report, rapport = handle(pi, "/report.txt"), handle(pi, "/rapport.txt")
-    near, unknown, nothing, empty, ambiguous = errors(model.requests[-1])
-    assert near.startswith("No object is called 'reprot.txt'. Nearest: ")
-    assert f"{report} {pi.repo / 'report.txt'}" in near
-    assert f"{rapport} {pi.repo / 'rapport.txt'}" in near
-    assert re.fullmatch(r"There is no @99; handles go from @1 to @\d+\.", unknown)
-    assert nothing == "No object is called 'zzz'. Handles look like @12."
-    assert empty == "Say which object: a handle such as @12, a path, or a nickname."
-    assert "fits several objects" in ambiguous
-    assert f"{report} {pi.repo / 'report.txt'}" in ambiguous
-
-
-@one_version
-def test_locked_objects_refuse_and_say_so(pi: Pi) -> None:
-    script: Script = [
-        lambda _: [call(tool, id=f"system_prompt:{sessions(pi)}") for tool in TOOLS],
-        lambda _: call("deactivate", id=f"chat:{sessions(pi)}"),
-        "done",
-    ]
-    model = run(pi, script)
-    refused = errors(model.requests[-1])
-    assert len(refused) == 5
-    assert all(re.match(r"@\d+ is locked: the (system_prompt|chat) ", text) for text in refused)
-
-
 def sessions(pi: Pi) -> str:
     """Id of the session that is running."""
     with stored(pi) as store:
         return str(store.query("session")[0].fields["session_id"])
 
 
-@one_version
-def test_objects_without_text_say_why(pi: Pi) -> None:
-    (pi.repo / "data.bin").write_bytes(bytes(range(256)) * 40)
-    (pi.repo / "other.txt").write_text("never read\n")
-    (pi.repo / "gone.txt").write_text(lines("gone"))
-    model = run(
-        pi,
-        [
-            [call("read", path="data.bin"), call("bash", command="ls")],
-            call("bash", command="cat gone.txt > copy.txt; rm gone.txt"),
-            [
-                call("activate", id="gone.txt v1"),
-                call("activate", id="data.bin"),
-                call("pin", id="gone.txt"),
-            ],
-            "done",
-        ],
-    )
-    listed, binary, gone = results(model.requests[-1])[-3:]
-    assert "has no content to show" in listed
-    assert binary == f"{handle(pi, '/data.bin')} has no content to show: it is not text."
-    assert gone == f"{handle(pi, '/gone.txt')} has no content to show: it was deleted."
-    with stored(pi) as store:
-        *_, last = calls_of(store)
-        active = {ordinal for record in calls_of(store) for ordinal in record.sets.active.added}
-    assert last.stats.pinned == 0
-    assert int(handle(pi, "/data.bin")[1:]) not in active
-
-
-@one_version
 def test_a_listed_file_is_read_when_it_is_activated(pi: Pi) -> None:
     """By any path that Pi's own `read` would take, and as far as that would go."""
     listed = {"by-tail": "by-tail.txt", "by-at": "@deep/by-at.txt", "huge": "deep/huge.txt"}
@@ -237,7 +121,6 @@ def test_a_listed_file_is_read_when_it_is_activated(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
-@one_version
 def test_objects_of_other_sessions_can_be_activated(pi: Pi) -> None:
     """Chat, result and file of an earlier session, each by a name that the model may be given."""
     (pi.repo / "a.txt").write_text(lines("a"))
@@ -257,39 +140,6 @@ def test_objects_of_other_sessions_can_be_activated(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
-@one_version
-def test_deactivate_twice_takes_an_object_off_the_list(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(lines("a"))
-    model = pi.serve(
-        [
-            call("read", path="a.txt"),
-            call("deactivate", id="a.txt"),
-            "one",
-            call("deactivate", id="a.txt"),
-            "two",
-            call("activate", id="a.txt"),
-            "three",
-        ]
-    )
-    rpc = pi.rpc(foredeck=True)
-    states = []
-    for prompt in ("read and drop", "drop again", "bring back"):
-        rpc.prompt(prompt)
-        rpc.command("/foredeck list")
-        (state,) = re.findall(r"^@\d+ +(in view) .* (?:\S+/)?a\.txt(.*)$", notified(rpc)[-1], re.M)
-        states.append(state)
-    at = handle(pi, "/a.txt")
-    folds = ("in view", ", folds next")
-    assert states == [folds, folds, ("in view", "")]
-    last = results(model.requests[-1])
-    assert last[1] == f"{at} is inactive; its content leaves when the prompt is next rewritten."
-    assert last[2] == f"{at} was inactive; it is off the list now."
-    assert last[3] == f"{at} is above."
-    assert model.violations == []
-    assert_stable(answered(model))
-
-
-@one_version
 def test_a_pin_keeps_content_while_others_fold_and_unpin_lets_it_go(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(lines("pinned", 200))
     fill = [call("bash", command=f"seq {n}000 {n}700") for n in range(1, 10)]
@@ -319,7 +169,6 @@ def test_a_pin_keeps_content_while_others_fold_and_unpin_lets_it_go(pi: Pi) -> N
     assert (pinned[3], pinned[8], pinned[10]) == (1, 1, 0)
 
 
-@one_version
 def test_a_model_that_uses_no_tool_of_ours_loses_nothing(pi: Pi) -> None:
     """Every result is what plain Pi gave, under a handle at most, or a line that refers to it."""
     (pi.repo / "mod.py").write_text(lines("value =", 100))
@@ -388,18 +237,6 @@ def test_definitions_are_constant_and_small(pi: Pi, tmp_path: Path) -> None:
     assert size / 4 <= DEFINITION_TOKENS
 
 
-@one_version
-@pytest.mark.parametrize("tool", TOOLS)
-def test_without_an_engine_a_tool_says_how_to_go_on(pi: Pi, tmp_path: Path, tool: str) -> None:
-    model = pi.serve([call(tool, id="@1"), "done"])
-    environment = {"FOREDECK_ENGINE": str(tmp_path / "no-such-engine")}
-    assert pi.print("go", foredeck=True, environment=environment).stdout.strip() == "done"
-    (text,) = errors(model.requests[-1])
-    assert text.startswith("The context manager is not available right now. Go on without it")
-    assert last_result(model.requests[-1]) == text
-
-
-@one_version
 def test_a_folded_form_that_the_model_copies_is_refused_and_no_file_changes(pi: Pi) -> None:
     """Models imitate what they see: our marker must not end up in a file."""
     written = lines("real")

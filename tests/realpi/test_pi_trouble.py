@@ -13,7 +13,7 @@ import pytest
 
 from faults import TEXT, WORK, complaints, sent_records
 from foredeck_bench.scripted import call
-from harness import PATIENCE_S, Pi, one_version
+from harness import PATIENCE_S, Pi
 from observed import (
     answered,
     assert_shows,
@@ -51,7 +51,6 @@ def assert_pi_went_on(pi: Pi, word: str, **environment: str) -> None:
     assert TEXT in results(model.requests[-1])[0]
 
 
-@one_version
 def test_a_damaged_store_is_kept_and_work_goes_on_in_a_fresh_one(work: Pi) -> None:
     home = work.workspace.foredeck_home
     (home / "foredeck.db").write_bytes(b"no database" * 4000)
@@ -62,7 +61,6 @@ def test_a_damaged_store_is_kept_and_work_goes_on_in_a_fresh_one(work: Pi) -> No
         assert len(calls_of(store)) == len(WORK)
 
 
-@one_version
 def test_a_store_that_is_damaged_between_prompts(work: Pi) -> None:
     """Found out at work: the session goes on in a fresh store, and says so."""
     model = work.serve([*WORK, "on"])
@@ -86,7 +84,6 @@ def test_a_store_that_is_damaged_between_prompts(work: Pi) -> None:
         assert calls_of(store)
 
 
-@one_version
 def test_a_store_that_another_process_holds(work: Pi) -> None:
     assert work.print("/foredeck", foredeck=True).code == 0
     with closing(connect(work)) as db:
@@ -95,7 +92,6 @@ def test_a_store_that_another_process_holds(work: Pi) -> None:
         assert_pi_went_on(work, "another process holds it", **SOON)
 
 
-@one_version
 def test_a_store_that_another_process_holds_for_a_while(work: Pi) -> None:
     """The calls meanwhile go out without it; afterwards nothing is missing."""
     more = [call("bash", command="seq 200"), "held", call("read", path="a.txt"), "free"]
@@ -118,13 +114,11 @@ def test_a_store_that_another_process_holds_for_a_while(work: Pi) -> None:
             assert_shows(store, session_of(store), record.ordinal, request)
 
 
-@one_version
 def test_a_state_folder_that_cannot_be_written(work: Pi, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     assert_pi_went_on(work, "file", FOREDECK_HOME=str(tmp_path / "file"))
 
 
-@one_version
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="needs prlimit")
 def test_a_disk_that_is_full(work: Pi, checkout: Path) -> None:
     """The engine may not make its files any longer: as on a full disk, a write fails."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foredeck_bench.twin.steps import Step
-from harness import Pi, one_version
+from harness import Pi, both_versions
 from observed import answered, assert_stable, messages, notified, stored
 from test_pi_compaction import SMALL, TALK, compactions
 from test_pi_interactive import ask
@@ -47,6 +47,7 @@ def test_with_nothing_after_it_a_compaction_is_as_if_it_had_not_been(pi: Pi) -> 
     assert "There is no compaction on this branch" in notified(rpc)[-1]
 
 
+@both_versions
 def test_with_chat_after_it_pi_keeps_from_the_earlier_place(pi: Pi) -> None:
     more: list[Step] = [f"Answer {n}. {TALK}" for n in (3, 4)] + ["on", "plain"]
     model, rpc = prompts(pi, 3, SMALL, more)
@@ -69,7 +70,6 @@ def test_with_chat_after_it_pi_keeps_from_the_earlier_place(pi: Pi) -> None:
     assert f"Answer 0. {TALK}" in answered(model)[-1].request.text
 
 
-@one_version
 def test_one_of_two_compactions_is_taken_back(pi: Pi) -> None:
     more: list[Step] = [f"Answer {n}. {TALK}" for n in (3, 4)] + ["on"]
     model, rpc = prompts(pi, 3, SMALL, more)
@@ -88,6 +88,7 @@ def test_one_of_two_compactions_is_taken_back(pi: Pi) -> None:
     assert "Answer 4." in after.request.text
 
 
+@both_versions
 def test_where_pi_refuses_the_messages_are_put_back_at_each_call(pi: Pi) -> None:
     model, rpc = prompts(pi, 4, BIG, ["short", "on", "and on", "resumed", "without"])
     rpc.compact()

@@ -11,7 +11,7 @@ import pytest
 
 from foredeck.model.documents import FileDocument
 from foredeck_bench.scripted import call
-from harness import Pi, one_version
+from harness import Pi
 from observed import handle, messages, object_id, stored
 
 TEXT = "".join(f"line {n} of a file on a stick\n" for n in range(30))
@@ -37,7 +37,6 @@ def test_a_file_system_goes_and_comes_back_in_a_namespace() -> None:
 
 
 @pytest.mark.skipif(ALONE not in os.environ, reason="run by the test above, which can mount")
-@one_version
 def test_gone_is_not_deleted(pi: Pi) -> None:
     stick = pi.repo / "stick"
 

@@ -9,7 +9,7 @@ from typing import Any
 from foredeck.model.calls import CallRecord
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
-from harness import Asked, Pi, one_version
+from harness import Asked, Pi
 from observed import calls_of, notified, session_of, stored
 from test_pi_models import SMALL, WINDOW, add_models
 
@@ -41,7 +41,6 @@ def known(record: CallRecord) -> tuple[str, int | None, float]:
     return model.name, model.window, model.input_price
 
 
-@one_version
 def test_what_counts_is_the_model_that_has_answered_last(
     pi: Pi, tmp_path: Path, asked: Asked
 ) -> None:

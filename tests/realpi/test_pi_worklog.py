@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from foredeck_bench.scripted import call
-from harness import Pi, one_version
+from harness import Pi
 from observed import answered, assert_stable, messages
 
 COMMIT = "git add -A && git -c user.name=a -c user.email=a@example.org commit -qm 'Say hello'"
@@ -17,7 +17,6 @@ def today() -> str:
     return f"{now.day} {now:%B}"
 
 
-@one_version
 def test_a_later_session_is_told_what_is_done(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text("hello\n")
     pi.serve(
@@ -38,21 +37,3 @@ def test_a_later_session_is_told_what_is_done(pi: Pi) -> None:
     head = messages(model.requests[0])[0]["content"][0]["text"]
     assert f'{day}: committed "Say hello" (a.txt)' in head or day != today()
     assert_stable(answered(model))
-
-
-@one_version
-def test_a_page_goes_from_session_to_session(pi: Pi) -> None:
-    tasks = {"FOREDECK_TOOLS__TASKS": "on"}
-    pi.serve(["hello"])
-    assert pi.print("begin", foredeck=True, environment=tasks).code == 0
-    page = {"section": "Current Work", "content": "- Blocker: CI is red"}
-    pi.serve([call("task-mutate", action="update_context", **page), "kept"])
-    ended = pi.print("keep that", foredeck=True, environment=tasks)
-    assert ended.code == 0
-
-    model = pi.serve(["CI is red"])
-    assert pi.print("what blocks us?", foredeck=True).code == 0
-
-    assert model.violations == []
-    head = messages(model.requests[0])[0]["content"][0]["text"]
-    assert "[foredeck] working memory:\n ## Current Work\n - Blocker: CI is red" in head

@@ -17,12 +17,12 @@ from foredeck.errors import StoreError
 from foredeck.model.documents import Document
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
-from foredeck.xtdb.link import copy_file, open_database
-from foredeck.xtdb.node import NodeFolder, own_node_folder, stop
-from foredeck.xtdb.runtime import Runtime, find_runtime
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
 from foredeck_bench.twin.steps import Step
-from harness import Pi, one_version
+from foredeck_xtdb.link import copy_file, open_database
+from foredeck_xtdb.node import NodeFolder, own_node_folder, stop
+from foredeck_xtdb.runtime import Runtime, find_runtime
+from harness import Pi
 from observed import answered, assert_stable, calls_of, messages
 
 SECONDS = 240.0
@@ -88,7 +88,6 @@ def comparable(model: ScriptedModel) -> list[object]:
     return [messages(request) for request in answered(model)]
 
 
-@one_version
 def test_a_node_killed_in_mid_session_holds_nobody_up(pi: Pi, node: NodeFolder) -> None:
     killed: list[int] = []
 
@@ -115,7 +114,6 @@ def test_a_node_killed_in_mid_session_holds_nobody_up(pi: Pi, node: NodeFolder) 
     assert comparable(model) == prompts_with_sqlite(pi, [*WORK])
 
 
-@one_version
 def test_a_session_goes_on_while_its_node_is_down_and_is_resumed(pi: Pi, node: NodeFolder) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([*WORK, call("read", path="a.txt"), "more", "the end"])

@@ -18,10 +18,10 @@ from foredeck_bench.scripted import (
 )
 from foredeck_bench.scripted.pi_process import MARK
 from foredeck_bench.twin.request import Api
-from harness import Pi
+from harness import Pi, on_either
 
 
-@pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
+@on_either("api", "anthropic-messages", "openai-completions")
 def test_print_mode_follows_the_script(pi: Pi, api: Api) -> None:
     (pi.repo / "a.txt").write_text("first file\n")
     model = pi.serve(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.run import replay
 from foredeck_bench.judging.replaying import Way, compare
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.run import replay
 from replay.recordings import Recording, text
 
 

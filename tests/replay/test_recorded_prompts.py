@@ -10,9 +10,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.accounting.shapes import texts_of
 from foredeck.context.messages.shape import Message
-from foredeck.histories.recordings import load_recording
-from foredeck.histories.records import RecordedCall
-from foredeck.replay.replayed_session import replayed
+from foredeck_agents.histories.recordings import load_recording
+from foredeck_agents.histories.records import RecordedCall
+from foredeck_lab.replay.private_store import replayed
 
 RECORDINGS = sorted((Path(__file__).parent.parent / "recordings").glob("*.jsonl"))
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from foredeck.errors import CommandRefused, ConfigError
-from foredeck.histories.pi import load_transcript
-from foredeck.histories.recordings import find_recordings
-from foredeck.histories.records import TranscriptError
+from foredeck.errors import CommandRefused, ConfigError, NotFound
 from foredeck.model.calls import CallRecord
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.run import replay
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_agents.histories.pi import load_transcript
+from foredeck_agents.histories.recordings import find_recordings
+from foredeck_agents.histories.records import TranscriptError
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.run import replay
 from replay.recordings import Recording, everything, text
 
 
@@ -232,7 +232,7 @@ def test_recorded_usage_is_not_of_our_prompts(tmp_path: Path) -> None:
 
 
 def test_paths_without_sessions_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TranscriptError, match="does not exist"):
+    with pytest.raises(NotFound, match="does not exist"):
         find_recordings([tmp_path / "nowhere"])
     with pytest.raises(TranscriptError, match="holds no recorded sessions"):
         find_recordings([tmp_path])

@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 
 from foredeck.accounting.shapes import is_sent, texts_of
-from foredeck.accounting.trace import Visibility, rows_of, text_of, trace
+from foredeck.accounting.trace import trace
+from foredeck.accounting.trace_spans import Visibility, rows_of, text_of
 from foredeck.cli.main import main
 from foredeck.context.messages.items import message_text
-from foredeck.histories.pi import load_transcript
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.records import call_id
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import replayed as replayed_session
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
+from foredeck_agents.histories.pi import load_transcript
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.private_store import replayed as replayed_session
 from replay.recordings import SOURCE, Recording, text
 
 PAUSE_MS = 3_600_000
@@ -105,6 +106,7 @@ def test_a_call_before_its_text(store: Store) -> None:
         (1, 1, Visibility.NEVER_SEEN)
     ]
     assert rows_of(found) == [("1", "never seen", "")]
+    assert text_of(found).startswith("Looked over 1 call of the branch that ends at call 1.\n")
 
 
 def test_the_command(replayed: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +124,7 @@ def test_the_command(replayed: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_what_it_refuses(replayed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = ["--home", str(replayed / "home")]
-    assert main(["trace", " ", Recording.id, *home]) == 4
+    assert main(["trace", " ", Recording.id, *home]) == 2
     assert main(["trace", "x", Recording.id, "--call", "999", *home]) == 4
     said = capsys.readouterr().err
     assert "nothing to look for" in said

@@ -15,7 +15,9 @@ FILE = "/repo/small-window/0.ts"
 
 READING = {
     "sessions": "sessions --size",
+    "objects": f"objects --type file --session {SESSION}",
     "show": f"show {SESSION} --call 7",
+    "carry": f"carry {SESSION} --to codex --dry-run",
     "cost": f"cost {SESSION}",
     "blame": f"blame {FILE}",
     "trace": f"trace turn {SESSION}",

@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.context.messages.shape import Message
-from foredeck.histories.pi import load_transcript
-from foredeck.histories.records import Transcript
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.kind import open_store
 from foredeck.store.portable.export import export_session
+from foredeck_agents.histories.pi import load_transcript
+from foredeck_agents.histories.records import Transcript
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.replayed_session import ReplayedSession
 from resume.work import works
 from store.every_type import write_every_type
 

@@ -9,8 +9,8 @@ import pytest
 
 from foredeck.context.messages.shape import Message
 from foredeck.lookup.prompts import prompt_at
-from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.kind import open_store
+from foredeck_lab.replay.replayed_session import ReplayedSession
 from resume.recorded import StoredSession, digest, stored_sessions, unpack_store
 
 SESSIONS = pytest.mark.parametrize("stored", list(stored_sessions()), ids=lambda each: each.id)

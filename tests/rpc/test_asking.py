@@ -19,6 +19,8 @@ from foredeck.hosts.host import (
     NotAsked,
     UselessAnswer,
 )
+from foredeck.hosts.protocol import HostProgram
+from foredeck.pi_version import PI_TESTED
 from foredeck.rpc.host_model import HostModel, examine
 from foredeck.rpc.wire import RemoteError
 from foredeck.store.clock import now_ms
@@ -124,14 +126,15 @@ async def test_the_end_of_the_connection_ends_the_question() -> None:
         await task
 
 
-async def told(offer: dict[str, Any], answer: Any = None) -> str:
+async def told(offer: dict[str, Any], answer: Any = None, version: str | None = None) -> str:
     """What the doctor says where the host gives these answers."""
 
     async def call(method: str, _params: Any, *, timeout_s: float | None) -> Any:
         assert timeout_s
         return offer if method == "host/model" else answer
 
-    return await examine(HostModel(call), ask=answer is not None)
+    program = None if version is None else HostProgram(name="pi", version=version)
+    return await examine(HostModel(call), ask=answer is not None, program=program)
 
 
 async def test_the_doctor_says_what_can_be_asked_and_what_that_took() -> None:
@@ -162,6 +165,16 @@ async def test_a_prompt_is_offered_while_the_provider_keeps_it() -> None:
     assert await cold(now - 3_000_000, **long, promptCache={"long": 3600}) is None
     assert "does not know how long" in (await cold(now, **long) or "")
     assert "does not know how long" in (await cold(now, promptCache=None) or "")
+
+
+async def test_the_doctor_names_a_pi_that_foredeck_was_not_tested_with() -> None:
+    newest = ".".join(map(str, PI_TESTED[-1]))
+    tested = await told(OFFER, version=f"{newest}.7")
+    assert tested.startswith(f"ok       pi          {newest}.7\n")
+    assert (await told(OFFER, version="9.0.1-beta")).startswith(
+        f"note     pi          9.0.1, newer than {newest}, the last that foredeck was tested with "
+        "(Should something fail, update foredeck.)\n"
+    )
 
 
 async def test_the_doctor_says_what_is_in_the_way() -> None:

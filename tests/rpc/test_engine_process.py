@@ -43,7 +43,7 @@ def engine(tmp_path: Path) -> Iterator[EngineProcess]:
 
 @pytest.fixture(scope="module")
 def one_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
-    """One engine for every line that it must survive."""
+    """One engine for all that it must survive."""
     with EngineProcess(tmp_path_factory.mktemp("one")) as process:
         process.initialize()
         yield process
@@ -76,9 +76,9 @@ def test_nothing_but_ping_is_served_before_initialize(tmp_path: Path) -> None:
         assert "initialize first" in engine.ask(3, "command", {"name": "x"})["error"]["message"]
 
 
-def test_a_second_initialize_is_an_error(engine: EngineProcess) -> None:
-    assert error_of(engine.ask(3, "initialize", INITIALIZE)) == (3, -32600)
-    assert served(engine)
+def test_a_second_initialize_is_an_error(one_engine: EngineProcess) -> None:
+    assert error_of(one_engine.ask(3, "initialize", INITIALIZE)) == (3, -32600)
+    assert served(one_engine)
 
 
 def test_another_protocol_is_refused_with_both_versions(tmp_path: Path) -> None:
@@ -174,43 +174,43 @@ def test_a_bad_request_is_answered_under_its_id(
     assert served(one_engine)
 
 
-def test_unicode_line_separators_are_ordinary_characters(engine: EngineProcess) -> None:
+def test_unicode_line_separators_are_ordinary_characters(one_engine: EngineProcess) -> None:
     text = "a\u2028b\u2029c\x85d\x0b\x0ce\r"
     raw = '{"jsonrpc":"2.0","id":7,"method":"command","params":{"session":"s","name":"echo","args":'
-    engine.send(raw.encode() + b'"a\xe2\x80\xa8b\xe2\x80\xa9c\xc2\x85d\\u000b\\u000ce\\r"}}\n')
-    assert engine.receive() == {"jsonrpc": "2.0", "id": 7, "result": {"text": text}}
+    one_engine.send(raw.encode() + b'"a\xe2\x80\xa8b\xe2\x80\xa9c\xc2\x85d\\u000b\\u000ce\\r"}}\n')
+    assert one_engine.receive() == {"jsonrpc": "2.0", "id": 7, "result": {"text": text}}
 
 
-def test_a_lone_surrogate_comes_back_as_it_was(engine: EngineProcess) -> None:
+def test_a_lone_surrogate_comes_back_as_it_was(one_engine: EngineProcess) -> None:
     params = {"session": "s", "name": "echo", "args": "\ud83d"}
-    assert engine.ask(7, "command", params)["result"] == {"text": "\ud83d"}
+    assert one_engine.ask(7, "command", params)["result"] == {"text": "\ud83d"}
 
 
-def test_an_oversize_line_is_answered_and_skipped(engine: EngineProcess) -> None:
+def test_an_oversize_line_is_answered_and_skipped(one_engine: EngineProcess) -> None:
     filler = "x" * LINE_LIMIT
-    engine.send(request(5, "command", {"session": "s", "name": "echo", "args": filler}))
-    assert error_of(engine.receive()) == (5, -32600)
-    engine.send(b'{"params":{"args":"' + filler.encode() + b'"},"id":6}\n')
-    assert error_of(engine.receive()) == (None, -32600)
-    assert served(engine)
+    one_engine.send(request(5, "command", {"session": "s", "name": "echo", "args": filler}))
+    assert error_of(one_engine.receive()) == (5, -32600)
+    one_engine.send(b'{"params":{"args":"' + filler.encode() + b'"},"id":6}\n')
+    assert error_of(one_engine.receive()) == (None, -32600)
+    assert served(one_engine)
 
 
-def test_a_line_of_many_megabytes_within_the_limit_is_served(engine: EngineProcess) -> None:
+def test_a_line_of_many_megabytes_within_the_limit_is_served(one_engine: EngineProcess) -> None:
     text = "é" * 6_000_000
     params = {"session": "s", "name": "echo", "args": text}
-    assert engine.ask(5, "command", params)["result"]["text"] == text
+    assert one_engine.ask(5, "command", params)["result"]["text"] == text
 
 
-def test_a_line_may_arrive_in_pieces_and_several_at_once(engine: EngineProcess) -> None:
+def test_a_line_may_arrive_in_pieces_and_several_at_once(one_engine: EngineProcess) -> None:
     for byte in request(5, "ping"):
-        engine.send(bytes([byte]))
-    assert engine.receive()["id"] == 5
-    engine.send(
+        one_engine.send(bytes([byte]))
+    assert one_engine.receive()["id"] == 5
+    one_engine.send(
         b"".join(
             request(number, "command", {"session": "s", "name": "echo"}) for number in range(10, 20)
         )
     )
-    assert [engine.receive()["id"] for _ in range(10)] == list(range(10, 20))
+    assert [one_engine.receive()["id"] for _ in range(10)] == list(range(10, 20))
 
 
 def test_state_changes_keep_their_order(engine: EngineProcess, tmp_path: Path) -> None:
@@ -228,13 +228,14 @@ def test_state_changes_keep_their_order(engine: EngineProcess, tmp_path: Path) -
     assert read_journal(tmp_path)[2:] == expected
 
 
-def test_errors_of_the_engine_cross_with_their_code_and_text(engine: EngineProcess) -> None:
-    stale = engine.ask(5, "context/assemble", {**ASSEMBLE, "keep": 9})
+def test_errors_of_the_engine_cross_with_their_code_and_text(one_engine: EngineProcess) -> None:
+    stale = one_engine.ask(5, "context/assemble", {**ASSEMBLE, "keep": 9})
     assert stale["error"] == {"code": -32010, "message": "send everything"}
     tool = {"session": "s", "id": "t", "tool": "bake", "input": {}}
-    assert engine.ask(6, "tool/call", tool)["error"]["code"] == -32020
+    assert one_engine.ask(6, "tool/call", tool)["error"]["code"] == -32020
     other = {"session": "gone", "name": "echo", "args": ""}
-    assert engine.ask(7, "session/close", {**other, "reason": "quit"})["error"]["code"] == -32011
+    closed = one_engine.ask(7, "session/close", {**other, "reason": "quit"})
+    assert closed["error"]["code"] == -32011
 
 
 def test_a_bug_in_the_engine_is_an_error_and_a_log_entry(engine: EngineProcess) -> None:
@@ -249,17 +250,17 @@ def test_a_bug_in_the_engine_is_an_error_and_a_log_entry(engine: EngineProcess) 
     assert "Traceback" in engine.log
 
 
-def test_a_duplicate_id_does_not_disturb_the_first(engine: EngineProcess) -> None:
+def test_a_duplicate_id_does_not_disturb_the_first(one_engine: EngineProcess) -> None:
     first = request(5, "command", {"session": "s", "name": "sleep", "args": "0.2"})
     second = request(5, "command", {"session": "s", "name": "echo", "args": "x"})
     third = request(5, "command", {"session": "s", "name": "echo", "args": "later"})
-    engine.send(first + second)
-    answers = [engine.receive(), engine.receive()]
+    one_engine.send(first + second)
+    answers = [one_engine.receive(), one_engine.receive()]
     by_id = {answer["id"]: answer for answer in answers}
     assert by_id[None]["error"]["code"] == -32600
     assert by_id[5]["result"] == {"text": ""}
-    engine.send(third)
-    assert engine.receive()["result"] == {"text": "later"}
+    one_engine.send(third)
+    assert one_engine.receive()["result"] == {"text": "later"}
 
 
 def test_responses_that_nothing_waits_for_are_logged(engine: EngineProcess) -> None:

@@ -9,20 +9,6 @@ from hypothesis import strategies as st
 from foredeck.rpc.wire import PREFIX_KEPT, LineSplitter, TooLong, leading_members
 
 
-@given(st.integers(1, 9))
-def test_a_long_line_is_not_kept_and_the_next_is_whole(size: int) -> None:
-    splitter = LineSplitter(limit=10)
-    data = b"x" * 100 + b"\nnext\n"
-    found: list[bytes | TooLong] = []
-    for start in range(0, len(data), size):
-        found += splitter.feed(data[start : start + size])
-    first, second = found
-    assert isinstance(first, TooLong)
-    assert first.size == 100
-    assert set(first.prefix) == {ord("x")}
-    assert second == b"next"
-
-
 def test_only_the_beginning_of_a_long_line_is_held() -> None:
     splitter = LineSplitter(limit=PREFIX_KEPT * 2)
     for _ in range(10):

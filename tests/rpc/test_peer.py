@@ -109,21 +109,6 @@ async def test_cancel_ends_a_running_request_and_lets_the_next_one_in(handlers: 
     await wire.end()
 
 
-async def test_cancel_of_a_waiting_request_keeps_the_order_of_the_rest(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
-    await wire.feed(*(request(n, "wait", {"n": n}) for n in (1, 2, 3)))
-    await wire.feed(notification("$/cancel", {"id": 2}))
-    handlers.gate.set()
-    await wire.settle()
-    assert [(answer["id"], "error" in answer) for answer in wire.take()] == [
-        (2, True),
-        (1, False),
-        (3, False),
-    ]
-    assert handlers.events == ["begin 1", "end 1", "begin 3", "end 3"]
-    await wire.end()
-
-
 async def test_cancel_twice_or_of_nothing_or_of_what_is_done_changes_nothing(
     handlers: Handlers,
 ) -> None:
@@ -203,28 +188,6 @@ async def test_the_peer_serves_requests_while_it_waits_for_the_host() -> None:
     await wire.end()
 
 
-@pytest.mark.parametrize(
-    ("response", "code", "text"),
-    [
-        ({"error": {"code": -5, "message": "no model"}}, -5, "no model"),
-        ({"error": "bad"}, -32603, "malformed"),
-        ({"error": {"message": "no code"}}, -32603, "malformed"),
-        ({"error": {"code": -5, "message": "m"}, "result": 1}, -5, "m"),
-    ],
-)
-async def test_an_error_of_the_host_is_raised(
-    response: dict[str, Any], code: int, text: str
-) -> None:
-    wire = Wire({})
-    call = asyncio.create_task(wire.peer.call("host/complete", {}))
-    await wire.settle()
-    await wire.feed(line({"jsonrpc": "2.0", "id": "e1", **response}))
-    with pytest.raises(RemoteError, match=text) as caught:
-        await call
-    assert caught.value.code == code
-    await wire.end()
-
-
 async def test_a_response_too_long_to_read_fails_its_call() -> None:
     wire = Wire({}, line_limit=100)
     call = asyncio.create_task(wire.peer.call("host/complete", {}))
@@ -233,21 +196,6 @@ async def test_a_response_too_long_to_read_fails_its_call() -> None:
     with pytest.raises(RemoteError, match="longer than this side accepts"):
         await call
     assert len(wire.take()) == 1  # the request alone: a response is not answered
-    await wire.end()
-
-
-async def test_a_call_that_times_out_or_is_given_up_tells_the_host() -> None:
-    wire = Wire({})
-    with pytest.raises(TimeoutError):
-        await wire.peer.call("host/complete", {}, timeout_s=0.001)
-    call = asyncio.create_task(wire.peer.call("host/complete", {}))
-    await wire.settle()
-    call.cancel()
-    await wire.settle()
-    cancels = [message for message in wire.take() if message["method"] == "$/cancel"]
-    assert [message["params"]["id"] for message in cancels] == ["e1", "e2"]
-    await wire.feed(line({"jsonrpc": "2.0", "id": "e1", "result": "late"}))
-    assert wire.take() == []
     await wire.end()
 
 
@@ -287,23 +235,6 @@ async def test_an_assemble_that_calls_the_host_itself_is_refused() -> None:
     [answer] = wire.take()
     assert "while a context is assembled" in answer["error"]["message"]
     await wire.end()
-
-
-async def test_the_end_of_input_ends_waiting_calls_and_serves_the_rest(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
-    waiting = asyncio.create_task(wire.peer.call("host/complete", {}))
-    await wire.feed(request(1, "wait", {"n": 1}), request(2, "echo", {"n": 2}))
-    wire.take()
-    wire.transport.end()
-    await wire.settle()
-    assert not wire.running.done()
-    handlers.gate.set()
-    await wire.running
-    assert [answer["id"] for answer in wire.take()] == [1, 2]
-    with pytest.raises(PeerClosedError):
-        await waiting
-    with pytest.raises(PeerClosedError):
-        await wire.peer.call("host/complete", {})
 
 
 async def test_a_request_after_stop_is_refused(handlers: Handlers) -> None:

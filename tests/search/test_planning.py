@@ -33,13 +33,6 @@ def planned(stored: Searched, query: str, **filters: tuple[str, ...]) -> SearchP
         return plan_query(index, parse_query(query), Filters(**filters))
 
 
-def test_words_are_left_out_from_the_most_common_on(stored: Searched) -> None:
-    plan = planned(stored, "apple pear onlyhs nowhere")
-    assert [term.text for term in plan.terms] == ["onlyhs", "nowhere"]
-    assert [term.text for term in plan.left_out] == ["apple", "pear"]
-    assert not plan.is_part
-
-
 def test_where_all_words_are_common_the_newest_texts_are_searched(stored: Searched) -> None:
     plan = planned(stored, "apple pear nowhere")
     assert plan.is_part
@@ -49,23 +42,6 @@ def test_where_all_words_are_common_the_newest_texts_are_searched(stored: Search
     assert found.is_part
     assert found.hits[0].rank.words == ("pear", "apple")
     assert found.hits[0].entry.message == "turn:one:58"
-
-
-def test_the_newest_are_scored_by_all_of_the_rarest_words(stored: Searched) -> None:
-    assert [term.text for term in planned(stored, "apple pear plum").terms] == [
-        *("plum", "pear", "apple")
-    ]
-
-
-def test_in_a_small_session_no_word_is_too_common(stored: Searched) -> None:
-    talk = Talk(stored.store, "two")
-    said = talk.say(user="apple pie")
-    talk.say(user="pie")
-    assert planned(stored, "apple pie").is_part is False
-    assert [t.text for t in planned(stored, "apple pie").left_out] == ["apple"]
-    plan = planned(stored, "apple pie", sessions=("two",))
-    assert (plan.left_out, plan.extent.count) == ((), 2)
-    assert said in stored.found("apple pie", sessions=("two",))
 
 
 def test_of_sessions_among_others_what_is_passed_over_counts_too(stored: Searched) -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from foredeck.model.names import humps
 from foredeck.search.passages import passage
-from foredeck.search.query import Period, forms_of, parse_query, periods_in
-from foredeck.search.writing import Vocabulary
+from foredeck.search.query import Period, parse_query, periods_in
 
 
 def test_humps() -> None:
@@ -15,19 +14,6 @@ def test_humps() -> None:
     assert humps("plain") == ["plain"]
     assert humps("userIDs") == ["user", "ids"]
     assert humps("APIs") == ["apis"]
-
-
-def test_identifiers_of_a_text_come_once_and_in_order() -> None:
-    text = "See fooBar, snake_case and src/a.py; fooBar again. Not these words, nor 3.14 of x."
-    found = [(word.name, word.parts) for word in Vocabulary().notable(text)]
-    assert found == [("fooBar", "foo bar"), ("snake_case", ""), ("src/a.py", ""), ("3.14", "")]
-
-
-def test_a_vocabulary_gives_the_same_for_a_text_that_it_has_met() -> None:
-    vocabulary = Vocabulary()
-    first = vocabulary.notable("callMe max_size plain")
-    assert len(first) == 2
-    assert vocabulary.notable("callMe max_size plain") == first
 
 
 @pytest.mark.parametrize(
@@ -47,14 +33,6 @@ def test_a_vocabulary_gives_the_same_for_a_text_that_it_has_met() -> None:
 )
 def test_terms_of_a_query(query: str, terms: str) -> None:
     assert [term.text for term in parse_query(query)] == terms.split("|")
-
-
-@pytest.mark.parametrize(
-    ("word", "others"),
-    [("going", "went gone"), ("went", "go gone"), ("writes", "wrote written"), ("thing", "")],
-)
-def test_irregular_forms(word: str, others: str) -> None:
-    assert forms_of(word) == (word, *others.split())
 
 
 def test_periods_of_a_query() -> None:
@@ -95,9 +73,3 @@ def test_a_passage_keeps_lines_and_begins_with_one() -> None:
 )
 def test_words_are_marked_where_they_begin(text: str, words: list[str], marked: str) -> None:
     assert passage(text, words, 100).marked() == marked
-
-
-def test_an_identifier_counts_with_its_parts() -> None:
-    asked = ["loginschema", "login", "schema"]
-    assert passage("export const LoginSchema = 1", asked, 100).words == 3
-    assert passage("wrote to login.ts", asked, 100).words == 1

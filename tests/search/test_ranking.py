@@ -9,9 +9,7 @@ import pytest
 
 from foredeck.search.query import Period
 from foredeck.search.ranking import (
-    HALF_LIFE_MS,
     NEAR,
-    RECENCY,
     Candidate,
     FoundWord,
     Ranked,
@@ -53,41 +51,6 @@ def test_each_word_counts_by_the_better_of_its_own_strength_and_a_share_of_a_nei
     assert (found[2].words, found[2].near) == (("owl",), ("fox",))
     assert found[3].own + found[3].lent == NEAR[0] + NEAR[1]
     assert found[9].lent == 0
-
-
-def test_a_text_that_lacks_all_words_is_brought_in_by_its_neighbours_of_the_same_session() -> None:
-    words = {"fox": {2: 1.0}, "elk": {9: 1.0}}
-    session = [text(1), text(2), text(3, session=2), text(9, session=None), text(10, session=None)]
-    assert [one.id for one in ranked(words, *session)] == [9, 2, 1]
-
-
-def test_where_a_text_holds_all_words_the_others_come_after_it() -> None:
-    words = {"fox": {1: 2.0, 5: 0.3}, "owl": {2: 2.0, 5: 0.3}}
-    order = ranked(words, text(1, "user"), text(2, "user"), text(3), text(5, session=2))
-    # The first two have more by themselves; the third has nothing.
-    assert [one.id for one in order] == [2, 1, 5]
-    weaker = {"fox": {1: 0.5, 5: 0.3}, "owl": {2: 0.5, 5: 0.3}}
-    order = ranked(weaker, text(1, "user"), text(2, "user"), text(5, session=2))
-    assert [one.id for one in order] == [5, 2, 1]
-    assert order[1].held_back < 1
-
-
-@pytest.mark.parametrize(
-    ("better", "worse"), [("user", "assistant"), ("bash", "thinking"), ("read", "file")]
-)
-def test_some_kinds_of_texts_count_more(better: str, worse: str) -> None:
-    order = ranked({"fox": {1: 1.0, 5: 1.0}}, text(1, better), text(5, worse))
-    assert [one.id for one in order] == [1, 5]
-
-
-def test_the_newest_is_raised_by_the_share_and_halves_with_time() -> None:
-    strengths = {1: 1.03, 2: 1.0, 3: 1.0}
-    times = {1: 0, 2: HALF_LIFE_MS, 3: HALF_LIFE_MS * 2}
-    candidates = [text(id, session=id, time_ms=time_ms) for id, time_ms in times.items()]
-    order = ranked({"fox": strengths}, *candidates)
-    assert [one.id for one in order] == [1, 3, 2]
-    assert order[1].score == 1 + RECENCY
-    assert order[2].score == 1 + RECENCY / 2
 
 
 def test_a_period_adds_its_rarity_among_the_texts() -> None:

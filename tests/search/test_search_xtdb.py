@@ -16,9 +16,9 @@ from context.scenes import ask, finish
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.search.index import SearchIndex
-from foredeck.xtdb.link import ServerLink
-from foredeck.xtdb.local_copy import JournaledStore, open_copy
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.link import ServerLink
+from foredeck_xtdb.local_copy import JournaledStore, open_copy
+from foredeck_xtdb.node import NodeFolder
 from search.sessions import Searched, Talk
 from store.journaled import Machine, delivered, new_namespace, server_link, until
 

@@ -54,15 +54,6 @@ def test_unchanged_bytes_make_no_version(work: Work) -> None:
     assert len(work.store.history(first.object_id)) == 1
 
 
-def test_changed_bytes_make_one_version(work: Work) -> None:
-    work.write("a", "one")
-    id = work.read("a").object_id
-    work.write("a", "two")
-    assert [d.content for d in work.commit(*work.disk.reconcile([id]))] == ["two"]
-    assert [d.content for d in work.commit(*work.disk.reconcile([id]))] == []
-    assert len(work.store.history(id)) == 2
-
-
 def test_a_change_of_the_same_size_and_time_is_seen(work: Work) -> None:
     """Time stamps lie for files that were just written: those are hashed again."""
     path = work.write("a", "one")
@@ -104,15 +95,6 @@ def test_what_a_file_is(work: Work, data: bytes, state: str) -> None:
     assert work.read("a.bin").document is None
 
 
-def test_a_binary_or_huge_file_that_changes_makes_a_version(work: Work) -> None:
-    for name, before, after in (("b", b"\0a", b"\0b"), ("h", b"x" * 70_000, b"x" * 70_001)):
-        work.write(name, before)
-        id = work.read(name).object_id
-        work.write(name, after)
-        assert len(work.commit(work.disk.sight(name, "read"))) == 1
-        assert len(work.store.history(id)) == 2
-
-
 @pytest.mark.parametrize("size", [70_000, HASHED_BYTES + 1])
 def test_a_huge_file_that_is_rewritten_at_the_same_size_makes_a_version(
     work: Work, size: int
@@ -151,30 +133,12 @@ def test_a_huge_file_that_was_stored_without_a_revision_goes_by_its_time(
     assert len(work.store.history(document.id)) == versions
 
 
-def test_a_file_may_change_its_kind(work: Work) -> None:
-    work.write("a", "text")
-    id = work.read("a").object_id
-    for data, state in ((b"\0", "binary"), (b"y" * 70_000, "huge"), (b"text", "text")):
-        work.write("a", data)
-        work.reconcile([id])
-        assert work.stored(id).state == state
-    assert work.stored(id).content == "text"
-
-
 def test_a_fifo_is_an_object_without_content(work: Work) -> None:
     os.mkfifo(work.folder / "pipe")
     snapshot = work.read("pipe")
     document = work.stored(snapshot.object_id)
     assert (document.state, document.file_type, document.content) == ("special", "fifo", None)
     assert work.read("pipe").document is None
-
-
-def test_a_loop_of_links_is_an_object_without_content(work: Work) -> None:
-    (work.folder / "a").symlink_to("b")
-    (work.folder / "b").symlink_to("a")
-    snapshot = work.read("a")
-    assert work.stored(snapshot.object_id).file_type == "symlink loop"
-    assert work.read("a").document is None
 
 
 def test_a_name_that_is_not_utf8_goes_through_the_store(work: Work) -> None:
@@ -196,34 +160,6 @@ def test_a_folder_is_no_object(work: Work) -> None:
     assert (snapshot.document, snapshot.head, snapshot.state) == (None, None, "directory")
 
 
-def test_a_file_that_was_never_there_is_no_object(work: Work) -> None:
-    snapshot = work.read("none")
-    assert (snapshot.document, snapshot.head, snapshot.state) == (None, None, "missing")
-
-
-def test_deletion_makes_a_version_without_content(work: Work) -> None:
-    path = work.write("a", "one")
-    id = work.read("a").object_id
-    Path(path).unlink()
-    (snapshot,) = work.reconcile([id])
-    assert snapshot.state == "deleted"
-    document = work.stored(id)
-    assert (document.state, document.content, document.source_hash) == ("deleted", None, None)
-    assert work.reconcile([id])[0].document is None
-    assert len(work.store.history(id)) == 2
-
-
-def test_a_file_that_comes_back_goes_on_where_it_was(work: Work) -> None:
-    path = work.write("a", "one")
-    id = work.read("a").object_id
-    Path(path).unlink()
-    work.reconcile([path])
-    work.write("a", "one")
-    work.reconcile([path])
-    assert work.stored(id).content == "one"
-    assert [h.fields["state"] for h in work.store.history(id)] == ["text", "deleted", "text"]
-
-
 def test_a_file_that_becomes_a_folder_is_deleted(work: Work) -> None:
     path = work.write("a")
     id = work.read("a").object_id
@@ -231,16 +167,6 @@ def test_a_file_that_becomes_a_folder_is_deleted(work: Work) -> None:
     Path(path).mkdir()
     work.reconcile([id])
     assert work.stored(id).state == "deleted"
-
-
-def test_a_removed_folder_deletes_its_files(work: Work) -> None:
-    work.write("src/deep/a.py")
-    id = work.read("src/deep/a.py").object_id
-    shutil.rmtree(work.folder / "src")
-    work.reconcile([id])
-    assert work.stored(id).state == "deleted"
-    fresh = DiskSource(work.store, work.filesystems)
-    assert fresh.reconcile([id])[0].document is None
 
 
 def test_a_folder_outside_the_project_that_is_gone_says_nothing(
@@ -281,13 +207,6 @@ def test_a_sandboxed_file_is_known_by_what_the_tools_said(work: Work, store: Sto
     assert mounted.document is not None
     assert mounted.document.content == "on the host"
     assert mounted.object_id == work.disk.identify("mounted")[0]
-
-
-def test_two_paths_to_one_file_are_one_object(work: Work) -> None:
-    work.write("real/a.py", "one")
-    (work.folder / "link").symlink_to("real")
-    assert work.read("link/a.py").object_id == work.read("real/a.py").object_id
-    assert work.read("link/a.py").document is None
 
 
 def test_a_file_that_becomes_a_link_ends_its_own_history(work: Work) -> None:
@@ -350,14 +269,6 @@ class TestListed:
         work.write("a.py", "two")
         assert work.disk.sight("a.py", "listed").document is None
 
-    def test_is_filled_in_by_a_read(self, work: Work) -> None:
-        work.write("a.py", "one")
-        listed = work.disk.sight("a.py", "listed")
-        work.commit(listed)
-        read = work.read("a.py")
-        assert read.object_id == listed.object_id
-        assert work.stored(read.object_id).content == "one"
-
     def test_restores_what_was_deleted(self, work: Work) -> None:
         path = work.write("a.py", "one")
         id = work.read("a.py").object_id
@@ -371,15 +282,6 @@ class TestListed:
 def test_unknown_targets_are_left_out(work: Work) -> None:
     path = work.write("a")
     assert work.disk.reconcile(["0" * 64, path, "/no/such/file"]) == []
-
-
-def test_a_version_written_by_someone_else_is_not_repeated(work: Work) -> None:
-    work.write("a", "one")
-    first = work.read("a")
-    other = DiskSource(work.store, work.filesystems)
-    work.write("a", "two")
-    work.commit(*other.reconcile([first.object_id]))
-    assert work.disk.reconcile([first.object_id])[0].document is None
 
 
 def test_a_stored_document_of_another_version_is_compared_by_its_hash(work: Work) -> None:

@@ -10,24 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.model.documents import identity_hash
 from foredeck.model.sources import FilesystemSource
-from foredeck.sources.filesystem import FilesystemMap, Location, Mount
+from foredeck.sources.filesystem import FilesystemMap, Mount
 
 BASE = "b" * 64
 names = st.text(st.sampled_from("ab.é \udcff\\-"), min_size=1, max_size=3).filter(
     lambda name: name not in (".", "..")
 )
 paths = st.lists(names, max_size=5).map(lambda parts: "/" + "/".join(parts))
-
-
-def test_identity_is_the_hash_of_the_envelope() -> None:
-    location = FilesystemMap(BASE, cwd="/repo").locate("src/../a.py", follow=False)
-    assert location.path == "/repo/a.py"
-    assert location.object_id == identity_hash(
-        "file", FilesystemSource(filesystemId=BASE, path="/repo/a.py")
-    )
-    assert location.object_id == Location(BASE, "/repo/a.py", None).object_id
 
 
 def test_relative_paths_start_from_the_cwd_that_is_given() -> None:
@@ -37,19 +27,6 @@ def test_relative_paths_start_from_the_cwd_that_is_given() -> None:
     assert filesystems.absolute("/x//y/./z/..", "/other") == "/x/y"
     assert filesystems.absolute("//x") == "/x"
     assert filesystems.absolute("../../../..") == "/"
-
-
-def test_the_longest_prefix_decides_on_whole_components() -> None:
-    filesystems = FilesystemMap(
-        BASE,
-        [Mount("/data", filesystem_id="outer"), Mount("/data/in", filesystem_id="inner")],
-        cwd="/",
-    )
-    assert filesystems.locate("/data/x", follow=False).filesystem_id == "outer"
-    assert filesystems.locate("/data/in/x", follow=False).filesystem_id == "inner"
-    assert filesystems.locate("/data/in", follow=False).filesystem_id == "inner"
-    assert filesystems.locate("/data/inside", follow=False).filesystem_id == "outer"
-    assert filesystems.locate("/database", follow=False).filesystem_id == BASE
 
 
 @given(mounts=st.lists(paths, max_size=6, unique_by=posixpath.normpath), path=paths)
@@ -211,17 +188,6 @@ def test_names_that_are_not_utf8_are_kept_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
 def test_names_that_no_file_can_have_are_out_of_reach(name: str) -> None:
     assert FilesystemMap(BASE, cwd="/").locate(name).local is None
-
-
-def test_a_known_file_is_found_again(tmp_path: Path) -> None:
-    root = tmp_path.resolve()
-    (root / "m").mkdir()
-    filesystems = FilesystemMap(BASE, [Mount(str(root / "m"), filesystem_id="net")], cwd=str(root))
-    for name in ("m/a", "b"):
-        location = filesystems.locate(name)
-        assert filesystems.local_path(location.source) == location.path
-    foreign = FilesystemSource(filesystemId="elsewhere", path=str(root / "b"))
-    assert filesystems.local_path(foreign) is None
 
 
 def test_a_mount_whose_folder_is_a_link(tmp_path: Path) -> None:

@@ -50,11 +50,6 @@ def test_binary_is_what_is_not_utf8_or_has_a_nul(tmp_path: Path, data: bytes) ->
     assert seen.source_hash == hashlib.sha256(data).hexdigest()
 
 
-def test_a_byte_order_mark_stays_in_the_text(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfx")
-    assert look(str(tmp_path / "a"), LIMIT).text == "\ufeffx"
-
-
 @given(st.binary(max_size=200))
 def test_text_and_bytes_are_the_same_thing(data: bytes) -> None:
     text = decode(data)
@@ -116,10 +111,6 @@ def test_missing(tmp_path: Path, name: str) -> None:
     assert look(str(tmp_path / name), LIMIT).kind == "missing"
 
 
-def test_a_file_in_a_folder_that_is_gone_is_missing(tmp_path: Path) -> None:
-    assert look(str(tmp_path / "gone" / "deep" / "a"), LIMIT).kind == "missing"
-
-
 AS_NOBODY = """
 import os, sys
 from foredeck.sources.looking import look
@@ -157,9 +148,3 @@ def test_a_device_that_fails_is_unreadable() -> None:
     if not Path("/proc/self/mem").exists():
         pytest.skip("needs /proc")
     assert look("/proc/self/mem", LIMIT).kind == "unreadable"
-
-
-def test_a_recent_look_is_not_settled(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    path.write_text("x")
-    assert not look(str(path), LIMIT).trusted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import pytest
@@ -40,15 +39,6 @@ def test_a_machine_that_runs_containers_is_none() -> None:
     assert find_container_id("0::/user.slice/user-1000.slice\n", mounts) is None
     assert find_container_id("", "") is None
     assert find_container_id("nonsense", "one two\n\n:::", "\0") is None
-
-
-def test_the_id_is_the_hash_of_what_names_the_machine(tmp_path: Path) -> None:
-    name = machine.container_id() or machine.machine_id()
-    if name is None:
-        pytest.skip("this machine has no id")
-    found = default_filesystem_id(tmp_path)
-    assert found == hashlib.sha256(name.encode()).hexdigest()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_any_id_one_is_made_and_kept(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foredeck.errors import ToolError
-from foredeck.model.documents import Document, PointerDocument, identity_hash
+from foredeck.model.documents import Document, identity_hash
 from foredeck.model.sources import is_address, is_pointer
 from foredeck.sources.git import pointer
 
@@ -92,9 +92,3 @@ def test_what_is_none_says_how_to_write_one(name: str, words: str) -> None:
 )
 def test_which_names_point(name: str, points: bool, address: bool) -> None:
     assert (is_pointer(name), is_address(name)) == (points, address)
-
-
-def test_a_pointer_is_sealed() -> None:
-    found = pointer("https://example.com/a.pdf")
-    before = found.model_dump()
-    assert PointerDocument.model_validate(before).seal().model_dump() == before

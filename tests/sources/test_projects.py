@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from foredeck.lookup.sessions import project_folder
 from foredeck.sources.filesystem import FilesystemMap, Mount
 from foredeck.sources.projects import folders_of_project, project_of
 
@@ -33,6 +34,16 @@ def test_a_repository_and_its_worktrees_are_one_project(tmp_path: Path) -> None:
     folders = [str(first), str(first / "deep"), str(tmp_path / "tree"), str(other)]
     assert folders_of_project(str(first), folders, HERE) == folders[:3]
     assert project_of(str(other / "deep"), HERE) == project_of(str(other), HERE)
+
+
+def test_a_folder_that_is_not_known_is_in_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = repository(tmp_path / "first")
+    git(first, "worktree", "add", "-q", str(tmp_path / "tree"))
+    monkeypatch.chdir(tmp_path / "tree")
+    assert folders_of_project(str(first), [""], FilesystemMap("here", cwd=str(first))) == []
+    assert project_folder("") == ""
 
 
 def test_a_worktree_has_the_name_and_the_root_of_its_repository(tmp_path: Path) -> None:

@@ -60,14 +60,6 @@ def test_a_write_gives_the_whole_file(replay: Replay) -> None:
     )
 
 
-def test_a_complete_read_gives_the_whole_file(replay: Replay) -> None:
-    assert states(replay("read", FILE, path="a.py")) == [("/no/such/repo/a.py", "text", True)]
-    assert replay.content("a.py") == FILE
-    assert states(replay("read", FILE, path="a.py")) == [("/no/such/repo/a.py", "text", False)]
-    replay("read", FILE + "more", file_path="a.py")
-    assert replay.content("a.py") == FILE + "more"
-
-
 def test_a_part_of_an_unknown_file_only_says_that_it_is_there(replay: Replay) -> None:
     text = "line 1\nline 2\n\n[4 more lines in file. Use offset=3 to continue.]"
     assert states(replay("read", text, path="a", limit=2)) == [("/no/such/repo/a", "listed", True)]
@@ -81,25 +73,11 @@ def test_a_part_of_an_unknown_file_only_says_that_it_is_there(replay: Replay) ->
     assert replay.content("a") == FILE
 
 
-def test_an_edit_changes_what_is_known(replay: Replay) -> None:
-    replay("write", "ok", path="a", content=FILE)
-    replay("edit", "ok", path="a", edits=[{"oldText": "line 2", "newText": "LINE 2"}])
-    assert replay.content("a") == FILE.replace("line 2", "LINE 2")
-    replay("edit", "ok", path="a", oldText="line 3\n", newText="")
-    assert replay.content("a") == FILE.replace("line 2", "LINE 2").replace("line 3\n", "")
-
-
 @pytest.mark.parametrize("old", ["not there", "line", ""])
 def test_an_edit_that_does_not_fit_what_is_known_invents_nothing(replay: Replay, old: str) -> None:
     replay("write", "ok", path="a", content=FILE)
     assert states(replay("edit", "ok", path="a", oldText=old, newText="x")) == [
         ("/no/such/repo/a", "text", False)
-    ]
-
-
-def test_an_edit_of_an_unknown_file(replay: Replay) -> None:
-    assert states(replay("edit", "ok", path="a", oldText="x", newText="y")) == [
-        ("/no/such/repo/a", "listed", True)
     ]
 
 
@@ -137,13 +115,6 @@ def test_listings_make_objects_once_and_hide_nothing(replay: Replay) -> None:
     assert replay.content("src/a") == FILE
 
 
-def test_bash_only_mentions_files_that_are_known(replay: Replay) -> None:
-    replay("write", "ok", path="a.py", content=FILE)
-    assert states(replay("bash", "", command="cat a.py b.py")) == [
-        ("/no/such/repo/a.py", "text", False)
-    ]
-
-
 def test_pending_documents_are_taken_into_account(replay: Replay) -> None:
     write = ToolEvent("write", {"path": "a", "content": "one two"}, "ok")
     (first,) = replay.source.after_tool(write)
@@ -154,14 +125,3 @@ def test_pending_documents_are_taken_into_account(replay: Replay) -> None:
     assert second.document is not None
     assert second.document.content == "one 2"
     assert replay.source.recall(write, pending)[0].document is None
-
-
-def test_sight_and_reconcile_tell_what_is_known(replay: Replay) -> None:
-    assert replay.source.sight("a", "read").state == "missing"
-    replay("write", "ok", path="a", content=FILE)
-    id = replay.source.identify("a")[0]
-    assert replay.source.sight("a", "read").state == "text"
-    assert [s.object_id for s in replay.source.reconcile([id, "/no/such/repo/a", "b"])] == [id]
-    listed = replay.source.sight("b", "listed")
-    assert listed.document is not None
-    assert listed.state == "listed"

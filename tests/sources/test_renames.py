@@ -17,17 +17,6 @@ def assert_moved(work: Work, old: str, new: str) -> None:
     assert f"moved_from:{old}" in work.stored(new).provenance.parent_refs
 
 
-def test_a_rename_ties_both_ends(work: Work) -> None:
-    old_path = work.write("a", "content")
-    old = work.read("a").object_id
-    Path(old_path).rename(work.folder / "b")
-    snapshots = work.reconcile([old_path, str(work.folder / "b")])
-    new = work.disk.identify("b")[0]
-    assert [s.object_id for s in snapshots] == [old, new]
-    assert_moved(work, old, new)
-    assert work.stored(new).content == "content"
-
-
 def test_a_rename_and_back(work: Work) -> None:
     path = work.write("a", "content")
     both = [path, str(work.folder / "b")]
@@ -39,16 +28,6 @@ def test_a_rename_and_back(work: Work) -> None:
     work.reconcile(both)
     assert_moved(work, new, old)
     assert (work.stored(old).state, work.stored(old).moved_to) == ("text", None)
-
-
-def test_a_rename_over_a_known_file(work: Work) -> None:
-    a, b = work.write("a", "from a"), work.write("b", "from b")
-    old, new = work.read("a").object_id, work.read("b").object_id
-    Path(a).replace(b)
-    work.reconcile([old, new])
-    assert_moved(work, old, new)
-    assert work.stored(new).content == "from a"
-    assert len(work.store.history(new)) == 2
 
 
 def test_many_renames_keep_their_pairs(work: Work) -> None:
@@ -90,25 +69,6 @@ def test_a_listed_file_that_is_renamed_is_only_gone(work: Work) -> None:
     work.reconcile([path, str(work.folder / "b")])
     old = work.stored(work.disk.identify("a")[0])
     assert (old.state, old.moved_to) == ("deleted", None)
-
-
-def test_an_editor_that_saves_by_rename_is_a_change(work: Work) -> None:
-    path = work.write("a", "one")
-    id = work.read("a").object_id
-    draft = work.write(".a.swp", "two")
-    Path(draft).replace(path)
-    work.reconcile([path, draft])
-    assert work.stored(id).content == "two"
-    assert [h.fields["state"] for h in work.store.history(id)] == ["text", "text"]
-
-
-def test_deleted_and_made_again_between_two_looks_is_a_change(work: Work) -> None:
-    path = work.write("a", "one")
-    id = work.read("a").object_id
-    Path(path).unlink()
-    work.write("a", "two")
-    work.reconcile([path])
-    assert [h.fields["state"] for h in work.store.history(id)] == ["text", "text"]
 
 
 def test_a_rename_is_found_though_nobody_tells_where_to(work: Work) -> None:

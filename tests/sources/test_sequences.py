@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from work_folder import Work
 
+from examples import examples
 from foredeck.store.sqlite.adapter import open_sqlite
 
 NAMES = ("a", "b", "d/c")
@@ -47,7 +48,7 @@ def expected(path: Path) -> tuple[str, str | None]:
     return ("binary", None) if b"\0" in data else ("text", data.decode())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(changes=st.lists(st.lists(change, max_size=3), max_size=8))
 def test_the_store_follows_the_disk(changes: list[list[tuple[str, ...]]]) -> None:
     with tempfile.TemporaryDirectory() as name:

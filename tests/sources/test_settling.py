@@ -113,15 +113,6 @@ def test_one_that_stays_empty_is_a_version(work: Work, monkeypatch: pytest.Monke
     assert [d.content for d in work.commit(found)] == [""]
 
 
-def test_what_is_known_need_not_rest(work: Work) -> None:
-    path = work.write("a", "one")
-    id = work.read("a").object_id
-    age(path, JUST_NOW)
-    assert [(s.document, s.state) for s in work.disk.reconcile([id], cautious=True)] == [
-        (None, "text")
-    ]
-
-
 def test_a_file_that_is_replaced_is_not_deleted_in_between(work: Work) -> None:
     path, other = work.write("a", "one"), work.write("b", "one")
     ids = [work.read(name).object_id for name in ("a", "b")]

@@ -94,17 +94,6 @@ def test_a_storm_while_the_reader_is_stopped(
     client.comes_to({**tree, path: "after the storm"})
 
 
-def test_a_storm_while_the_reader_runs(
-    client: Client, work: Work, tree: dict[str, str | None]
-) -> None:
-    client.comes_to(dict(tree))
-    for n in range(JUNK):
-        work.write(f"d{n % FOLDERS}/junk-{n}")
-        if n % 1000 == 0:
-            rewrite(tree, f"round {n}")
-    client.comes_to(tree)
-
-
 def git(folder: Path, *arguments: str) -> None:
     settings = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
     subprocess.run(

@@ -16,20 +16,6 @@ def touched(tool: str, arguments: dict[str, Any], text: str = "", **more: Any) -
     return [touch.path for touch in touched_paths(event, 200)]
 
 
-@pytest.mark.parametrize(
-    ("tool", "role"), [("read", "read"), ("write", "written"), ("edit", "written")]
-)
-def test_file_tools_touch_the_path_that_they_name(tool: str, role: str) -> None:
-    for name in ("path", "file_path"):
-        (touch,) = touched_paths(ToolEvent(tool, {name: "src/a.py"}, "", cwd="/repo"), 10)
-        assert (touch.path, touch.role, touch.certain) == ("src/a.py", role, True)
-
-
-def test_a_failed_call_only_mentions_its_path() -> None:
-    event = ToolEvent("write", {"path": "a"}, "EACCES", is_error=True)
-    assert [t.role for t in touched_paths(event, 10)] == ["mentioned"]
-
-
 def test_an_unknown_tool_mentions_its_path() -> None:
     event = ToolEvent("lint", {"path": "a.py", "level": 3}, "fine")
     assert [(t.path, t.role) for t in touched_paths(event, 10)] == [("a.py", "mentioned")]
@@ -39,22 +25,6 @@ def test_an_unknown_tool_mentions_its_path() -> None:
 @pytest.mark.parametrize("value", [None, 7, "", ["a"], "a\0b"])
 def test_a_path_that_is_none_touches_nothing(value: object) -> None:
     assert touched("read", {"path": value}) == []
-
-
-def test_ls_names_files_below_its_folder() -> None:
-    text = ".git/\na.py\nB b.txt\nsrc/\n\n[4 entries limit reached. Use limit=8 for more]"
-    assert touched("ls", {"path": "pkg"}, text) == ["pkg/a.py", "pkg/B b.txt"]
-    assert touched("ls", {}, "a.py") == ["a.py"]
-    assert touched("ls", {}, "(empty directory)") == []
-    assert touched("ls", {"path": "x"}, "Path not found: /repo/x", is_error=True) == []
-
-
-def test_find_names_files_below_its_folder() -> None:
-    text = (
-        "a.ts\nlib/\nlib/b.ts\n\n[2 results limit reached. Use limit=4 for more, or refine pattern]"
-    )
-    assert touched("find", {"pattern": "*.ts", "path": "src"}, text) == ["src/a.ts", "src/lib/b.ts"]
-    assert touched("find", {"pattern": "*.ts"}, "No files found matching pattern") == []
 
 
 def test_results_that_are_shown_from_the_working_folder_are_not_doubled() -> None:
@@ -75,13 +45,6 @@ def test_grep_names_each_file_once() -> None:
 def test_grep_does_not_take_context_lines_for_hits() -> None:
     text = "a.py-1- see b.py:7: there\na.py:2: hit"
     assert touched("grep", {"pattern": "hit", "context": 1}, text) == ["a.py"]
-
-
-def test_listings_are_bounded() -> None:
-    text = "\n".join(f"f{n}" for n in range(5000))
-    event = ToolEvent("ls", {}, text)
-    assert len(touched_paths(event, 200)) == 200
-    assert touched_paths(event, 0) == []
 
 
 def test_bash_words_that_may_be_paths() -> None:

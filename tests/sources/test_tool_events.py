@@ -27,25 +27,6 @@ def test_read_write_edit(work: Work) -> None:
     assert work.stored(id).provenance.origin == "write"
 
 
-def test_ls_leaves_folders_out(work: Work) -> None:
-    work.write("src/a")
-    work.write("src/b/c")
-    (work.folder / "src" / "l").symlink_to("b")
-    assert after(work, "ls", "a\nb/\nl\ngone", path="src") == ["a:listed:listed"]
-
-
-def test_find_and_grep(work: Work) -> None:
-    work.write("src/a.py")
-    work.write("src/lib/b.py")
-    assert after(work, "find", "a.py\nlib/\nlib/b.py", pattern="*", path="src") == [
-        "a.py:listed:listed",
-        "b.py:listed:listed",
-    ]
-    assert after(work, "grep", "a.py:1: one", pattern="one", path="src/a.py") == [
-        "a.py:listed:listed"
-    ]
-
-
 def test_bash_refreshes_known_files_and_lists_others(work: Work) -> None:
     work.write("known.py", "one")
     id = work.read("known.py").object_id
@@ -55,13 +36,6 @@ def test_bash_refreshes_known_files_and_lists_others(work: Work) -> None:
     assert found == ["known.py:mentioned:text", "other.py:mentioned:listed"]
     assert work.stored(id).content == "two"
     assert work.stored(id).provenance.generator == "tool"
-
-
-def test_bash_notices_a_removal(work: Work) -> None:
-    path = work.write("a.py")
-    work.read("a.py")
-    Path(path).unlink()
-    assert after(work, "bash", "", command="rm a.py") == ["a.py:mentioned:deleted"]
 
 
 def test_bash_links_a_rename(work: Work) -> None:
@@ -85,13 +59,6 @@ def test_a_failed_call_only_looks_at_known_files(work: Work) -> None:
     Path(path).unlink()
     (snapshot,) = work.disk.after_tool(event)
     assert snapshot.state == "deleted"
-
-
-def test_a_missing_or_odd_path_is_left_out(work: Work) -> None:
-    assert after(work, "read", "", path="gone") == []
-    assert after(work, "read", "", path="a\0b") == []
-    assert after(work, "read", "", path=7) == []
-    assert after(work, "read", "", path=str(work.folder)) == []
 
 
 def test_one_snapshot_per_object(work: Work) -> None:

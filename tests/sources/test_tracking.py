@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -101,13 +100,6 @@ def settle(tracker: FileTracker, ids: list[str]) -> None:
         time.sleep(0.01)
 
 
-def test_tracking_begins_with_a_look(tracker: FileTracker, listener: Listener, work: Work) -> None:
-    path = work.write("a")
-    tracker.track("id", path)
-    listener.wait(lambda: listener.heard(path))
-    settle(tracker, ["id"])
-
-
 def test_a_change_is_reported(tracker: FileTracker, listener: Listener, work: Work) -> None:
     path, other = work.write("a"), work.write("b")
     attach(tracker, listener, path)
@@ -127,16 +119,6 @@ def test_reading_is_no_change(tracker: FileTracker, listener: Listener, work: Wo
     assert set().union(*listener.dirty) == {last}
 
 
-def test_an_editor_that_saves_by_rename(
-    tracker: FileTracker, listener: Listener, work: Work
-) -> None:
-    path = work.write("a")
-    attach(tracker, listener, path)
-    Path(work.write(".a.tmp", "saved")).replace(path)
-    listener.wait(lambda: listener.heard(path))
-    settle(tracker, [path])
-
-
 def test_deletion_and_return_are_reported(
     tracker: FileTracker, listener: Listener, work: Work
 ) -> None:
@@ -149,13 +131,6 @@ def test_deletion_and_return_are_reported(
     work.write("a", "again")
     listener.wait(lambda: listener.heard(path))
     settle(tracker, [path])
-
-
-def test_a_rename_tells_both_ends(tracker: FileTracker, listener: Listener, work: Work) -> None:
-    path, new = work.write("a"), str(work.folder / "b")
-    attach(tracker, listener, path)
-    Path(path).rename(new)
-    listener.wait(lambda: listener.heard(path, new))
 
 
 def test_a_rename_into_another_watched_folder_tells_both_ends(
@@ -206,30 +181,11 @@ def test_a_file_that_is_not_there_yet(tracker: FileTracker, listener: Listener, 
     settle(tracker, [path])
 
 
-def test_one_file_of_two_objects(tracker: FileTracker, listener: Listener, work: Work) -> None:
-    path = work.write("a")
-    tracker.track("one", path)
-    tracker.track("two", path)
-    listener.wait(lambda: listener.heard(path))
-    listener.forget()
-    work.write("a", "changed")
-    listener.wait(lambda: listener.heard(path))
-    settle(tracker, ["one", "two"])
-
-
 def test_what_the_listener_wants_to_hear_again(
     tracker: FileTracker, listener: Listener, work: Work
 ) -> None:
     tracker.remind(["an id", str(work.folder / "a")])
     listener.wait(lambda: listener.heard("an id", str(work.folder / "a")))
-
-
-def test_names_that_are_not_utf8(tracker: FileTracker, listener: Listener, work: Work) -> None:
-    name = os.fsdecode(b"caf\xe9")
-    path = work.write(name)
-    attach(tracker, listener, path)
-    work.write(name, "changed")
-    listener.wait(lambda: listener.heard(path))
 
 
 def test_a_listener_that_fails_does_not_end_the_tracking(work: Work, listener: Listener) -> None:

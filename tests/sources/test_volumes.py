@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from work_folder import FILESYSTEM, Work
@@ -103,23 +102,6 @@ def test_a_folder_in_the_place_of_a_file_or_a_link_says_nothing_either(
     path.rmdir()
     path.symlink_to(work.folder)
     assert work.reconcile([id])[0].state == "unreachable"
-
-
-def test_a_version_of_before_goes_by_the_folder(work: Work) -> None:
-    path = Path(work.write("a", "work"))
-    id = work.read("a").object_id
-    document = work.stored(id)
-    document.volume = None
-    work.store.commit(_batch(document))
-    path.unlink()
-    restarted(work).reconcile([id])
-    assert work.stored(id).state == "deleted"
-
-
-def _batch(document: Any) -> Any:
-    from foredeck.store.protocol import Batch
-
-    return Batch(puts=[document.seal()])
 
 
 @pytest.mark.parametrize("in_project", [False, True])

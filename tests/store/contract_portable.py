@@ -29,9 +29,14 @@ from foredeck.model.memory import (
 from foredeck.model.messages import load_message
 from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
 from foredeck.sources.git import pointer
-from foredeck.store.portable.export import ExportSummary, export_session
+from foredeck.store.portable.export import (
+    ExportSummary,
+    ProjectPlace,
+    export_project,
+    export_session,
+)
 from foredeck.store.portable.importing import import_file
-from foredeck.store.protocol import Batch, Origin, Store, Token
+from foredeck.store.protocol import Batch, Change, Head, Origin, Store, Token
 
 from .documents import batch, file, foreign_file, note, of_commit
 from .every_type import write_every_type
@@ -57,6 +62,15 @@ def documents_in(text: str) -> list[dict[str, Any]]:
     """The fields of all versions in a file."""
     lines = map(json.loads, lines_of(text))
     return [line["document"] for line in lines if "document" in line]
+
+
+def _files(store: Store) -> list[Head]:
+    """Those on a disk."""
+    return [head for head in store.query("file") if "filesystemId" in head.fields["source"]]
+
+
+def _changes(store: Store) -> list[Change]:
+    return [change for change in store.changes_since(None) if change.type not in KEPT_HERE]
 
 
 class PortableContract:
@@ -87,6 +101,30 @@ class PortableContract:
         if as_new:
             for fields in documents_in(again):
                 assert SESSION not in json.dumps(_references(fields))
+
+    def test_a_project_moves_with_every_type_of_document(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_every_type(source)
+        write_sample(source, "another")
+        there = {head.fields["source"]["filesystemId"] for head in _files(source)}
+        old = ProjectPlace("1" * 64, "/repo", min(there), "/repo")
+        page = WorkingDocument(id=working_id("resource", old.id), project=old.id, content="# Ours")
+        source.commit(Batch([page.seal()]))
+        lines: list[str] = []
+        export_project(source, old, [SESSION, "another"], (), lines.append)
+        new = ProjectPlace("2" * 64, "/home/me/repo", "other", "/srv/repo")
+        done = import_file(target, lines, into=new)
+        assert (done.project, done.sessions, done.left_out) == (new, (SESSION, "another"), ())
+        for session in done.sessions:
+            check_pins(target, session)
+        moved = [head.fields["source"]["path"] for head in _files(target)]
+        assert [path for path in moved if path.startswith("/repo/")] == []
+        assert [path for path in moved if path.startswith("/srv/repo/")]
+        types = Counter(fields["type"] for fields in documents_in("".join(lines)))
+        assert types == Counter(change.type for change in _changes(target))
+        (found,) = target.query("working", {"project": new.id})
+        assert found.id == working_id("resource", new.id)
+        assert import_file(target, lines, into=new).new_documents == 0
 
     def test_every_hash_and_token_of_a_pin_still_holds(self, make_store: MakeStore) -> None:
         source, target = make_store(), make_store()

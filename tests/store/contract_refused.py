@@ -152,27 +152,26 @@ class RefusedContract:
             refused([*text[:number], *text[number + 1 :]])
         refused([*text[:4], text[5], text[4], *text[6:]])
 
-    @pytest.mark.parametrize("kind", ["transaction", "document", "blob"])
-    def test_lines_doubled_by_a_forger(
-        self, refused: Refusal, lines: list[Line], kind: str
-    ) -> None:
-        number = next(n for n, line in enumerate(lines) if kind in line)
-        refused(forged([*lines[: number + 1], *lines[number:]]), "twice")
+    def test_lines_doubled_by_a_forger(self, refused: Refusal, lines: list[Line]) -> None:
+        for kind in ("transaction", "document", "blob"):
+            number = next(n for n, line in enumerate(lines) if kind in line)
+            refused(forged([*lines[: number + 1], *lines[number:]]), "twice")
 
-    @pytest.mark.parametrize("name", ["transactions", "documents", "blobs", "sha256"])
-    def test_wrong_counts(self, refused: Refusal, lines: list[Line], name: str) -> None:
-        end = {**lines[-1]["end"]}
-        end[name] = OTHER_HASH if name == "sha256" else end[name] + 1
-        refused(as_file([*lines[:-1], {"end": end}]), "changed")
-        refused(as_file([*lines[:-1], {"end": {**lines[-1]["end"], "more": 1}}]), "unknown")
+    def test_wrong_counts(self, refused: Refusal, lines: list[Line]) -> None:
+        *body, last = lines
+        end = last["end"]
+        for name in ("transactions", "documents", "blobs", "sha256"):
+            wrong = OTHER_HASH if name == "sha256" else end[name] + 1
+            refused(as_file([*body, {"end": {**end, name: wrong}}]), "changed")
+        refused(as_file([*body, {"end": {**end, "more": 1}}]), "unknown")
 
     def test_lines_after_the_end(self, refused: Refusal, lines: list[Line]) -> None:
         refused([*as_file(lines), b"\n"])
         refused([*as_file(lines), *as_file(lines)], "after the last line")
 
-    @pytest.mark.parametrize(
-        "junk",
-        [
+    def test_what_is_no_export(self, refused: Refusal) -> None:
+        refused([])
+        for junk in (
             b"",
             b"\xff\xfe",
             b"[]",
@@ -185,12 +184,8 @@ class RefusedContract:
             b'{"type":"session","version":3}',
             b"[" * 100_000,
             b'{"a":' * 100_000,
-        ],
-        ids=range(12),
-    )
-    def test_what_is_no_export(self, refused: Refusal, junk: bytes) -> None:
-        refused([junk + b"\n"])
-        refused([])
+        ):
+            refused([junk + b"\n"])
 
     def test_a_header_brings_a_session_alone(self, make_store: MakeStore) -> None:
         first, *lines, last = sample_lines()
@@ -205,21 +200,16 @@ class RefusedContract:
         refused(forged([{**lines[0], "schema": SCHEMA + 1}, *lines[1:]]), "upgrade")
         refused(forged([{**lines[0], "schema": SCHEMA - 1}, *lines[1:]]), "before 0.1.0")
 
-    @pytest.mark.parametrize(
-        ("limits", "match"),
-        [
+    def test_limits(self, refused: Refusal, lines: list[Line]) -> None:
+        for limits, match in (
             (ImportLimits(lines=10), "10 lines"),
             (ImportLimits(line_bytes=200), "200 bytes"),
             (ImportLimits(file_bytes=3_000), "3000 bytes"),
             (ImportLimits(depth=2), "deeper"),
             (ImportLimits(id_length=8), "8 characters"),
             (ImportLimits(path_length=4), "path"),
-        ],
-    )
-    def test_limits(
-        self, refused: Refusal, lines: list[Line], limits: ImportLimits, match: str
-    ) -> None:
-        refused(as_file(lines), match, limits=limits)
+        ):
+            refused(as_file(lines), match, limits=limits)
 
     def test_a_clock_that_is_ahead(self, refused: Refusal, lines: list[Line]) -> None:
         def clock() -> int:
@@ -232,9 +222,8 @@ class RefusedContract:
             clock=clock,
         )
 
-    @pytest.mark.parametrize(
-        "fields",
-        [
+    def test_bad_transactions(self, refused: Refusal, lines: list[Line]) -> None:
+        transactions: list[Any] = [
             {"token": "", "time_ms": 1},
             {"token": "a b", "time_ms": 1},
             {"token": "x" * 129, "time_ms": 1},
@@ -245,20 +234,18 @@ class RefusedContract:
             {"token": "a-1", "time_ms": 10**18},
             {"token": "a-1"},
             [],
-        ],
-    )
-    def test_bad_transactions(self, refused: Refusal, lines: list[Line], fields: Any) -> None:
-        refused(forged([lines[0], {"transaction": fields}, *lines[2:]]))
+        ]
+        for fields in transactions:
+            refused(forged([lines[0], {"transaction": fields}, *lines[2:]]))
 
-    @pytest.mark.parametrize(
-        "path", ["", "relative", "/a/../../etc/shadow", "/a\0b", "C:rel", "..", "/" + "x" * 5_000]
-    )
-    def test_bad_paths(self, refused: Refusal, make_store: MakeStore, path: str) -> None:
-        store = make_store()
-        session = SampleSession(store)
-        session.begin()
-        session.call("toolu_1", file(path))
-        refused(lines_of(exported(store)), "absolute path")
+    def test_bad_paths(self, refused: Refusal, make_store: MakeStore) -> None:
+        long = "/" + "x" * 5_000
+        for path in ("", "relative", "/a/../../etc/shadow", "/a\0b", "C:rel", "..", long):
+            store = make_store()
+            session = SampleSession(store)
+            session.begin()
+            session.call("toolu_1", file(path))
+            refused(lines_of(exported(store)), "absolute path")
 
     def test_documents_that_do_not_belong(self, refused: Refusal, lines: list[Line]) -> None:
         foreign_turn = TurnDocument(id="turn:other:1", session="other").seal()
@@ -315,31 +302,24 @@ class RefusedContract:
 class ContradictionContract:
     """Well-made files that say something else than the store."""
 
-    @pytest.mark.parametrize("type", ["file", "toolcall", "turn", "member", "call", "chat"])
-    def test_another_version_under_a_known_token(self, make_store: MakeStore, type: str) -> None:
+    def test_other_versions_under_known_tokens(self, make_store: MakeStore) -> None:
+        """Each alone is refused; of several, the first id is named."""
         store = make_store()
         write_sample(store)
         before = dump(store)
-        lines = [json.loads(line) for line in lines_of(exported(store))]
-        line = of_type(lines, type)
-        changed = {"document": resealed(line["document"], blobs_of(lines), locked=True, view=["x"])}
-        number = lines.index(line)
-        with pytest.raises(ImportRefused, match="other fields"):
-            import_file(store, forged([*lines[:number], changed, *lines[number + 1 :]]))
-        assert dump(store) == before
-
-    def test_of_several_contradictions_the_first_id_is_named(self, make_store: MakeStore) -> None:
-        store = make_store()
-        write_sample(store)
         lines = [json.loads(line) for line in lines_of(exported(store))]
         changed: dict[int, Line] = {}
         for type in ("file", "toolcall", "turn", "member", "call", "chat"):
             line = of_type(lines, type)
             fields = resealed(line["document"], blobs_of(lines), locked=True, view=["x"])
             changed[lines.index(line)] = {"document": fields}
+        for number, line in changed.items():
+            with pytest.raises(ImportRefused, match="other fields"):
+                import_file(store, forged([*lines[:number], line, *lines[number + 1 :]]))
         first = min(line["document"]["id"] for line in changed.values())
         with pytest.raises(ImportRefused, match=f"^{re.escape(repr(first))} has other fields"):
             import_file(store, forged([changed.get(n, line) for n, line in enumerate(lines)]))
+        assert dump(store) == before
 
     @pytest.mark.parametrize("as_new", [False, True])
     def test_another_time_for_a_known_token(self, make_store: MakeStore, as_new: bool) -> None:

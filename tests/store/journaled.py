@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.journal import JournalBounds
-from foredeck.xtdb.link import Link, OwnLink, ServerLink
-from foredeck.xtdb.local_copy import JournaledStore, open_journaled
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck_xtdb.journal import JournalBounds
+from foredeck_xtdb.link import Link, OwnLink, ServerLink
+from foredeck_xtdb.local_copy import JournaledStore, open_journaled
+from foredeck_xtdb.node import NodeFolder
 
 PATIENCE = 240.0
 """Seconds within which everything must have happened, also on a busy machine."""

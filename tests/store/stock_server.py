@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
 
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.node import NodeFolder
 
 PATHS = {
     "GET": {

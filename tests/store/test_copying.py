@@ -19,7 +19,7 @@ from foredeck.model.documents import Document
 from foredeck.store.copying import NotEmpty, compare, copy
 from foredeck.store.protocol import Batch, Origin, Store, Token, digests_of, records_of
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.node import NodeFolder
 
 from .contract_portable import exported
 from .documents import AWKWARD, batch, file, note

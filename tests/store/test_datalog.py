@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.xtdb.database.client import to_edn
-from foredeck.xtdb.database.datalog import (
+from foredeck_xtdb.database.client import to_edn
+from foredeck_xtdb.database.datalog import (
     FUNCTIONS,
     Atom,
     Form,
@@ -20,7 +20,7 @@ from foredeck.xtdb.database.datalog import (
     prepare,
     read_edn,
 )
-from foredeck.xtdb.runtime import Runtime
+from foredeck_xtdb.runtime import Runtime
 
 ATOMS = st.one_of(
     st.sampled_from(["?x", "foo/bar", "-", "/", "clojure.core/-'", "$", "...", "_", "*"]).map(
@@ -220,14 +220,6 @@ def test_what_could_do_more_is_refused(text: str) -> None:
 def test_what_is_no_query_is_explained(text: str, said: str) -> None:
     with pytest.raises(QueryRefused, match=said):
         prepared(text)
-
-
-def test_columns_are_called_by_the_query() -> None:
-    def columns(text: str) -> tuple[str, ...]:
-        return prepare(text, [], limit=1, timeout_ms=1).columns
-
-    assert columns("{:find [?e (count ?x)] :where [[?e :a ?x]]}") == ("?e", "(count ?x)")
-    assert columns("{:find [?e] :keys [name] :where [[?e :a]]}") == ("name",)
 
 
 def test_the_allow_list_is_that_of_xtdb(runtime: Runtime) -> None:

@@ -14,8 +14,8 @@ from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, Store
-from foredeck.xtdb.journal import JournalBounds, JournalFull
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.journal import JournalBounds, JournalFull
+from foredeck_xtdb.node import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, contents, store
 from .contract_origin import OriginContract

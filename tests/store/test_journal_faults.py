@@ -18,13 +18,13 @@ from foredeck.store.kind import open_beside, open_store
 from foredeck.store.location import inode_of
 from foredeck.store.protocol import Token, silent
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.database.adapter import XtdbStore
-from foredeck.xtdb.journal import read_backlog
-from foredeck.xtdb.link import OwnLink, ServerLink, copy_file
-from foredeck.xtdb.local_copy import JournaledStore, open_copy
-from foredeck.xtdb.node import NodeFolder, own_node_folder, private_node, start, stop
-from foredeck.xtdb.runtime import Runtime
 from foredeck_bench.postgres import dead_url, unused_port
+from foredeck_xtdb.database.adapter import XtdbStore
+from foredeck_xtdb.journal import read_backlog
+from foredeck_xtdb.link import OwnLink, ServerLink, copy_file
+from foredeck_xtdb.local_copy import JournaledStore, open_copy
+from foredeck_xtdb.node import NodeFolder, own_node_folder, private_node, start, stop
+from foredeck_xtdb.runtime import Runtime
 
 from .contract import contents
 from .documents import batch, file, note

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import Conflict
-from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node import private_node
-from foredeck.xtdb.runtime import Runtime
+from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck_xtdb.node import private_node
+from foredeck_xtdb.runtime import Runtime
 
 from .documents import batch, note
 

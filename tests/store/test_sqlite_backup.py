@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.errors import Corrupt, StoreUnavailable
+from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
 from foredeck.memory.trust import load_user
 from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
@@ -244,7 +244,7 @@ def test_only_an_earlier_backup_is_replaced_by_one(home: Path, tmp_path: Path) -
         (home / "foredeck.db", "in use"),
         (tmp_path / "nowhere" / "b.db", "no such folder"),
     ]:
-        with pytest.raises(StoreUnavailable, match=reason):
+        with pytest.raises(ForedeckError, match=reason):
             back_up(home / "foredeck.db", target, ignore)
     assert (tmp_path / "thesis").read_text() == "all of it"
     for _ in range(2):

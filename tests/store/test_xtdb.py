@@ -14,8 +14,8 @@ from examples import examples
 from foredeck.model.documents import Document
 from foredeck.model.records import NicknameDocument
 from foredeck.store.protocol import Origin, Store, Token
-from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.database.adapter import open_xtdb
+from foredeck_xtdb.node import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, store
 from .contract_origin import OriginContract

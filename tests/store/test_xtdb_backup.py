@@ -16,10 +16,10 @@ from foredeck.errors import Corrupt, StoreUnavailable
 from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
 from foredeck.store.sqlite.backup import opened_backup
-from foredeck.xtdb.backup import back_up, restore
-from foredeck.xtdb.link import open_database
-from foredeck.xtdb.node import own_node_folder, stop
-from foredeck.xtdb.runtime import Runtime
+from foredeck_xtdb.backup import back_up, restore
+from foredeck_xtdb.link import open_database
+from foredeck_xtdb.node import own_node_folder, stop
+from foredeck_xtdb.runtime import Runtime
 from patience import ENOUGH_S
 
 from .documents import batch, note

@@ -13,7 +13,7 @@ from hypothesis.stateful import rule
 from examples import examples
 from foredeck.store.protocol import Store, Token
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.node import NodeFolder
 
 from .both import Both
 from .model import IDS, StoreComparison

@@ -14,12 +14,12 @@ import pytest
 from foredeck.errors import ConfigError, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, silent
-from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.database.client import XtdbClient
-from foredeck.xtdb.link import OwnLink
-from foredeck.xtdb.node import NodeFolder, own_node_folder, private_node, stop
-from foredeck.xtdb.runtime import Runtime
 from foredeck_bench.postgres import dead_url
+from foredeck_xtdb.database.adapter import open_xtdb
+from foredeck_xtdb.database.client import XtdbClient
+from foredeck_xtdb.link import OwnLink
+from foredeck_xtdb.node import NodeFolder, own_node_folder, private_node, stop
+from foredeck_xtdb.runtime import Runtime
 
 from .documents import batch, note
 from .flaky_proxy import flaky_proxy

@@ -10,9 +10,9 @@ import pytest
 
 from foredeck.model.canonical import sha256_hex
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.xtdb.database import reading as blob_reading
-from foredeck.xtdb.database.adapter import XtdbStore
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.database import reading as blob_reading
+from foredeck_xtdb.database.adapter import XtdbStore
+from foredeck_xtdb.node import NodeFolder
 
 from .documents import batch, note
 from .xtdb_node import opener

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import StoreError
-from foredeck.xtdb.installing import Jar, fetch_all, install, make_class_archive, read_lock
-from foredeck.xtdb.node import NodeFolder, private_node
-from foredeck.xtdb.runtime import (
+from foredeck_xtdb.installing import Jar, fetch_all, install, make_class_archive, read_lock
+from foredeck_xtdb.node import NodeFolder, private_node
+from foredeck_xtdb.runtime import (
     COMPILED,
     Java,
     Runtime,

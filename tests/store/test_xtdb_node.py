@@ -17,10 +17,10 @@ import httpx
 import pytest
 
 from foredeck.errors import StoreUnavailable
-from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.installing import remove_old
-from foredeck.xtdb.node import NodeFolder, NodeInfo, private_node, start, stop
-from foredeck.xtdb.runtime import Runtime, in_use, runtime_folder
+from foredeck_xtdb.database.adapter import open_xtdb
+from foredeck_xtdb.installing import remove_old
+from foredeck_xtdb.node import NodeFolder, NodeInfo, private_node, start, stop
+from foredeck_xtdb.runtime import Runtime, in_use, runtime_folder
 
 from .documents import batch, note
 from .journaled import until
@@ -175,9 +175,9 @@ def test_a_private_node_ends_with_the_process_that_started_it(
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from foredeck.xtdb.runtime import Java\n"
-        "from foredeck.xtdb.node import private_node\n"
-        "from foredeck.xtdb.runtime import Runtime\n"
+        "from foredeck_xtdb.runtime import Java\n"
+        "from foredeck_xtdb.node import private_node\n"
+        "from foredeck_xtdb.runtime import Runtime\n"
         "runtime = Runtime(Path(sys.argv[1]), Java(sys.argv[2], int(sys.argv[3])))\n"
         "with private_node(Path(sys.argv[4]), runtime):\n"
         "    print('up', flush=True)\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.xtdb.node import log_tail, why_it_did_not_start
+from foredeck_xtdb.node import log_tail, why_it_did_not_start
 
 EARLIER = "INFO foredeck.node.main - stopped\n"
 ERROR = "ERROR foredeck.node.main - the node could not be started: Error starting system\n"

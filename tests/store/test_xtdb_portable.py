@@ -11,10 +11,10 @@ import pytest
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node import NodeFolder
+from foredeck_xtdb.node import NodeFolder
 
 from .contract_portable import AsNewContract, MakeStore, PortableContract, exported, lines_of
-from .contract_refused import ContradictionContract, RefusedContract
+from .contract_refused import ContradictionContract
 from .sessions import dump, write_sample
 from .xtdb_node import opener
 
@@ -36,10 +36,6 @@ class TestPortable(PortableContract):
 
 class TestAsNew(AsNewContract):
     """Fresh ids."""
-
-
-class TestRefused(RefusedContract):
-    """Damaged and forged files."""
 
 
 class TestContradiction(ContradictionContract):

@@ -12,8 +12,8 @@ from functools import partial
 import pytest
 
 from foredeck.errors import StoreError
-from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.database.client import OutcomeUnknown, XtdbClient
+from foredeck_xtdb.database.adapter import open_xtdb
+from foredeck_xtdb.database.client import OutcomeUnknown, XtdbClient
 
 from .contract import CommitContract, VersionContract, store
 from .documents import batch, note

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import StoreError
-from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node import NodeFolder, private_node
-from foredeck.xtdb.runtime import Runtime, find_runtime
+from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck_xtdb.node import NodeFolder, private_node
+from foredeck_xtdb.runtime import Runtime, find_runtime
 from processes import STARTED
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -14,9 +14,9 @@ from foredeck.store.protocol import Batch, LocalStore
 from foredeck.tasks.board import Actor
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
-from foredeck.xtdb.local_copy import JournaledStore
-from foredeck.xtdb.node import NodeFolder
 from foredeck_bench.postgres import dead_url
+from foredeck_xtdb.local_copy import JournaledStore
+from foredeck_xtdb.node import NodeFolder
 from store.journaled import Machine, delivered, new_namespace, server_link
 
 

@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from examples import examples
 from foredeck.errors import ToolError
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.tasks.board import Board
@@ -149,5 +150,5 @@ class Workflow(RuleBasedStateMachine):
         fresh._store.close()
 
 
-Workflow.TestCase.settings = settings(max_examples=25, stateful_step_count=25)
+Workflow.TestCase.settings = settings(max_examples=examples(80), stateful_step_count=25)
 TestWorkflow = Workflow.TestCase

@@ -17,7 +17,6 @@ TEXTS = st.lists(
     min_size=1,
     max_size=6,
 )
-IN_ORDER = st.lists(st.sets(st.integers(10, 30)).map(sorted), min_size=1, max_size=8)
 
 
 @given(TEXTS)
@@ -27,25 +26,6 @@ def test_each_line_has_an_origin_that_holds_it(texts: list[str]) -> None:
     for line, origin in zip(lines_of(texts[-1]), origins, strict=True):
         # Every version from there on has the line, or it would have been brought again.
         assert all(line in lines_of(text) for text in texts[origin:])
-
-
-@given(IN_ORDER)
-def test_lines_that_only_come_and_go(versions: list[list[int]]) -> None:
-    """Where no line stands twice or moves, only one answer is right."""
-    origins = line_origins("".join(f"line {number}\n" for number in v) for v in versions)
-    expected = []
-    for number in versions[-1]:
-        missing = [at for at, version in enumerate(versions) if number not in version]
-        expected.append(max(missing, default=-1) + 1)
-    assert origins == expected
-
-
-def test_an_example() -> None:
-    assert line_origins(["a\nb\nc\n", "a\nB\nc\n", "a\nB\nx\nc\n"]) == [0, 1, 2, 0]
-    assert line_origins(["", "a\n", "", "a\n"]) == [3]
-    assert line_origins(["a"]) == [0]
-    assert line_origins(["a\nb", "a\nb\n"]) == [0, 0]
-    assert line_origins([]) == []
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -14,8 +14,7 @@ from foredeck.cli.main import main
 from foredeck.sources.snapshots import tool_call_of
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline import command_versions, keeping
-from foredeck.timeline.blame import text_of_version
-from foredeck.ui.views.objects import blame_page
+from foredeck.timeline.blame import blame, text_of_version
 from foredeck_bench.file_agent import FileAgent as Agent
 
 MakeAgent = Callable[..., Agent]
@@ -286,8 +285,8 @@ def test_the_inspector_names_the_same_authors(agent: Agent) -> None:
     agent.run("bash", command="echo three >> b.py")
     (agent.cwd / "b.py").write_text("one\ntwo\nthree\nfour\n")
     agent.read("b.py")
-    page = blame_page(store_of(agent), versions(agent, "b.py")[-1].id)
-    named = [(line["text"], line["name"], line["call"]) for line in page.data["lines"]]
+    lines = blame(store_of(agent), versions(agent, "b.py"))
+    named = [(line.text, line.author.name, line.author.call) for line in lines]
     assert named[1:] == [("two", None, 1), ("three", None, 2), ("four", "a person", None)]
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from foredeck.config import Config
 from foredeck.store.kind import open_store
 from foredeck.timeline.rewinding import (
@@ -93,7 +94,7 @@ def act(agent: Agent, chosen: random.Random) -> None:
 
 @given(seed=st.integers(0, 2**32))
 @settings(
-    max_examples=12,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,10 @@ def typed(agent: Agent, arguments: str = "") -> str:
 
 
 def test_a_preview_then_the_rewinding_then_back(at_work: Agent) -> None:
-    assert "call    1  2 files   write" in typed(at_work)
+    listed = typed(at_work).splitlines()[0]
+    assert re.fullmatch(r"call    1  \d\d-\d\d \d\d:\d\d  a\.txt, new/b\.txt(  .+)?", listed), (
+        listed
+    )
     shown = typed(at_work, "1")
     assert shown.startswith("change back  a.txt\ndelete       new/b.txt\n\n/foredeck rewind 1 yes")
     assert "-two\n+one" in typed(at_work, "1 diff")
@@ -102,6 +106,13 @@ def test_asking_for_differences_restores_nothing(
     assert "--diff needs --dry-run" in capsys.readouterr().err
     assert (at_work.cwd / "a.txt").read_text() != "one\n"
     assert main([*words, "--dry-run"]) == 0
+
+
+def test_a_session_without_a_call_is_told_what_to_type(
+    at_work: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["restore", at_work.session, "--home", str(at_work.home)]) == 2
+    assert f"`foredeck restore {at_work.session} --call " in capsys.readouterr().err
 
 
 def test_into_another_folder(

@@ -1,9 +1,16 @@
-"""Where a text stood, of a session whose chat was put away by its host."""
+"""Traces of a session whose chat its host put away, and what they read."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from foredeck.accounting import trace as module
 from foredeck.accounting.trace import trace
+from foredeck.context.messages.shape import Message
 from foredeck.model.records import call_id
+from foredeck.store.protocol import Store
 from foredeck_bench.file_agent import FileAgent as Agent
 
 
@@ -26,3 +33,43 @@ def test_what_the_host_has_put_away_is_compacted_and_not_unknown(at_work: Agent)
         ("in view", 5, 5),
     ]
     assert found.spans[2].places[0].what == "result of read names.txt"
+
+
+class CountingStore:
+    """A store that counts how often it is asked."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.questions = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.questions += 1
+        return getattr(self._store, name)
+
+
+def test_a_session_of_twice_as_many_calls_takes_no_more_than_twice_the_work(
+    at_work: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, texts_of = list[str](), module.texts_of
+
+    def counted(message: Message) -> list[str]:
+        own = texts_of(message)
+        texts.extend(own)
+        return own
+
+    monkeypatch.setattr(module, "texts_of", counted)
+    (at_work.cwd / "names.txt").write_text("calculate_everything\n")
+    searched, asked = [], []
+    for calls in (20, 40):
+        while (last := at_work.answer()) < calls:
+            (at_work.cwd / "names.txt").write_text(f"calculate_everything {last}\n")
+            at_work.read("names.txt")
+        assert at_work.engine.opened is not None
+        store: Any = CountingStore(at_work.engine.opened.session.objects.store)
+        texts.clear()
+        found = trace(store, "s", "calculate_everything", call_id("s", last))
+        assert found.calls == last
+        searched.append(len(texts))
+        asked.append(store.questions)
+    assert searched[1] <= 2 * searched[0]
+    assert asked[1] <= asked[0]

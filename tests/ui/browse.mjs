@@ -81,6 +81,8 @@ for (const { path, scheme, width } of pages) {
   const started = performance.now();
   await page.goto(isFile ? path : base + path, { waitUntil: "load" });
   const loaded = performance.now() - started;
+  // What takes long says how far it is, and renews itself.
+  await page.waitForFunction(() => !document.querySelector("progress"));
   const memory = await page.evaluate(() => performance.memory.usedJSHeapSize);
   const wider = await page.evaluate(
     () => document.documentElement.scrollWidth > document.documentElement.clientWidth,

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -42,18 +43,18 @@ class Served:
         return parse_qs(urlsplit(self.address).query)["token"][0]
 
     def page(self, path: str) -> str:
-        """A page that is there, as HTML."""
-        answer = self.client.get(path)
-        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text[:500]}"
-        return answer.text
+        """A page that is there, as HTML, once it is complete."""
+        while True:
+            answer = self.client.get(path)
+            assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text[:500]}"
+            if 'http-equiv="refresh"' not in answer.text:
+                return answer.text
 
-    def value(self, path: str) -> dict[str, object]:
-        """The twin of a page."""
+    def value(self, path: str) -> Any:
+        """The same as JSON."""
         answer = self.client.get(path)
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text[:500]}"
-        value = answer.json()
-        assert isinstance(value, dict)
-        return value
+        return answer.json()
 
 
 def _fill(home: Path, folder: Path) -> None:

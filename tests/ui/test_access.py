@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from foredeck.ui.access import listening_on
+from foredeck.loopback import listening_on
 
 from .conftest import LONG_LINE, Served, started
 
@@ -19,7 +19,7 @@ HOSTILE_SESSION = "0199bbbb-hostile"
 
 
 def test_without_the_token_nothing_is_read(served: Served) -> None:
-    for path in ("/sessions", "/sessions.json", "/static/style.css", "/?token=wrong"):
+    for path in ("/overview", "/overview.json", "/static/style.css", "/?token=wrong"):
         answer = httpx.get(served.base + path)
         assert answer.status_code == 403
         assert "foredeck ui" in answer.text
@@ -49,12 +49,12 @@ def test_no_redirect_leads_elsewhere(served: Served) -> None:
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost"])
 def test_other_names_for_this_machine_are_refused(served: Served, host: str) -> None:
-    answer = served.client.get("/sessions", headers={"host": host})
+    answer = served.client.get("/overview", headers={"host": host})
     assert answer.status_code == 421
 
 
 def test_other_sites_are_refused(served: Served) -> None:
-    answer = served.client.get("/sessions", headers={"origin": "https://evil.example"})
+    answer = served.client.get("/overview", headers={"origin": "https://evil.example"})
     assert answer.status_code == 403
 
 
@@ -78,7 +78,13 @@ def test_a_token_is_good_for_one_run_and_in_no_file(served: Served) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/objects/%00", "/sessions/%00.json", "/tasks/a%00b", "/search?q=%00", "/notes?tag=%00"],
+    [
+        "/objects/%00",
+        "/sessions/%00.json",
+        "/compare?left=a%00b",
+        "/search?q=%00",
+        "/notes?tag=%00",
+    ],
 )
 def test_a_null_character_is_a_bad_request(served: Served, path: str) -> None:
     answer = served.client.get(path)
@@ -87,15 +93,15 @@ def test_a_null_character_is_a_bad_request(served: Served, path: str) -> None:
 
 
 PAGES = (
-    *("/sessions/{}", "/sessions/s/calls/{}", "/sessions/s/calls/1/changes?base={}", "/tasks/{}"),
     *(
-        "/sessions/s/trace?text={}",
-        "/objects/{}",
-        "/objects/{}/blame",
-        "/objects/{}/graph?depth={}",
+        "/sessions/{}",
+        "/sessions/{}?view=calls&text={}&cost={}",
+        "/sessions/{}?first={}&message={}",
     ),
-    *("/objects?type={}&page={}", "/notes?tag={}", "/memory/{}", "/memory?place={}", "/static/{}"),
-    *("/search?q={}&type={}&session={}", "/sessions?folder={}&page={}", "/{}"),
+    *("/sessions/s/calls/{}", "/sessions/s/calls/1?base={}", "/compare?left={}&right={}"),
+    *("/objects/{}", "/objects/{}?lines=1", "/objects/{}?depth={}&version={}"),
+    *("/search?type={}&objects.page={}", "/notes?tag={}", "/memory?place={}", "/static/{}"),
+    *("/search?q={}&type={}&session={}", "/overview?project={}&sessions.page={}", "/{}"),
 )
 NAMES = (
     *("%ff", "%ed%a0%80", "..", "%2e%2e%2f..", "%25%30%30", "%0d%0a", "9" * 30, "-1", "x" * 5000),
@@ -104,7 +110,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("twin", ["", ".json"])
+@pytest.mark.parametrize("twin", ["", ".json", ".csv"])
 def test_no_name_is_more_than_asked_for_in_vain(served: Served, page: str, twin: str) -> None:
     path, sign, query = page.partition("?")
     for name in NAMES:
@@ -112,7 +118,7 @@ def test_no_name_is_more_than_asked_for_in_vain(served: Served, page: str, twin:
         assert answer.status_code in (200, 400, 404), name[:30]
 
 
-@pytest.mark.parametrize("path", ["/memory", "/policy-reports", "/sessions"])
+@pytest.mark.parametrize("path", ["/memory", "/policy-reports", "/overview"])
 def test_bodies_are_bounded(served: Served, path: str) -> None:
     own = {"origin": served.base}
     long = served.client.post(path, content=b"x" * 1_000_001, headers=own)
@@ -126,18 +132,19 @@ def test_only_loopback_is_listened_on(served: Served) -> None:
 
 
 def _hostile_pages(served: Served) -> list[str]:
-    objects: Any = served.value("/objects.json?contains=evil")["objects"]
-    calls: Any = served.value("/objects.json?type=toolcall")["objects"]
+    objects: Any = served.value("/search.json?contains=evil")["objects"]
+    calls: Any = served.value("/search.json?type=toolcall")["objects"]
     ids = [each["object"] for each in (*objects, *calls)]
     session = f"/sessions/{HOSTILE_SESSION}"
     return [
-        "/sessions",
-        session,
-        *(f"{session}/calls/{n}{part}" for n in (1, 2) for part in ("", "/changes")),
-        f"{session}/trace?text=%3Cscript%3E",
-        *(f"/objects/{id}{part}" for id in ids for part in ("", "/changes", "/graph")),
-        *(f"/objects/{each['object']}/blame" for each in objects),
-        "/objects?type=toolcall",
+        "/overview",
+        *(f"{session}?view={view}" for view in ("calls", "turns", "noted")),
+        *(f"{session}/calls/{n}" for n in (1, 2, 3)),
+        f"{session}?text=%3Cscript%3E",
+        f"/compare?left={HOSTILE_SESSION}&right={HOSTILE_SESSION}",
+        *(f"/objects/{id}{part}" for id in ids for part in ("", "?base=1", "?depth=2")),
+        *(f"/objects/{each['object']}?lines=1" for each in objects),
+        "/search?type=toolcall",
         "/notes",
         "/notes?tag=%3Ci%3E",
         "/search?q=%3Cscript%3Efetch",
@@ -158,7 +165,7 @@ def test_a_line_of_a_million_characters_is_shown(served: Served) -> None:
 
 
 def test_every_answer_has_the_content_policy(served: Served) -> None:
-    for path in ("/sessions", "/sessions.json", "/static/script.js", "/nothing"):
+    for path in ("/overview", "/overview.json", "/static/script.js", "/nothing"):
         headers = served.client.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
@@ -201,5 +208,5 @@ def test_cookies_of_others_are_no_matter(served: Served) -> None:
     port = served.base.rpartition(":")[2]
     for other in ('theme={"a":1}', "path=x", "a=b c", "foo"):
         cookie = f"{other}; foredeck-{port}={served.token}"
-        answer = httpx.get(f"{served.base}/sessions", headers={"cookie": cookie})
+        answer = httpx.get(f"{served.base}/memory", headers={"cookie": cookie})
         assert answer.status_code == 200, other

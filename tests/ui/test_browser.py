@@ -46,7 +46,7 @@ def _browsed(
 
 
 def _object(served: Served, name: str) -> str:
-    listed: Any = served.value(f"/objects.json?contains={name}")["objects"]
+    listed: Any = served.value(f"/search.json?contains={name}")["objects"]
     return str(listed[0]["object"])
 
 
@@ -56,26 +56,29 @@ def test_every_page_can_be_read_by_everybody(served: Served, chromium: str, chec
     note, code = _object(served, "plan.md"), _object(served, "tide.py")
     paths = [
         "/overview",
-        "/sessions",
         f"/sessions/{TIDY}",
-        f"/sessions/{TIDY}/turns",
-        f"/sessions/{TIDY}/calls/2",
-        f"/sessions/{TIDY}/calls/3/changes",
-        f"/sessions/{TIDY}/trace?text=spring_tide",
-        "/objects",
-        f"/objects/{code}",
-        f"/objects/{code}/changes",
-        f"/objects/{code}/blame",
-        f"/objects/{note}/graph",
+        f"/sessions/{TIDY}?view=turns",
+        f"/sessions/{TIDY}?view=noted",
+        f"/sessions/{TIDY}?text=spring_tide",
+        f"/sessions/{TIDY}/calls/3",
+        f"/compare?left={TIDY}&right={HOSTILE}",
+        f"/objects/{code}?lines=1",
+        f"/objects/{code}?base=1",
+        f"/objects/{note}",
+        "/search",
+        "/search?q=spring_tide",
         "/notes",
         "/tasks",
         "/memory",
-        f"/sessions/{TIDY}/observations",
-        "/search?q=spring_tide",
+        "/settings",
         "/nothing-here",
     ]
+    # Both themes and both widths, each of them with the other's: axe's rules take long.
     pages = [{"path": path, "scheme": "light", "width": 1280} for path in paths]
-    pages += [{"path": path, "scheme": "dark", "width": 420} for path in paths]
+    pages += [{"path": path, "scheme": "dark", "width": 480} for path in paths]
+    shown = ("/overview", f"/sessions/{TIDY}", f"/sessions/{TIDY}?view=turns")
+    pages += [{"path": path, "scheme": "dark", "width": 1280} for path in shown]
+    pages += [{"path": path, "scheme": "light", "width": 480} for path in shown]
     for page in _browsed(served, chromium, checkout, pages):
         where = (page["path"], page["scheme"])
         assert page["violations"] == [], where
@@ -91,9 +94,9 @@ def test_nothing_that_is_stored_runs_or_is_fetched(
     evil = _object(served, "evil")
     paths = [
         f"/sessions/{HOSTILE}/calls/2",
-        f"/sessions/{HOSTILE}/turns?message=2",
+        f"/sessions/{HOSTILE}?view=turns&message=2",
         f"/objects/{evil}",
-        f"/objects/{evil}/graph",
+        f"/objects/{evil}?lines=1",
         "/notes",
         "/search?q=%3Cscript%3Efetch",
     ]

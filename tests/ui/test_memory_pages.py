@@ -58,9 +58,9 @@ def test_the_inbox_is_emptied_in_bulk(editable: Served) -> None:
 
 def test_an_entry_shows_where_it_comes_from(editable: Served) -> None:
     id = _propose(editable, HOSTILE)
-    value: Any = editable.value(f"/memory/{id}.json")
-    assert [step["act"] for step in value["steps"]][:1] == ["proposed"]
-    html = editable.page(f"/memory/{id}")
+    value: Any = editable.value(f"/objects/{id}.json")
+    assert [step["act"] for step in value["entry"]["steps"]][:1] == ["proposed"]
+    html = editable.page(f"/objects/{id}")
     assert "<script>fetch" not in html
     assert "\x1b" not in html
 
@@ -94,9 +94,9 @@ def test_without_edit_nothing_is_changed(served: Served) -> None:
 
 
 def test_what_was_noted_of_a_session(served: Served) -> None:
-    value: Any = served.value("/sessions/0199aaaa-tidy/observations.json")
+    value: Any = served.value("/sessions/0199aaaa-tidy.json?view=noted")
     assert value["observations"] == []
-    assert "Nothing was noted" in served.page("/sessions/0199aaaa-tidy/observations")
+    assert "Nothing was noted" in served.page("/sessions/0199aaaa-tidy?view=noted")
 
 
 def test_a_finding_that_is_accepted_stays_derived(editable: Served) -> None:

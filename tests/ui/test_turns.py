@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from foredeck.accounting.recorded import used
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.lookup.reader import Reader
@@ -85,32 +87,82 @@ def test_a_session_of_another_agent_is_a_tree_of_turns_calls_and_tools(read: Ser
 
 
 def test_times_and_tokens_are_those_that_were_recorded(read: Served) -> None:
-    value: Any = read.value(f"/sessions/{READ}/turns.json")
+    value: Any = read.value(f"/sessions/{READ}.json?view=turns")
     began = int(BEGAN.timestamp() * 1000)
     assert (value["first_ms"], value["last_ms"]) == (began, began + 102_000)
     first, second = value["turns"]
     assert (first["duration_ms"], second["duration_ms"]) == (41_000, 2_000)
-    assert [step["duration_ms"] for step in first["steps"]] == [6_000, 33_000, 2_000]
-    assert [step["tools"][0]["duration_ms"] for step in first["steps"][:2]] == [2_000, 30_000]
+    assert [step["took_ms"] for step in first["steps"]] == [6_000, 33_000, 2_000]
+    assert [step["model_ms"] for step in first["steps"]] == [4_000, 3_000, 2_000]
+    assert [step["tools"][0]["took_ms"] for step in first["steps"][:2]] == [2_000, 30_000]
     assert first["usage"] == {"input": 30, "read": 270, "written": 0, "output": 21, "money": None}
-    assert value["totals"]["answers"] == 4
-    listed: Any = read.value("/objects.json?type=toolcall")["objects"]
+    assert (value["answers"], value["model_ms"], value["tools_ms"]) == (4, 11_000, 32_000)
+    listed: Any = read.value("/search.json?type=toolcall")["objects"]
     assert sorted(each["time_ms"] for each in listed) == [began + 6_000, began + 39_000]
 
 
-def test_it_is_rendered_and_says_why_it_has_no_chart(read: Served) -> None:
+def test_an_answer_costs_what_its_agent_wrote_down_else_what_the_list_says() -> None:
+    counts = {"input": 1_000_000, "cacheRead": 1_000_000, "cacheWrite": 0, "output": 100_000}
+    answer = {"provider": "anthropic", "model": "claude-opus-4-5-20251101", "usage": counts}
+    assert used(answer)["money"] == pytest.approx(5 + 0.5 + 2.5)
+    free = {**answer, "usage": {**counts, "cost": {"total": 0}}}
+    assert [used(each)["money"] for each in (free, {**answer, "model": "m"})] == [None, None]
+
+
+def test_model_and_tools_differ_in_the_waterfall(read: Served) -> None:
+    value: Any = read.value(f"/sessions/{READ}.json?view=turns")
+    spans = [span for step in value["turns"][0]["steps"] for span in step["spans"]]
+    assert [(span["kind"], span["took_ms"]) for span in spans] == [
+        ("model", 4_000), ("tool", 2_000), ("model", 3_000), ("tool", 30_000), ("model", 2_000),
+    ]  # fmt: skip
     html = read.page(f"/sessions/{READ}")
+    assert "<title>Bash: 30s</title>" in html
     assert "<li>edit <code>a.py</code></li>" in html
     assert '<span class="add">+y = 3\n</span>' in html
-    assert "did not see the prompts of this session" in html
-    assert "foredeck cost " in html
+
+
+def test_pis_own_measures_tell_model_and_tools_apart(tmp_path: Path) -> None:
+    began = int(BEGAN.timestamp() * 1000)
+    call = {"type": "toolCall", "id": "t1", "name": "bash", "arguments": {"command": "make"}}
+    used = {"provider": "p", "model": "m", "usage": {"input": 10, "output": 7}}
+    result = {"toolCallId": "t1", "toolName": "bash", "content": [], "isError": False}
+    messages = [
+        {"role": "user", "content": "Make it", "timestamp": began},
+        {"role": "assistant", "content": [call], **used, "timestamp": began, "durationMs": 4_000},
+        {"role": "toolResult", **result, "timestamp": began + 39_000, "durationMs": 30_000},
+        {"role": "assistant", "content": [], **used, "timestamp": began + 40_000},
+    ]
+    lines = [{"type": "session", "id": READ, "cwd": "/repo"}]
+    lines += [{"type": "message", "message": message} for message in messages]
+    (tmp_path / "pi.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["ingest", str(tmp_path / "pi.jsonl"), "--home", str(tmp_path / "home")]) == 0
+    for served in serving(tmp_path / "home"):
+        value: Any = served.value(f"/sessions/{READ}.json?view=turns")
+    first, second = value["turns"][0]["steps"]
+    spans = [(span["kind"], span["took_ms"]) for span in first["spans"]]
+    assert spans == [("model", 4_000), ("tool", 30_000)]
+    assert (second["model_ms"], second["spans"]) == (None, [])
+
+
+def test_a_history_has_a_table_of_calls_and_is_replayed_when_asked(read: Served) -> None:
+    before: Any = read.value(f"/sessions/{READ}.json?view=calls")
+    assert [row["tools"] for row in before["listed"]] == [["Edit"], ["Bash"], [], []]
+    assert [row["call"] for row in before["listed"] if row["failed"]] == [2]
+    assert "what foredeck would have saved" in read.page(f"/sessions/{READ}")
+    value: Any = read.value(f"/sessions/{READ}.json?view=calls&replay=1")
+    assert value["calls"] == 4
+    assert value["figure"]["calls"] == 4
+    assert "with plain Pi" in value["cost"]
+    html = read.page(f"/sessions/{READ}?view=calls")
+    assert html.count("<title>call ") == 4
+    assert "no rule to make" in read.page(f"/sessions/{READ}/calls/3")
 
 
 def test_a_session_of_ours_leads_from_its_answers_to_their_prompts(served: Served) -> None:
-    value: Any = served.value(f"/sessions/{TIDY}/turns.json")
+    value: Any = served.value(f"/sessions/{TIDY}.json?view=turns")
     steps = [step for turn in value["turns"] for step in turn["steps"]]
     assert [tool["tool"] for step in steps for tool in step["tools"]] == ["read"] * 3 + ["write"]
     assert any(step["call"] for step in steps)
     wrote = next(tool for step in steps for tool in step["tools"] if tool["tool"] == "write")
     assert wrote["code"] == "def spring_tide():\n    return 2\n"
-    assert f'href="/sessions/{TIDY}/calls/' in served.page(f"/sessions/{TIDY}/turns")
+    assert f'href="/sessions/{TIDY}/calls/' in served.page(f"/sessions/{TIDY}?view=turns")

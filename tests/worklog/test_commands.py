@@ -19,9 +19,32 @@ def test_steps_are_split_where_the_shell_would() -> None:
     assert [(step.program, step.words[-1]) for step in steps(command)] == [
         ("cd", "app"),
         ("npm run", "'a && b'"),
-        ("cat", "x.py"),
+        ("cat", "cat"),
         ("git log", "--oneline"),
     ]
+    _, tests, written, _ = steps(command)
+    assert tests.is_piped
+    assert tests.redirections == (("2>&", "1"),)
+    assert written.redirections == (("<<", "'EOF'"), (">", "x.py"))
+    assert written.heredoc is not None
+    assert written.heredoc.text == "import os; os.system('rm')\n"
+
+
+def test_a_here_document_ends_at_its_mark_alone() -> None:
+    [tabs, here] = steps("cat <<-EOF\n\ta\n\tEOF\n cat <<< EOF")
+    [spaces] = steps("cat <<'EOF'\n$a\n EOF\nEOF")
+    [expanded] = steps("cat <<EOF\n$a\nEOF")
+    [unended] = steps("cat <<EOF\na; ls")
+
+    assert tabs.heredoc is not None
+    assert tabs.heredoc.text == "a\n"
+    assert here.heredoc is None
+    assert here.redirections == (("<<<", "EOF"),)
+    assert spaces.heredoc is not None
+    assert spaces.heredoc.text == "$a\n EOF\n"
+    assert expanded.heredoc is not None
+    assert expanded.heredoc.text is None
+    assert unended.heredoc is None
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,19 @@ export function droppedIn(
   );
 }
 
+/** What a provider says of reasoning that is dropped since what stands before it has changed. */
+const MISMATCHES = new Set<unknown>(["prefix_mismatch", "prefix_binding_mismatch"]);
+
+/** Whether something was dropped because of what stands before it. */
+export function isBound({ diagnostics }: HostMessage): boolean {
+  return records(diagnostics)
+    .flatMap(({ details }) => records(recordOf(details).transformations))
+    .some(
+      ({ type, action, reason }) =>
+        (type === "thinking_dropped" || action === "removed") && MISMATCHES.has(reason),
+    );
+}
+
 /** The seals, or the ids, of what was dropped. */
 function namesIn({ diagnostics }: HostMessage, request: Fields): string[] {
   return records(diagnostics).flatMap(({ type, details }) => {

@@ -20,7 +20,7 @@ import {
   within,
 } from "../engine/wire.ts";
 import type { Shim } from "../shim.ts";
-import { type BlockSpot, droppedIn } from "./dropped.ts";
+import { type BlockSpot, droppedIn, isBound } from "./dropped.ts";
 import { type Fields, type HostMessage, sameValue } from "./messages.ts";
 import { AnswerInForce, BadAnswerError, checkAnswer, type Reusable } from "./plan.ts";
 import { LastRequest } from "./provider.ts";
@@ -65,6 +65,7 @@ interface Outcome extends Partial<Reusable> {
   time_ms?: number;
   reason?: string;
   dropped?: BlockSpot[];
+  bound?: true;
 }
 
 /** Registers what happens before each model call, and where the user has typed something. */
@@ -146,7 +147,9 @@ export class ContextHook {
     const newest = this.outcomes.at(-1);
     if (newest?.kind !== "applied" || newest.call !== this.inForce.call) return;
     const dropped = droppedIn(answer, this.lastRequest.newest, this.inForce.messages);
-    if (dropped.length > 0) newest.dropped = dropped;
+    if (dropped.length === 0) return;
+    newest.dropped = dropped;
+    if (isBound(answer)) newest.bound = true;
   }
 
   /** Another extension has changed the request that went out last, or the one before it. */

@@ -22,6 +22,9 @@ test("/foredeck lists objects, forwards commands, switches off and on, and expla
   assert.match(await command("delete m-7k2p", "memory"), /command memory delete m-7k2p$/m);
   assert.match(await command("help", "memory"), /\/memory refuse +NAME/);
   assert.match(await command("frob", "memory"), /There is no \/memory frob/);
+  for (const name of ["foredeck", "tasks", "memory"])
+    for (const line of (await command("help", name)).split("\n"))
+      assert.ok(line.length <= 80, line);
 });
 
 test("/foredeck without an engine says what is wrong", async () => {
@@ -37,14 +40,14 @@ test("/foredeck during set-up says how far that is, which is no error", async ()
   harness.shim.onSetUp("fetching its packages, 3 of 40");
   const soFar =
     /^foredeck is being set up, for \d+ s now: fetching its packages, 3 of 40\. Pi works as usual/;
-  for (const args of ["", "doctor", "ui", "tasks list"]) assert.match(await command(args), soFar);
+  for (const args of ["", "doctor", "ui", "tasks show"]) assert.match(await command(args), soFar);
   assert.equal(harness.notices.length, 5);
   assert.ok(harness.levels.every((level) => level === "info"));
 });
 
 test("verbs are completed here, and what follows them by the engine", async () => {
   const { commands, command } = registered("good");
-  await command("list");
+  await command("cost");
   const complete = async (prefix: string, name = "foredeck") =>
     (await commands[name]?.getArgumentCompletions(prefix))?.map(({ value }) => value);
   assert.deepEqual(await complete("o"), ["open ", "observe ", "off", "on"]);
@@ -54,5 +57,32 @@ test("verbs are completed here, and what follows them by the engine", async () =
   assert.deepEqual(await complete("why 1"), ["foredeck why 1 x"]);
   assert.deepEqual(await complete("cl", "tasks"), ["claim ", "close "]);
   assert.deepEqual(await complete("tasks claim t-"), ["tasks tasks claim t- x"]);
-  assert.deepEqual(await complete("re", "memory"), ["replace ", "refuse "]);
+  assert.deepEqual(await complete("re", "memory"), ["refuse "]);
+});
+
+test("Ctrl-C ends a command whose answer does not come, other keys are for the next prompt", async () => {
+  for (const interrupt of ["\x03", "\x1b[99;5u"]) {
+    const { commands, command, harness } = registered("good");
+    await command("cost");
+    let [type, pasted] = [(_key: string) => {}, ""];
+    const ui = {
+      ...(harness.ctx as { ui: object }).ui,
+      onTerminalInput: (handler: (key: string) => void) => {
+        type = handler;
+        return () => {};
+      },
+      pasteToEditor: (text: string) => {
+        pasted += text;
+      },
+    };
+    const done = commands.foredeck?.handler("why wait", {
+      ...(harness.ctx as object),
+      mode: "tui",
+      ui,
+    });
+    for (const key of ["n", "\r", "o", interrupt]) type(key);
+    await done;
+    assert.equal(harness.notices.at(-1), "/foredeck was interrupted.");
+    assert.equal(pasted, "no");
+  }
 });

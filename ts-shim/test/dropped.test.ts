@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { droppedIn } from "../context/dropped.ts";
+import { droppedIn, isBound } from "../context/dropped.ts";
 import type { HostMessage } from "../context/messages.ts";
 
 const thought = (thinkingSignature: string) => ({
@@ -71,4 +71,13 @@ test("an answer that says nothing of it, or nonsense, has dropped nothing", () =
   }
   const nowhere = { type: "thinking_dropped", path: "messages.2.content.0" };
   assert.deepEqual(droppedIn(answer(anthropic, nowhere), null, list), []);
+});
+
+test("what is bound to the bytes before it is told by the reason", () => {
+  const of = (type: string, change: object) => isBound(answer(type, change));
+  assert.ok(of(openai, { id: "rs_1", action: "removed", reason: "prefix_mismatch" }));
+  assert.ok(of(anthropic, { type: "thinking_dropped", reason: "prefix_binding_mismatch" }));
+  assert.ok(!of(openai, { id: "rs_1", action: "removed", reason: "model" }));
+  const allowed = { type: "thinking_mismatch_allowed", reason: "prefix_binding_mismatch" };
+  assert.ok(!of(anthropic, allowed));
 });

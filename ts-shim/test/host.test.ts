@@ -60,6 +60,36 @@ test("nor does what a key of a view answers", async () => {
   assert.ok((await lines(screen(fails))).includes(SHOWN));
 });
 
+test("a key for several rows takes those that are marked, else the one at hand", async () => {
+  const key = { key: "d", label: "delete", run: "memory delete {rows}" };
+  const rows = ["m-1", "m-2", "m-3"].map((name) => ({ name, cells: [name, "critical"] }));
+  const view = { title: "t", notes: [], bar: [], heads: ["", "h"], rows, keys: [key], empty: "" };
+  const fg = (colour: string, text: string) => (colour === "error" ? `<${text}>` : text);
+  const run: string[] = [];
+  const around = {
+    tui: { terminal: { rows: 12 }, requestRender: () => {} },
+    theme: { fg, bg: (_: string, text: string) => text, bold: String },
+    ask: async (name: string, args: string) => {
+      if (args !== "") run.push(`${name} ${args}`);
+      return { text: "", asked: ["memory", ""], ...(args === "" ? { view } : {}) };
+    },
+    worded: String,
+    done: () => {},
+  };
+  const screen = new ViewScreen(around as never, asView(view, String) as never, ["memory", ""]);
+  const press = async (...keys: string[]) => {
+    for (const each of keys) screen.handleInput(each);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  await press("d", "x", "x", "k");
+  assert.match(screen.render(80).join("\n"), /\*m-1 +<critical>.*\n.*\*m-2.*\n.* m-3/);
+  await press("d");
+  await press("x", "x", "d");
+  assert.deepEqual(run, ["memory delete m-1", "memory delete m-1 m-2", "memory delete m-2 m-3"]);
+  await press("k", "x", "/", ..."m-1", "\r", "d");
+  assert.equal(run.at(-1), "memory delete m-1", "what a search hides is left alone");
+});
+
 test("Pi is supported from 1.5.2 on", () => {
   for (const version of ["1.5.2", "1.5.3-dev", "1.6.0", "1.10.0", "10.0.0"])
     assert.ok(isSupported(version), version);

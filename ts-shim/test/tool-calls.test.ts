@@ -201,7 +201,20 @@ test("every tool result is reported, with its details and its parent; nothing is
     content: [{ type: "text", text: "x" }],
     details: { fullOutputPath: "/tmp/out" },
     is_error: false,
+    took_ms: null,
   });
+});
+
+test("a result says how long its tool ran, from the moment that it could", async () => {
+  const { call, fire, harness } = await withEngine();
+  await call("bash", { command: "ls" });
+  const event = { toolCallId: "c1", toolName: "bash", input: {}, content: [], isError: false };
+  await fire("tool_result", event);
+  await fire("tool_result", event);
+  await until(() => harness.requests("tool/observed").length > 1, "observed");
+  const [first, second] = harness.requests("tool/observed").map(({ params }) => params.took_ms);
+  assert.ok(Number.isInteger(first) && Number(first) >= 0);
+  assert.equal(second, null);
 });
 
 test("a read that only asks whether it may is not reported", async () => {

@@ -144,7 +144,7 @@ test("where names are free, commands are short and behind /foredeck, too", async
     "tasks",
   ]);
   assert.ok("pin" in tools);
-  assert.match(await command("tasks list"), /command tasks list$/m);
+  assert.match(await command("tasks show t"), /command tasks show t$/m);
   assert.match(await command("search a  b"), /command search a {2}b$/m);
   assert.match(await command("context"), /command context $/m);
   assert.match(await command("memory help"), /\/memory accept/);

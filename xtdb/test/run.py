@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from foredeck.errors import StoreError
-from foredeck.xtdb.runtime import find_runtime
+from foredeck_xtdb.runtime import find_runtime
 
 FOLDER = Path(__file__).resolve().parent.parent
 

@@ -1,18 +1,17 @@
-"""The account of one session: what each call cost, with foredeck and without, and every lost hit.
-
-Costs are in uncached input tokens at the prices of the model in use. What the provider reported
-is shown beside what the rule of its cache predicts.
-"""
+"""The account of one session: the cost of each call, and every lost hit, in uncached input tokens
+at the model's prices."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import reduce
 from typing import Any, Literal
 
 from foredeck.accounting.figure import CostFigure
 from foredeck.context.messages.items import PromptUsage
+from foredeck.model.call_values import DecisionKind
 from foredeck.model.lost_reasoning import LostSum
 
 Reported = Literal["ours", "plain"]
@@ -20,14 +19,14 @@ Reported = Literal["ours", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class AccountingMethod:
-    """How a session is charged. What is None is taken from the session's records."""
+    """How a session is charged; what is None comes from its records."""
 
     cache: str | None = None
     ttl_s: float | None = None
     rate: float | None = None
     """Characters per token."""
     reported: Reported = "ours"
-    """The prompts that the provider's figures are about: ours, or plain Pi's."""
+    """Whose prompts the provider's figures are about: ours, or plain Pi's."""
 
 
 @dataclass(slots=True)
@@ -46,18 +45,18 @@ class AccountLine:
     call: int
     time_ms: int
     model: str
-    kind: str
+    kind: DecisionKind
     reason: str
     plain: Charge
     ours: Charge
     lost: dict[str, int]
-    """Tokens that the call before had left in the cache and this one did not find, by cause."""
+    """Tokens that were in the cache and had to be sent again, by cause."""
     price: float
-    """Price of a million uncached input tokens, in the host's currency; 0 where it is unknown."""
+    """Of a million uncached input tokens, in the host's currency; 0: unknown."""
     reasoning: LostSum
     """What the model lacks since this call."""
     foreseen: int | None = None
-    """Tokens that the engine expected at the time to be read from the cache."""
+    """Tokens that the engine expected to be read from the cache."""
     reported: PromptUsage | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -68,23 +67,31 @@ class AccountLine:
 
 
 @dataclass(slots=True)
+class Money:
+    paid: float = 0.0
+    back: float = 0.0
+
+
+@dataclass(slots=True)
 class RebaseBalance:
     """What a rebase cost, and what it has saved since."""
 
     call: int
     reason: str
     lost: int
-    """Tokens that were in the cache and were not found again because of it."""
+    """Cached tokens that had to be sent again because of it."""
     saved: int
     """Tokens by which the prompt became shorter."""
     reasoning: int
-    """Tokens of reasoning that the model lacks because of it."""
+    """Tokens of reasoning lost by it."""
     paid: float
-    """What it cost to write the remaining lost tokens again instead of reading them."""
+    """Writing the lost tokens again instead of reading them."""
     back: float
-    """What the shorter prompts have saved since, this call included."""
-    weighed: dict[str, float]
-    """The figures that the decision weighed, as recorded: rent, premium and so on."""
+    """Savings of the shorter prompts since, this call included."""
+    money: Money
+    """In the host's currency, each call at its model's price."""
+    weighed: dict[str, int]
+    """The figures that the decision weighed, in tokens."""
 
 
 @dataclass(slots=True)
@@ -95,11 +102,11 @@ class Account:
     ttl_s: float
     rate: float
     reports: int
-    """How many reports of the provider `rate` rests on; with 0 it is an estimate."""
+    """Reports behind `rate`; 0: an estimate."""
     reported: Reported = "ours"
     """The prompts that the provider's figures are about."""
     figure: CostFigure = field(default_factory=CostFigure)
-    """What all of it has cost, as every screen says it."""
+    """The figure that every screen shows."""
     lines: list[AccountLine] = field(default_factory=list)
     rebases: list[RebaseBalance] = field(default_factory=list)
 
@@ -110,7 +117,6 @@ class Account:
 
     @property
     def plain_cost(self) -> float:
-        """What plain Pi would have cost, in uncached input tokens."""
         return sum(line.plain.cost for line in self.lines)
 
     @property
@@ -134,7 +140,7 @@ class Account:
         return sum(line.reported is not None for line in self.lines)
 
     def comparison(self) -> list[tuple[str, float, float]]:
-        """Rows of name, predicted and reported tokens, over the calls that were reported."""
+        """Name, predicted and reported tokens, over the calls that were reported."""
         reported = [(line, line.reported) for line in self.lines if line.reported is not None]
         if not reported:
             return []
@@ -185,9 +191,19 @@ class Account:
         return total
 
 
+def runs_of(rebases: Iterable[RebaseBalance]) -> list[list[RebaseBalance]]:
+    """Rebases, those at calls in a row together."""
+    runs: list[list[RebaseBalance]] = []
+    for rebase in rebases:
+        if runs and runs[-1][-1].call + 1 == rebase.call:
+            runs[-1].append(rebase)
+        else:
+            runs.append([rebase])
+    return runs
+
+
 def _rounded(value: Any) -> Any:
-    """The value with whole numbers: a fraction of a token means nothing."""
     if isinstance(value, dict):
-        # A price is in money, of which fractions count.
-        return {k: v if k == "price" else _rounded(v) for k, v in value.items()}
+        # Of money fractions count.
+        return {k: v if k in ("price", "money") else _rounded(v) for k, v in value.items()}
     return round(value) if isinstance(value, float) else value

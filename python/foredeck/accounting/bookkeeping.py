@@ -1,4 +1,4 @@
-"""Keeping the account of a session: charges each call by a cache's rule, and explains each loss."""
+"""Charges each call by a cache's rule, and explains each loss."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from foredeck.accounting.account import (
     AccountingMethod,
     AccountLine,
     Charge,
+    Money,
     RebaseBalance,
 )
 from foredeck.accounting.cache import CACHES, STEP_TOKENS, Cache, CachedPrompt, Hit, PromptMaker
 from foredeck.accounting.figure import CostFigure, figure_of, session_figure
 from foredeck.accounting.stored import StoredCall, StoredCalls
-from foredeck.context.rebase import DEFAULT_TTL_S, Prices
+from foredeck.context.rebase import Prices
+from foredeck.context.state.gauge import weighed
 from foredeck.context.state.spending import spent_at, spent_by
-from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
+from foredeck.model.call_values import CHARS_PER_TOKEN, DEFAULT_TTL_S, CallStats
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, entry_at
 from foredeck.model.records import call_id
@@ -26,14 +28,13 @@ from foredeck.store.protocol import Store
 
 NOISE_TOKENS = 64
 NOISE_SHARE = 0.1
-"""A reported hit may be this much shorter than predicted, in tokens and as a share of it: the
-provider counts a little differently."""
+"""A reported hit may be this much shorter than predicted: providers count a little differently."""
 
 
 def account_of(
     calls: Iterable[StoredCall], method: AccountingMethod, figure: CostFigure | None = None
 ) -> Account:
-    """The account of a session's calls. `figure`: what all of it has cost, where that is known."""
+    """The account of a session's calls; `figure`: their cost, if known."""
     listed = list(calls)
     records = [call.record for call in listed]
     books = _Bookkeeper(_opened(records, method, figure), method)
@@ -45,7 +46,6 @@ def account_of(
 def stored_account(
     store: Store, session: str, method: AccountingMethod, advance: Callable[[], None]
 ) -> Account:
-    """The account of a stored session; `advance` is called after every call that is read."""
     calls = StoredCalls(store, session)
     figure = session_figure(store, session, calls.newest)
     books = _Bookkeeper(_opened(calls.records, method, figure), method)
@@ -58,7 +58,6 @@ def stored_account(
 def _opened(
     records: Sequence[CallRecord], method: AccountingMethod, figure: CostFigure | None
 ) -> Account:
-    """An account without lines, for calls with these records."""
     gauged = (record.stats for record in reversed(records) if record.stats.rate)
     stats = next(gauged, CallStats(rate=CHARS_PER_TOKEN))
     ttls = (record.model.ttl_s for record in reversed(records))
@@ -73,7 +72,8 @@ def _opened(
 
 
 def _cache_of(records: Sequence[CallRecord]) -> str:
-    """The cache rule of the provider that was called last."""
+    if records and records[-1].cache.rule == "breakpoints":
+        return "breakpoints"
     api = records[-1].model.api if records else ""
     if api.startswith(("anthropic", "bedrock")):
         return "anthropic"
@@ -93,7 +93,7 @@ class _Bookkeeper:
         self._sent: CachedPrompt | None = None
         """The last prompt."""
         self._open: list[tuple[RebaseBalance, int]] = []
-        """Rebases whose savings last, with the first message that they have changed."""
+        """Rebases whose savings last, with the first message they changed."""
 
     def enter(self, call: StoredCall) -> None:
         """Add the next call."""
@@ -108,14 +108,14 @@ class _Bookkeeper:
         lost = self._lost(call, hit, self._ideal.request(prompt, time_ms), head, warmed)
         self._compare(call, hit, lost)
         decision = call.record.decision
-        spent = spent_at(call.record, model)
+        spent = spent_at(call.record, call.reported)
         line = AccountLine(
             call.ordinal,
             time_ms,
             model.name,
             decision.kind,
             decision.reason or "",
-            self._plain(call.record, spent.plain),
+            self._plain(call, spent.plain),
             Charge(prompt.tokens, hit.read, spent.ours * self._scale(call.record)),
             {cause: round(tokens) for cause, tokens in lost.items() if round(tokens) > 0},
             model.input_price,
@@ -128,24 +128,24 @@ class _Bookkeeper:
         self._last, self._sent = (call, prompt.tokens), prompt
 
     def _scale(self, record: CallRecord) -> float:
-        """The factor for a cost that was counted at the call."""
         # Only a recording is scaled: it is replayed without what its provider had counted.
         return self._rescaled(record) if self._method.reported == "plain" else 1.0
 
     def _rescaled(self, record: CallRecord) -> float:
-        """Of tokens as they were counted at the call to those of the account's rate."""
         return (record.stats.rate or CHARS_PER_TOKEN) / self.account.rate
 
-    def _plain(self, record: CallRecord, cost: float) -> Charge:
+    def _plain(self, call: StoredCall, cost: float) -> Charge:
+        record = call.record
         scaled, plain = cost * self._scale(record), record.cache.baseline
         if plain is None:
-            return Charge(record.stats.chars_host / self.account.rate, 0.0, scaled)
+            # What stood around the messages of a call without the engine is in no count of it.
+            chars = record.stats.chars_host + (call.around.chars if record.is_host else 0)
+            return Charge(chars / self.account.rate, 0.0, scaled)
         scale = self._rescaled(record)
         return Charge(sum(plain) * scale, plain.read * scale, scaled)
 
     def _warm(self, call: StoredCall) -> int:
-        """Take in that the host sent the last prompt once more to keep the cache warm; returns when
-        (milliseconds), 0 if it did not."""
+        """When the host renewed the cache, in milliseconds; 0 if it did not."""
         warmed = call.record.cache.warmed_ms
         if warmed and self._sent is not None:
             for cache in (self._ours, self._ideal):
@@ -155,10 +155,14 @@ class _Bookkeeper:
     def _lost(
         self, call: StoredCall, hit: Hit, ideal: Hit, head: float, warmed: int
     ) -> dict[str, float]:
-        """Tokens that the last call left in the cache and this one did not find, by cause."""
         if self._last is None:
             return {}
         last, total = self._last
+        if not last.model.name:
+            # Of a call before foredeck it is not known which model had cached what.
+            return {}
+        # What has left the prompt is not sent again.
+        total -= call.record.stats.shorter_by / self.account.rate
         gap = call.record.time_ms - max(warmed, last.record.time_ms)
         around = cause_around(last, call, expired=gap > self.account.ttl_s * 1000)
         if around is not None:
@@ -185,13 +189,12 @@ class _Bookkeeper:
         return lost
 
     def _tokens(self, call: StoredCall, end: int) -> float:
-        """Tokens that went out before message `end` of the host's list."""
+        """Tokens before message `end` of the host's list."""
         before = call.sent[: bisect_left(call.sent_at, end)]
         return sum(shape.chars for shape in before) / self.account.rate
 
     def _compare(self, call: StoredCall, hit: Hit, lost: dict[str, float]) -> None:
-        """A hit that the provider reports much shorter than its rule predicts is unexplained,
-        unless another extension changed the request."""
+        """Notes an unexplained loss if the reported hit is much shorter than predicted."""
         if call.usage is None or self.account.reported != "ours":
             return
         # The provider counts in tokens of its own.
@@ -201,7 +204,7 @@ class _Bookkeeper:
             lost[cause] = lost.get(cause, 0.0) + missing
 
     def _provider_ratio(self) -> float:
-        """The provider's tokens for one of ours, measured on the last call's prompt."""
+        """The provider's tokens for one of ours, on the last prompt."""
         if self._last is None:
             return 1.0
         last, total = self._last
@@ -218,32 +221,24 @@ class _Bookkeeper:
             self._open.append(self._begin(call, line, prices))
         for rebase, _ in self._open:
             # Where nothing was cached, the tokens that are gone would have been written anew.
-            rebase.back += rebase.saved * (prices.write if cold else prices.read)
+            back = rebase.saved * (prices.write if cold else prices.read)
+            rebase.back += back
+            rebase.money.back += back * line.price / 1_000_000
 
     def _begin(
         self, call: StoredCall, line: AccountLine, prices: Prices
     ) -> tuple[RebaseBalance, int]:
         lost = sum(tokens for cause, tokens in line.lost.items() if cause.startswith("rebase"))
         decision = call.record.decision
-        # The engine weighs in tokens of the default rate.
-        scale = CHARS_PER_TOKEN / self.account.rate
-        weighed = {name: value * scale for name, value in decision.weighed.items()}
-        saved = max(0, round(self._unfolded(call) - line.ours.tokens))
-        paid = max(0, lost - saved) * prices.rewrite
+        figures = weighed(call.record)
+        saved, paid = figures.pop("saves"), lost * prices.rewrite
         reasoning = line.reasoning.tokens
-        rebase = RebaseBalance(line.call, line.reason, lost, saved, reasoning, paid, 0.0, weighed)
+        money = Money(paid * line.price / 1_000_000)
+        rebase = RebaseBalance(
+            line.call, line.reason, lost, saved, reasoning, paid, 0.0, money, figures
+        )
         self.account.rebases.append(rebase)
         return rebase, decision.changed_from or 0
-
-    def _unfolded(self, call: StoredCall) -> float:
-        """Tokens that the prompt would have had if everything sent before had stayed as it was."""
-        if self._last is None:
-            return 0.0
-        last, total = self._last
-        shared = common_messages(last, call)
-        gone = self._tokens(last, len(last.keys) + 1) - self._tokens(last, shared)
-        new = sum(shape.chars for shape in call.sent[bisect_left(call.sent_at, shared) :])
-        return total - (gone if shared < len(last.keys) else 0.0) + new / self.account.rate
 
 
 # Why a hit was lost
@@ -267,11 +262,10 @@ Cause = Literal[
 ]
 
 FREE = frozenset({"cold", "model", "history", "system", "layout", "look-back"})
-FORCED = frozenset({"high-water", "window", "withdrawn"})
+FORCED = frozenset({"high-water", "tier", "window", "withdrawn"})
 
 
 def common_messages(last: StoredCall, call: StoredCall) -> int:
-    """How many messages of the host two calls have in common at the start."""
     length = min(len(last.keys), len(call.keys))
     if continues(last, call):
         # As nearly always. The record says it, and nothing of thousands of messages is compared.
@@ -282,12 +276,12 @@ def common_messages(last: StoredCall, call: StoredCall) -> int:
 
 
 def continues(last: StoredCall, call: StoredCall) -> bool:
-    """Whether a call continues the branch of the one before it."""
+    """Whether a call continues the branch of the one before."""
     return call.record.parent == call_id(last.record.session, last.ordinal)
 
 
 def cause_around(last: StoredCall, call: StoredCall, *, expired: bool) -> Cause | None:
-    """Why no prefix could be found at all, whatever the messages; None where one could."""
+    """Why no prefix could be found at all, if so."""
     if last.model.name != call.model.name:
         return "model switch"
     if last.around.hash != call.around.hash:
@@ -306,8 +300,8 @@ def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
         return "host edit: compaction"
     # A branch or a compaction brings other entries; only an extension changes one that stays. What
     # is but a place says nothing.
-    kept = old.entry if old is not None and new is not None and old.entry == new.entry else None
-    if kept not in (None, entry_at(index)):
+    entry = old.entry if old is not None and new is not None and old.entry == new.entry else None
+    if entry not in (None, entry_at(index)):
         return "another extension"
     # A message that an extension adds has no entry either. A host without any entries says nothing.
     entries = any(key.entry is not None for key in (*last.keys, *call.keys))
@@ -319,7 +313,6 @@ def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
 
 
 def _is_summary(call: StoredCall, index: int) -> bool:
-    """Whether the host's summary is at this place in the list."""
     message = call.messages[index] if index < len(call.messages) else {}
     return message.get("role") == "compactionSummary"
 
@@ -327,7 +320,6 @@ def _is_summary(call: StoredCall, index: int) -> bool:
 def _is_injected(
     key: MessageKey | None, others: Sequence[MessageKey], own: Sequence[MessageKey]
 ) -> bool:
-    """Whether a message without an entry is in one list only, before a message that is in both."""
     if key is None or key.entry is not None or key.address in {k.address for k in others}:
         return False
     after = own[next(n for n, k in enumerate(own) if k is key) + 1 :]
@@ -335,8 +327,7 @@ def _is_injected(
 
 
 def cause_of_ours(last: StoredCall, call: StoredCall) -> Cause:
-    """Why bytes of ours changed at a call: its own decision, or because the call before went out
-    without the engine."""
+    """Why bytes of ours changed at a call."""
     decision = call.record.decision
     if decision.is_host:
         return "without foredeck"

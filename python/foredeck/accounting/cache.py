@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from foredeck.accounting.shapes import Shape
-from foredeck.context.provider_cache import LOOKBACK_BLOCKS, MINIMUM_TOKENS
+from foredeck.context.provider_cache import BREAKPOINTS, LOOKBACK_BLOCKS, MINIMUM_TOKENS
 
 STEP_TOKENS = 128
 """OpenAI's cache is read in steps of this many tokens."""
@@ -16,18 +16,19 @@ STEP_TOKENS = 128
 
 @dataclass(frozen=True, slots=True)
 class PromptPlace:
-    """The end of one message of a prompt, or of what comes before the first."""
+    """The end of one message of a prompt, or of what precedes the first."""
 
     tip: bytes
     """Hash of everything up to here."""
     tokens: float
     blocks: int
-    """Content blocks before it, counted from the first message on."""
+    """Content blocks before it."""
+    asks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CachedPrompt:
-    """A prompt as a cache sees it: the ends of its messages, and which of them carry a marker."""
+    """A prompt as a cache sees it: ends of messages, and which of them are marked."""
 
     places: Sequence[PromptPlace]
     marks: Sequence[int]
@@ -40,8 +41,7 @@ class CachedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Tokens read from the cache and written to it. `lasting`: those that would have been read had
-    nothing ever expired."""
+    """Tokens read and written; `lasting`: read if nothing ever expired."""
 
     read: float
     written: float
@@ -52,7 +52,7 @@ class Cache(Protocol):
     """One account's cache."""
 
     def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
-        """Look a prompt up, then cache as much of it as the rule does."""
+        """Looks a prompt up, then caches as much of it as the rule does."""
 
 
 class PromptMaker:
@@ -68,14 +68,11 @@ class PromptMaker:
         self._shapes: list[Shape] = []
         self._places: list[PromptPlace] = []
         self._answers: dict[str, int] = {}
-        """Results by the id of their call, and where they stood when they were met last."""
 
     def make(self, model: str, shapes: list[Shape], head: float, mark: str) -> CachedPrompt:
-        """The prompt of these messages with Pi's cache markers and, where asked for, one more. The
-        list is kept, and may not be changed afterwards.
+        """The prompt of these messages with Pi's cache markers; do not change the list afterwards.
 
-        `head`: tokens before the first message; `mark`: id of the tool call whose result carries
-        the additional marker, empty for none.
+        `mark`: the call whose result carries one more marker.
         """
         if self._around != (model, head):
             # Another model or system prompt: no provider finds anything of the last prompt.
@@ -90,13 +87,12 @@ class PromptMaker:
             self._answers[shape.answers] = number
             tip = hashlib.blake2b(last.tip + shape.hash, digest_size=16).digest()
             tokens = last.tokens + shape.chars / self._rate
-            last = PromptPlace(tip, tokens, last.blocks + shape.blocks)
+            last = PromptPlace(tip, tokens, last.blocks + shape.blocks, last.asks + shape.asks)
             places.append(last)
         self._shapes, self._places = shapes, places
         return CachedPrompt(places, self._marked(mark))
 
     def _marked(self, mark: str) -> list[int]:
-        """The places with a marker: before the first message, at the last, and at a result."""
         # Pi itself marks the first and the last; the one at a result is what the engine asks for.
         marks, shapes = [0], self._shapes
         number = self._answers.get(mark, len(shapes)) if mark else len(shapes)
@@ -106,7 +102,6 @@ class PromptMaker:
 
 
 def _shared(one: list[Shape], other: list[Shape]) -> int:
-    """How many messages two prompts have in common at the start."""
     length = min(len(one), len(other))
     if one[:length] == other[:length]:  # as nearly always, and by far the fastest
         return length
@@ -114,8 +109,7 @@ def _shared(one: list[Shape], other: list[Shape]) -> int:
 
 
 class IdealCache:
-    """Keeps every prefix: the longest of any earlier prompt, message by message, if used within
-    `ttl_s`."""
+    """Keeps every prefix that was used within `ttl_s`."""
 
     # Of the newest prompt all places were used at the same time. So a prompt that goes on from it
     # costs only what it adds: when a place was used last is noted once the newest prompt lacks it.
@@ -126,10 +120,8 @@ class IdealCache:
         self._time_ms = 0
         """When the newest prompt was sent."""
         self._used: dict[bytes, int] = {}
-        """When the places that it does not have were used last."""
 
     def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
-        """See `Cache`. All that is not read is written."""
         places, newest = prompt.places, self._newest
         shared = _common_places(newest, places)
         lasting = places[shared - 1].tokens if shared else 0.0
@@ -148,7 +140,6 @@ class IdealCache:
 
 
 def _common_places(one: Sequence[PromptPlace], other: Sequence[PromptPlace]) -> int:
-    """With how many equal places two prompts begin."""
     # A tip is a hash of all that precedes it: the last common one can be searched for by halves.
     low, high = 0, min(len(one), len(other))
     while low < high:
@@ -161,13 +152,12 @@ def _common_places(one: Sequence[PromptPlace], other: Sequence[PromptPlace]) -> 
 
 
 class SteppedCache:
-    """OpenAI's: the longest prefix in whole steps, and nothing of a short prompt."""
+    """OpenAI's: the longest prefix in whole steps; short prompts are not cached."""
 
     def __init__(self, ttl_s: float) -> None:
         self._ideal = IdealCache(ttl_s)
 
     def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
-        """See `Cache`."""
         ideal = self._ideal.request(prompt, time_ms)
         read = _stepped(ideal.read)
         return Hit(read, prompt.tokens - read, _stepped(ideal.lasting))
@@ -177,30 +167,48 @@ def _stepped(tokens: float) -> float:
     return tokens // STEP_TOKENS * STEP_TOKENS if tokens >= MINIMUM_TOKENS else 0.0
 
 
-class MarkedCache:
-    """Anthropic's: keeps a prefix only where a marker stood, and nothing of a short prompt."""
+class BreakpointCache:
+    """OpenAI's from GPT-5.6 on: an earlier prompt as a whole, without explicit breakpoints."""
 
     def __init__(self, ttl_s: float) -> None:
         self._ttl_ms = ttl_s * 1000
         self._used: dict[bytes, int] = {}
 
     def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
-        """See `Cache`. What comes after the last marker is neither read nor written."""
+        end = prompt.places[-1]
+        if end.tokens < MINIMUM_TOKENS:
+            return Hit(0.0, 0.0, 0.0)
+        near = (place for place in prompt.places if place.asks > end.asks - BREAKPOINTS)
+        hits = [place for place in near if place.tip in self._used]
+        alive = [p for p in hits if time_ms - self._used[p.tip] <= self._ttl_ms]
+        self._used.update((place.tip, time_ms) for place in (end, *alive[-1:]))
+        read, lasting = (max((p.tokens for p in each), default=0.0) for each in (alive, hits))
+        return Hit(read, prompt.tokens - read, lasting)
+
+
+class MarkedCache:
+    """Anthropic's: a prefix only up to a marker; short prompts are not cached."""
+
+    def __init__(self, ttl_s: float) -> None:
+        self._ttl_ms = ttl_s * 1000
+        self._used: dict[bytes, int] = {}
+
+    def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
+        """What follows the last marker is neither read nor written."""
         places = prompt.places
         marks = [m for m in prompt.marks if places[m].tokens >= MINIMUM_TOKENS]
         # A new request looks back a limited number of content blocks from each of its markers.
-        known = [i for i in _in_reach(places, marks) if places[i].tip in self._used]
-        alive = [i for i in known if time_ms - self._used[places[i].tip] <= self._ttl_ms]
+        hits = [i for i in _in_reach(places, marks) if places[i].tip in self._used]
+        alive = [i for i in hits if time_ms - self._used[places[i].tip] <= self._ttl_ms]
         read = max((places[i].tokens for i in alive), default=0.0)
         # An entry that is read or marked again lives on from now.
         for index in (*marks, *alive[-1:]):
             self._used[places[index].tip] = time_ms
         end = places[marks[-1]].tokens if marks else 0.0
-        return Hit(read, max(0.0, end - read), max((places[i].tokens for i in known), default=0.0))
+        return Hit(read, max(0.0, end - read), max((places[i].tokens for i in hits), default=0.0))
 
 
 def _in_reach(places: Sequence[PromptPlace], marks: Iterable[int]) -> list[int]:
-    """Places at which an entry would be found from one of the markers, in order."""
     found: set[int] = set()
     for mark in marks:
         index = mark
@@ -210,9 +218,10 @@ def _in_reach(places: Sequence[PromptPlace], marks: Iterable[int]) -> list[int]:
     return sorted(found)
 
 
-CACHES: dict[str, type[IdealCache] | type[SteppedCache] | type[MarkedCache]] = {
+CACHES: dict[str, Callable[[float], Cache]] = {
     "ideal": IdealCache,
     "anthropic": MarkedCache,
     "openai": SteppedCache,
+    "breakpoints": BreakpointCache,
 }
 """By the name that the user chooses."""

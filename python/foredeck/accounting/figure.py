@@ -1,11 +1,8 @@
-"""The one figure: what was sent has cost, beside what plain Pi's prompts would have cost.
+"""The one figure: cost beside that of plain Pi, in the host's currency, or in uncached input tokens
+without prices.
 
-Cost is in the host's currency, or in uncached input tokens where a model has no price. It is that
-of the prompts; answers cost the same either way. Plain Pi's side is what Pi would have sent at
-the same calls: everything in full, compacted where the window is full, without foredeck's tools,
-their calls and results. On the other side are the prompts that went out and the questions that
-foredeck itself has asked of a model. Calls that went out without foredeck count on neither side.
-Every screen prints this figure.
+Plain Pi's side is what Pi would have sent at the same calls; ours includes foredeck's questions.
+Calls without foredeck count on neither side.
 """
 
 from __future__ import annotations
@@ -14,19 +11,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from foredeck.model.call_values import ModelSpending
+from foredeck.model.call_values import DEFAULT_READ, DEFAULT_WRITE, ModelSpending
 from foredeck.model.calls import CallRecord
-from foredeck.model.figures import counted, money
+from foredeck.model.figures import Amounts, amounts, counted, money, short_count
 from foredeck.model.records import AskedDocument
 from foredeck.store.protocol import Store
 
 LEAST_MONEY, LEAST_TOKENS = 0.01, 2_000
-"""Up to here a difference is of a short session: it has no share, and the status line is silent."""
+"""A smaller difference has no share, and the status line is silent."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostFigure:
-    """What calls have cost, and what they would have with plain Pi."""
+    """What calls have cost, and would have with plain Pi."""
 
     calls: int = 0
     plain: float = 0.0
@@ -36,11 +33,15 @@ class CostFigure:
     in_money: bool = True
     is_estimate: bool = False
     """Whether no provider has counted a prompt yet."""
+    unpriced: frozenset[str] = frozenset()
+    """The models without a known price."""
 
     def __add__(self, other: CostFigure) -> CostFigure:
         """Both together; of figures in different units only the calls."""
         if not other.calls or not self.calls:
             return self if self.calls else other
+        if self.in_money != other.in_money:
+            raise ValueError("dollars and tokens cannot be added: sum each by itself")
         return CostFigure(
             self.calls + other.calls,
             self.plain + other.plain,
@@ -48,33 +49,33 @@ class CostFigure:
             self.questions + other.questions,
             self.in_money,
             self.is_estimate or other.is_estimate,
+            self.unpriced | other.unpriced,
         )
 
     @property
     def saved(self) -> float:
-        """How much less was spent; negative for more."""
         return self.plain - self.ours
 
     @property
     def matters(self) -> bool:
-        """Whether the difference is more than that of a short session."""
+        """Whether the difference is more than a short session's."""
         return abs(self.saved) >= (LEAST_MONEY if self.in_money else LEAST_TOKENS)
 
     @property
     def short(self) -> str:
         """`$1.20 saved (41%)`, `$0.002 more so far`."""
         about = "~" if self.is_estimate else ""
-        if self.amount(abs(self.saved)) in ("$0.00", "0 tokens"):
+        saved = self.amounts.saved.removeprefix("-") + ("" if self.in_money else " tokens")
+        if not any(digit in saved for digit in "123456789"):
             return f"{about}nothing saved so far"
         if self.saved < 0:
-            return f"{about}{self.amount(-self.saved)} more so far"
+            return f"{about}{saved} more so far"
         if not self.matters:
-            return f"{about}{self.amount(self.saved)} saved so far"
-        return f"{about}{self.amount(self.saved)} saved ({self.share})"
+            return f"{about}{saved} saved so far"
+        return f"{about}{saved} saved ({self.share})"
 
     @property
     def share(self) -> str:
-        """What was saved, as a share of plain Pi's cost; empty for none."""
         return f"{100 * self.saved / self.plain:.0f}%" if self.saved > 0 and self.matters else ""
 
     @property
@@ -82,20 +83,22 @@ class CostFigure:
         """The figure with both sides of it."""
         if not self.calls:
             return "No call has gone out with foredeck yet."
+        both = self.amounts
         return (
-            f"{self.short}: {self._bare(self.ours)} instead of {self._bare(self.plain)} "
+            f"{self.short}: {both.ours} instead of {both.plain} "
             f"with plain Pi, over {counted(self.calls, 'call')}"
         )
 
+    @property
+    def amounts(self) -> Amounts:
+        """Both sides and what was saved, as people read them."""
+        return amounts(self.plain, self.ours, in_money=self.in_money)
+
     def amount(self, value: float) -> str:
         """Money or tokens, as people read them."""
-        return money(value) if self.in_money else f"{_short(value)} tokens"
-
-    def _bare(self, value: float) -> str:
-        return self.amount(value).removesuffix(" tokens")
+        return money(value) if self.in_money else f"{short_count(value)} tokens"
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
         digits = 6 if self.in_money else 0
         return {
             "calls": self.calls,
@@ -105,10 +108,17 @@ class CostFigure:
             "questions": round(self.questions, digits),
             "saved": round(self.saved, digits),
             "estimate": self.is_estimate,
-            "cost": self.amount(self.ours),
+            "unpriced": sorted(self.unpriced),
+            "cost": self.amounts.ours + ("" if self.in_money else " tokens"),
             "short": self.short,
             "text": self.sentence,
         }
+
+
+def unpriced_lines(models: Iterable[str]) -> list[str]:
+    """Messages to the user about models without prices."""
+    names = ", ".join(sorted({name.strip("/") or "a model without a name" for name in models}))
+    return [f"No price is known of {names}: such sessions count in tokens."] if names else []
 
 
 def figure_of(
@@ -118,14 +128,15 @@ def figure_of(
     is_estimate: bool = False,
 ) -> CostFigure:
     """The figure of these sums and questions."""
-    rows, asked = list(spent), [each for each in questions if each.outcome != "refused"]
+    rows, questions_sent = list(spent), [each for each in questions if each.outcome != "refused"]
     in_money = all(row.price for row in rows)
     prices = [row.price / 1_000_000 if in_money else 1.0 for row in rows]
-    own = sum(cost_of(each) if in_money else _tokens(each) for each in asked)
+    own = sum(cost_of(each) if in_money else _tokens(each) for each in questions_sent)
     plain = sum(row.plain * price for row, price in zip(rows, prices, strict=True))
     ours = sum(row.ours * price for row, price in zip(rows, prices, strict=True))
     calls = sum(row.calls for row in rows)
-    return CostFigure(calls, plain, ours + own, own, in_money, is_estimate)
+    unpriced = frozenset(row.model for row in rows if row.calls and not row.price)
+    return CostFigure(calls, plain, ours + own, own, in_money, is_estimate, unpriced)
 
 
 def session_figure(
@@ -134,8 +145,7 @@ def session_figure(
     newest: CallRecord | None,
     questions: Iterable[AskedDocument] | None = None,
 ) -> CostFigure:
-    """The figure of a stored session. `newest`: the record of its newest call; `questions`: those
-    of foredeck's own, where they are read already."""
+    """The figure of a stored session; `newest`: the record of its newest call."""
     if newest is None:
         return CostFigure()
     # A call without the engine has no report of its own, and says nothing of the ones before.
@@ -145,14 +155,14 @@ def session_figure(
 
 
 def figure_lines(store: Store, session: str, newest: CallRecord | None) -> list[str]:
-    """The figure for the user, and how much of it foredeck's own questions are."""
+    """The figure for the user, with foredeck's own questions."""
     questions = stored_questions(store, session)
     figure = session_figure(store, session, newest, questions)
     lines = [f"{figure.sentence}."] if figure.calls else [figure.sentence]
-    if asked := asked_sums(questions):
+    if sums := asked_sums(questions):
         lines.append(
             f"foredeck's own questions are {figure.amount(figure.questions)} of it: "
-            + ", ".join(f"{name} {each.calls:,}" for name, each in asked.items())
+            + ", ".join(f"{name} {each.calls:,}" for name, each in sums.items())
             + "."
         )
     if figure.is_estimate and figure.calls:
@@ -161,14 +171,7 @@ def figure_lines(store: Store, session: str, newest: CallRecord | None) -> list[
 
 
 def _tokens(asked: AskedDocument) -> float:
-    # By the prices of most providers: a cached token costs a tenth, a written one a quarter more.
-    return asked.read * 0.1 + asked.written * 1.25 + asked.fresh
-
-
-def _short(count: float) -> str:
-    if count < 1000:
-        return str(round(count))
-    return f"{count / 1000:.1f}k" if count < 1_000_000 else f"{count / 1_000_000:.2f}M"
+    return asked.read * DEFAULT_READ + asked.written * DEFAULT_WRITE + asked.fresh
 
 
 # Questions of foredeck's own
@@ -176,8 +179,7 @@ def _short(count: float) -> str:
 
 @dataclass(slots=True)
 class AskedSum:
-    """Questions of one purpose. Tokens are those of the provider's counts, `cost` is in dollars;
-    a question whose end was not seen counts with the price that was expected."""
+    """Questions of one purpose; `cost` in dollars, expected if the end was not seen."""
 
     calls: int = 0
     failed: int = 0
@@ -198,36 +200,31 @@ class AskedSum:
         self.cost += cost_of(asked)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
         return {**asdict(self), "cost": round(self.cost, 6)}
 
 
 def cost_of(asked: AskedDocument) -> float:
-    """What a question has cost, or was expected to where that is not known; one refused,
-    nothing."""
+    """What a question has cost, or was expected to."""
     if asked.outcome == "refused":
         return 0.0
     return asked.price if asked.cost is None else asked.cost
 
 
 def stored_questions(store: Store, session: str) -> list[AskedDocument]:
-    """All questions of a session, the oldest first."""
     heads = store.query("asked", {"session": session})
-    found = [AskedDocument.model_validate({**head.fields, "content": None}) for head in heads]
-    return sorted(found, key=lambda asked: (asked.time_ms, asked.id))
+    questions = [AskedDocument.model_validate({**head.fields, "content": None}) for head in heads]
+    return sorted(questions, key=lambda asked: (asked.time_ms, asked.id))
 
 
 def asked_sums(questions: Iterable[AskedDocument]) -> dict[str, AskedSum]:
-    """The sums of the questions that were sent, by purpose."""
     sums: dict[str, AskedSum] = {}
-    for asked in questions:
-        if asked.outcome != "refused":
-            sums.setdefault(asked.purpose, AskedSum()).add(asked)
+    for question in questions:
+        if question.outcome != "refused":
+            sums.setdefault(question.purpose, AskedSum()).add(question)
     return dict(sorted(sums.items()))
 
 
 def asked_lines(sums: Mapping[str, AskedSum]) -> list[str]:
-    """For the user: one line for each purpose; none where nothing was asked."""
     return [_line(purpose, each) for purpose, each in sums.items()]
 
 

@@ -1,4 +1,4 @@
-"""Messages as the judge compares them: a hash, a size, and what can be read in them."""
+"""Messages as the judge compares them: a hash, a size, and their texts."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ class Shape:
     chars: int = field(compare=False)
     texts: tuple[str, ...] = field(compare=False)
     blocks: int = field(default=1, compare=False)
-    """Content blocks that it makes in a request."""
+    """Content blocks of the message in a request."""
     role: str = field(default="user", compare=False)
     answers: str = field(default="", compare=False)
     """A tool result: id of the call."""
 
     @property
     def asks(self) -> bool:
-        """Whether the provider takes it as the user's, so that it may carry a cache marker."""
+        """Whether the provider takes it as the user's, so that it may be marked."""
         return self.role != "assistant"
 
 
 def is_sent(message: Message) -> bool:
-    """Whether the host sends the message at all: not what failed, was aborted or is kept out."""
+    """Whether the host sends the message: not if failed, aborted or kept out."""
     if message.get("role") == "assistant":
         return message.get("stopReason") not in UNSENT_STOPS
     return not message.get("excludeFromContext")
 
 
 def texts_of(message: Message) -> list[str]:
-    """Everything in a message that a model reads, string by string."""
+    """Everything in a message that a model reads."""
     content = message.get("content")
     if content is None:
         names = ("command", "output", "summary")
@@ -48,7 +48,6 @@ def texts_of(message: Message) -> list[str]:
 
 
 def blocks_of(message: Message) -> list[dict[str, Any]]:
-    """The content blocks of a message; none where its content is a text, or no content at all."""
     content = message.get("content")
     listed = content if isinstance(content, list) else []
     return [block for block in listed if isinstance(block, dict)]
@@ -68,7 +67,6 @@ def _strings(content: Any) -> Iterator[str]:
 
 
 def leaves(value: Any) -> Iterator[str]:
-    """Every string, and every number as text, inside a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -82,11 +80,8 @@ def leaves(value: Any) -> Iterator[str]:
 
 
 class Shapes:
-    """Shapes of messages, each computed once per content.
-
-    Objects are held for one prompt only, or for good (`keeps`) for a caller that asks for parts of
-    prompts.
-    """
+    """Shapes of messages, each computed once per content; `keeps` for a caller with parts of
+    prompts."""
 
     def __init__(self, *, keeps: bool = False) -> None:
         self._keeps = keeps
@@ -94,19 +89,18 @@ class Shapes:
         self._by_object: dict[int, tuple[Message, Shape]] = {}
 
     def of(self, prompt: Sequence[Message]) -> list[Shape]:
-        """The shapes of the messages of a prompt that are sent, in order."""
-        known, found = self._by_object, []
-        held = known if self._keeps else {}
+        shapes_by_object, shapes = self._by_object, []
+        held = shapes_by_object if self._keeps else {}
         for message in prompt:
             if not is_sent(message):
                 continue
             # By identity, so that a prompt of a thousand messages with two new ones costs two. The
             # message is held beside its shape: its id would otherwise pass to another object.
-            pair = known.get(id(message)) or (message, self._shape(message))
+            pair = shapes_by_object.get(id(message)) or (message, self._shape(message))
             held[id(message)] = pair
-            found.append(pair[1])
+            shapes.append(pair[1])
         self._by_object = held
-        return found
+        return shapes
 
     def _shape(self, message: Message) -> Shape:
         visible = {k: v for k, v in message.items() if k in _READ_BY_MODELS}
@@ -134,7 +128,7 @@ def wire_blocks(message: Message) -> int:
 
 
 def _is_empty(block: dict[str, Any]) -> bool:
-    """Text and unsigned thinking without a word is left out by the host."""
+    """Whether the host leaves the block out, as text without a word."""
     if block.get("type") == "thinking":
         return not (block.get("thinking") or block.get("thinkingSignature"))
     return block.get("type") == "text" and not str(block.get("text") or "").strip()
@@ -144,7 +138,6 @@ _READ_BY_MODELS = frozenset({"role", "content", "command", "output", "summary", 
 
 
 def chars_of(message: Message) -> int:
-    """Characters that a model reads of a message; an image counts as `IMAGE_CHARS`."""
     if isinstance(message.get("content"), list):
         return sum(map(block_chars, blocks_of(message)))
     return sum(map(len, texts_of(message)))

@@ -1,5 +1,4 @@
-"""The calls of a stored session as they went out, in order, with what was reported of them; and
-what their prompts were made of."""
+"""The calls of a stored session as they went out, with what was reported of them."""
 
 from __future__ import annotations
 
@@ -15,17 +14,17 @@ from foredeck.context.messages.items import PromptUsage, message_text, value_cha
 from foredeck.context.messages.shape import Message, to_usage
 from foredeck.context.plan.codec import StoredPlan, unpack_op, unpack_says
 from foredeck.context.state.call_log import CallLog, load_record
-from foredeck.context.state.spending import answered_by
+from foredeck.context.state.spending import reports_of
 from foredeck.hosts.outgoing import rewritten, to_message
 from foredeck.lookup.prompts import system_at
-from foredeck.model.call_values import CalledModel, OpRow
+from foredeck.model.call_values import CalledModel, OpRow, ReportedUsage
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, load_message, load_messages
 from foredeck.store.protocol import Head, Store
 
 
 class Kind(StrEnum):
-    """What a part of a prompt is. In the order in which charts stack them."""
+    """A part of a prompt, in the order in which charts stack them."""
 
     SYSTEM = "system"
     """The system prompt and the definitions of the tools."""
@@ -36,19 +35,18 @@ class Kind(StrEnum):
     RESULTS = "results"
     """Tool results with their content."""
     FOLDED = "folded"
-    """What is left of results and messages whose content was folded."""
+    """What is left of folded content."""
 
 
 _LINES = frozenset({"reference", "same", "note"})
-"""Forms in which a line replaces the content."""
+"""Forms in which a line replaces content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What comes before the messages, and changes of it among them."""
+    """What precedes the messages, and changes of it among them."""
 
     hash: str
-    """Of what comes before them: equal hashes mean equal bytes."""
     chars: int
     """Of all of it."""
 
@@ -58,35 +56,39 @@ class StoredCall:
     """One call that went out."""
 
     record: CallRecord
-    model: CalledModel
-    """The one that has answered."""
+    reported: ReportedUsage | None
+    """The provider's count, from a later call's record."""
     keys: Sequence[MessageKey]
     messages: Sequence[Message]
     """The host's, by index."""
     sent: list[Shape]
     """What went out."""
     sent_at: Sequence[int]
-    """By what went out, the index of the host's message; for one of ours, of that which follows."""
+    """The host's message for each that went out; for one of ours, the next."""
     chars: Mapping[Kind, int]
     """Characters of the prompt by kind."""
     around: Around
     mark: str
-    """Id of the tool call whose result carries one more cache marker, empty for none."""
+    """The call whose result carries one more cache marker; may be empty."""
     usage: PromptUsage | None
-    """What the provider reported; None where no answer is stored."""
     rewritten: str = ""
-    """What another extension has changed in the request; empty for nothing, as far as is known."""
+    """What another extension changed in the request, if known."""
 
     @property
     def ordinal(self) -> int:
         """Its number in the session."""
         return self.record.ordinal
 
+    @property
+    def model(self) -> CalledModel:
+        """The one that has answered."""
+        return (self.reported and self.reported.model) or self.record.model
+
 
 class StoredCalls:
-    """The calls of a session that went out, over all branches, oldest first.
+    """The calls that went out, over all branches, oldest first.
 
-    Iterating raises `Missing` or `Corrupt` where something stored is gone or altered.
+    Iterating raises `Missing` or `Corrupt` if something stored is gone or altered.
     """
 
     # Each is read when it is asked for: together they would hold the length of every prompt.
@@ -105,49 +107,46 @@ class StoredCalls:
 
     @property
     def records(self) -> list[CallRecord]:
-        """Of the same calls, in the same order."""
         return [self._log.records[head.id] for head in self._heads if self._is_sent(head)]
 
     def __iter__(self) -> Iterator[StoredCall]:
         turns = self._store.query("turn", {"session": self._session})
         usages, answers, last = _usages(turns), _answers(self._log), _last_answers(turns)
         reader = _CallReader(self._store, self._log)
-        models = answered_by(self._log.records.values())
+        reports = reports_of(self._log.records.values())
         for head in self._heads:
             tip = CallRecord(head.fields).tip
             usage = usages.get(answers.get(tip) or last.get(head.id, ""))
             # Also one that did not go out: the next call goes on from its list.
             reader.go_to(head.id)
             if self._is_sent(head):
-                yield reader.read(head, usage, models.get(head.id))
+                yield reader.read(head, usage, reports.get(head.id))
 
     def _is_sent(self, head: Head) -> bool:
         return head.id not in self._log.unsent
 
 
 def _usages(turns: Sequence[Head]) -> dict[str, PromptUsage]:
-    """By the address of the assistant message that came with them."""
-    found: dict[str, PromptUsage] = {}
+    usages: dict[str, PromptUsage] = {}
     for head in turns:
         usage = to_usage((head.fields.get("assistant_meta") or {}).get("usage"))
         if usage is not None and head.fields.get("assistant"):
-            found[head.fields["assistant"]] = usage
-    return found
+            usages[head.fields["assistant"]] = usage
+    return usages
 
 
 def _answers(log: CallLog) -> dict[str, str]:
-    """The message that follows a list in a later call, by the tip of the list."""
-    found: dict[str, str] = {}
+    """The message that follows a list in a later call, by the list's tip."""
+    answers: dict[str, str] = {}
     for record in log.records.values():
         parent = log.records.get(record.parent or "")
         address = next(record.addresses, None)
         if parent is not None and address is not None and record.shared == parent.length:
-            found.setdefault(parent.tip, address)
-    return found
+            answers.setdefault(parent.tip, address)
+    return answers
 
 
 def _last_answers(turns: Sequence[Head]) -> dict[str, str]:
-    """Answers that ended a run, by the id of the call: no later call need hold them."""
     pairs = ((head.fields.get("answers"), head.fields.get("assistant")) for head in turns)
     return {call: answer for call, answer in pairs if call and answer}
 
@@ -159,9 +158,6 @@ def _mark(record: CallRecord, messages: Sequence[Message]) -> str:
 
 @dataclass(slots=True)
 class _Listed:
-    """The messages of a prompt that are sent: their shapes, indexes and kinds, and the sums of
-    their characters by kind."""
-
     shapes: list[Shape] = field(default_factory=list)
     at: list[int] = field(default_factory=list)
     kinds: list[Kind] = field(default_factory=list)
@@ -169,13 +165,13 @@ class _Listed:
     _known: Shapes = field(default_factory=lambda: Shapes(keeps=True))
 
     def replace_from(self, start: int, listed: Iterable[tuple[int, Message, Kind]]) -> None:
-        """These messages take the place of those at index `start` and after it."""
+        """Replaces the messages from index `start` on."""
         kept = bisect_left(self.at, start)
-        sent = [each for each in listed if is_sent(each[1])]
+        outgoing = [each for each in listed if is_sent(each[1])]
         self._count(kept, -1)
-        self.at[kept:] = [index for index, _, _ in sent]
-        self.kinds[kept:] = [kind for _, _, kind in sent]
-        self.shapes[kept:] = self._known.of([message for _, message, _ in sent])
+        self.at[kept:] = [index for index, _, _ in outgoing]
+        self.kinds[kept:] = [kind for _, _, kind in outgoing]
+        self.shapes[kept:] = self._known.of([message for _, message, _ in outgoing])
         self._count(kept, 1)
 
     def _count(self, start: int, sign: int) -> None:
@@ -185,7 +181,6 @@ class _Listed:
 
 
 def _kind(message: Message, row: Sequence[Any] | None) -> Kind:
-    """What a message of the host's is, given the row that it went out by."""
     if row is not None and OpRow.from_row(row).form in _LINES:
         return Kind.FOLDED
     is_result = message.get("role") in ("toolResult", "bashExecution")
@@ -193,7 +188,7 @@ def _kind(message: Message, row: Sequence[Any] | None) -> Kind:
 
 
 def _first_changed(record: CallRecord) -> int:
-    """The first message of the parent's list that the call does not send as the parent did."""
+    """The first message that the call does not send like its parent."""
     changed = [record.shared, record.changed_from]
     if record.is_host:
         changed.append(record.decision.edited or 0)
@@ -214,13 +209,12 @@ class _CallReader:
         self._state = StoredPlan()
         self._at: str | None = None
         self._changed_from = 0
-        """The first message that may go out otherwise than at the newest call that was read."""
+        """Since the newest call that was read."""
         self._loaded: dict[str, Message] = {}
         """By address, messages of the host's."""
         self._edited: dict[MessageKey, tuple[Sequence[Any], Message]] = {}
-        """By message, the newest stored row that it went out by, and what that made of it."""
+        """A message's newest stored row, and the result."""
         self._inserted: dict[int, tuple[list[Any], list[Message]]] = {}
-        """By index, messages of ours as they are stored, and what that made."""
         self._messages: list[Message] = []
         """The host's list at the newest call that was read."""
         self._sent = _Listed()
@@ -229,7 +223,7 @@ class _CallReader:
         self._before_chat = ""
 
     def go_to(self, id: str) -> None:
-        """Apply a call, which need not continue the one before."""
+        """Applies a call, which need not continue the one before."""
         record = self._log.records[id]
         if record.parent == self._at:
             self._changed_from = min(self._changed_from, _first_changed(record))
@@ -240,10 +234,9 @@ class _CallReader:
         self._at = id
 
     def read(
-        self, head: Head, usage: PromptUsage | None, model: CalledModel | None = None
+        self, head: Head, usage: PromptUsage | None, reported: ReportedUsage | None = None
     ) -> StoredCall:
-        """The call that `go_to` has applied last, given what was reported of it. `model`: the one
-        that has answered, where it is not that of the record."""
+        """The call applied last, given the counts of its answer."""
         record = self._log.records[head.id]
         start = min(self._changed_from, len(self._messages))
         keys = list(self._state.keys)
@@ -258,7 +251,7 @@ class _CallReader:
         around = self._what_is_around(head)
         return StoredCall(
             record,
-            model or record.model,
+            reported,
             keys,
             messages,
             list(self._sent.shapes),
@@ -273,7 +266,6 @@ class _CallReader:
     def _listed(
         self, keys: Sequence[MessageKey], messages: Sequence[Message], start: int
     ) -> Iterator[tuple[int, Message, Kind]]:
-        """What goes out from a message of the host's on."""
         says, omitted, rows = self._state.says, self._state.omitted, self._state.stored_rows
         for index in range(start, len(messages) + 1):
             if index in says:
@@ -283,20 +275,18 @@ class _CallReader:
                 yield index, self._as_sent(keys[index], message, row), _kind(message, row)
 
     def _ours(self, index: int, packed: list[Any]) -> list[Message]:
-        """Messages of ours: the same objects at each call, as long as they are there."""
-        known = self._inserted.get(index)
-        if known is None or known[0] is not packed:
+        cached = self._inserted.get(index)
+        if cached is None or cached[0] is not packed:
             # Without the times that they would have: no cache and no model sees these.
-            made = [to_message(say) for say in unpack_says(packed, self._store.blob)]
-            known = self._inserted[index] = packed, made
-        return known[1]
+            messages = [to_message(say) for say in unpack_says(packed, self._store.blob)]
+            cached = self._inserted[index] = packed, messages
+        return cached[1]
 
     def _as_sent(self, key: MessageKey, message: Message, row: Sequence[Any] | None) -> Message:
-        """The message as it goes out: the same object at each call, until its edit changes."""
         if row is None:
             return message
-        known, edited = self._edited.get(key, (None, message))
-        if known is not row:
+        cached, edited = self._edited.get(key, (None, message))
+        if cached is not row:
             blocks = unpack_op(OpRow.from_row(row), self._store.blob).blocks
             edited = message if blocks is None else rewritten(message, blocks)
             self._edited[key] = row, edited
@@ -340,10 +330,10 @@ class Composition:
 def compositions(
     store: Store, heads: Sequence[Head], wanted: Collection[int]
 ) -> Iterator[Composition]:
-    """The prompts of the calls `wanted` (by ordinal), in order, also of those that did not go out.
-    `heads`: the session's call documents, all of them.
+    """The prompts of the calls `wanted` (by ordinal), in order; `heads`: all of the session's call
+    documents.
 
-    Raises `Missing` or `Corrupt` where something stored is gone or altered.
+    Raises `Missing` or `Corrupt`.
     """
     reader = _CallReader(store, CallLog.load(heads))
     for head in sorted(heads, key=lambda head: CallRecord(head.fields).ordinal):

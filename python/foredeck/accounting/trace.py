@@ -1,114 +1,27 @@
-"""Where a text stood in each prompt of a branch: in view, announced, folded, or never seen."""
+"""Where a text was in each prompt of a branch: in view, announced, folded, or never."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import IntEnum
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, starmap
 from typing import Any, NamedTuple
 
 from foredeck.accounting.shapes import blocks_of, is_sent, texts_of
+from foredeck.accounting.trace_spans import Occurrence, Span, Trace, Visibility
 from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import message_text
 from foredeck.context.messages.shape import Message
-from foredeck.context.plan.codec import unpack_op, unpack_says
-from foredeck.context.state.call_log import BranchState
+from foredeck.context.plan.codec import StoredPlan, unpack_op, unpack_says
+from foredeck.context.plan.ops import MessageSpan, PieceRef
 from foredeck.lookup.prompts import system_at
-from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, OpRow
+from foredeck.model.call_values import CHARS_PER_TOKEN, OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
-from foredeck.model.figures import counted, some_of
-from foredeck.model.messages import load_message
+from foredeck.model.messages import load_message, load_messages, marked
 from foredeck.model.records import ARCHIVED
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import Store, portions
 from foredeck.timeline.branches import chain_to
-
-
-class Visibility(IntEnum):
-    """How much of a text a prompt shows; of several places the highest counts."""
-
-    NEVER_SEEN = 0
-    COMPACTED = 1
-    """Left out with the chat around it, by foredeck or the host: a summary replaces it."""
-    FOLDED = 2
-    ANNOUNCED = 3
-    """Its content is folded, but a line of foredeck's names the text: a digest, a summary."""
-    IN_VIEW = 4
-
-    @property
-    def label(self) -> str:
-        """As it is printed: `in view`."""
-        return self.name.lower().replace("_", " ")
-
-
-class Occurrence(NamedTuple):
-    """One message that holds the text."""
-
-    visibility: Visibility
-    message: int | None
-    """Its number in the host's list, from 1; None for the system prompt, or a message of ours."""
-    what: str
-    """What it is: `result of read src/a.py`."""
-    handle: int | None = None
-    """Of the object whose content it carries."""
-
-    @property
-    def is_folded(self) -> bool:
-        """Whether the text is in content that was folded."""
-        return self.visibility in (Visibility.FOLDED, Visibility.ANNOUNCED)
-
-
-@dataclass(slots=True)
-class Span:
-    """Calls in a row whose prompts show the text alike.
-
-    The fields from `reason` on are of text that is folded or announced.
-    """
-
-    first: int
-    last: int
-    visibility: Visibility
-    places: list[Occurrence] = field(default_factory=list)
-    """Where it is in the prompt of the first of them, the most visible first."""
-    calls: int = 1
-    reason: str | None = None
-    """Why the prompt was rewritten at the first call, where it was (`Decision.reason`)."""
-    policy: str = ""
-    given_up: int | None = None
-    """Since which call the policy would have folded the newest of the folded messages."""
-    tokens: int = 0
-    """How many tokens that message has."""
-    cost: float = 0.0
-    """What keeping it would have cost over these calls, read from the cache: in tokens of
-    uncached input."""
-
-    @property
-    def is_folded(self) -> bool:
-        """Whether the text stood in the chat, but its content was folded."""
-        return self.visibility in (Visibility.FOLDED, Visibility.ANNOUNCED)
-
-
-@dataclass(slots=True)
-class Trace:
-    """A text through the calls of one branch."""
-
-    session: str
-    text: str
-    calls: int
-    """How many calls the branch has."""
-    spans: list[Span]
-    archived: int = 0
-    """How many of its messages have lost their text to `foredeck forget --texts`."""
-
-    def to_json(self) -> dict[str, Any]:
-        """For programs."""
-        return {
-            "session": self.session,
-            "text": self.text,
-            "calls": self.calls,
-            "spans": [_span_json(span) for span in self.spans],
-            "archived": self.archived,
-        }
 
 
 def trace(
@@ -118,43 +31,74 @@ def trace(
     last: str | None,
     advance: Callable[[], None] = lambda: None,
 ) -> Trace:
-    """Where `text` stood in the prompts of a session's branch, up to the call record `last`.
-
-    `advance` is called after every call. Raises `Missing` or `Corrupt` where something stored is
-    gone or altered.
-    """
-    chain = chain_to(store, last)
+    """Traces `text` through the prompts up to the record `last`. Raises `Missing` or `Corrupt`."""
+    records = chain_to(store, last)
     head = store.head(session_object_id(session))
-    walk = _Walk(store, text, "" if head is None else str(head.fields.get("cwd") or ""))
+    fields = {} if head is None else head.fields
+    walk = _Walk(store, text, str(fields.get("cwd") or ""))
     spans: list[Span] = []
-    for record in chain:
-        found = walk.go_on(record)
-        newest = spans[-1] if spans else None
-        if newest is not None and newest.visibility == found.visibility:
-            newest.last, newest.calls = found.last, newest.calls + 1
-            newest.cost += found.cost
-        else:
-            spans.append(found)
-        advance()
-    return Trace(session, text, len(chain), spans, len(walk.archived))
+    for portion in portions(records, PORTION):
+        walk.load(portion)
+        for record in portion:
+            visibility = walk.go_on(record)
+            alike = (record.session, visibility)
+            if not spans or (spans[-1].session, spans[-1].visibility) != alike:
+                spans.append(walk.span(record, visibility))
+            else:
+                spans[-1].last, spans[-1].calls = record.ordinal, spans[-1].calls + 1
+            if spans[-1].is_folded:
+                spans[-1].cost += walk.tokens(record) * record.model.read
+            advance()
+    origin = str(fields.get("parent_session") or "")
+    if any(record.session != session for record in records):
+        origin = ""
+    return Trace(session, text, len(records), spans, origin, len(walk.archived))
+
+
+PORTION = 200
+"""So many calls are read at once."""
+
+
+class _Message(NamedTuple):
+    message: Message
+    stands: bool
+    """Whether the text is in what the host sends of it."""
+    chars: int
 
 
 class _Walk:
     """Replays a branch call by call, and keeps where the text is."""
 
-    # Prompts are not put together again: the walk looks again only at the messages that a call has
-    # brought or rendered differently.
+    # Prompts are not put together again, and no call costs more than what it has changed: the text
+    # is looked for once in each message, and once in each rendering of it.
 
     def __init__(self, store: Store, text: str, cwd: str) -> None:
         self._store = store
         self._text = text
         self._cwd = cwd
-        self._state = BranchState()
-        self._messages: list[Message] = []
-        self._ordinals: list[int] = []
-        """Of the calls so far."""
+        self._plan = StoredPlan()
+        self._blobs: dict[str, bytes] = {}
+        """What the calls of the portion need."""
+        self._loaded: dict[str, Message] = {}
+        """Messages of the portion, by their address."""
+        self._messages: list[_Message] = []
         self._held: dict[int, Occurrence] = {}
-        """What each message shows of the text, by its index; not those that show nothing."""
+        """What each message shows of the text, as if none were left out."""
+        self._rendered: set[int] = set()
+        """Messages that do not go out as the host has them."""
+        self._at: dict[Visibility, set[int]] = {each: set() for each in Visibility}
+        """Messages by what they show."""
+        self._folded: list[int] = []
+        """Messages whose content is folded, in order."""
+        self._says: dict[int, list[Any]] = {}
+        """Those of the plan that hold the text."""
+        self._runs: dict[int, list[MessageSpan]] = {}
+        """Covered messages, by the place of the covering text."""
+        self._in_runs: set[int] = set()
+        self._candidates: dict[int, dict[PieceRef, int]] = {}
+        """Since which call the policy would fold each piece."""
+        self._newest: CallRecord | None = None
+        self._is_in_system = False
         self._away: Occurrence | None = None
         """Where the text was last, in chat that the host has compacted."""
         self._calls: dict[str, str] = {}
@@ -163,71 +107,156 @@ class _Walk:
         self.archived: set[str] = set()
         """The addresses of messages that were pruned."""
 
-    def go_on(self, record: CallRecord) -> Span:
-        """The next call, as a span of its own."""
-        # As it was before this call: a rebase that folds something takes it out.
-        given_up = self._state.candidates.copy()
-        self._state.apply(record)
-        self._ordinals.append(record.ordinal)
+    def load(self, records: Sequence[CallRecord]) -> None:
+        """Reads what the next calls need, in few reads of the store."""
+        self._loaded = load_messages(
+            {address for record in records for address in record.addresses}, self._store.blobs
+        )
+        packed = [row[2] for record in records for row in record.stored_rows.values()]
+        packed += [record.fields.get("says") for record in records]
+        self._blobs = self._store.blobs({digest for each in packed for digest in marked(each)})
+
+    def go_on(self, record: CallRecord) -> Visibility:
+        """The most that the next prompt shows of the text."""
+        self._note_candidates(self._newest)
+        self._newest = record
+        omitted, in_runs = self._plan.omitted, self._in_runs
+        self._plan.apply(record)
         self._take(record)
-        places = sorted(self._places(record), key=lambda place: -place.visibility)
-        visibility = places[0].visibility if places else Visibility.NEVER_SEEN
-        span = Span(record.ordinal, record.ordinal, visibility, places, policy=record.policy)
+        self._look_at_says(record)
+        # They are other sets only where something was taken out of them.
+        left_out = {*record.omitted, *(self._plan.omitted ^ omitted)}
+        self._leave_out(left_out | (self._in_runs ^ in_runs))
+        self._is_in_system = self._in_system(record)
+        if self._is_in_system:
+            return Visibility.IN_VIEW
+        most = max((each for each, at in self._at.items() if at), default=Visibility.NEVER_SEEN)
+        ours_say = Visibility.ANNOUNCED if self._says else Visibility.NEVER_SEEN
+        away = Visibility.NEVER_SEEN if self._away is None else self._away.visibility
+        return max(most, ours_say, away)
+
+    def span(self, record: CallRecord, visibility: Visibility) -> Span:
+        """A span that begins with the newest call."""
+        places = sorted(self._places(), key=lambda place: -place.visibility)
+        number, session = record.ordinal, record.session
+        span = Span(number, number, visibility, session, places, policy=record.policy)
         if span.is_folded:
             span.reason = record.decision.reason
-            newest = max((i for i, p in self._held.items() if p.is_folded), default=None)
-            # `at` counts the calls of the branch from 1; what is shown is the session's own number.
-            since = (at for ref, at in given_up.items() if ref.message == newest)
-            span.given_up = next((self._ordinals[at - 1] for at in since), None)
-            span.tokens = self._tokens(newest, record)
-            span.cost = span.tokens * record.model.read
+            span.tokens = self.tokens(record)
+            if self._folded:
+                # As it was before this call: a rebase that folds something takes it out.
+                pieces = self._candidates.get(self._folded[-1], {})
+                span.given_up = next(iter(pieces.values()), None)
         return span
 
+    def tokens(self, record: CallRecord) -> int:
+        """Tokens of the newest folded message."""
+        chars = self._messages[self._folded[-1]].chars if self._folded else 0
+        return round(chars / (record.stats.rate or CHARS_PER_TOKEN))
+
+    def _note_candidates(self, record: CallRecord | None) -> None:
+        if record is None:
+            return
+        foldable = record.foldable
+        for piece in starmap(PieceRef, foldable.added):
+            self._candidates.setdefault(piece.message, {})[piece] = record.ordinal
+        for piece in starmap(PieceRef, foldable.removed):
+            self._candidates.get(piece.message, {}).pop(piece, None)
+
     def _take(self, record: CallRecord) -> None:
-        """Look at what the call has brought, and what it has rendered differently."""
-        held = self._held[max(self._held)] if self._held else None
+        last = self._held[max(self._held)] if self._held and not record.shared else None
+        for index in range(record.shared, len(self._messages)):
+            self._forget(index)
+            self._candidates.pop(index, None)
         del self._messages[record.shared :]
-        self._held = {index: p for index, p in self._held.items() if index < record.shared}
         first = len(self._messages)
-        for key in record.keys:
-            message = load_message(key.address, self._store.blob)
-            self._messages.append(message)
-            if ARCHIVED in texts_of(message):
-                self.archived.add(key.address)
-        begins = self._messages[0] if self._messages and not first else {}
-        if held and begins.get("role") == "compactionSummary":
-            self._away = Occurrence(Visibility.COMPACTED, None, held.what, held.handle)
-        for message in self._messages[first:]:
+        for address in record.addresses:
+            message = self._loaded.get(address)
+            if message is None:
+                # By itself, for its error, or for what is left of it.
+                message = load_message(address, self._store.blob)
+            texts = texts_of(message)
+            stands = is_sent(message) and self._stands_in(texts)
+            self._messages.append(_Message(message, stands, sum(map(len, texts))))
+            if ARCHIVED in texts:
+                self.archived.add(address)
+        begins = self._messages[0].message if self._messages and not first else {}
+        if last and begins.get("role") == "compactionSummary":
+            self._away = Occurrence(Visibility.COMPACTED, None, last.what, last.handle)
+        for message, _, _ in self._messages[first:]:
             self._note_calls(message)
-        again: set[int] = set(record.stored_rows)
+        again = {*record.stored_rows, *range(first, len(self._messages))}
         if record.is_host:
             # A call without the engine went out as the host has it, from the first edit on.
-            again.update(range(record.decision.edited or 0, first))
-        for index in sorted(again | set(range(first, len(self._messages)))):
+            edited = record.decision.edited or 0
+            again.update(index for index in self._rendered if index >= edited)
+        for index in again:
             self._look(index)
 
+    def _forget(self, index: int) -> None:
+        self._rendered.discard(index)
+        place = self._held.pop(index, None)
+        if place is None:
+            return
+        for messages in self._at.values():
+            messages.discard(index)
+        if place.is_folded:
+            del self._folded[bisect_left(self._folded, index)]
+
     def _look(self, index: int) -> None:
-        self._held.pop(index, None)
-        message = self._messages[index]
-        held = is_sent(message) and self._stands_in(texts_of(message))
-        stored = self._state.stored_rows.get(index)
+        self._forget(index)
+        message, stands, _ = self._messages[index]
+        stored = self._plan.stored_rows.get(index)
         row = None if stored is None else OpRow.from_row(stored)
-        visibility = self._shown(message, row, held)
+        if row is not None and (row.packed is not None or row.is_gone):
+            self._rendered.add(index)
+        visibility = self._shown(message, row, stands)
         if visibility > Visibility.NEVER_SEEN:
             handle = None if row is None else row.subject
-            self._held[index] = Occurrence(visibility, index + 1, self._named(message), handle)
+            place = Occurrence(visibility, index + 1, self._named(message), handle)
+            self._held[index] = place
+            self._at[self._in_prompt(index, place).visibility].add(index)
+            if place.is_folded:
+                insort(self._folded, index)
+
+    def _in_prompt(self, index: int, place: Occurrence) -> Occurrence:
+        left_out = index in self._plan.omitted and index not in self._in_runs
+        return place._replace(visibility=Visibility.COMPACTED) if left_out else place
+
+    def _leave_out(self, changed: set[int]) -> None:
+        for index in changed & self._held.keys():
+            for messages in self._at.values():
+                messages.discard(index)
+            self._at[self._in_prompt(index, self._held[index]).visibility].add(index)
+
+    def _look_at_says(self, record: CallRecord) -> None:
+        left, runs = self._plan.says, self._runs
+        self._says = {i: ours for i, ours in self._says.items() if left.get(i) is ours}
+        self._runs = {i: spans for i, spans in runs.items() if i in left}
+        for index, ours in record.says.items():
+            says = unpack_says(ours, self._blob)
+            if self._stands_in(texts_of({"content": [b for say in says for b in say.blocks]})):
+                self._says[index] = ours
+            self._runs.pop(index, None)
+            if spans := [s.covers for s in says if s.purpose == "calls" and s.covers]:
+                self._runs[index] = spans
+        if self._runs != runs:
+            every = chain.from_iterable(self._runs.values())
+            self._in_runs = {i for span in every for i in range(span.first, span.until)}
+
+    def _blob(self, digest: str) -> bytes:
+        return self._blobs.get(digest) or self._store.blob(digest)
 
     def _shown(self, message: Message, row: OpRow | None, held: bool) -> Visibility:
-        """What a message shows of the text, given how it was rendered."""
         hidden = Visibility.FOLDED if held else Visibility.NEVER_SEEN
         if row is None or row.packed is None:
             if row is not None and row.is_gone:
                 return hidden
             return Visibility.IN_VIEW if held else hidden
-        blocks = unpack_op(row, self._store.blob).blocks or []
+        blocks = unpack_op(row, self._blob).blocks or []
         own = blocks_of(message)
-        kept = [own[block["keep"]] for block in blocks if "keep" in block and own]
-        if self._stands_in(texts_of({"content": kept})):
+        blocks_left = [own[block["keep"]] for block in blocks if "keep" in block and own]
+        if self._stands_in(texts_of({"content": blocks_left})):
             return Visibility.IN_VIEW
         ours = [block for block in blocks if "keep" not in block]
         if not self._stands_in(texts_of({"content": ours})):
@@ -235,18 +264,13 @@ class _Walk:
         shows = row.shows or (row.form == "folded" and not held) or row.form == "note"
         return Visibility.IN_VIEW if shows else Visibility.ANNOUNCED
 
-    def _places(self, record: CallRecord) -> Iterator[Occurrence]:
-        if self._in_system(record):
+    def _places(self) -> Iterator[Occurrence]:
+        if self._is_in_system:
             yield Occurrence(Visibility.IN_VIEW, None, "the system prompt")
-        for ours in self._state.says.values():
-            blocks = [b for say in unpack_says(ours, self._store.blob) for b in say.blocks]
-            if self._stands_in(texts_of({"content": blocks})):
-                yield Occurrence(Visibility.ANNOUNCED, None, "a message of foredeck's")
+        for _ in self._says:
+            yield Occurrence(Visibility.ANNOUNCED, None, "a message of foredeck's")
         for index in sorted(self._held, reverse=True):
-            place = self._held[index]
-            compacted = index in self._state.omitted
-            yield place._replace(visibility=Visibility.COMPACTED) if compacted else place
-
+            yield self._in_prompt(index, self._held[index])
         if self._away is not None:
             yield self._away
 
@@ -263,26 +287,20 @@ class _Walk:
     def _stands_in(self, texts: Iterable[str]) -> bool:
         return any(self._text in text for text in texts)
 
-    def _tokens(self, index: int | None, record: CallRecord) -> int:
-        """How many tokens a message has, by the rate of the call."""
-        if index is None:
-            return 0
-        chars = sum(map(len, texts_of(self._messages[index])))
-        return round(chars / (record.stats.rate or CHARS_PER_TOKEN))
-
     def _note_calls(self, message: Message) -> None:
         for block in blocks_of(message):
             if block.get("type") == "toolCall":
                 arguments = block.get("arguments")
-                shown = args_display(arguments, self._cwd) if isinstance(arguments, Mapping) else ""
-                self._calls[str(block.get("id"))] = f"{block.get('name')} {shown}".strip()
+                display = (
+                    args_display(arguments, self._cwd) if isinstance(arguments, Mapping) else ""
+                )
+                self._calls[str(block.get("id"))] = f"{block.get('name')} {display}".strip()
 
     def _named(self, message: Message) -> str:
-        """What a message is, in a few words."""
         match message.get("role"):
             case "toolResult":
-                asked = self._calls.get(str(message.get("toolCallId")))
-                return f"result of {asked or message.get('toolName')}"
+                call = self._calls.get(str(message.get("toolCallId")))
+                return f"result of {call or message.get('toolName')}"
             case "assistant":
                 calls = [b for b in blocks_of(message) if b.get("type") == "toolCall"]
                 holds = [b for b in calls if self._stands_in(texts_of({"content": [b]}))]
@@ -294,81 +312,3 @@ class _Walk:
             case "compactionSummary":
                 return "the summary of a compaction"
         return f"a message of the kind {message.get('role')}"
-
-
-def _span_json(span: Span) -> dict[str, Any]:
-    folded = {
-        "reason": span.reason,
-        "given_up_at": span.given_up,
-        "policy": span.policy,
-        "tokens": span.tokens,
-        "keeping_cost": round(span.cost, 1),
-    }
-    return {
-        "first": span.first,
-        "last": span.last,
-        "calls": span.calls,
-        "state": span.visibility.label,
-        "places": [_place_json(place) for place in span.places],
-        **(folded if span.is_folded else {}),
-    }
-
-
-def _place_json(place: Occurrence) -> dict[str, Any]:
-    handle = None if place.handle is None else f"@{place.handle}"
-    return {
-        "state": place.visibility.label,
-        "message": place.message,
-        "what": place.what,
-        "handle": handle,
-    }
-
-
-# In words
-
-
-SHOWN = 3
-"""How many places of a span are named."""
-
-
-def rows_of(found: Trace) -> list[tuple[str, str, str]]:
-    """The rows of a table: calls, state, and where, or why it is not there."""
-    rows: list[tuple[str, str, str]] = []
-    for span in found.spans:
-        calls = str(span.first) if span.first == span.last else f"{span.first}-{span.last}"
-        rows.append((calls, span.visibility.label, _where(span)))
-        rows.extend(("", "", text) for text in _why(span))
-    if found.archived:
-        messages = counted(found.archived, "message")
-        rows.append(("", "", f"what {messages} said was pruned, and is not looked through"))
-    return rows
-
-
-def text_of(found: Trace) -> str:
-    """The same for a place where columns do not line up."""
-    return "\n".join(
-        f"calls {calls}: {state}{where and '; '}{where}" if calls else f"    {where}"
-        for calls, state, where in rows_of(found)
-    )
-
-
-def _where(span: Span) -> str:
-    best = [place for place in span.places if place.visibility == span.visibility]
-    return some_of([_place(place) for place in best], SHOWN, "; ")
-
-
-def _place(place: Occurrence) -> str:
-    handle = "" if place.handle is None else f" (@{place.handle})"
-    at = "" if place.message is None else f"message {place.message}: "
-    return f"{at}{place.what}{handle}"
-
-
-def _why(span: Span) -> Iterator[str]:
-    if not span.is_folded:
-        return
-    if span.reason:
-        yield f"rewritten at call {span.first}: {REASONS.get(span.reason, span.reason)}"
-    if span.given_up is not None:
-        yield f"policy {span.policy} had given up the newest of these at call {span.given_up}"
-    calls = counted(span.calls, "call")
-    yield f"keeping its {span.tokens:,} tokens for {calls} would have cost {span.cost:,.0f}"

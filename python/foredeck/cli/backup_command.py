@@ -1,5 +1,5 @@
-"""`foredeck backup` and `restore`: the store as a file and back, and the files of a session as they
-were at a call."""
+"""`foredeck backup` and `restore`: the store as a file and back, or a session's files as of a
+call."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from dataclasses import asdict
 from pathlib import Path
 
 from foredeck.cli.arguments import resolve_config
+from foredeck.cli.asking import named_or_chosen
 from foredeck.cli.output import Progress, answer, print_content
 from foredeck.cli.person import check_person
-from foredeck.cli.stored import opened_store
+from foredeck.cli.stored import opened_store, store_if_any
 from foredeck.config import ensure_home
 from foredeck.derived.layer import FOLDER
-from foredeck.errors import ConfigError, NotFound, StoreUnavailable
+from foredeck.errors import ConfigError, ForedeckError, NotFound, StoreUnavailable
+from foredeck.lookup.sessions import count_calls
 from foredeck.memory.trust import KEY_FILE
 from foredeck.model.documents import session_object_id
-from foredeck.model.figures import counted, short_count, when
-from foredeck.names import find_session
+from foredeck.model.figures import counted, short_bytes, when
+from foredeck.model.history import progress_in
+from foredeck.names import find_session, sessions_called
 from foredeck.store.kind import PENDING_PURGE, BackupReport, store_kind
 from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding
@@ -33,42 +36,41 @@ def run(args: Namespace) -> int:
     _check_no_purge(config.home)
     target = args.file.expanduser().absolute()
     with Progress("backing up, step") as progress:
-        made = store_kind(config.store).back_up(
+        report = store_kind(config.store).back_up(
             config, target, progress.advance, verify=args.verify
         )
-    lines = [f"{_contents(made)}. It is checked, and only you can read it."]
-    if made.verified is not None:
-        lines.append(f"Compared with the store: identical; SHA-256 {made.verified}")
-    lines += made.hints
+    lines = [f"{_contents(report)}. It is checked, and only you can read it."]
+    if report.verified is not None:
+        lines.append(f"Compared with the store: identical; SHA-256 {report.verified}")
+    lines += report.hints
     if (key := config.home / KEY_FILE).exists():
         lines.append(f"Keep {key} with it: it shows which entries of memory are your own.")
-    return answer(args, asdict(made), lines)
+    return answer(args, asdict(report), lines)
 
 
 def _restore_store(args: Namespace) -> int:
-    """Put the backup `args.what` in the place of the configured store."""
     config = resolve_config(args).config
     check_person(config.home, "Replacing the store")
     _check_no_purge(config.home)
     ensure_home(config.home)
     with Progress("restoring, step") as progress:
-        done = store_kind(config.store).restore(
+        report = store_kind(config.store).restore(
             config, Path(args.what).expanduser().absolute(), progress.advance, force=args.force
         )
     # What was worked out from the store that is no longer there is made again when needed.
     for file in (config.home / FOLDER).glob("*"):
         file.unlink()
-    lines = [f"{_contents(done)}. It is the store now."]
-    if done.kept is not None:
-        kept = f"The store from before is kept as {done.kept}"
+    lines = [f"{_contents(report)}. It is the store now."]
+    if report.kept is not None:
+        kept = f"The store from before is kept as {report.kept}"
         lines.append(f"{kept}: delete it once you do not need it.")
-    return answer(args, asdict(done), [*lines, *done.hints])
+    return answer(args, asdict(report), [*lines, *report.hints])
 
 
 def _contents(made: BackupReport) -> str:
     counts = ", ".join(counted(number, noun) for noun, number in made.counts.items())
     newest = "" if made.newest_ms is None else f", the newest of {when(made.newest_ms)}"
-    return f"{made.file}: {counts}{newest}, {short_count(made.bytes)} bytes"
+    return f"{made.file}: {counts}{newest}, {short_bytes(made.bytes)}"
 
 
 def _check_no_purge(home: Path) -> None:
@@ -87,15 +89,44 @@ _OF_FILES = ("path", "to", "dry_run", "diff", "overwrite")
 def run_restore(args: Namespace) -> int:
     """`foredeck restore`."""
     if args.call is not None or args.undo:
+        args.what = named_or_chosen(args, args.what)
         return _restore_files(args)
     if used := [name for name in _OF_FILES if getattr(args, name)]:
         raise ConfigError(f"--{used[0].replace('_', '-')} needs --call N or --undo")
+    if args.what is None:
+        raise ConfigError("which backup? Give its file, or --call N for a session's files.")
     if not Path(args.what).expanduser().is_file():
-        raise NotFound(
-            f"{args.what}: no such backup. To bring back the files of a session: "
-            "`foredeck restore SESSION --call 7`"
-        )
+        raise _not_a_backup(args)
     return _restore_store(args)
+
+
+def _not_a_backup(args: Namespace) -> ForedeckError:
+    """What to type in place of a word that names no backup."""
+    with store_if_any(args) as store:
+        sessions = [] if store is None else sessions_called(store, args.what)
+        if store is None or len(sessions) != 1:
+            return NotFound(
+                f"{args.what}: no such backup. To bring back the files of a session: "
+                "`foredeck restore SESSION --call 7`"
+            )
+        _check_calls(store, sessions[0])
+        calls = count_calls(store, sessions[0])
+    return ConfigError(
+        f"restore the files of session {args.what} to which call, 1 to {calls}? "
+        f"`foredeck restore {args.what} --call {calls}`; with --dry-run it only says what would "
+        "change."
+    )
+
+
+def _check_calls(store: Store, session: str) -> None:
+    """Raises `CannotRewind` if no call is recorded."""
+    if not count_calls(store, session):
+        head = store.head(session_object_id(session))
+        if head is not None and progress_in(head.fields) is not None:
+            raise rewinding.CannotRewind(
+                f"session {session} was read from a history: nothing to restore."
+            )
+        raise rewinding.CannotRewind(f"session {session} has made no call yet: nothing to restore.")
 
 
 def _restore_files(args: Namespace) -> int:
@@ -104,6 +135,7 @@ def _restore_files(args: Namespace) -> int:
     home = resolve_config(args).config.home
     with opened_store(args) as store:
         session = find_session(store, args.what)
+        _check_calls(store, session)
         cwd = _folder_of(store, session)
         steps = rewinding.interrupted(home, session)
         if steps is not None and not args.dry_run:
@@ -116,10 +148,10 @@ def _restore_files(args: Namespace) -> int:
         if args.to is not None:
             args.to.mkdir(parents=True, exist_ok=True)
             return _print_result(args, rewinding.copy_to(store, plan, cwd, args.to), cwd)
-        done = rewinding.apply(
+        result = rewinding.apply(
             store, home, session, plan, overwrite=args.overwrite, named=bool(args.path)
         )
-        return _print_result(args, done, cwd)
+        return _print_result(args, result, cwd)
 
 
 def _folder_of(store: Store, session: str) -> str:
@@ -134,10 +166,10 @@ def _plan(store: Store, session: str, args: Namespace) -> RewindPlan:
         plan = rewinding.plan_for_call(store, session, args.call)
     if not args.path:
         return plan
-    wanted = {own_path(str(path)) for path in args.path}
-    files = [file for file in plan.files if file.path in wanted]
-    uncovered = [path for path in plan.uncovered if path in wanted]
-    if missing := sorted(wanted - {*uncovered, *(file.path for file in files)}):
+    paths = {own_path(str(path)) for path in args.path}
+    files = [file for file in plan.files if file.path in paths]
+    uncovered = [path for path in plan.uncovered if path in paths]
+    if missing := sorted(paths - {*uncovered, *(file.path for file in files)}):
         names = ", ".join(missing)
         seen = "As far as is known the" if plan.blind else "The"
         raise rewinding.CannotRewind(f"{seen} tools of session {session} have not changed {names}.")

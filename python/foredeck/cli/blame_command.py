@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.output import answer, coloured, table
-from foredeck.cli.show_command import run as show
+from foredeck.cli.registry import load
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ForedeckError, NotFound, ToolError
 from foredeck.lookup.versions import versions_until_now
@@ -24,7 +24,6 @@ from foredeck.store.protocol import Head, Store
 from foredeck.timeline.blame import Author, BlamedLine, blame, equal_runs
 
 SHOWN_ID = 13
-"""Characters of a session's id: only sessions begun in one millisecond share as many."""
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of a file whose lines are blamed."""
@@ -36,22 +35,21 @@ def run(args: Namespace) -> int:
     """`foredeck blame`."""
     name, first, last = _asked(args.file)
     with opened_store(args) as store:
-        found = find_object(store, name)
-        versions = _versions(store, found)
-        lines = blame(store, versions, _unstored(found, versions))
-    commits = _commits(found, [line.text for line in lines])
-    shown = lines[first - 1 : last]
-    if not shown:
-        raise NotFound(f"{found.name} has {len(lines)} lines, no line {first}.")
+        object = find_object(store, name)
+        versions = _versions(store, object)
+        lines = blame(store, versions, _unstored(object, versions))
+    commits = _commits(object, [line.text for line in lines])
+    selection = lines[first - 1 : last]
+    if not selection:
+        raise NotFound(f"{object.name} has {len(lines)} lines, no line {first}.")
     if args.prompt:
-        return _show_prompt(args, found, shown[0])
-    described = [_line_json(line, commits) for line in shown]
-    value = {"object": found.id, "path": found.path, "lines": described}
-    return answer(args, value, lambda: table([*_rows(shown, commits)]))
+        return _show_prompt(args, object, selection[0])
+    described = [_line_json(line, commits) for line in selection]
+    value = {"object": object.id, "path": object.path, "lines": described}
+    return answer(args, value, lambda: table([*_rows(selection, commits)]))
 
 
 def _asked(text: str) -> tuple[str, int, int | None]:
-    """The file and the lines, from 1, that `FILE:LINE-LINE` names."""
     # A file may be called `notes:12`.
     match = None if Path(text).exists() else _LINES.fullmatch(text)
     if match is None:
@@ -64,7 +62,6 @@ def _asked(text: str) -> tuple[str, int, int | None]:
 
 
 def _versions(store: Store, found: Found) -> list[Head]:
-    """All of a file's versions up to now, under its former names too."""
     if found.head.type != "file":
         raise ForedeckError(f"{found.name} is a {found.head.type}: only files have lines to blame.")
     fields = found.head.fields
@@ -82,7 +79,7 @@ def _path(store: Store, object: str) -> str:
 
 
 def _unstored(found: Found, versions: Sequence[Head]) -> str | None:
-    """The text of the file on the disk; None where it is stored already, or is not text."""
+    """The file's text on the disk; None if stored already, or no text."""
     try:
         raw = read_regular(found.path or "", MOST_BYTES)
     except OSError:
@@ -93,7 +90,6 @@ def _unstored(found: Found, versions: Sequence[Head]) -> str | None:
 
 
 def _commits(found: Found, lines: Sequence[str]) -> dict[int, str]:
-    """By line, from 1, the commit that brought it, as far as git knows the file."""
     path = Path(found.path or "")
     if not path.is_file():
         return {}
@@ -116,13 +112,13 @@ def _show_prompt(args: Namespace, found: Found, line: BlamedLine) -> int:
     author = line.author
     if author.session is None or author.call is None:
         raise NotFound(f"line {line.number} of {found.name} has no prompt: {_who(author)}.")
-    shown = Namespace(**{**vars(args), "session": author.session, "call": author.call})
-    shown.at, shown.sets, shown.branches = None, False, False
-    return show(shown)
+    call_args = Namespace(**{**vars(args), "session": author.session, "call": author.call})
+    call_args.at, call_args.sets, call_args.branches = None, False, False
+    return load("show").run(call_args)
 
 
 def _rows(lines: Sequence[BlamedLine], commits: dict[int, str]) -> Iterator[tuple[str, ...]]:
-    """One row for each line; of several lines in a row by one author the first names the author."""
+    """One row per line; only the first of several lines names their author."""
     with_commits, width = bool(commits), len(str(lines[-1].number))
     head = ("who", "when", *(["commit"] if with_commits else []), "line")
     yield head
@@ -131,18 +127,18 @@ def _rows(lines: Sequence[BlamedLine], commits: dict[int, str]) -> Iterator[tupl
     ):
         who, at = _who(author), when(author.time_ms) if author.time_ms else "-"
         for position, line in enumerate(group):
-            named = (who, at, *([commit[:10]] if with_commits else []))
-            shown = named if position == 0 else ("",) * len(named)
+            author_cells = (who, at, *([commit[:10]] if with_commits else []))
+            cells = author_cells if position == 0 else ("",) * len(author_cells)
             number = coloured(f"{line.number:>{width}}", "dim")
-            yield (*shown, f"{number} {line.text}")
+            yield (*cells, f"{number} {line.text}")
 
 
 def _who(author: Author) -> str:
     if author.name is not None or author.session is None:
         return author.name or ""
     call = "a call" if author.call is None else f"call {author.call}"
-    by = f" ({author.model})" if author.model else ""
-    return f"{author.session[:SHOWN_ID]} {call} {author.tool}{by}"
+    by = ", ".join(filter(None, ("" if author.agent == "pi" else author.agent, author.model)))
+    return f"{author.session[:SHOWN_ID]} {call} {author.tool}{f' ({by})' if by else ''}"
 
 
 def _line_json(line: BlamedLine, commits: dict[int, str]) -> dict[str, Any]:
@@ -158,5 +154,6 @@ def _line_json(line: BlamedLine, commits: dict[int, str]) -> dict[str, Any]:
         "tool": author.tool,
         "tool_call": author.tool_call,
         "model": author.model,
+        "agent": author.agent,
         "commit": commits.get(line.number),
     }

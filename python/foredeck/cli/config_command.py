@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments import asked_folder, resolve_config
-from foredeck.cli.output import answer, coloured, table
+from foredeck.cli.output import answer, fitted_table
 from foredeck.cli.registry import COMMANDS, load
-from foredeck.config import Resolved, project_config_file, user_config_file
+from foredeck.config import Resolved, ValueOrigin, project_config_file, user_config_file
 
 _SCRIPT = """\
 if [ -n "${{ZSH_VERSION:-}}" ]; then autoload -U +X bashcompinit && bashcompinit; fi
@@ -62,15 +62,19 @@ def _file(layer: str, path: Path, *, read: bool) -> dict[str, Any]:
 
 
 def _lines(resolved: Resolved, files: list[dict[str, Any]]) -> Iterator[str]:
-    yield table(
-        [
-            (key, coloured(str(resolved.origins[key]), "dim"), _shown(entry["value"]))
-            for key, entry in _values(resolved).items()
-        ]
-    )
+    rows = [
+        (key, _from(resolved.origins[key]), _shown(entry["value"]))
+        for key, entry in _values(resolved).items()
+    ]
+    yield fitted_table([("setting", "from", "value"), *rows], goes_on=True)
     yield ""
     yield from (f"{file['layer']} file: {file['path']} ({_state(file)})" for file in files)
     yield from (f"left out: {text}" for text in resolved.left_out)
+
+
+def _from(origin: ValueOrigin) -> str:
+    """The origin of a value, without its path if that is a file."""
+    return f"{origin.kind} file" if origin.kind in ("user", "project") else str(origin)
 
 
 def _state(file: dict[str, Any]) -> str:
@@ -88,8 +92,7 @@ def _shown(value: Any) -> str:
 
 
 def _completion() -> str:
-    """A script for bash, and for zsh by its `bashcompinit`: commands, actions and options; after
-    these names of files."""
+    """A completion script for bash, and for zsh by its `bashcompinit`."""
     # Commands of a checkout are of two words, which the script does not complete.
     names = [name for name in COMMANDS if not name.startswith("bench")]
     cases = "\n".join(f'    {name}) choices="{" ".join(_words(name))}" ;;' for name in names)
@@ -97,7 +100,6 @@ def _completion() -> str:
 
 
 def _words(name: str) -> list[str]:
-    """What may be typed after a command."""
     parser = ArgumentParser(add_help=False)
     load(name).configure(parser)
     options = [word for action in parser._actions for word in action.option_strings]

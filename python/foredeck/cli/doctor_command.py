@@ -1,4 +1,4 @@
-"""`foredeck doctor`: checks this machine, and says what to do about each finding."""
+"""`foredeck doctor`: checks this machine, and says what to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from watchdog.observers import Observer
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.indexes import rebuild, vacuum
-from foredeck.cli.output import Progress, answer, coloured, typed
+from foredeck.cli.output import Progress, answer, coloured, hanging, typed
 from foredeck.config import Config, foreign_owner, looser_than_private
 from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
@@ -36,6 +36,7 @@ from foredeck.model.documents import Document
 from foredeck.model.figures import counted, some_of
 from foredeck.model.records import ReasoningDocument, reasoning_id
 from foredeck.model.sources import path_of
+from foredeck.pi_version import PI_PACKAGE, dotted, pi_finding, version_in
 from foredeck.store.kind import open_store, store_kind
 from foredeck.store.location import is_network_filesystem
 from foredeck.store.protocol import Batch, Store
@@ -64,9 +65,9 @@ def _check(args: Namespace) -> Iterator[Finding]:
     yield from check_programs()
     config, finding = check_config(args)
     yield finding
-    found = list(check_state(config))
-    yield from found
-    if found[-1].status != "problem":
+    findings_of_state = list(check_state(config))
+    yield from findings_of_state
+    if findings_of_state[-1].status != "problem":
         yield from check_stored(config, forget_refusals=args.forget_refusals)
     if config.sources.watch:
         yield from check_watcher()
@@ -77,12 +78,13 @@ def _lines(findings: list[Finding]) -> Iterator[str]:
     for finding in findings:
         word, colour = _MARKS[finding.status]
         mark = coloured(word.ljust(7), colour)
-        first, *more = finding.text.split("\n")
-        yield f"{mark}  {finding.name.ljust(width)}  {first}"
-        for line in [*more, *([typed(finding.advice)] if finding.advice else [])]:
-            yield f"{'':7}  {'':{width}}  {line}"
-    found = sum(finding.status != "ok" for finding in findings)
-    yield f"\n{len(findings)} checks, {found} with something to do" if found else "\nAll well."
+        said = [*finding.text.split("\n"), *([typed(finding.advice)] if finding.advice else [])]
+        text = "\n".join(hanging(line, len("problem    ") + width) for line in said)
+        yield f"{mark}  {finding.name.ljust(width)}  {text.lstrip()}"
+    problems = sum(finding.status != "ok" for finding in findings)
+    yield (
+        f"\n{len(findings)} checks, {problems} with something to do" if problems else "\nAll well."
+    )
 
 
 # Configuration, state folder and store
@@ -92,7 +94,7 @@ FREE_BYTES_MIN = 256 * 1024 * 1024
 
 
 def check_config(args: Namespace) -> tuple[Config, Finding]:
-    """The configuration as this command line sees it, or the defaults if it cannot be used."""
+    """The configuration, or the defaults if it cannot be used."""
     try:
         resolved = resolve_config(args)
     except ConfigError as error:
@@ -105,7 +107,7 @@ def check_config(args: Namespace) -> tuple[Config, Finding]:
 
 
 def check_state(config: Config) -> Iterator[Finding]:
-    """The state folder and the store in it. Changes nothing but a file that it removes again."""
+    """The state folder and the store in it; changes nothing."""
     home = config.home
     if not home.exists():
         yield _home_to_be(home)
@@ -123,7 +125,6 @@ def check_state(config: Config) -> Iterator[Finding]:
 
 
 def _user_key(home: Path) -> Iterator[Finding]:
-    """The key that signs what the user has said; it is made when the first session begins."""
     if not (home / KEY_FILE).exists():
         return
     try:
@@ -191,7 +192,6 @@ def _file_system(home: Path) -> Finding:
 
 
 def _existing(path: Path) -> Path:
-    """The nearest folder on the way up that exists."""
     return path if path.is_dir() or path == path.parent else _existing(path.parent)
 
 
@@ -203,7 +203,7 @@ _NAMED = 5
 
 
 def check_stored(config: Config, *, forget_refusals: bool) -> Iterator[Finding]:
-    """What is to be said of a store. `forget_refusals`: have all models tried again."""
+    """What is to be said of a store; `forget_refusals`: models are tried again."""
     kind = store_kind(config.store)
     if not kind.exists(config):
         yield _calibration([])
@@ -224,7 +224,6 @@ def check_stored(config: Config, *, forget_refusals: bool) -> Iterator[Finding]:
 
 
 def _calibration(lines: list[str]) -> Finding:
-    """Characters per token, as each model's provider has counted."""
     text = f"no provider has counted yet: sizes are estimated, {CHARS_PER_TOKEN} characters a token"
     return ok("calibration", "\n".join(lines) or text)
 
@@ -232,7 +231,7 @@ def _calibration(lines: list[str]) -> Finding:
 def _seals(store: Store) -> Iterator[Finding]:
     if models := _models(store):
         names = ", ".join(models)
-        text = f"turns of {names} fold only once they have ended, since folding earlier was refused"
+        text = f"turns of {names} fold only once they have ended: folding earlier failed"
         yield Finding(SEALS, "ok", text, "`foredeck doctor --forget-refusals` tries it again")
 
 
@@ -240,10 +239,10 @@ def _forget_refusals(store: Store) -> Iterator[Finding]:
     if not (models := _models(store)):
         yield ok(SEALS, "no model is known to have refused a prompt because of it")
         return
-    taken: list[Document] = [
+    documents: list[Document] = [
         ReasoningDocument(id=reasoning_id(name), model=name, binds=False).seal() for name in models
     ]
-    store.commit(Batch(taken))
+    store.commit(Batch(documents))
     yield ok(SEALS, f"forgotten, so that it is tried again: {', '.join(models)}")
 
 
@@ -253,7 +252,7 @@ def _models(store: Store) -> list[str]:
 
 
 def _cut_sessions(store: Store) -> Iterator[Finding]:
-    """Sessions of which a call is stored, and the call before it is not."""
+    """Sessions with a call stored, but not the call before it."""
     calls = (CallRecord(head.fields) for head in store.query("call"))
     parents = {call.id: (call.session, call.parent) for call in calls}
     cut = sorted(
@@ -268,10 +267,10 @@ def _cut_sessions(store: Store) -> Iterator[Finding]:
 
 
 def _orphaned(config: Config, store: Store) -> Iterator[Finding]:
-    """Files that an agent has read and that cannot be looked at where they were."""
+    """Files that an agent has read and that are out of reach."""
     now, heads = tracking(config, store), store.query("file")
-    known = (head for head in heads if head.fields.get("state") != "listed" and now.is_ours(head))
-    gone = sorted(path_of(head.fields) or "" for head in known if now.state(head) == "orphaned")
+    files = (head for head in heads if head.fields.get("state") != "listed" and now.is_ours(head))
+    gone = sorted(path_of(head.fields) or "" for head in files if now.state(head) == "orphaned")
     if gone:
         where = "they were" if len(gone) > 1 else "it was"
         yield Finding(
@@ -288,16 +287,12 @@ def _orphaned(config: Config, store: Store) -> Iterator[Finding]:
 
 PYTHON_MIN = (3, 11)
 NODE_MIN = (22, 19)
-PI_MIN = (1, 5, 2)
-PI_TESTED = ((1, 5), (1, 6))
-"""The minor versions of Pi that every release is tested on, the oldest first."""
-PI_PACKAGE = "@earendil-works/pi-coding-agent"
 ASK_SECONDS = 20
 OF_CHECKOUT = " (this checkout's own: there is no pi on PATH)"
 
 
 CHECKOUT = Path(__file__).parents[3]
-"""The folder that this package runs from, where it is a checkout."""
+"""The folder of the checkout that this package runs from, if any."""
 
 
 AGENTS = ("claude", "codex", "opencode")
@@ -306,11 +301,7 @@ _PROXIED = re.compile(r"http://127\.0\.0\.1:(\d+)/[\w-]{43}/")
 
 
 def check_programs(checkout: Path = CHECKOUT) -> Iterator[Finding]:
-    """Python with its SQLite, Node, Pi.
-
-    Pi is the one on PATH, which runs on the Node there; where there is none, those that
-    `scripts/setup` has put into the checkout.
-    """
+    """Python with its SQLite, Node, Pi: those on PATH, else the checkout's."""
     yield _python()
     yield _sqlite()
     bin_folder = checkout / "node_modules" / ".bin"
@@ -327,25 +318,25 @@ def check_programs(checkout: Path = CHECKOUT) -> Iterator[Finding]:
 def _proxy() -> Finding:
     """Other agents, and whether this shell has the address of a proxy that has ended."""
     for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"):
-        if (left := _PROXIED.match(os.environ.get(name, ""))) is None:
+        if (match := _PROXIED.match(os.environ.get(name, ""))) is None:
             continue
         try:
-            socket.create_connection(("127.0.0.1", int(left[1])), timeout=1).close()
+            socket.create_connection(("127.0.0.1", int(match[1])), timeout=1).close()
         except OSError:
             text = f"{name} has the address of a foredeck proxy that has ended"
             return problem("proxy", text, f"unset {name}, or take the address of one that runs.")
         return ok("proxy", f"{name} leads to one that runs")
-    found = [name for name in AGENTS if shutil.which(name)]
-    if not found:
+    agents = [name for name in AGENTS if shutil.which(name)]
+    if not agents:
         return ok("proxy", f"for agents beside Pi; none of {', '.join(AGENTS)} is on PATH")
-    return ok("proxy", f"for {', '.join(found)}: foredeck proxy -- {found[0]}")
+    return ok("proxy", f"for {', '.join(agents)}: foredeck proxy -- {agents[0]}")
 
 
 def _python() -> Finding:
     version = sys.version_info[:3]
-    text = f"{_dotted(version)} at {sys.executable}"
+    text = f"{dotted(version)} at {sys.executable}"
     if version < PYTHON_MIN:
-        return problem("python", text, f"Install Python {_dotted(PYTHON_MIN)} or later.")
+        return problem("python", text, f"Install Python {dotted(PYTHON_MIN)} or later.")
     return ok("python", text)
 
 
@@ -364,15 +355,15 @@ def _sqlite() -> Finding:
 
 def _node(where: str | None = None, whose: str = "") -> Finding:
     path = shutil.which("node", path=where)
-    advice = f"Install Node {_dotted(NODE_MIN)} or later (https://nodejs.org); Pi needs it."
+    advice = f"Install Node {dotted(NODE_MIN)} or later (https://nodejs.org); Pi needs it."
     if path is None:
         return problem("node", "not found on PATH", advice)
     version = _ask(path)
     if version is None:
         return problem("node", f"{path} does not say its version", advice)
     if version < NODE_MIN:
-        return problem("node", f"{_dotted(version)} at {path}", advice)
-    return ok("node", f"{_dotted(version)} at {path}{whose}")
+        return problem("node", f"{dotted(version)} at {path}", advice)
+    return ok("node", f"{dotted(version)} at {path}{whose}")
 
 
 def _pi(where: str | None = None, whose: str = "") -> Finding:
@@ -383,24 +374,14 @@ def _pi(where: str | None = None, whose: str = "") -> Finding:
     version = _ask(path, where)
     if version is None:
         return problem("pi", f"{path} does not start", f"Run `{path} --version` to see why.")
-    text = f"{_dotted(version)} at {path}{whose}"
-    if version < PI_MIN:
-        update = f"Update it: pi update, or npm install -g {PI_PACKAGE}"
-        return problem("pi", f"{text}: foredeck is off below {_dotted(PI_MIN)}", update)
-    if version[:2] > PI_TESTED[-1]:
-        newest = f"newer than {_dotted(PI_TESTED[-1])}, the last that foredeck was tested with"
-        return note("pi", f"{text}, {newest}", "Should something fail, update foredeck.")
-    return ok("pi", text)
+    return pi_finding(version, f" at {path}{whose}")
 
 
 def _ask(program: str, where: str | None = None) -> tuple[int, ...] | None:
-    """The version that `program --version` prints, None if it prints none.
-
-    `where`: a folder whose programs it finds before those on PATH.
-    """
+    """The version that `program --version` prints, if any."""
     path = os.pathsep.join(filter(None, (where, os.environ.get("PATH"))))
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -412,12 +393,7 @@ def _ask(program: str, where: str | None = None) -> tuple[int, ...] | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", done.stdout + done.stderr)
-    return tuple(map(int, found.groups())) if found and done.returncode == 0 else None
-
-
-def _dotted(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))
+    return None if process.returncode else version_in(process.stdout + process.stderr)
 
 
 # File watching

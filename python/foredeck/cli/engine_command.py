@@ -1,5 +1,3 @@
-"""`foredeck engine`: the process that the Pi extension starts."""
-
 from __future__ import annotations
 
 import gc

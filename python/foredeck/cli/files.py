@@ -1,5 +1,3 @@
-"""Texts that the user names or types: files, stdin and stdout, and the user's editor."""
-
 from __future__ import annotations
 
 import os
@@ -12,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from foredeck.cli.output import print_content
-from foredeck.errors import ForedeckError
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.store.location import private_draft
 
 STANDARD = "-"
@@ -20,16 +18,13 @@ STANDARD = "-"
 
 
 def given_text(argument: str) -> str:
-    """A text that an argument gives; for `-` what comes from stdin."""
+    """A text given as an argument; for `-` from stdin."""
     return sys.stdin.read() if argument == STANDARD else argument
 
 
 @contextmanager
 def written_file(name: str) -> Iterator[Callable[[str], object]]:
-    """Where text goes: stdout, or a private file that is in place only once it is whole.
-
-    A link, and anything else that is no file, is never replaced. Raises `ForedeckError`.
-    """
+    """Opens stdout, or a private file that appears when it is whole. Raises `ForedeckError`."""
     if name == STANDARD:
         yield print_content
         return
@@ -39,17 +34,18 @@ def written_file(name: str) -> Iterator[Callable[[str], object]]:
 
 @contextmanager
 def file_errors(name: str) -> Iterator[None]:
-    """The system's errors as a `ForedeckError` that names the file."""
+    """Turns the system's errors into a `ForedeckError` that names the file."""
     try:
         yield
     except OSError as error:
-        raise ForedeckError(f"{name}: {error.strerror or error}") from error
+        kind = NotFound if isinstance(error, FileNotFoundError) else ForedeckError
+        raise kind(f"{name}: {error.strerror or error}") from error
 
 
 @contextmanager
 def edited(text: str, suffix: str, what: str) -> Iterator[tuple[str, Path]]:
-    """Open a text in $VISUAL or $EDITOR: what the user made of it, and the file that has it until
-    it is stored. `what`: a word for the text, such as `page`.
+    """Opens a text in $VISUAL or $EDITOR; gives the new text, and the file that holds it until it
+    is stored.
 
     Raises `ForedeckError`.
     """

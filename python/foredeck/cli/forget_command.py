@@ -1,4 +1,4 @@
-"""`foredeck forget`: whole sessions, or old texts, are erased for good."""
+"""`foredeck forget`: erases whole sessions, or old texts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from pathlib import Path
 
 from foredeck import pruning
 from foredeck.cli.arguments import resolve_config
+from foredeck.cli.asking import confirm, named_or_chosen
 from foredeck.cli.output import Progress, answer, typed
-from foredeck.cli.person import check_person, confirm
+from foredeck.cli.person import check_person
 from foredeck.cli.stored import opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused
 from foredeck.model.documents import SessionDocument
-from foredeck.model.figures import counted, short_count
+from foredeck.model.figures import counted, short_bytes
 from foredeck.names import find_session
 from foredeck.store.at_work import engines_at_work
 from foredeck.store.clock import DAY_MS, now_ms
@@ -31,14 +32,14 @@ def run(args: Namespace) -> int:
         check_person(config.home, "Erasing")
     if args.texts:
         return _prune(args, config)
-    if not args.session:
-        raise CommandRefused("name the session to delete, or --texts for old texts of all")
+    args.session = args.session or [named_or_chosen(args, None)]
     with opened_store(args) as store, Progress("looking through the store") as progress:
         sessions = list(dict.fromkeys(_session(store, name) for name in args.session))
         if not args.dry_run:
             _check_closed(config.home, sessions)
         plans = plan_forgetting(store, sessions, progress.advance)
         if not args.dry_run:
+            progress.clear()
             confirm(
                 "This cannot be undone. Delete it?",
                 nothing="nothing was deleted",
@@ -68,7 +69,6 @@ def _session(store: Store, name: str) -> str:
 
 
 def _check_closed(home: Path, sessions: list[str]) -> None:
-    """Raise `CommandRefused` for a session that an engine works on: it would write it again."""
     for engine in engines_at_work(home):
         if engine.session in sessions:
             where = f" (process {engine.host})" if engine.host else ""
@@ -96,10 +96,10 @@ def _report(args: Namespace, plans: list[Forgetting]) -> int:
 
 
 def _summary(plan: Forgetting, what: str) -> str:
-    kept = f"; {counted(plan.kept, 'object')} shared with other sessions stay" if plan.kept else ""
+    note = f"; {counted(plan.kept, 'object')} shared with other sessions stay" if plan.kept else ""
     return (
         f"Session {plan.session}: {counted(len(plan.documents), 'document')} and "
-        f"{counted(len(plan.blobs), 'text')} ({short_count(plan.bytes)}B) {what}{kept}."
+        f"{counted(len(plan.blobs), 'text')} ({short_bytes(plan.bytes)}) {what}{note}."
     )
 
 
@@ -110,6 +110,7 @@ def _prune(args: Namespace, config: Config) -> int:
         plans, scanned = pruning.plan_pruning(store, sessions, before_ms, progress.advance)
         is_done = not args.dry_run and any(plan.messages or plan.texts for plan in plans)
         if is_done:
+            progress.clear()
             confirm(
                 "This cannot be undone. Prune it?",
                 nothing="nothing was pruned",
@@ -139,7 +140,7 @@ def _pruned(plans: list[pruning.Pruning], what: str) -> Iterator[str]:
     for plan in plans:
         if plan.messages:
             messages = counted(len(plan.messages), "message")
-            yield f"Session {plan.session}: {messages} {what} ({short_count(plan.bytes)}B)."
+            yield f"Session {plan.session}: {messages} {what} ({short_bytes(plan.bytes)})."
     yield (
         f"{counted(sum(len(plan.messages) for plan in plans), 'message')} {what}. Kept: "
         f"{sum(plan.young for plan in plans):,} too recent, "

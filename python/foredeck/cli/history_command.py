@@ -1,8 +1,4 @@
-"""`foredeck history`, `cat` and `name`: one object, its versions, and what represents it.
-
-A version goes by its number in the object's own history, a session's name for it (`v2`), a store
-token, the start of one of its hashes, or a time: the newest version that was there by then.
-"""
+"""`foredeck history`, `cat` and `name`: one object and its versions."""
 
 from __future__ import annotations
 
@@ -58,24 +54,24 @@ def run(args: Namespace) -> int:
         return _diff(args)
 
     with opened_store(args) as store:
-        found = find_asked(store, args)
-        branches = branches_of(store, found.session) if found.session else None
-        kept = _asked_for(store, found, args.at)
+        object = find_asked(store, args)
+        branches = branches_of(store, object.session) if object.session else None
+        selects = _asked_for(store, object, args.at)
         versions = [
             described
-            for stretch in stretches(store, found)
-            for described in _stretch(store, stretch, branches, kept)
+            for stretch in stretches(store, object)
+            for described in _stretch(store, stretch, branches, selects)
         ]
-        name = nicknames(store).get(found.id)
-        head = store.head(found.id)
+        name = nicknames(store).get(object.id)
+        head = store.head(object.id)
         now = tracking(resolve_config(args).config, store)
         state = None if head is None else now.state(head)
-    value = {**_identity(found), "nickname": name, "tracking": state, "versions": versions}
-    return answer(args, value, _history(found, versions, state))
+    value = {**_identity(object), "nickname": name, "tracking": state, "versions": versions}
+    return answer(args, value, _history(object, versions, state))
 
 
 def _asked_for(store: Store, found: Found, at: str | None) -> Callable[[Head], bool]:
-    """Which versions `--at` is about, under whichever name: up to a time, or with a hash."""
+    """Which versions `--at` is about."""
     if at is None:
         return lambda _: True
     last = find_version(store, found, at).head
@@ -88,14 +84,14 @@ def _asked_for(store: Store, found: Found, at: str | None) -> Callable[[Head], b
 def _stretch(
     store: Store, stretch: Stretch, branches: Branches | None, kept: Callable[[Head], bool]
 ) -> Iterator[dict[str, Any]]:
-    named = session_versions(store, stretch.found)
+    numbers = session_versions(store, stretch.found)
     for version in stretch.versions:
         if kept(version.head):
             yield {
                 "object": stretch.found.id,
                 "path": stretch.found.path,
                 "name": stretch.found.name,
-                **_described(store, version, named.get(version.head.token), branches),
+                **_described(store, version, numbers.get(version.head.token), branches),
             }
 
 
@@ -119,7 +115,6 @@ def _described(
 
 
 def _note(store: Store, head: Head) -> str:
-    """A short description of a version."""
     fields = head.fields
     match head.type:
         case "file":
@@ -127,8 +122,10 @@ def _note(store: Store, head: Head) -> str:
                 target = store.head(fields["moved_to"])
                 path = path_of(target.fields) if target else None
                 return f"moved to {path or fields['moved_to'][:12]}"
-            size = counted(fields.get("char_count") or 0, "character")
-            return size if fields.get("state") == "text" else str(fields.get("state"))
+            state = str(fields.get("state"))
+            if state == "text":
+                return counted(fields.get("char_count") or 0, "character")
+            return "listed, not read" if state == "listed" else state
         case "toolcall":
             args = fields.get("args_display") or ""
             return f"{fields.get('tool')} {args} ({fields.get('status')})"
@@ -189,19 +186,19 @@ def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
 def run_cat(args: Namespace) -> int:
     """`foredeck cat`."""
     with opened_store(args) as store:
-        found, part = find_asked_part(store, args)
-        version = find_version(store, found, args.at or part.hash)
-        sets = _sets(store, version, args.at) if found.head.type == "session" else None
+        object, part = find_asked_part(store, args)
+        version = find_version(store, object, args.at or part.hash)
+        sets = _sets(store, version, args.at) if object.head.type == "session" else None
         more = _images(store, version, part) if args.json else {}
         if sets:
             text, more = sets.to_text(), sets.to_json()
         elif more and version.head.fields.get("text_hash") is None:
             text = ""
         else:
-            text = _content(store, found, version, part)
-            more |= _chat(store, version) if args.json and found.head.type == "chat" else {}
+            text = _content(store, object, version, part)
+            more |= _chat(store, version) if args.json and object.head.type == "chat" else {}
     if args.json:
-        print_json({**_identity(found), **_place(version), "content": text, **more})
+        print_json({**_identity(object), **_place(version), "content": text, **more})
         return 0
     if sets:
         print(text, end="")
@@ -212,18 +209,18 @@ def run_cat(args: Namespace) -> int:
 
 def _diff(args: Namespace) -> int:
     with opened_store(args) as store:
-        found = find_asked(store, args)
-        new = find_version(store, found, args.new)
-        old = find_version(store, found, args.old or args.at or str(max(1, new.number - 1)))
-        texts = [_content(store, found, version) for version in (old, new)]
-    lines = _unified(found.name, old, new, texts)
+        object = find_asked(store, args)
+        new = find_version(store, object, args.new)
+        old = find_version(store, object, args.old or args.at or str(max(1, new.number - 1)))
+        texts = [_content(store, object, version) for version in (old, new)]
+    lines = _unified(object.name, old, new, texts)
     if args.json:
         places = {"old": _place(old), "new": _place(new)}
-        print_json({**_identity(found), **places, "diff": "\n".join(lines)})
+        print_json({**_identity(object), **places, "diff": "\n".join(lines)})
     elif lines:
         print_content("\n".join(map(_coloured_line, lines)) + "\n")
     elif old.number == new.number:
-        same = f"Version {new.number} of {found.name} is compared with itself; `foredeck history`"
+        same = f"Version {new.number} of {object.name} is compared with itself; `foredeck history`"
         print(f"{same} lists the others, if there are any.", file=sys.stderr)
     else:
         print(f"Versions {old.number} and {new.number} have the same text.", file=sys.stderr)
@@ -262,13 +259,12 @@ def _place(version: Version) -> dict[str, Any]:
 
 
 def _chat(store: Store, version: Version) -> dict[str, Any]:
-    """The turns of a chat, and what they refer to."""
     fields = version.head.fields
     return chat_fields(store, session_of(fields["session_ref"]), fields["turn_count"])
 
 
 def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
-    """Index, pool, active and pinned set of a session after its last call, or the last by then."""
+    """Index, pool, active and pinned set of a session after a call."""
     session = version.head.view(SessionDocument).session_id
     if at is None:
         return sets_at_call(store, session, count_calls(store, session))
@@ -290,7 +286,7 @@ def _content(store: Store, found: Found, version: Version, part: AskedPart | Non
 
 
 def _images(store: Store, version: Version, part: AskedPart) -> dict[str, Any]:
-    """The images of a tool's result, where all of it is asked for."""
+    """The images of a tool's result, if all of it is asked for."""
     addresses = (version.head.fields.get("images") or ()) if part == WHOLE else ()
     images = [b64encode(store.blob(address)).decode() for address in addresses]
     return {"images": images} if images else {}
@@ -302,19 +298,19 @@ def _images(store: Store, version: Version, part: AskedPart) -> dict[str, Any]:
 def run_name(args: Namespace) -> int:
     """`foredeck name`."""
     short, long = (text and given_text(text) for text in (args.short, args.long))
-    given = Description(short, long, None if args.view is None else args.view.split(","))
+    description = Description(short, long, None if args.view is None else args.view.split(","))
     with opened_store(args) as store:
-        found = find_asked(store, args)
-        new = args.nickname is not None and give_nickname(store, found.head, args.nickname)
-        if given != Description():
-            new |= describe_object(store, store.head(found.id) or found.head, given)
-        head = store.head(found.id) or found.head
-        nickname = nicknames(store).get(found.id)
-    if args.nickname is not None and given == Description():
-        lines = [f"{found.name} is called {args.nickname}{'' if new else ' already'}."]
+        object = find_asked(store, args)
+        new = args.nickname is not None and give_nickname(store, object.head, args.nickname)
+        if description != Description():
+            new |= describe_object(store, store.head(object.id) or object.head, description)
+        head = store.head(object.id) or object.head
+        nickname = nicknames(store).get(object.id)
+    if args.nickname is not None and description == Description():
+        lines = [f"{object.name} is called {args.nickname}{'' if new else ' already'}."]
     else:
-        lines = _name_lines(found, head, nickname)
-    return answer(args, _named(found, head, new=new) | {"nickname": nickname}, lines)
+        lines = _name_lines(object, head, nickname)
+    return answer(args, _named(object, head, new=new) | {"nickname": nickname}, lines)
 
 
 def _named(found: Found, head: Head, *, new: bool) -> dict[str, Any]:
@@ -358,16 +354,15 @@ def find_asked(store: Store, args: Namespace) -> Found:
 
 
 def find_asked_part(store: Store, args: Namespace) -> tuple[Found, AskedPart]:
-    """The same, with what of the object is asked for behind its name. Raises `NotFound`."""
+    """The object, and the part of it that its name asks for. Raises `NotFound`."""
     session = None if args.session is None else find_session(store, args.session)
     return find_part(store, " ".join(args.object), session)
 
 
 def find_version(store: Store, found: Found, text: str | None) -> Version:
-    """The version that `text` names; None is the newest. Of several with one hash the newest.
+    """The version that `text` names; None is the newest.
 
-    Raises `NotFound` where the object has no such version, `Corrupt` where the one that a session
-    saw is not what is stored.
+    Raises `NotFound`, and `Corrupt` if the version that a session saw differs from what is stored.
     """
     history = store.history(found.id)
     if text is None:
@@ -384,22 +379,22 @@ def find_version(store: Store, found: Found, text: str | None) -> Version:
 
 
 def has_hash(head: Head, text: str) -> bool:
-    """Whether one of a version's hashes begins with `text`: 8 hexadecimal digits or more."""
+    """Whether a hash of the version begins with `text`, of at least 8 digits."""
     if not _HASH.fullmatch(text):
         return False
     return any(str(head.fields.get(name) or "").startswith(text) for name in _HASHES)
 
 
 def session_versions(store: Store, found: Found) -> dict[Token, int]:
-    """What the session calls the object's versions: number behind the `v`, by token."""
+    """The session's numbers of the object's versions, by token."""
     if found.session is None or found.ordinal is None:
         return {}
-    named: dict[Token, int] = {}
+    numbers: dict[Token, int] = {}
     for ref in versions_seen(store, found.session, found.ordinal):
         head = store.head(found.id, Token(ref.token))
         if head is not None:
-            named.setdefault(head.token, ref.version)
-    return named
+            numbers.setdefault(head.token, ref.version)
+    return numbers
 
 
 def _with_hash(history: Sequence[Head], text: str) -> list[Version]:
@@ -432,14 +427,13 @@ def _no_version(found: Found, history: Sequence[Head], text: str) -> str:
 
 
 def _listed(history: Sequence[Head]) -> str:
-    """The newest versions, each with its time and hash."""
     numbered = list(enumerate(history, start=1))
-    shown = ", ".join(
+    versions = ", ".join(
         f"{number} ({when(version_ms(head))}, {head.fields['content_hash'][:8]})"
         for number, head in numbered[-SHOWN:]
     )
     more = len(numbered) - SHOWN
-    return f"version{'s' * (len(numbered) > 1)} {shown}" + (f" and {more} older" * (more > 0))
+    return f"version{'s' * (len(numbered) > 1)} {versions}" + (f" and {more} older" * (more > 0))
 
 
 def _session_version(store: Store, found: Found, history: Sequence[Head], wanted: int) -> Version:

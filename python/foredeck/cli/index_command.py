@@ -1,6 +1,6 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH100, PTH112, PTH113, PTH118
-"""`foredeck index` and `renames`: files stored without an agent, and renames found afterwards."""
+"""`foredeck index` and `renames`: files stored without an agent, and renames found later."""
 
 from __future__ import annotations
 
@@ -35,13 +35,12 @@ BATCH = 200
 
 ATTEMPTS = 5
 GIT_S = 30.0
-"""How long git may take to list a folder; then the folder is walked through."""
+"""Seconds for git to list a folder, before it is walked."""
 
 SKIPPED = frozenset({"node_modules", "__pycache__"})
-"""Folders that are passed over where git does not say what to ignore, as all hidden ones are."""
+"""Folders to skip, beside hidden ones, without git."""
 
 Note = Callable[[str], None]
-"""Called with the path of each file that was read."""
 
 
 def run(args: Namespace) -> int:
@@ -49,7 +48,11 @@ def run(args: Namespace) -> int:
     if args.renames:
         return _renames(args)
     if args.repair or not args.path:
-        raise CommandRefused("--repair needs --renames" if args.repair else "which files?")
+        raise CommandRefused(
+            "--repair needs --renames"
+            if args.repair
+            else "which files? Name files, or folders with all in them."
+        )
     names = [asked for asked in args.path if is_pointer(asked) and not Path(asked).exists()]
     paths = [path for path in args.path if path not in names]
     for path in paths:
@@ -58,15 +61,15 @@ def run(args: Namespace) -> int:
     config = resolve_config(args).config
     with made_store(args) as store, Progress("indexing") as progress:
         pointers = index_pointers(config, store, names)
-        done = index_paths(
+        result = index_paths(
             config, store, paths, args.limit, lambda path: progress.advance(note=path)
         )
-    value = {**asdict(done), "pointers": [asdict(pointer) for pointer in pointers]}
+    value = {**asdict(result), "pointers": [asdict(pointer) for pointer in pointers]}
     lines = [
         f"{name(each.name)}: {each.said}{'' if each.new else ', known'}, {each.object}"
         for each in pointers
     ]
-    return answer(args, value, [*lines, *(_counts(done) if paths else ())])
+    return answer(args, value, [*lines, *(_counts(result) if paths else ())])
 
 
 def _counts(done: Indexed) -> list[str]:
@@ -80,10 +83,9 @@ def _counts(done: Indexed) -> list[str]:
 
 @dataclass(slots=True)
 class Indexed:
-    """How many files were read, and what was new among them.
+    """Counts of files that were read.
 
-    `moved` counts those among `new` that another file was renamed to, `outside` links that lead
-    out of the repository or the folder: what is there was not asked for.
+    `moved`: other files were renamed to them; `outside`: links that lead out of the folder.
     """
 
     files: int = 0
@@ -94,7 +96,7 @@ class Indexed:
     unreadable: int = 0
     outside: int = 0
     unclear: list[str] = field(default_factory=list)
-    """Of files that are gone: that they may have been renamed to several others."""
+    """Missing files that may have been renamed to several others."""
 
     def count(self, snapshot: FileSnapshot) -> None:
         """Count one look at a file."""
@@ -117,14 +119,13 @@ class Indexed:
 def index_paths(
     config: Config, store: Store, paths: Sequence[str], limit: int, note: Note
 ) -> Indexed:
-    """Bring the store up to date with files, and all files in folders, as they are on the disk.
+    """Updates the store with files, and all files in folders.
 
-    Files that the store knows below the folders and that are gone are taken in as deleted, or as
-    renamed where another holds the same bytes. Doing it again changes nothing. Raises
-    `CommandRefused` before anything is written.
+    Missing ones become deleted, or renamed if another has the same bytes. Raises `CommandRefused`
+    before anything is written.
     """
-    done = Indexed()
-    files = list(islice(_files(paths, done), limit + 1))
+    result = Indexed()
+    files = list(islice(_files(paths, result), limit + 1))
     if len(files) > limit:
         raise CommandRefused(
             f"there are more than {limit:,} files: name folders that hold fewer, or raise --limit"
@@ -136,15 +137,15 @@ def index_paths(
     if gone:
         # Only among files that are not known can a file that is gone have a new name.
         fresh = [path for path in files if store.head(source.identify(path)[0]) is None]
-        commit_snapshots(store, lambda: source.reconcile([*gone, *fresh]), done, note)
+        commit_snapshots(store, lambda: source.reconcile([*gone, *fresh]), result, note)
     for part in portions(files, BATCH):
-        commit_snapshots(store, partial(_sight, source, part), done, note)
-    return done
+        commit_snapshots(store, partial(_sight, source, part), result, note)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedPointer:
-    """What came of a name such as `git:HEAD~3:src/a.py`. `name`: with the commit that was meant."""
+    """A stored pointer such as `git:HEAD~3:src/a.py`; `name` has the commit."""
 
     name: str
     object: str
@@ -153,20 +154,20 @@ class IndexedPointer:
 
 
 def index_pointers(config: Config, store: Store, names: Sequence[str]) -> list[IndexedPointer]:
-    """Take in what names point to, as seen from the current folder. Raises `ToolError`."""
+    """Takes in what names point to, seen from the current folder. Raises `ToolError`."""
     cwd = os.getcwd()  # noqa: PTH109
     source = open_source(config, store, open_filesystems(config, cwd))
-    done = []
-    for asked in names:
-        document = source.point(asked, cwd)
-        known = store.head(document.id)
-        if known is None:
+    results = []
+    for target in names:
+        document = source.point(target, cwd)
+        head = store.head(document.id)
+        if head is None:
             store.commit(Batch(puts=[document]))
         fields = document.model_dump(exclude={"content"})
         size = f"{fields['char_count']:,} characters" if document.content is not None else ""
-        said = size or str(fields.get("state") or "pointed to")
-        done.append(IndexedPointer(pointer_label(fields), document.id, known is None, said))
-    return done
+        size_text = size or str(fields.get("state") or "pointed to")
+        results.append(IndexedPointer(pointer_label(fields), document.id, head is None, size_text))
+    return results
 
 
 def _sight(source: DiskSource, paths: Sequence[str]) -> list[FileSnapshot]:
@@ -176,7 +177,7 @@ def _sight(source: DiskSource, paths: Sequence[str]) -> list[FileSnapshot]:
 def commit_snapshots(
     store: Store, look: Callable[[], list[FileSnapshot]], done: Indexed, note: Note
 ) -> None:
-    """Read files and store what is new; once more where another process stored some meanwhile."""
+    """Reads files and stores what is new; once more after a conflict."""
     for attempt in range(1, ATTEMPTS + 1):
         snapshots = look()  # again at each attempt: what is stored has changed, and files may have
         try:
@@ -191,7 +192,6 @@ def commit_snapshots(
 
 
 def _known(store: Store, paths: Sequence[str]) -> list[str]:
-    """Files below the given paths that are there as far as the store knows."""
     roots = [os.path.realpath(path) for path in paths]
     found = []
     for head in store.query("file"):
@@ -203,19 +203,17 @@ def _known(store: Store, paths: Sequence[str]) -> list[str]:
 
 
 def _files(paths: Sequence[str], done: Indexed) -> Iterator[str]:
-    """The files that are meant, each once; `done` counts links that are left out."""
-    seen: set[str] = set()
+    paths_so_far: set[str] = set()
     for path in paths:
         listed = _in_folder(os.path.abspath(path), done) if os.path.isdir(path) else [path]
         for file in listed:
             full = os.path.abspath(file)
-            if full not in seen:
-                seen.add(full)
+            if full not in paths_so_far:
+                paths_so_far.add(full)
                 yield full
 
 
 def _in_folder(folder: str, done: Indexed) -> Iterator[str]:
-    """The files in a folder, which may hold links to anything."""
     top, listed = _listed_by_git(folder) or (folder, _walked(folder))
     top = os.path.realpath(top)
     for path in listed:
@@ -229,8 +227,7 @@ def _in_folder(folder: str, done: Indexed) -> Iterator[str]:
 
 
 def _listed_by_git(folder: str) -> tuple[str, list[str]] | None:
-    """The repository's folder, and what git tracks or would track here; None where there is no
-    git, or no repository."""
+    """The repository's folder, and what git tracks or would track here, if it can say."""
     end = time.monotonic() + GIT_S
     try:
         with opened_git(folder) as git:
@@ -263,7 +260,7 @@ def _renames(args: Namespace) -> int:
     with opened_store(args) as store:
         if args.path:
             if len(args.path) != 2:
-                raise ToolError("Give both names: `foredeck index --renames OLD NEW`.")
+                raise CommandRefused("give both names: `foredeck index --renames OLD NEW`.")
             old, new = (find_object(store, text, None).head for text in args.path)
             _tie(store, old, new)
             found = [(old, [new], True)]
@@ -291,7 +288,7 @@ def _renames(args: Namespace) -> int:
 
 
 def _tie(store: LocalStore, old: Head, new: Head) -> None:
-    """Store that a file has become another one. Raises `ToolError` where it has not."""
+    """Stores that a file has become another one. Raises `ToolError` if it has not."""
     if old.fields.get("state") != "deleted":
         raise ToolError(f"{name(name_of(old))} still exists, so it was not renamed.")
     if new.type != "file" or new.id == old.id or new.fields.get("state") == "deleted":

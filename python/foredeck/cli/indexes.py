@@ -1,4 +1,4 @@
-"""The indexes made from a store: made again, and shrunk with the store."""
+"""Rebuilds and shrinks the indexes made from a store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.derived import LAYERS, load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import compact, layer_file
-from foredeck.model.figures import counted, short_count
+from foredeck.model.figures import counted, short_bytes
 from foredeck.store.kind import store_file
 from foredeck.store.sqlite.adapter import open_sqlite
 
@@ -20,7 +20,7 @@ from foredeck.store.sqlite.adapter import open_sqlite
 def rebuild(args: Namespace) -> int:
     """`foredeck doctor --rebuild`."""
     home = resolve_config(args).config.home
-    made: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     with opened_store(args) as store:
         with Progress("fetching, page") as progress:
             fetch_others(store, progress)
@@ -30,7 +30,7 @@ def rebuild(args: Namespace) -> int:
                 Progress(f"{name}: batch") as progress,
             ):
                 looked_at = follower.make_again(progress.advance)
-                made.append(
+                rows.append(
                     {
                         "layer": name,
                         "versions": looked_at,
@@ -40,10 +40,10 @@ def rebuild(args: Namespace) -> int:
                 )
     lines = [
         f"{layer['layer']}: {counted(layer['versions'], 'version')} looked at; "
-        f"{layer['file']} ({short_count(layer['bytes'])}B)"
-        for layer in made
+        f"{layer['file']} ({short_bytes(layer['bytes'])})"
+        for layer in rows
     ]
-    return answer(args, {"layers": made}, lines)
+    return answer(args, {"layers": rows}, lines)
 
 
 def vacuum(args: Namespace) -> int:
@@ -54,8 +54,8 @@ def vacuum(args: Namespace) -> int:
     file = store_file(config)
     with closing(open_sqlite(file)) as store:
         layers = [layer_file(config.home, name, store.lineage().id) for name in LAYERS]
-        done = [(file, *store.vacuum())]
-    done += [(path, *compact(path)) for path in layers if path.exists()]
-    vacuumed = [{"file": str(f), "bytes_before": b, "bytes_after": a} for f, b, a in done]
-    lines = [f"{f}: {short_count(b)}B, now {short_count(a)}B." for f, b, a in done]
+        sizes = [(file, *store.vacuum())]
+    sizes += [(path, *compact(path)) for path in layers if path.exists()]
+    vacuumed = [{"file": str(f), "bytes_before": b, "bytes_after": a} for f, b, a in sizes]
+    lines = [f"{f}: {short_bytes(b)}, now {short_bytes(a)}." for f, b, a in sizes]
     return answer(args, {**vacuumed[0], "layers": vacuumed[1:]}, lines)

@@ -1,28 +1,31 @@
-"""The `foredeck` command: finds the command, runs it, turns what it raises into an exit code."""
+"""The `foredeck` command: runs a command, and turns errors into exit codes."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import re
-import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from typing import TYPE_CHECKING, NoReturn
 
-from foredeck import __version__
-from foredeck.cli.output import shown
+from foredeck.cli.output import filled, print_error, print_long, shown, typed
 from foredeck.cli.registry import COMMANDS, GROUPS, Command, load
-from foredeck.errors import ForedeckError
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
+from foredeck.version import __version__
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 EXIT_CODES = {
     0: "success",
     1: "failure, or something was found or is left to do (doctor, replay, purge, restore)",
     2: "wrong usage, or an invalid configuration",
     3: "the store could not be opened, or failed",
-    4: "no such session, object, version, task or memory entry",
+    4: "no such file, session, object, version, task or memory entry",
     5: "import refused",
     130: "interrupted (Ctrl-C)",
 }
@@ -31,9 +34,17 @@ _DESCRIPTION = """\
 foredeck decides, before every model call of the Pi coding agent, what the model sees.
 This command shows what it has stored, and looks after it."""
 
+_FIRST_STEPS = """\
+Nothing is stored yet. Pi's sessions are, from the next one that has foredeck.
+`foredeck ingest` reads the sessions that Pi, Claude Code and Codex have kept;
+`foredeck cost --histories` says what foredeck would have saved in them.
+
+`foredeck --help` lists all commands.
+"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line; gives the exit code (see EXIT_CODES)."""
+    """Runs one command line; returns the exit code (see EXIT_CODES)."""
     arguments = _join_name(list(sys.argv[1:] if argv is None else argv))
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     _survive_odd_streams(needs_stdout=chosen == "engine")
@@ -60,21 +71,34 @@ def _main(chosen: str | None, arguments: list[str]) -> int:
 
 
 def _join_name(arguments: list[str]) -> list[str]:
-    """A command of two words (`bench crash`) as one argument."""
     name = " ".join(arguments[:2])
     return [name, *arguments[2:]] if name in COMMANDS and " " in name else arguments
 
 
+_CHOICE = re.compile(r"argument [\w-]+: invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
+
+
 class _Parser(argparse.ArgumentParser):
-    """Its help names commands as they can be typed: in the example, and in backquotes."""
+    """Shows commands as they can be typed, and names the command that a mistyped one means."""
+
+    def error(self, message: str) -> NoReturn:
+        if (choice := _CHOICE.match(message)) is None:
+            self.exit(2, f"{self.prog}: {message}\n`{self.prog} --help` explains it.\n")
+        typed, names = choice[1], re.findall(r"[\w-]+", choice[2])
+        hint = _near(typed, names) or f"there are {', '.join(names)}."
+        self.exit(2, f"{self.prog}: there is no {typed!r}; {hint}\n")
 
     def format_help(self) -> str:
         commands = re.compile(r"(?<=`)foredeck(?= )|(?<=^  )foredeck(?= )", re.MULTILINE)
         return commands.sub(lambda _: command_name(), super().format_help())
 
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """See `ArgumentParser`; through the pager where it is long."""
+        print_long([self.format_help()], end="") if file is None else super().print_help(file)
+
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """The parser for one command; without one, for what can be typed without a command."""
+    """The parser for one command, or for all of them."""
     parser = _Parser(
         prog="foredeck",
         description=f"{_DESCRIPTION}\n\n{_commands()}",
@@ -95,19 +119,13 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 def _add(commands: argparse._SubParsersAction[_Parser], name: str, command: Command) -> None:
     parser = commands.add_parser(
         name,
-        description=_filled(command.description),
+        description=filled(command.description),
         epilog=f"example:\n  {command.example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     command.configure(parser)
-    parser.set_defaults(run=command.run)
-
-
-def _filled(text: str) -> str:
-    """Paragraphs in lines of the terminal's width."""
-    width = min(shutil.get_terminal_size().columns - 2, 90)
-    return "\n\n".join(textwrap.fill(" ".join(p.split()), width) for p in text.split("\n\n"))
+    parser.set_defaults(run=command.run, refuse=parser.error)
 
 
 def _run(chosen: str | None, arguments: list[str]) -> int:
@@ -115,15 +133,18 @@ def _run(chosen: str | None, arguments: list[str]) -> int:
         if chosen is not None and chosen not in COMMANDS:
             return _unknown_command(chosen)
         if not arguments:
-            build_parser().print_help()
+            help_ = typed(_FIRST_STEPS) if _is_new() else build_parser().format_help()
+            print_long([help_], end="")
             return 1
-        parsed = build_parser(chosen).parse_args(arguments)
+        parsed, others = build_parser(chosen).parse_known_args(arguments)
+        if others:
+            parsed.refuse(f"unrecognized arguments: {' '.join(others)}")
         code: int = parsed.run(parsed)
         return code
     except SystemExit as end:  # argparse ends this way, after --help and after a wrong usage
         return end.code if isinstance(end.code, int) else 0
     except ForedeckError as error:
-        print(f"foredeck: {error}", file=sys.stderr)
+        print_error(str(error))
         return error.exit_code
     except (OSError, KeyboardInterrupt):
         raise
@@ -131,30 +152,45 @@ def _run(chosen: str | None, arguments: list[str]) -> int:
         return _unexpected(error)
 
 
-def _unknown_command(name: str) -> int:
-    # Only after a mistake.
-    import difflib
+def _is_new() -> bool:
+    # Load the configuration, which help does without.
+    from foredeck.cli.arguments import resolve_config
+    from foredeck.store.kind import store_kind
 
+    try:
+        config = resolve_config(argparse.Namespace(home=None, set=[])).config
+    except ForedeckError:
+        return False
+    return not store_kind(config.store).exists(config)
+
+
+def _unknown_command(name: str) -> int:
     if name == "bench":
-        print(
-            "foredeck: `foredeck bench` measures and tests foredeck itself, and is not installed "
-            "with it: run it in a checkout of the repository, after `scripts/setup`.",
-            file=sys.stderr,
+        print_error(
+            "`foredeck bench` measures and tests foredeck itself, and is not installed with it: "
+            "run it in a checkout of the repository, after `scripts/setup`."
         )
         return 2
-    near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "`foredeck --help` lists the commands."
+    hint = _near(name, COMMANDS) or "`foredeck --help` lists the commands."
     print(f"foredeck: there is no command {name!r}; {hint}", file=sys.stderr)
     return 2
 
 
+def _near(typed: str, names: Iterable[str]) -> str:
+    """Which of some names was meant, in words; may be empty."""
+    # Only after a mistake.
+    import difflib
+
+    near = difflib.get_close_matches(typed, names, n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
 def _failed_system_call(error: OSError) -> int:
-    """A full disk behind stdout, a folder that may not be read: the system's words say it."""
     if not _print_traceback():
         place = f"{error.filename}: " if error.filename else ""
         print(f"foredeck: {place}{error.strerror or error}", file=sys.stderr)
     _discard_stdout()  # what could not be written is not tried again at exit
-    return 1
+    return NotFound.exit_code if isinstance(error, FileNotFoundError) else 1
 
 
 def _unexpected(error: Exception) -> int:
@@ -168,7 +204,6 @@ def _unexpected(error: Exception) -> int:
 
 
 def _print_traceback() -> bool:
-    """Print the traceback if the user wants it; gives whether."""
     if not os.environ.get("FOREDECK_DEBUG"):
         return False
     # Only after a mistake.
@@ -184,8 +219,8 @@ def _discard_stdout() -> None:
 
 
 def _survive_odd_streams(*, needs_stdout: bool) -> None:
-    """A closed stdout swallows what is printed, unless it is needed; and characters that the
-    terminal's encoding lacks are escaped instead of ending the command."""
+    """Lets a closed stdout swallow output unless it is needed, and escapes characters that the
+    encoding lacks."""
     # Python sets `sys.stdout` to None where descriptor 1 is closed, as under some service managers.
     if sys.stdout is None and not needs_stdout:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (to the end of the process)
@@ -195,7 +230,6 @@ def _survive_odd_streams(*, needs_stdout: bool) -> None:
 
 
 def _commands() -> str:
-    """The commands with their summaries, by group; those for builders apart."""
     width = max(len(name) for group in GROUPS.values() for name in group)
     parts = []
     for heading, group in GROUPS.items():

@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from foredeck.cli.arguments import asked_folder, check_project, resolve_config
+from foredeck.cli.asking import asked, can_ask, confirm
 from foredeck.cli.output import answer
-from foredeck.cli.person import check_person, confirm
+from foredeck.cli.person import check_person
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import CommandRefused
 from foredeck.memory.describing import (
     MemoryDesk,
     audit_steps,
     audit_text,
+    crowded_out_text,
     memory_desk,
     proposal_lines,
     proposals_of,
@@ -32,8 +34,7 @@ from foredeck.store.protocol import Store
 
 @contextmanager
 def _desk(args: Namespace) -> Iterator[MemoryDesk]:
-    """Memory in the current folder's project, or in that of `--project`. Only its user changes
-    something."""
+    """The project's memory; only its user changes something."""
     config = resolve_config(args).config
     if args.action not in _READING:
         check_person(config.home, "Changing memory")
@@ -59,6 +60,8 @@ def _list(args: Namespace, desk: MemoryDesk) -> None:
     if not entries:
         with_tag = f" with the tag {args.tag}" if args.tag else ""
         more.append(f"Nothing is remembered here{with_tag}.")
+    if crowded := crowded_out_text(desk.acts):
+        more.append(crowded)
     if waiting := len(desk.acts.proposals()):
         more.append(f"{counted(waiting, 'proposal')} for you to accept or refuse.")
     _print_entries(args, desk, entries, more)
@@ -115,7 +118,7 @@ def _add(args: Namespace, desk: MemoryDesk) -> None:
 
 
 def _check_data(args: Namespace, store: Store, session: str) -> None:
-    """Raise `MemoryRefused` where no data tool has brought anything in the session."""
+    """Raises `MemoryRefused` if no data tool has run in the session."""
     tools = resolve_config(args).config.memory.data_tools
     if not has_data(store, session, tools):
         raise MemoryRefused(
@@ -140,17 +143,17 @@ def _edit(args: Namespace, desk: MemoryDesk) -> None:
 
 
 def _accept(args: Namespace, desk: MemoryDesk) -> None:
-    found = [desk.acts.find(name) for name in args.entry]
+    entries = [desk.acts.find(name) for name in args.entry]
     wording = Wording(fact=args.text)
-    kept = [desk.acts.accept(entry.id, wording) for entry in found]
-    _print_entries(args, desk, [each.entry for each in kept])
-    for each in kept:
+    outcomes = [desk.acts.accept(entry.id, wording) for entry in entries]
+    _print_entries(args, desk, [each.entry for each in outcomes])
+    for each in outcomes:
         _print_gone(desk, each)
 
 
 def _refuse(args: Namespace, desk: MemoryDesk) -> None:
-    found = [desk.acts.find(name) for name in args.entry]
-    _print_entries(args, desk, [desk.acts.refuse(entry.id).entry for entry in found])
+    entries = [desk.acts.find(name) for name in args.entry]
+    _print_entries(args, desk, [desk.acts.refuse(entry.id).entry for entry in entries])
 
 
 def _pin(args: Namespace, desk: MemoryDesk) -> None:
@@ -163,12 +166,12 @@ def _pin(args: Namespace, desk: MemoryDesk) -> None:
 
 
 def _asked_category() -> Category:
-    if not sys.stdin.isatty():
+    if not can_ask():
         raise CommandRefused("which category? Give --category preference or --category decision.")
-    said = input("Is it a [p]reference or a [d]ecision? ").strip().lower()
-    if said in ("p", "preference"):
+    answer = asked("Is it a [p]reference or a [d]ecision?").lower()
+    if answer in ("p", "preference"):
         return "preference"
-    if said in ("d", "decision"):
+    if answer in ("d", "decision"):
         return "decision"
     raise CommandRefused("nothing was pinned")
 
@@ -185,21 +188,21 @@ def _confirm(args: Namespace, desk: MemoryDesk) -> None:
 
 
 def _delete(args: Namespace, desk: MemoryDesk) -> None:
-    found: dict[str, MemoryEntry] = {}
+    entries: dict[str, MemoryEntry] = {}
     for name in args.entry:
         entry = desk.acts.find(name)
-        made = desk.acts.descendants(entry.id)
-        family = [entry, *(each for each in made if each.document.state != "deleted")]
-        found |= {each.id: each for each in family}
+        descendants = desk.acts.descendants(entry.id)
+        family = [entry, *(each for each in descendants if each.document.state != "deleted")]
+        entries |= {each.id: each for each in family}
     confirm(
         "Delete it?",
         nothing="nothing was deleted",
         yes=args.yes,
-        show=lambda: print("\n".join(map(desk.describe.line, found.values()))),
+        show=lambda: print("\n".join(map(desk.describe.line, entries.values()))),
     )
-    for id in found:
+    for id in entries:
         desk.acts.delete(id)
-    _print_entries(args, desk, [desk.acts.find(id) for id in found])
+    _print_entries(args, desk, [desk.acts.find(id) for id in entries])
 
 
 def _done(args: Namespace, desk: MemoryDesk, kept: Kept) -> None:

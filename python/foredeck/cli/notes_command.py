@@ -1,5 +1,4 @@
-"""`foredeck notes`, `graph` and `expand`: notes, what is wrong with their links, and what refers to
-what."""
+"""`foredeck notes`, `graph` and `expand`: notes, broken links, and references."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ tags: {tags}
 
 
 def _folder_of_notes(config: Config) -> Path:
-    """The first of `notes.folders`, at the top of the repository that this folder lies in."""
+    """The first of `notes.folders`, at the top of the repository."""
     here = str(Path.cwd())
     top, name = checkout_of(here, open_filesystems(config, here)) or here, config.notes.folders[0]
     folder = Path(top) / name
@@ -79,15 +78,14 @@ def _new(args: Namespace) -> int:
     )
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with file.open("x", encoding="utf-8") as made:
-            made.write(text)
+        with file.open("x", encoding="utf-8") as handle:
+            handle.write(text)
     except FileExistsError:
         raise ForedeckError(f"{file} exists already; nothing was written.") from None
     return answer(args, {"path": str(file.absolute()), "title": args.title}, str(file))
 
 
 def _file_name(title: str) -> str:
-    """The title without what file systems or links cannot have."""
     name = " ".join(_UNFIT.sub(" ", title).split()).lstrip(".")[:MAX_NAME].strip()
     if not name:
         raise CommandRefused(f"{title!r} has no letter or digit to name a file by.")
@@ -118,17 +116,17 @@ def run(args: Namespace) -> int:
 
 
 def _listed(args: Namespace, opened: OpenGraph) -> tuple[list[tuple[Node, bool]], int]:
-    """The notes that are asked for, each with whether it is a note, and how many are no notes."""
+    """The notes asked for, each with whether it is one, and how many are none."""
     rule = note_rule(opened.config)
-    found = [
+    notes = [
         (node, rule.is_note(node.path or "", kind))
         for node, kind in opened.graph.markdown(args.tag)
     ]
     if args.orphans:
         orphans = opened.graph.orphans()
-        found = [(node, note) for node, note in found if node.id in orphans]
-    chosen = [(node, note) for node, note in found if note or args.all]
-    return chosen, len(found) - len(chosen)
+        notes = [(node, note) for node, note in notes if node.id in orphans]
+    chosen = [(node, note) for node, note in notes if note or args.all]
+    return chosen, len(notes) - len(chosen)
 
 
 def _counted(args: Namespace, count: int, others: int) -> str:
@@ -140,7 +138,7 @@ def _counted(args: Namespace, count: int, others: int) -> str:
 
 
 def _broken(args: Namespace, opened: OpenGraph) -> int:
-    found = list(opened.graph.unresolved())
+    references = list(opened.graph.unresolved())
     headings = list(opened.graph.missing_headings())
     problems = opened.graph.problems()
     value = {
@@ -149,7 +147,7 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
                 **_reference_as_json(item.source, item.reference),
                 "candidates": [node.as_json() for node in item.candidates],
             }
-            for item in found
+            for item in references
         ],
         "headings": [
             {
@@ -164,7 +162,7 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
 
     def lines() -> Iterator[str]:
         place = _Places(opened)
-        for item in found:
+        for item in references:
             line = f"{place.of(item.source, item.reference)}: [[{item.reference.whole}]]"
             several = ", ".join(map(shown, item.candidates))
             yield f"{line} is {'ambiguous: ' + several if several else 'unknown'}"
@@ -172,9 +170,9 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
             line = f"{place.of(lost.source, lost.reference)}: {shown(lost.target)}"
             yield f"{line} has no #{lost.reference.heading or ''}"
         yield from (f"{shown(node)}: {problem}" for node, said in problems for problem in said)
-        ambiguous = sum(1 for item in found if item.candidates)
+        ambiguous = sum(1 for item in references if item.candidates)
         yield (
-            f"{counted(len(found) - ambiguous, 'reference')} to something unknown, "
+            f"{counted(len(references) - ambiguous, 'reference')} to something unknown, "
             f"{ambiguous:,} ambiguous, {len(headings):,} to a missing heading, "
             f"{counted(len(problems), 'file')} with problems."
         )
@@ -183,8 +181,6 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
 
 
 class _Places:
-    """The places of references, as editors read them: `FILE:LINE`."""
-
     def __init__(self, opened: OpenGraph) -> None:
         self._store = opened.store
         self._texts: dict[str, str] = {}
@@ -235,21 +231,18 @@ def _graph(args: Namespace) -> int:
     with opened_graph(args) as opened:
         id = asked_id(opened, args.object, args.session)
         depth = 1 if args.depth is None else args.depth
-        found = opened.graph.neighbours(id, depth, selection_of(args, args.tag), args.limit)
-    nodes = [{**node.as_json(), "distance": distance} for node, distance in found.nodes]
-    edges = [edge.as_json() for edge in found.edges]
-    value = {"nodes": nodes, "edges": edges, "complete": found.complete}
-    return answer(args, value, lambda: _dot(found) if args.dot else _lines(found))
+        neighbourhood = opened.graph.neighbours(id, depth, selection_of(args, args.tag), args.limit)
+    nodes = [{**node.as_json(), "distance": distance} for node, distance in neighbourhood.nodes]
+    edges = [edge.as_json() for edge in neighbourhood.edges]
+    value = {"nodes": nodes, "edges": edges, "complete": neighbourhood.complete}
+    return answer(args, value, lambda: _dot(neighbourhood) if args.dot else _lines(neighbourhood))
 
 
 def _lines(found: Neighbourhood) -> Iterator[str]:
     more = "" if found.complete else "; there are more: raise --limit"
     edges = counted(len(found.edges), "reference")
     yield f"{counted(len(found.nodes), 'object')}, {edges} between them{more}.\n"
-    rows = [
-        (str(distance), node.type, name(node.path) if node.path else one_line(node.title))
-        for node, distance in found.nodes
-    ]
+    rows = [(str(distance), node.type, _title(node)) for node, distance in found.nodes]
     yield fitted_table([("away", "type", "object"), *rows])
 
 
@@ -289,7 +282,6 @@ def _backlinks(args: Namespace) -> int:
 
 
 def _place(edge: Edge) -> tuple[str, str]:
-    """The kind of a reference, and its place in the text."""
     reference = edge.reference
     span = f" {reference.start}-{reference.end}" if reference.end else ""
     kind = f"{reference.relation}{' (static)' if reference.static else ''}"
@@ -298,11 +290,11 @@ def _place(edge: Edge) -> tuple[str, str]:
 
 def _tags(args: Namespace) -> int:
     with opened_graph(args) as opened:
-        found = opened.graph.tags()
-    value = {"tags": [{"tag": name, "files": count} for name, count in found]}
-    rows = [(f"#{name}", str(count)) for name, count in found]
+        tags = opened.graph.tags()
+    value = {"tags": [{"tag": name, "files": count} for name, count in tags]}
+    rows = [(f"#{name}", str(count)) for name, count in tags]
     head = [table(rows) + "\n"] if rows else []
-    return answer(args, value, [*head, f"{counted(len(found), 'tag')}."])
+    return answer(args, value, [*head, f"{counted(len(tags), 'tag')}."])
 
 
 def _content(args: Namespace) -> int:
@@ -340,7 +332,7 @@ def _content(args: Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OpenGraph:
-    """The store of a command and the graph of what is in it."""
+    """A command's store with its graph."""
 
     config: Config
     store: LocalStore
@@ -360,24 +352,26 @@ def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
 
 
 def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
-    """The id of the object that a user names: as other commands take it, or by a note's title.
-
-    Raises `NotFound`, with the candidates, where none or several fit.
-    """
+    """The id of the object that a user names. Raises `NotFound`, with the candidates."""
 
     def titled(name: str) -> list[Head]:
         heads = opened.store.heads(node.id for node in opened.graph.named(name))
         return list(heads.values())
 
-    known = None if session is None else find_session(opened.store, session)
-    return find_object(opened.store, unlinked(text), known, titled).id
+    session_id = None if session is None else find_session(opened.store, session)
+    return find_object(opened.store, unlinked(text), session_id, titled).id
 
 
 def selection_of(args: Namespace, tag: str | None = None) -> Selection:
-    """What to follow, by the arguments; `tag`: as of `Selection`."""
+    """What to follow, by the arguments."""
     return Selection(frozenset(args.type), frozenset(args.relation), tag)
 
 
 def shown(node: Node) -> str:
     """What a user would call an object."""
-    return name(node.path) if node.path else f"{node.type} {one_line(node.title)}"
+    return _title(node) if node.path else f"{node.type} {_title(node)}"
+
+
+def _title(node: Node) -> str:
+    untitled = node.title == f"{node.type} {node.id}"
+    return name(node.path) if node.path else one_line(node.id if untitled else node.title)

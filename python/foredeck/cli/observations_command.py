@@ -1,4 +1,4 @@
-"""`foredeck observations`: what was noted of a session's chat, for its user to read and change."""
+"""`foredeck observations`: notes on a session's chat, to read and change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.cli.arguments import resolve_config
+from foredeck.cli.asking import named_or_chosen
 from foredeck.cli.files import edited, given_text
 from foredeck.cli.output import answer
 from foredeck.cli.person import check_person
@@ -35,7 +36,6 @@ class _Noted:
 
     @property
     def listed(self) -> list[Observation | Reflection]:
-        """In the order in which it is printed, by which it is numbered."""
         return [*self.reflections, *self.observations]
 
 
@@ -55,7 +55,7 @@ def run(args: Namespace) -> int:
 
 
 def _noted(args: Namespace, store: LocalStore) -> _Noted:
-    session = find_session(store, args.session)
+    session = find_session(store, named_or_chosen(args, args.session))
     stored = stored_notes(store, [session])
     return _Noted(
         session,
@@ -66,17 +66,16 @@ def _noted(args: Namespace, store: LocalStore) -> _Noted:
 
 
 def _one(args: Namespace, noted: _Noted) -> Observation | Reflection:
-    """What NOTE names: its number in the list, or its id or the start of that."""
     name, listed = args.note, noted.listed
     if name is None:
         raise CommandRefused("which note? Give its number in the list, or its id.")
     if name.isdecimal() and 1 <= int(name) <= len(listed) and len(name) < _LEAST_ID:
         return listed[int(name) - 1]
-    found = [one for one in listed if one.id == name or _short(one).startswith(name)]
-    if len(found) != 1 or len(name) < _LEAST_ID:
+    matches = [one for one in listed if one.id == name or _short(one).startswith(name)]
+    if len(matches) != 1 or len(name) < _LEAST_ID:
         there = f"1 to {len(listed)}" if listed else "none yet"
         raise NotFound(f"no observation {name!r}; `foredeck observations` lists them ({there})")
-    return found[0]
+    return matches[0]
 
 
 def _short(one: Observation | Reflection) -> str:
@@ -87,15 +86,15 @@ def _short(one: Observation | Reflection) -> str:
 
 
 def _show(noted: _Noted, args: Namespace) -> None:
-    shown = noted.listed if args.note is None else [_one(args, noted)]
-    lines = [] if shown else ["No notes have been taken of this session."]
-    for one in shown:
+    notes = noted.listed if args.note is None else [_one(args, noted)]
+    lines = [] if notes else ["No notes have been taken of this session."]
+    for one in notes:
         lines.append(f"{noted.listed.index(one) + 1}. {_heading(one)}")
         text = "(deleted)" if one.is_deleted else one.text
         lines += [f"   {line}" for line in text.split("\n")]
-    if args.note is None and shown:
+    if args.note is None and notes:
         lines.append(_total(noted))
-    answer(args, _as_json(noted, shown), lines)
+    answer(args, _as_json(noted, notes), lines)
 
 
 def _heading(one: Observation | Reflection) -> str:
@@ -152,14 +151,23 @@ def _as_json(noted: _Noted, shown: Sequence[Observation | Reflection]) -> dict[s
 
 def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
     one = _one(args, noted)
+    behind = made_from(store, one.id)
     if args.text is not None:
         print(edit(store, one.id, given_text(args.text), user_name()).content)
+        _say_what_was_made(behind, "Edit them, too, to change it.")
         return
     with edited(one.text, ".md", "observation") as (typed, file):
         try:
             print(edit(store, one.id, typed, user_name()).content)
         except EditRefused as refusal:
             raise ForedeckError(f"{refusal} What you wrote is in {file}.") from refusal
+    _say_what_was_made(behind, "Edit them, too, to change it.")
+
+
+def _say_what_was_made(behind: Sequence[str], advice: str) -> None:
+    if behind:
+        names = ", ".join(id.rpartition(":")[2][:8] for id in behind)
+        print(f"These were made from it and still say it: {names}. {advice}")
 
 
 def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:
@@ -167,6 +175,4 @@ def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:
     behind = made_from(store, one.id)
     delete(store, one.id, user_name())
     print(f"{_short(one)[:8]} is deleted; its earlier text stays in the history.")
-    if behind:
-        names = ", ".join(id.rpartition(":")[2][:8] for id in behind)
-        print(f"These were made from it and still say it: {names}. Delete them, too, to remove it.")
+    _say_what_was_made(behind, "Delete them, too, to remove it.")

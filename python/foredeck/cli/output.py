@@ -1,8 +1,6 @@
-"""Printing: one writer to the terminal, JSON for programs, tables and a little colour for people;
-progress on stderr.
+"""Prints JSON for programs, tables for people, and progress on stderr.
 
-Whatever is printed is shown as `printable` has it. Only contents (`print_content`) and JSON stay
-byte for byte where they go into a file or a program.
+Everything goes out as `printable`, except contents and JSON into a file or program.
 """
 
 from __future__ import annotations
@@ -12,12 +10,14 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Self, TextIO, TypeAlias, cast
 
+from foredeck.cli.pager import first_screen, pager, pages
 from foredeck.home import command_name
 from foredeck.model.canonical import encode_text
 from foredeck.model.figures import cut
@@ -30,15 +30,14 @@ _COLOUR = re.compile(re.escape(_OWN) + r"(\d*)m")
 
 
 class _ShownStream:
-    """A stream to which all text goes as `printable` has it, but for the colours of ours. Commands
-    in what goes to stderr, which is never stored content, are as they can be typed."""
+    """A stream that shows all text as `printable`, except our colours; on stderr, commands appear
+    as they can be typed."""
 
     def __init__(self, stream: TextIO, *, is_stderr: bool) -> None:
         self.raw = stream
         self._is_stderr = is_stderr
 
     def write(self, text: str) -> int:
-        """See `TextIO`."""
         text = typed(text) if self._is_stderr and "`foredeck " in text else text
         parts = _COLOUR.split(text)  # every second part is the number of a colour
         parts[::2] = map(printable, parts[::2])
@@ -52,7 +51,7 @@ class _ShownStream:
 
 @contextmanager
 def shown() -> Iterator[None]:
-    """Let nothing that is printed meanwhile steer a terminal, on stdout and on stderr."""
+    """Prevents what is printed meanwhile from steering the terminal."""
     # Names, titles and texts of others may hold what steers a terminal, turns text round or hides
     # in it. Wherever it goes: a list is piped into a pager as often as not.
     before = sys.stdout, sys.stderr
@@ -67,19 +66,26 @@ def shown() -> Iterator[None]:
 
 
 def raw(stream: TextIO) -> TextIO:
-    """The stream itself, for what a program reads and for what redraws a line."""
     return stream.raw if isinstance(stream, _ShownStream) else stream
 
 
 def typed(text: str) -> str:
-    """The text with each command in backquotes as it can be typed here."""
+    """The text, with commands in backquotes as they can be typed here."""
     return re.sub("`foredeck(?= )", lambda _: f"`{command_name()}", text)
 
 
+def print_error(text: str) -> None:
+    """Says on stderr what is wrong, in lines that fit a terminal."""
+    lines, width = typed(f"foredeck: {text}").split("\n"), screen_width()
+    if sys.stderr.isatty():
+        lines = [hanging(line, 0) if len(line) > width else line for line in lines]
+    print("\n".join(lines), file=sys.stderr)
+
+
 def print_content(text: str) -> None:
-    """A stored content, as it is; on a terminal as it can be shown."""
+    """Prints stored content as it is, or on a terminal as `printable`."""
     if sys.stdout.isatty():
-        sys.stdout.write(text)
+        print_long([text], end="")
     else:
         sys.stdout.flush()  # what was printed before goes first
         sys.stdout.buffer.write(encode_text(text))
@@ -87,11 +93,7 @@ def print_content(text: str) -> None:
 
 
 def print_json(value: Any, stream: TextIO | None = None) -> None:
-    """Print one JSON value, indented; paths and other plain objects as text.
-
-    Characters that the stream (default: stdout) cannot encode, such as lone surrogates, are
-    written as JSON escapes; on a terminal so are those that steer it.
-    """
+    """Prints one JSON value, indented; characters that the stream cannot encode are escaped."""
     target = raw(stream or sys.stdout)
     text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
     try:
@@ -106,44 +108,104 @@ Text: TypeAlias = str | Iterable[str]
 
 
 def answer(args: Namespace, value: Any, text: Text | Callable[[], Text], code: int = 0) -> int:
-    """Print what a command has found: `value` as JSON with `--json`, else `text`. Gives the exit
-    code.
+    """Prints `value` as JSON with `--json`, else `text`; returns the exit code.
 
-    Text that takes long to lay out is handed over as a function, or as a generator of its lines.
+    Slow text can be a function, or a generator of lines.
     """
     if args.json:
         print_json(value)
         return code
-    shown = text() if callable(text) else text
-    for line in [shown] if isinstance(shown, str) else shown:
-        print(line)
+    output = text() if callable(text) else text
+    print_long([output] if isinstance(output, str) else output)
     return code
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as aligned columns, two spaces apart, a line each; the last column is not padded."""
+def print_long(lines: Iterable[str], end: str = "\n") -> None:
+    """Print lines, through the user's pager where they are more than fits on the terminal."""
+    is_long = False
+    if pages(sys.stdout):
+        lines, is_long = first_screen(lines)
+    sys.stdout.flush()  # what was printed before goes first
+    with pager(sys.stdout.encoding) if is_long else nullcontext() as stdin:
+        target = sys.stdout if stdin is None else _ShownStream(cast(TextIO, stdin), is_stderr=False)
+        for line in lines:
+            print(line, end=end, file=cast(TextIO, target))
+
+
+def table(rows: Sequence[Sequence[str]], gap: str = "  ") -> str:
+    """Aligned columns, a line per row."""
     if not rows:
         return ""
     lines = [[cell.replace("\n", " ") for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]) - 1)]
     return "\n".join(
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        gap.join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
         for row in lines
     )
 
 
-def fitted_table(rows: Sequence[Sequence[str]]) -> str:
-    """As `table`, each line cut at the width of the screen."""
-    return "\n".join(cut(line.rstrip(), screen_width()) for line in table(rows).split("\n"))
+def fitted_table(rows: Sequence[Sequence[str]], *, goes_on: bool = False) -> str:
+    """Like `table`, no wider than the screen: the last column is cut, or with `goes_on` continues
+    below."""
+    width, lines = screen_width(), table(rows).split("\n")
+    if max(map(len, lines)) > width:
+        lines = table(rows, " ").split("\n")
+    pairs = zip(lines, rows, strict=False)
+    return "\n".join(
+        (_continued if goes_on and number else _fitted)(line.rstrip(), row[-1], width)
+        for number, (line, row) in enumerate(pairs)
+    )
+
+
+_NARROW = 16
+"""A last column with less room than this stands below its row."""
+
+
+def _continued(line: str, last: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    before = line[: len(line) - len(last)]
+    if width - len(before) >= _NARROW:
+        return textwrap.fill(
+            last, width, initial_indent=before, subsequent_indent=" " * len(before)
+        )
+    below = textwrap.fill(last, width, initial_indent="    ", subsequent_indent="      ")
+    return "\n".join(filter(None, (cut(before.rstrip(), width), below)))
+
+
+def _fitted(line: str, last: str, width: int) -> str:
+    over = len(line) - width
+    if over <= 0 or not last.startswith("/") or over >= len(last) - 1:
+        return cut(line, width)
+    return f"{line[: -len(last)]}…{last[over + 1 :]}"
+
+
+def filled(text: str) -> str:
+    """Paragraphs in lines that fit the screen."""
+    width = min(screen_width(), 92) - 2
+    return "\n\n".join(textwrap.fill(" ".join(p.split()), width) for p in text.split("\n\n"))
+
+
+def hanging(text: str, indent: int) -> str:
+    """A line behind so many blanks, and what does not fit the screen below it, likewise."""
+    blank = " " * indent
+    return textwrap.fill(
+        text,
+        screen_width(),
+        initial_indent=blank,
+        subsequent_indent=blank,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def screen_width() -> int:
-    """Columns of the terminal, or of `COLUMNS`; 100 where there is neither."""
+    """Columns of the terminal, or of `COLUMNS`, else 100."""
     return shutil.get_terminal_size((100, 24)).columns
 
 
 def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
-    """The text in red, green, yellow, dim or bold, if the stream shows colours."""
+    """The text in a colour, if the stream shows colours."""
     target = stream or sys.stdout
     if not shows_colours(target):
         return text
@@ -152,7 +214,7 @@ def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
 
 
 def shows_colours(stream: TextIO) -> bool:
-    """Only a terminal does, and only if NO_COLOR is not set (no-color.org)."""
+    """Whether it is a terminal, and NO_COLOR (no-color.org) is not set."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -186,8 +248,12 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def clear(self) -> None:
         if self._drawn and self._terminal:
             self._write("\r\x1b[K")
+        self._drawn = False
 
     @property
     def done(self) -> int:
@@ -195,7 +261,6 @@ class Progress:
         return self._done
 
     def advance(self, steps: int = 1, note: str = "") -> None:
-        """Count steps; `note` says what was just done."""
         self._done += steps
         now = time.monotonic()
         if now - self._shown_at >= (REDRAW_SECONDS if self._terminal else LINE_SECONDS):

@@ -1,8 +1,7 @@
 """Whether a person has asked for a command, and not an agent.
 
-An agent's commands run as its user, so nothing here stops a program that sets out to get around it
-(docs/security.md says what does not). It stops what a model does on its own, or is fooled into:
-dropping a variable, `--yes`, or a process of its own in the background.
+It stops what a model does on its own or is fooled into, not a program that sets out to get around
+it (docs/security.md).
 """
 
 from __future__ import annotations
@@ -10,19 +9,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from foredeck.errors import CommandRefused
 from foredeck.store.at_work import engines_at_work
 
 OF_AN_AGENT = "FOREDECK_SESSION"
-"""Set by the Pi extension for all that its session starts."""
+"""Set by the Pi extension for everything that its session starts."""
 
 
 def agent_above(home: Path) -> str | None:
-    """The session whose agent has started this process, empty where it cannot be named; None where
-    no agent has, as far as its ancestors tell."""
+    """The session whose agent has started this process, perhaps empty; None without an agent."""
     # A command drops a variable with ease, or names another session in it, but has Pi among its
     # ancestors all the same.
     hosts = {engine.host: engine.session for engine in engines_at_work(home) if engine.host}
@@ -30,16 +28,12 @@ def agent_above(home: Path) -> str | None:
     for pid in above:
         if pid in hosts:
             return hosts[pid] or ""
-    given = (os.environ.get(OF_AN_AGENT) or None, *(_given(pid, OF_AN_AGENT) for pid in above))
-    return next((session for session in given if session is not None), None)
+    values = (os.environ.get(OF_AN_AGENT) or None, *(_given(pid, OF_AN_AGENT) for pid in above))
+    return next((session for session in values if session is not None), None)
 
 
 def check_person(home: Path, what: str) -> None:
-    """Raise `CommandRefused` where an agent asks for what only a person may do, or may be asking:
-    while one is at work, a command without a terminal could be a process that it has detached.
-
-    `what`: as in "what can only be done by yourself", such as "Erasing".
-    """
+    """Raises `CommandRefused` if an agent asks, or may be asking, for what only a person may do."""
     if agent_above(home) is not None:
         raise CommandRefused(
             f"This runs inside an agent's session. {what} is for you only: "
@@ -52,25 +46,8 @@ def check_person(home: Path, what: str) -> None:
         )
 
 
-def confirm(
-    question: str, *, nothing: str, yes: bool = False, show: Callable[[], object] = lambda: None
-) -> None:
-    """Ask the user, unless they have said `--yes`; `show` prints first what it is about.
-
-    Raises `CommandRefused`; `nothing`: what has not happened, as in "nothing was deleted".
-    """
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise CommandRefused(f"{nothing}: confirm with --yes")
-    show()
-    if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
-        raise CommandRefused(nothing)
-
-
 def has_terminal() -> bool:
-    """Whether this process has a terminal and runs in its foreground, as what a person has typed
-    there does."""
+    """Whether this process runs in a terminal's foreground."""
     if sys.platform == "win32":
         return sys.stdin.isatty()
     try:
@@ -87,12 +64,11 @@ def has_terminal() -> bool:
 
 
 def _ancestors() -> Iterator[int]:
-    """The processes above this one, the nearest first; none where the system does not say."""
     # macOS has no /proc.
     parents = _parents_by_ps() if sys.platform == "darwin" else None
-    pid, seen = os.getppid(), set[int]()
-    while pid > 0 and pid not in seen:  # a container's first process may be Pi
-        seen.add(pid)
+    pid, pids = os.getppid(), set[int]()
+    while pid > 0 and pid not in pids:  # a container's first process may be Pi
+        pids.add(pid)
         yield pid
         pid = _parent(pid) if parents is None else parents.get(pid, 0)
 
@@ -118,12 +94,11 @@ def _parents_by_ps() -> dict[int, int]:
 
 
 def _given(pid: int, name: str) -> str | None:
-    """A variable that a process was started with; None if it was not, or may not be read."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return None
     start = f"{name}=".encode()
-    found = (entry for entry in environment.split(b"\0") if entry.startswith(start))
-    value = next(found, None)
+    entries = (entry for entry in environment.split(b"\0") if entry.startswith(start))
+    value = next(entries, None)
     return None if value is None else value.removeprefix(start).decode(errors="replace")

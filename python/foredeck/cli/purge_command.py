@@ -1,4 +1,4 @@
-"""`foredeck purge`: a text, or a source with all that came from it, out of everything stored."""
+"""`foredeck purge`: removes a text, or a source with all that came from it, from the store."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from foredeck.cli.arguments import resolve_config
+from foredeck.cli.asking import confirm
 from foredeck.cli.output import Progress, answer
-from foredeck.cli.person import check_person, confirm
+from foredeck.cli.person import check_person
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable
@@ -52,23 +53,19 @@ from foredeck.store.purging import (
 from foredeck.store.redaction import Redaction
 
 PATIENCE_S = 20.0
-"""How long to wait until the database has what was last written."""
+"""Longest wait for the database to have the last writes."""
 MOST_MATCHES = 1000
-"""Different texts that patterns may match: each is then searched for everywhere, literally."""
+"""Texts that patterns may match; each is then searched for literally."""
 MOST_HOST_BYTES = 2**30
 NAMED = 10
-"""Places that still hold a text; of more the number is said."""
 
 
 @dataclass(slots=True)
 class _Wanted:
     """What is to be removed.
 
-    literals  texts, wherever they are, also in part
-    patterns  whatever matches one of them
-    whole     hashes of texts that go as a whole
-    exact     texts of which no part is searched for
-    entries   ids of entries of memory
+    `literals` are found anywhere, also in part; `whole`: hashes of entire texts; `exact`: texts not
+    searched for parts; `entries`: memory ids.
     """
 
     literals: list[str] = field(default_factory=list)
@@ -85,10 +82,8 @@ class _Wanted:
 class _Result:
     """What was purged, and what is left.
 
-    plans       what is removed from each store, the configured one first
-    left        what still holds the text
-    to_do       what the user has to do
-    host_files  Pi's own files that hold the text
+    `left`: what still holds the text; `to_do`: for the user; `host_files`: Pi's own files with the
+    text.
     """
 
     plans: list[tuple[StorePlace, Purge]] = field(default_factory=list)
@@ -129,6 +124,7 @@ def run(args: Namespace) -> int:
         result = _Result([(own, _planned(own, store, memory, wanted, progress))])
         result.plans += _plans_of_others(others, memory, wanted, progress)
         if not args.dry_run:
+            progress.clear()
             confirm(
                 "This cannot be undone. Purge it?",
                 nothing="nothing was purged",
@@ -148,7 +144,7 @@ def run(args: Namespace) -> int:
 
 
 def _carry_out(config: Config, result: _Result, redaction: Redaction, progress: Progress) -> None:
-    """Take it out of every store, and of what lies beside them; then look whether it is gone."""
+    """Purges every store and the files beside them, then looks whether the text is gone."""
     for place, purge in result.plans:
         if not purge.is_empty:
             # What is on its way to the database would bring the text back.
@@ -170,7 +166,7 @@ def _carry_out(config: Config, result: _Result, redaction: Redaction, progress: 
 
 
 def _settle(config: Config) -> None:
-    """Wait until the database has everything. Raises `StoreUnavailable`."""
+    """Waits until the database has everything. Raises `StoreUnavailable`."""
     place, end = store_kind(config.store).place(config), time.monotonic() + PATIENCE_S
     if place.is_one_file:
         return None
@@ -194,7 +190,6 @@ def _planned(
 def _plans_of_others(
     places: list[StorePlace], memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Iterator[tuple[StorePlace, Purge]]:
-    """What is removed from older stores, which others have replaced."""
     amend = vouch_again(memory.user)
     for place in places:
         try:
@@ -206,7 +201,6 @@ def _plans_of_others(
 
 
 def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> None:
-    """Search from here on for the very texts that the patterns match."""
     if not wanted.patterns:
         return
     # Only a literal text is found in other encodings, where it was cut, and in raw files.
@@ -257,7 +251,7 @@ def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
 
 
 def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str) -> None:
-    """An entry of memory, or an object with its text in all versions; with what came from it."""
+    """Adds an entry of memory, or an object with its text in all versions."""
     if name.startswith(ENTRY):
         wanted.entries.update(family_of(memory, memory.find(name).id))
         return
@@ -273,14 +267,13 @@ def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str
 
 
 def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
-    """Purge observations of a result, too: whole texts, and long ones within other texts."""
     texts = texts_noted(store, noted_of(store, result))
     wanted.whole.update(map(hash_text, texts))
     wanted.exact += [text for text in texts if len(text) >= LONG_NOTE]
 
 
 def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
-    """Search for a short text literally: it has no blob of its own."""
+    """Searches for a short text literally: it has no blob of its own."""
     document = store.get(version.id, kind_of(version.type), version.token)
     text = "" if document is None else document.content or ""
     if SHORTEST_TEXT <= len(text) < LONG_STRING:
@@ -288,8 +281,8 @@ def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
 
 
 def _host_files(store: LocalStore, redaction: Redaction) -> list[str]:
-    """Files of the host's that hold the text, which foredeck does not touch."""
-    found = set()
+    """The host's own files with the text, which foredeck does not touch."""
+    files = set()
     for head in store.query("session"):
         if not isinstance(path := head.fields.get("host_file"), str):
             continue
@@ -298,8 +291,8 @@ def _host_files(store: LocalStore, redaction: Redaction) -> list[str]:
         except OSError:
             continue
         if redaction.data(data) != data:
-            found.add(path)
-    return sorted(found)
+            files.add(path)
+    return sorted(files)
 
 
 def _report(args: Namespace, result: _Result) -> int:

@@ -1,6 +1,4 @@
-"""The commands: each has a row in `GROUPS`, with the module that has its arguments and its help.
-What it does is imported when it runs.
-"""
+"""The commands, each imported when it runs."""
 
 from __future__ import annotations
 
@@ -16,11 +14,7 @@ from foredeck.store import STORES, Registered
 
 
 class Listed(NamedTuple):
-    """A command as `foredeck --help` lists it.
-
-    `module`: where its `Command` is. In one of `cli/arguments/` it has the command's name, in
-    capitals; in any other, by its dotted name, it is `COMMAND`.
-    """
+    """A command as `foredeck --help` lists it; `module` has its `Command`."""
 
     module: str
     summary: str
@@ -32,7 +26,6 @@ def _commands_of(store: Registered) -> Iterator[tuple[str, Listed]]:
 
 
 def _bench_commands() -> dict[str, Listed]:
-    """The commands of those who build foredeck, which are no part of an installed package."""
     if find_spec("foredeck_bench") is None:
         return {}
     listed = import_module("foredeck_bench.commands").BENCH_COMMANDS
@@ -42,6 +35,7 @@ def _bench_commands() -> dict[str, Listed]:
 GROUPS: dict[str, dict[str, Listed]] = {
     "Use what is stored": {
         "sessions": Listed("use", "list the stored sessions"),
+        "objects": Listed("use", "list the stored objects, by type, name, state or session"),
         "search": Listed("use", "search messages, tool calls, files and summaries"),
         "cost": Listed("use", "show what sessions cost beside plain Pi"),
         "tasks": Listed("records", "list, create, claim, close and connect a project's tasks"),
@@ -51,8 +45,10 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "ui": Listed("use", "open the inspector in the browser"),
         "mcp": Listed("use", "serve search, objects, notes and tasks to MCP clients"),
         "proxy": Listed(
-            "foredeck.proxy.command", "run any coding agent with foredeck between it and its model"
+            "foredeck_agents.proxy.command",
+            "run any coding agent with foredeck between it and its model",
         ),
+        "carry": Listed("foredeck_agents.carry.command", "let a session go on in another agent"),
     },
     "Look into a session or an object": {
         "show": Listed("look", "show what the model saw at a call"),
@@ -103,13 +99,7 @@ COMMANDS: dict[str, Listed] = {
 
 
 class Command(NamedTuple):
-    """One command of the command line.
-
-    description  what it does, shown by --help
-    example      one command line that is worth trying
-    configure    adds its arguments to a parser
-    run          does it; returns the exit code, or raises ForedeckError
-    """
+    """One command; `run` returns the exit code, or raises ForedeckError."""
 
     description: str
     example: str
@@ -118,12 +108,11 @@ class Command(NamedTuple):
 
 
 NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
-"""Where it is set, pydantic does not look for plugins in all packages when a model is made."""
+"""If set, pydantic does not search all packages for plugins."""
 
 
 def later(module: str, function: str = "run") -> Callable[[Namespace], int]:
-    """A function of a module, of `foredeck.cli` where the name has no dots, which is imported once
-    the command runs: help and errors of usage do without what the work takes."""
+    """A function of a module that is imported once the command runs."""
 
     place = module if "." in module else f"foredeck.cli.{module}"
 

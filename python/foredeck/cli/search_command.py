@@ -33,6 +33,8 @@ from foredeck.store.sessions import private_sessions
 
 def run(args: Namespace) -> int:
     """`foredeck search`."""
+    if not " ".join(args.query).strip():
+        raise CommandRefused("search for what? Give words, names or paths.")
     config = resolve_config(args).config
     layer = load_layer("search")
     with opened_store(args) as store, Follower(store, layer, config.home) as follower:
@@ -43,7 +45,7 @@ def run(args: Namespace) -> int:
             follower.catch_up(progress.advance)
         with reported(follower.path):
             index = SearchIndex(follower.db)
-            found = search(
+            result = search(
                 store,
                 index,
                 " ".join(args.query),
@@ -52,10 +54,10 @@ def run(args: Namespace) -> int:
                 message_range=args.message_range,
                 sessions_first=args.group == "session",
             )
-            named = titles(store, [session for session, _ in found.groups() if session])
-            found = replace(found, titles={**found.titles, **named})
-            value = _as_json(found, explain=args.explain)
-            return answer(args, value, _lines(found, HitNames(store, index.folders()), args))
+            named = titles(store, [session for session, _ in result.groups() if session])
+            result = replace(result, titles={**result.titles, **named})
+            value = _as_json(result, explain=args.explain)
+            return answer(args, value, _lines(result, HitNames(store, index.folders()), args))
 
 
 def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIndex) -> Filters:
@@ -83,10 +85,10 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
 
 
 def _task(store: LocalStore, name: str) -> str:
-    found = ShortNames(TASK, (head.id for head in store.query("task"))).find(name)
-    if len(found) != 1:
+    task = ShortNames(TASK, (head.id for head in store.query("task"))).find(name)
+    if len(task) != 1:
         raise NotFound(f"{name!r} matches no task, or several; `foredeck tasks` lists them")
-    return found[0]
+    return task[0]
 
 
 def _as_json(found: SearchResult, *, explain: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a session had at a call: its index, and of that the pool, the active and the pinned set."""
+"""A session's sets at a call: index, pool, active and pinned."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from foredeck.cli.output import table
+from foredeck.cli.output import fitted_table
 from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.context.state.index import Member
 from foredeck.context.state.sets import Sets
@@ -24,40 +24,40 @@ from foredeck.store.protocol import Head, Store, Token
 
 @dataclass(frozen=True, slots=True)
 class SetsAtCall:
-    """The sets after a call. `call` is 0, and the sets are empty, before the first one."""
+    """The sets after a call of a session; empty for call 0."""
 
     session: str
     call: int
     calls: int
-    """How many calls the session has made by now."""
     time_ms: int | None
     index: list[dict[str, Any]]
-    """Each object, with the newest version that the session had seen by then."""
+    """Each object with the newest version that the session had seen."""
     sets: Sets
 
     def to_json(self) -> dict[str, Any]:
-        """For programs: the index in full, the sets by handle."""
         sets = self.sets
-        named = {"pool": sets.pool, "active": sets.active, "pinned": sets.pinned}
+        sets_by_name = {"pool": sets.pool, "active": sets.active, "pinned": sets.pinned}
         return {
             "session": self.session,
             "call": self.call or None,
             "index": self.index,
-            **{name: _handles(members) for name, members in named.items()},
+            **{name: _handles(members) for name, members in sets_by_name.items()},
             "waiting": _handles(sets.waiting),
         }
 
     def to_text(self) -> str:
-        """For people: totals, then one line per object."""
         sets = self.sets
         waiting = f" ({len(sets.waiting)} more out of view)" if sets.waiting else ""
         totals = (
             f"{counted(len(self.index), 'object')} in the index, {len(sets.pool)} in the pool, "
             f"{len(sets.active)} active, {len(sets.pinned)} pinned{waiting}"
         )
-        rows = [(o["handle"], o["state"], o["version"], _with_state(o)) for o in self.index]
-        shown = table([("handle", "state", "version", "object"), *rows])
-        return f"session {self.session}, {self._when()}\n{totals}\n\n{shown}\n"
+        rows = [(o["handle"], _states(o), o["version"], self._own_name(o)) for o in self.index]
+        table = fitted_table([("handle", "state", "version", "object"), *rows])
+        return f"session {self.session}, {self._when()}\n{totals}\n\n{table}\n"
+
+    def _own_name(self, object: Mapping[str, Any]) -> str:
+        return str(object["name"]).removesuffix(f":{self.session}")
 
     def _when(self) -> str:
         if self.time_ms is None:
@@ -65,17 +65,16 @@ class SetsAtCall:
         return f"call {self.call} of {self.calls}, {when(self.time_ms)}"
 
 
-def _with_state(object: Mapping[str, Any]) -> str:
+def _states(object: Mapping[str, Any]) -> str:
     gone = "deleted" if object["deleted"] else object["tracking"]
-    said = [gone] * (gone in ("deleted", "orphaned")) + ["locked"] * object["locked"]
-    return ", ".join([str(object["name"]), *said])
+    notes = [gone] * (gone in ("deleted", "orphaned")) + ["locked"] * object["locked"]
+    return ", ".join([str(object["state"]), *notes])
 
 
 def sets_at_call(
     store: Store, session: str, call: int, tracking: Tracking | None = None
 ) -> SetsAtCall:
-    """The sets after a call of a session, on the branch of that call; 0: before the first.
-    `tracking`: says whether its files can be looked at now."""
+    """The sets after a call of a session; `tracking` says whether its files can be read now."""
     calls = count_calls(store, session)
     record = store.head(call_id(session, call)) if call else None
     if record is None:
@@ -87,7 +86,6 @@ def sets_at_call(
 
 
 def call_by_then(store: Store, session: str, time_ms: int) -> int:
-    """The last call that was stored by a time; 0 where there was none yet."""
     heads = store.query("call", {"session": session})
     stored_ms = {head.id: head.time_ms for head in heads}
     records = in_order(head.fields for head in heads)
@@ -107,7 +105,7 @@ def _index(
 
 def _indexed(store: Store, member: Head, sets: Sets, tracking: Tracking | None) -> dict[str, Any]:
     newest, fields = Member.of(member).ref, member.fields
-    seen = store.head(newest.object, Token(newest.token))
+    version = store.head(newest.object, Token(newest.token))
     now = None if tracking is None else store.head(newest.object)
     session = str(fields["session"])
     # They are always in view, and in none of the sets, which only what can leave is in.
@@ -116,19 +114,17 @@ def _indexed(store: Store, member: Head, sets: Sets, tracking: Tracking | None) 
         "handle": f"@{fields['ordinal']}",
         "object": newest.object,
         "type": fields["object_type"],
-        "name": _name(fields, seen),
+        "name": _name(fields, version),
         "version": f"v{newest.version}",
         "token": newest.token,
         "state": "active" if locked else sets.innermost(fields["ordinal"]),
         "locked": locked,
-        "deleted": seen is not None and seen.fields.get("state") == "deleted",
+        "deleted": version is not None and version.fields.get("state") == "deleted",
         "tracking": tracking.state(now) if tracking is not None and now is not None else None,
     }
 
 
 def _name(member: Fields, seen: Head | None) -> str:
-    """A file's path, a tool with its arguments, else the id, since a fork's chat and its
-    parent's have no other name."""
     if seen is not None and seen.type in ("file", "toolcall"):
         return name_of(seen)
     label = member.get("label") if member["object_type"] == "file" else None

@@ -9,8 +9,8 @@ from typing import Any
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.cli.output import answer, coloured, screen_width, table, typed
 from foredeck.cli.stored import opened_store
-from foredeck.lookup.sessions import SessionSummary, newest_calls, summaries
-from foredeck.model.figures import counted, lasted, short_count, shortened, when
+from foredeck.lookup.sessions import SessionSummary, latest_sessions, newest_calls
+from foredeck.model.figures import counted, lasted, short_bytes, shortened, when
 from foredeck.model.quoting import printable
 from foredeck.store.erasing import size_of
 
@@ -21,8 +21,7 @@ _PROJECT = 18
 def run(args: Namespace) -> int:
     """`foredeck sessions`."""
     with opened_store(args) as store:
-        sessions = summaries(store, store.query("session"))
-        sessions.sort(key=lambda session: (session.last_ms, session.first_ms), reverse=True)
+        sessions = latest_sessions(store)
         sizes = [size_of(store, session.id) for session in sessions] if args.size else []
         objects = {}
         newest = newest_calls(store, [s.id for s in sessions])
@@ -77,18 +76,26 @@ def _lines(
     columns = [heads, *map(_columns, sessions)]
     if any(figure.calls for figure in figures.values()):
         # Negative where a session has cost more than plain Pi.
-        shown = (figures[session.id] for session in sessions)
-        saved = ["saved", *(each.amount(each.saved) if each.calls else "" for each in shown)]
+        in_money = any(each.calls and each.in_money for each in figures.values())
+        rows = (figures[session.id] for session in sessions)
+        # Tokens stand nowhere beside dollars.
+        saved = [
+            "saved",
+            *(
+                each.amounts.saved if each.calls and each.in_money == in_money else ""
+                for each in rows
+            ),
+        ]
         columns = [(*row[:5], each, row[5]) for row, each in zip(columns, saved, strict=True)]
     if sizes:
-        texts = ("text", *(f"{short_count(size)}B" for size in sizes))
+        texts = ("text", *(short_bytes(size) for size in sizes))
         columns = [(*row[:-1], text, row[-1]) for row, text in zip(columns, texts, strict=True)]
     # The project's column is as wide as its longest name, but for very long ones.
     lines = table([(*row, "") for row in columns]).split("\n")
-    left = min(WIDEST, screen_width()) - len(lines[0])
+    room = min(WIDEST, screen_width()) - len(lines[0])
     titles = ["title", *(_title(session, shows_source=not read_in) for session in sessions)]
     for number, (line, title) in enumerate(zip(lines, titles, strict=True)):
-        text = f"{line}{shortened(title, max(left, 12))}".rstrip()
+        text = f"{line}{shortened(title, max(room, 12))}".rstrip()
         yield text if number else coloured(text, "bold")
     yield typed(f"\n`foredeck cost {sessions[0].short_id}` says what a session has cost.")
     if any(session.is_gone for session in sessions):
@@ -109,13 +116,13 @@ def _columns(session: SessionSummary) -> tuple[str, ...]:
 
 
 def _title(session: SessionSummary, *, shows_source: bool) -> str:
-    """The title, after what is special about the session."""
+    shows_agent = shows_source if session.is_ingested else session.harness != "pi"
     marks = [
         *(["private"] if session.is_private else []),
         *(["gone"] if session.is_gone else []),
-        *(["fork"] if session.parent else []),
+        *([f"from {session.parent[:8]}"] if session.parent else []),
         *(["subagent"] if session.started_by else []),
-        *([session.harness] if session.is_ingested and shows_source else []),
+        *([session.harness] if shows_agent else []),
     ]
-    said = printable(session.title) or "(nothing was asked)"
-    return f"({', '.join(marks)}) {said}" if marks else said
+    title = printable(session.title) or "(nothing was asked)"
+    return f"({', '.join(marks)}) {title}" if marks else title

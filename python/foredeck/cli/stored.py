@@ -17,10 +17,7 @@ from foredeck.store.protocol import LocalStore
 
 @contextmanager
 def opened_store(args: Namespace) -> Iterator[LocalStore]:
-    """The store that the configuration names; it is never created here.
-
-    Raises `StoreUnavailable` where there is none yet, or the file is not a foredeck store.
-    """
+    """The configured store, which is never created here. Raises `StoreUnavailable`."""
     config = resolve_config(args).config
     kind = store_kind(config.store)
     if not kind.exists(config):
@@ -31,7 +28,7 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
 
 @contextmanager
 def store_if_any(args: Namespace) -> Iterator[LocalStore | None]:
-    """As `opened_store`, but None where nothing is stored yet."""
+    """Like `opened_store`, but None if nothing is stored yet."""
     config = resolve_config(args).config
     if not store_kind(config.store).exists(config):
         yield None
@@ -42,7 +39,7 @@ def store_if_any(args: Namespace) -> Iterator[LocalStore | None]:
 
 @contextmanager
 def made_store(args: Namespace) -> Iterator[LocalStore]:
-    """As `opened_store`, but creates the state folder and the store where they are missing."""
+    """Like `opened_store`, but creates state folder and store."""
     config = resolve_config(args).config
     ensure_home(config.home)
     with _opened(config) as store:
@@ -60,8 +57,7 @@ def _print_notice(level: str, text: str) -> None:
 
 
 def fetch_others(store: LocalStore, progress: Progress) -> None:
-    """Bring what other machines wrote into a shared store's copy here; where the database is away,
-    say that what is asked is answered without."""
+    """Fetches what other machines wrote into a shared store, or says that its database is away."""
     if not store.fetch_all(progress.advance):
         print(
             "foredeck: XTDB does not answer: what other machines wrote since then is left out",

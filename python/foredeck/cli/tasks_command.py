@@ -36,7 +36,6 @@ def run(args: Namespace) -> int:
 
 @contextmanager
 def _work(args: Namespace) -> Iterator[TaskWork]:
-    """The tasks of the project in the current folder, or in that of `--project`."""
     actor = _actor(resolve_config(args).config.home, getattr(args, "who", None))
     if args.action == "new":
         check_project(args)
@@ -51,7 +50,7 @@ def _project(args: Namespace) -> Project:
 
 
 def _actor(home: Path, who: str | None) -> Actor:
-    """Who asks: a person, by the name `who` or their own, or the session whose agent runs this."""
+    """A person, by the name `who` or their own, or the session whose agent runs this."""
     session = agent_above(home)
     if session is None:
         return Actor(None, who or user_name())
@@ -112,13 +111,13 @@ def _show_one(work: TaskWork, task: Task, args: Namespace, *, full: bool = False
 
 
 def _new(args: Namespace, work: TaskWork) -> None:
-    given = ToolInput("A task", {"title": args.title, "labels": args.label})
+    input = ToolInput("A task", {"title": args.title, "labels": args.label})
     new = NewTask(
-        title=given.title("say what is to be done."),
+        title=input.title("say what is to be done."),
         description=args.description,
         priority=args.priority,
         task_type=args.type,
-        labels=given.labels(),
+        labels=input.labels(),
         parent=work.find(args.parent).id if args.parent else None,
         blocked_by=tuple(work.find(name).id for name in args.after),
     )
@@ -139,7 +138,6 @@ def _open(args: Namespace, work: TaskWork) -> None:
 
 
 def _released(work: TaskWork, args: Namespace) -> Task:
-    """The task asked for, which a person may take from a session that holds it."""
     task = work.find(args.task)
     if work.actor.name is not None and task.session is not None and task.is_held(work.now_ms()):
         check_person(resolve_config(args).config.home, "Taking a task from a session")
@@ -147,12 +145,12 @@ def _released(work: TaskWork, args: Namespace) -> Task:
 
 
 def _edit(args: Namespace, work: TaskWork) -> None:
-    given = ToolInput("A task", {"title": args.title, "labels": args.label})
+    input = ToolInput("A task", {"title": args.title, "labels": args.label})
     fields: dict[str, Any] = {}
     if args.title is not None:
-        fields["title"] = given.title("say what is to be done.")
+        fields["title"] = input.title("say what is to be done.")
     if args.label:
-        fields["labels"] = list(given.labels())
+        fields["labels"] = list(input.labels())
     for name, field in (
         ("description", "content"),
         ("priority", "priority"),

@@ -42,23 +42,25 @@ def _page(args: Namespace, store: Store) -> WorkingMemory:
 
 
 def _show(args: Namespace, page: WorkingMemory) -> None:
-    found = page.read()
+    page_now = page.read()
     if args.json:
         print_json(
             {
                 "id": page.id,
                 "scope": page.scope,
-                "version": found.token,
-                "chars": len(found.text),
+                "version": page_now.token,
+                "chars": len(page_now.text),
                 "max_chars": page.max_chars,
-                "content": found.text,
+                "content": page_now.text,
                 "shown": page.shown(),
             }
         )
     elif args.section is None:
-        print_content(found.text)
+        print_content(page_now.text)
     else:
-        parts = {name.casefold(): text for name, text in page.form.parts(found.text).items()}
+        parts = {name.casefold(): text for name, text in page.form.parts(page_now.text).items()}
+        if args.section.casefold() not in parts and args.text is not None:
+            parts[args.section.casefold()] = f"Section {args.section} is removed."
         if args.section.casefold() not in parts:
             raise NotFound(
                 f"no section {args.section!r}; the sections are: {', '.join(filter(None, parts))}"
@@ -67,7 +69,6 @@ def _show(args: Namespace, page: WorkingMemory) -> None:
 
 
 def _edit(page: WorkingMemory) -> None:
-    """Open the page in the user's editor."""
     before = page.read()
     suffix = ".json" if page.form.name == "json" else ".md"
     with edited(before.text, suffix, "page") as (typed, file):

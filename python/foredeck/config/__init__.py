@@ -1,9 +1,4 @@
-"""Configuration: the model, where its values come from, and the state folder.
-
-resolved = load_config(project=Path.cwd(), trusted=True)
-resolved.config.seed_window.turns      # 3
-resolved.origins["seed_window.turns"]  # ValueOrigin(kind="default", place="")
-"""
+"""Configuration: the model, where values come from, and the state folder."""
 
 from foredeck.config.load import (
     Resolved,

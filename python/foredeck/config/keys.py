@@ -1,6 +1,4 @@
-"""The configuration keys, found by walking the model; the nearest one to a mistyped name; and their
-values where those are given as text: environment variables `FOREDECK_*`, flags `--set KEY=VALUE`.
-"""
+"""The configuration keys, and their values from `FOREDECK_*` variables and `--set KEY=VALUE`."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from foredeck.config.sections import Constant, OutsideFiles, UserOnly
 
 
 class Key(NamedTuple):
-    """One configuration key: its dotted name, its field in the model, and who may set it."""
+    """One configuration key: its dotted name, field, and who may set it."""
 
     name: str
     field: FieldInfo
@@ -38,37 +36,34 @@ class Key(NamedTuple):
 
     @property
     def type_text(self) -> str:
-        """The type as users read it, for example `"normal" | "full"` or `integer`."""
         return _type_text(self.field.annotation)
 
 
 @cache
 def all_keys() -> dict[str, Key]:
-    """Every setting by its dotted name, in the order of the model."""
     return {name: key for name, key in keys_and_constants().items() if not key.constant}
 
 
 @cache
 def keys_and_constants() -> dict[str, Key]:
-    """The settings, and the constants that replays, benches and tests can change."""
+    """The settings, and the constants that benches and tests can change."""
     return {key.name: key for key in _walk(Config, "", ())}
 
 
 @cache
 def sections() -> frozenset[str]:
-    """The names that are sections and so hold keys, never a value."""
     return frozenset(name.rpartition(".")[0] for name in keys_and_constants() if "." in name)
 
 
 def nearest(name: str) -> str | None:
-    """The key that a mistyped one most probably means, or None if none is like it."""
+    """The key that a mistyped one most probably means, if any."""
     names = list(all_keys())
     # A key that is in another section comes before one that is only spelled alike.
     last = name.rpartition(".")[2]
-    if same := [known for known in names if known.rpartition(".")[2] == last]:
+    if same := [candidate for candidate in names if candidate.rpartition(".")[2] == last]:
         return same[0]
-    found = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return matches[0] if matches else None
 
 
 def _walk(model: type[BaseModel], prefix: str, inherited: Sequence[Any]) -> Iterator[Key]:
@@ -78,8 +73,8 @@ def _walk(model: type[BaseModel], prefix: str, inherited: Sequence[Any]) -> Iter
             yield from _walk(kind, f"{prefix}{name}.", marks)
         else:
             user_only, outside_files, constant = (
-                any(isinstance(mark, wanted) for mark in marks)
-                for wanted in (UserOnly, OutsideFiles, Constant)
+                any(isinstance(mark, marker) for mark in marks)
+                for marker in (UserOnly, OutsideFiles, Constant)
             )
             yield Key(f"{prefix}{name}", field, user_only, outside_files, constant)
 
@@ -110,7 +105,7 @@ PREFIX = "FOREDECK_"
 RESERVED = frozenset(
     {"FOREDECK_DEBUG", "FOREDECK_ENGINE", "FOREDECK_NODE", "FOREDECK_PYTHON", "FOREDECK_SESSION"}
 )
-"""Variables of the shim, the scripts and the command line: not configuration keys."""
+"""Variables that are no configuration keys."""
 
 RESERVED_PREFIXES = (
     "FOREDECK_DEMO",
@@ -124,10 +119,10 @@ RESERVED_PREFIXES = (
 """Families of such variables."""
 
 CONSTANTS = "FOREDECK_TEST_CONSTANTS"
-"""Where it is set, variables and flags may change constants, too: in tests and benches."""
+"""If set, variables and flags may change constants: in tests and benches."""
 
 XTDB_URL = "FOREDECK_XTDB_URL"
-"""Names a server and selects it: short for FOREDECK_XTDB__URL with FOREDECK_STORE=xtdb."""
+"""Short for FOREDECK_XTDB__URL with FOREDECK_STORE=xtdb."""
 
 
 def environment_name(key: str) -> str:
@@ -136,14 +131,13 @@ def environment_name(key: str) -> str:
 
 
 def key_name(variable: str) -> str:
-    """The dotted key that a variable speaks of, whether or not there is such a key."""
     if variable == XTDB_URL:
         return "xtdb.url"
     return variable.removeprefix(PREFIX).lower().replace("__", ".")
 
 
 def environment_values(environ: Mapping[str, str]) -> dict[str, str]:
-    """`{variable: text}` of all that is meant as configuration; empty values count as unset."""
+    """Configuration variables with their texts; empty values count as unset."""
     return {
         name: text
         for name, text in sorted(environ.items())
@@ -153,7 +147,7 @@ def environment_values(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def split_flags(flags: Iterable[str]) -> dict[str, str]:
-    """`{key: text}` from `KEY=VALUE` arguments; raises ValueError naming one that is not."""
+    """Keys with their texts, from `KEY=VALUE` arguments; raises ValueError."""
     values = {}
     for flag in flags:
         key, equals, text = flag.partition("=")
@@ -164,17 +158,14 @@ def split_flags(flags: Iterable[str]) -> dict[str, str]:
 
 
 def value_of(key: str, text: str) -> Any:
-    """Text as the value of a key; what is wrong with its content is left to the model to say.
-
-    Raises ValueError where a list or a table is not JSON.
-    """
-    known = keys_and_constants().get(key)
-    if known is None:
+    """Text as the value of a key. Raises ValueError if a list or a table is not JSON."""
+    key_info = keys_and_constants().get(key)
+    if key_info is None:
         return text
     # TOML has no null, so only here a key can be unset again.
-    if known.optional and text.strip().lower() in ("", "none", "null"):
+    if key_info.optional and text.strip().lower() in ("", "none", "null"):
         return None
-    kind = known.field.annotation
+    kind = key_info.field.annotation
     if get_origin(kind) in (tuple, dict):
         try:
             return json.loads(text)

@@ -1,9 +1,7 @@
-"""From files, environment and flags to one `Config`, every value with where it came from.
+"""From files, environment and flags to one `Config`, each value with its origin.
 
-Precedence, lowest first: defaults, the user's file, the project's file (only where the project is
-trusted), environment, flags. An error names the file or variable that holds it. What is wrong in
-the project's file is left out, and the rest of it counts: no user loses foredeck by the file of a
-repository that others have made.
+What is wrong in a project's file is left out, so that nobody loses foredeck by others'
+repositories.
 """
 
 from __future__ import annotations
@@ -44,8 +42,6 @@ LayerKind = Literal["default", "user", "project", "environment", "flag"]
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
-    """Where a value came from: the layer, and the file, variable or flag within it."""
-
     kind: LayerKind
     place: str
 
@@ -59,19 +55,19 @@ MAX_FILE_BYTES = 64 * 1024
 """No real configuration file comes near this size."""
 
 MAX_DOTS = 30
-"""In one line. Python's own parser takes minutes over a key of some thousand parts."""
+"""In one line: Python's parser takes minutes over a key of thousands of parts."""
 
 MOST_NAMED = 10
-"""For how many unknown keys of one place the nearest known one is named."""
+"""Unknown keys of one place that get a nearest known one."""
 
 
 MOST_SHOWN = 1
-"""Of what is left out of a project's file, how much a warning names."""
+"""Characters that a warning shows of what is left out."""
 
 
 class Resolved(NamedTuple):
-    """A configuration and the origin of each of its values, by dotted key; what was left out of
-    the project's file, and why."""
+    """A configuration, the origin of each value by dotted key, and what was left out of the
+    project's file."""
 
     config: Config
     origins: Mapping[str, ValueOrigin]
@@ -79,16 +75,15 @@ class Resolved(NamedTuple):
 
     @property
     def warning(self) -> str:
-        """What of the project's file is left out, for its user; empty where nothing is."""
+        """What of the project's file is left out; may be empty."""
         if not self.left_out:
             return ""
-        shown = self.left_out[:MOST_SHOWN]
-        more = len(self.left_out) - len(shown)
+        listed = self.left_out[:MOST_SHOWN]
+        more = len(self.left_out) - len(listed)
         rest = [f"and {more:,} more: `foredeck config --trusted` lists them"] if more else []
-        return "\n".join(["foredeck leaves out of the project's configuration:", *shown, *rest])
+        return "\n".join(["foredeck leaves out of the project's configuration:", *listed, *rest])
 
     def value(self, key: str) -> Any:
-        """The value of a dotted key; raises AttributeError if there is no such key."""
         value: Any = self.config
         for part in key.split("."):
             value = getattr(value, part)
@@ -97,11 +92,11 @@ class Resolved(NamedTuple):
 
 @dataclass(slots=True)
 class _Layer:
-    """What one kind of place says: values with their origins by dotted key, and what is wrong."""
+    """Values of one kind of place with their origins, and what is wrong."""
 
     kind: LayerKind
     keys: Mapping[str, Key]
-    """Those that it may hold, but for what is said of them there."""
+    """Keys that it may hold."""
     values: dict[str, tuple[Any, ValueOrigin]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -114,15 +109,15 @@ class _Layer:
 
     def _problem(self, key: str, value: Any) -> str | None:
         # A key of a newer version, or a mistake: an error, since it would silently do nothing.
-        known = self.keys.get(key)
-        if known is None:
+        key_info = self.keys.get(key)
+        if key_info is None:
             # To look for a near name takes a while, and a file may have thousands of others.
             return (
                 _unknown(key) if len(self.problems) < MOST_NAMED else f"unknown key {_shown(key)}"
             )
-        if self.kind in ("user", "project") and known.outside_files:
+        if self.kind in ("user", "project") and key_info.outside_files:
             return _not_in_a_file(key)
-        if self.kind == "project" and known.user_only:
+        if self.kind == "project" and key_info.user_only:
             return _not_by_project(key)
         if self.kind == "project" and key == "notes.folders" and not _are_within(value):
             return f"{key!r} names a folder outside the project; {_by_the_user()}"
@@ -138,12 +133,10 @@ def load_config(
     user_file: Path | None = None,
     constants: bool = False,
 ) -> Resolved:
-    """Read and merge all layers.
+    """Reads and merges all layers.
 
-    `project` is the project's folder; its file is read only if `trusted`. `flags` are KEY=VALUE.
-    `environ` and `user_file` default to the process's own. `constants`: flags may change constants,
-    too. Raises ConfigError that lists every
-    problem of every layer but the project's, one a line.
+    `project`: its file is read only if `trusted`. `constants`: flags may change constants, too.
+    Raises ConfigError that lists every problem of every layer but the project's.
     """
     environ = os.environ if environ is None else environ
     variables = environment_values(environ)
@@ -172,12 +165,11 @@ def load_config(
         raise ConfigError("\n".join(problems))
     layers = [user, theirs, environment, flag]
     config, origins = _merged(layers)
-    known = {key: origins.get(key, DEFAULT) for key in all_keys()}
-    return Resolved(config, known, tuple(theirs.problems))
+    origin_by_key = {key: origins.get(key, DEFAULT) for key in all_keys()}
+    return Resolved(config, origin_by_key, tuple(theirs.problems))
 
 
 def _merged(layers: Sequence[_Layer]) -> tuple[Config, dict[str, ValueOrigin]]:
-    """The configuration that follows; what is wrong in the project's layer is taken out of it."""
     while True:
         values = {key: value for layer in layers for key, value in layer.values.items()}
         origins = {key: origin for key, (_, origin) in values.items()}
@@ -230,7 +222,6 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
 
 
 def _text_of(path: Path) -> str:
-    """A configuration file's text. A project's may be anything, such as a link to a device."""
     # A user names this for no file at all, and it is no regular file.
     if str(path) == os.devnull:
         return ""
@@ -241,7 +232,7 @@ def _text_of(path: Path) -> str:
 
 
 def _flatten(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Dotted keys and values. A table in place of a value is kept, for the model to refuse."""
+    """Dotted keys and values; a table in place of a value is kept, for the model to refuse."""
     for name, value in table.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and (
@@ -264,7 +255,7 @@ def _build(values: Mapping[str, Any]) -> Config:
 def _explain(
     error: ValidationError, origins: Mapping[str, ValueOrigin]
 ) -> Iterator[tuple[str, str]]:
-    """The key of each problem, "" for one of several keys together, and what to read of it."""
+    """Explains each problem, with its key, or "" for several keys."""
     for problem in error.errors(include_url=False):
         key, rest = _key_of(problem["loc"])
         where = f"{origins[key].place}: " if key in origins else ""
@@ -273,7 +264,6 @@ def _explain(
 
 
 def _reason(problem: ErrorDetails, *, whole_value: bool) -> str:
-    """What pydantic found, as a user would say it; with the value if it is the key's own."""
     if problem["type"] == "value_error":
         return problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
@@ -284,7 +274,7 @@ def _reason(problem: ErrorDetails, *, whole_value: bool) -> str:
 
 
 def _key_of(location: tuple[int | str, ...]) -> tuple[str, str]:
-    """A pydantic location as key and rest, for example `("sources.mounts", "[0].prefix")`."""
+    """A pydantic location as key and rest: `("sources.mounts", "[0].prefix")`."""
     parts = [str(part) for part in location]
     # The longest key that fits: what follows it is a place within its value.
     for length in range(len(parts), 0, -1):
@@ -327,7 +317,6 @@ def _by_the_user() -> str:
 
 
 def _are_within(folders: Any) -> bool:
-    """Whether these are folders of the project, as far as their names say."""
     names = folders if isinstance(folders, list) else []
     paths = [
         flavour(name)
@@ -355,20 +344,19 @@ def user_config_file() -> Path:
 
 
 def user_rules_file() -> Path:
-    """The user's rules for all sessions, beside their configuration file; it need not be there."""
+    """The user's rules for all sessions; the file need not exist."""
     return user_config_file().with_name("rules.md")
 
 
 def project_config_file(project: Path) -> Path:
-    """The configuration file that a project brings along."""
     return project / PROJECT_FILE
 
 
 def ensure_home(home: Path) -> Path:
-    """Create the state folder if need be and close it to other users; returns it.
+    """Creates the state folder if need be, closed to other users.
 
-    Raises ConfigError if it cannot be created, is not a folder, belongs to another user, or is a
-    folder that others rely on (a home folder, a file system's root, a shared temporary folder).
+    Raises ConfigError if it is no folder, belongs to another user, or is a folder that others rely
+    on.
     """
     try:
         home.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
@@ -382,13 +370,12 @@ def ensure_home(home: Path) -> Path:
 
 
 def looser_than_private(home: Path) -> bool:
-    """Whether other users of this machine can get into the folder. False on Windows."""
+    """Whether other users can get into the folder; False on Windows."""
     return sys.platform != "win32" and bool(stat.S_IMODE(home.stat().st_mode) & 0o077)
 
 
 def foreign_owner(home: Path) -> int | None:
-    """The user that the folder belongs to, where that is another one: root may use it all the same,
-    but its owner can read and change what is in it. None on Windows."""
+    """The folder's owner, if another user; None on Windows."""
     if sys.platform == "win32":
         return None
     owner = home.stat().st_uid

@@ -1,8 +1,5 @@
-"""The configuration: one frozen pydantic model, every key with its default and its meaning.
-
-Where the values come from is the business of `foredeck.config.load`; the descriptions here and in
-the modules of the sections are also the text of docs/configuration.md.
-"""
+"""The configuration: one frozen pydantic model; its descriptions are the text of
+docs/configuration.md."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ class AdaptiveSection(Section):
     """`[adaptive]`: the policy `adaptive`.
 
     Ages count model calls since the last use of a content of 1,000 tokens; larger content goes
-    earlier, smaller later.
+    earlier.
     """
 
     patience: float = Field(12, ge=1, le=10_000)
@@ -67,9 +64,8 @@ class AdaptiveSection(Section):
     """The same for what commands and searches have printed: later edits are of files, and a digest
     names what else is used."""
     cold_factor: float = Field(0.6, gt=0, le=1)
-    """Factor while the provider's cache is cold, so that folding costs nothing, but for what is of
-    edited files; and for everything where a user turn begins in which sealed reasoning will keep
-    all that is before it as it is, by what the last one was like."""
+    """Factor while the provider's cache is cold, but for edited files; for everything where a turn
+    begins whose sealed reasoning is expected to bind what precedes it."""
     longest_factor: float = Field(2.0, ge=1, le=1000)
     """Most that a small size makes of patience, which goes by the root of 1,000 tokens over the
     size."""
@@ -79,9 +75,8 @@ class AdaptiveSection(Section):
     """How many files at most are at work: of those that were edited in this or the two turns
     before, or within 20 calls, the last ones."""
     copy_chars: int = Field(12_000, ge=0, le=1_000_000)
-    """Where the whole prompt is written anew anyway, one current copy of each file at work, and of
-    each that the newest message of yours names, takes the place of reads and of the arguments of
-    edits, unless it is longer than so many characters; 0 for no such copies."""
+    """Characters of the longest current copy, which replaces reads and edits of a file at work when
+    the whole prompt is rewritten; 0 for no copies."""
     fold_answers: bool = True
     """Leave out the middle of the model's own answers, from 2,000 characters on, of earlier turns,
     but for the names that nothing else holds."""
@@ -92,9 +87,8 @@ class AdaptiveSection(Section):
     """After how many more calls what the model said in a turn, but for its last words, goes with
     the turn's folded calls, where `fold_answers` allows it; 0 for never."""
     fold_prepared: bool = False
-    """Fold what a turn has read like any other result. Otherwise its reads stay while it goes on
-    reading, and then while it edits what it has read, until it has edited them or ends, or the
-    provider's cache is cold."""
+    """Fold what a turn has read like any other result. Otherwise its reads stay until the turn has
+    edited them or ends, or the cache is cold."""
 
 
 class PastesSection(Section):
@@ -108,7 +102,7 @@ class PastesSection(Section):
 class DigestsSection(Section):
     """`[digests]`: what is left of a folded result beside its reference line."""
 
-    max_tokens: Annotated[int, CONSTANT] = Field(500, ge=0, le=10_000)
+    max_tokens: Annotated[int, CONSTANT] = Field(250, ge=0, le=10_000)
     """Most tokens of a digest, which never has more than a tenth of the result's; 0 for no
     digests."""
 
@@ -120,25 +114,24 @@ class RebaseSection(Section):
     """Share of the model's window above which content must go, least recently used first, down to
     about 70% of this. Lower by itself where the host would compact earlier."""
     cache_ttl_s: int | None = Field(None, ge=0, le=7 * 86_400)
-    """Seconds after which the provider's prompt cache counts as expired. Unset: from the host's
-    model record, else 300."""
-    cache: Annotated[Literal["auto", "prefix", "markers"], CONSTANT] = "auto"
+    """Seconds after which the provider's prompt cache counts as expired. Unset: from Pi's model
+    record, else by its provider."""
+    cache: Annotated[Literal["auto", "prefix", "markers", "breakpoints"], CONSTANT] = "auto"
     """How the provider's prompt cache finds what was sent before: any `prefix`, or only up to where
-    cache `markers` stood (Anthropic's rule). `auto`: by the model's wire."""
+    cache `markers` stood (Anthropic's rule) or another request ended (`breakpoints`, OpenAI's).
+    `auto`: by the model's record."""
     min_saving_tokens: Annotated[int, CONSTANT] = Field(30, ge=0)
     """Content that would save fewer tokens than this is left alone."""
     carrying_factor: Annotated[float, CONSTANT] = Field(1.0, ge=0, le=1000)
     """A rebase pays when reading what may go has cost this many times what rewriting the rest
     would."""
     ending_share: Annotated[float, CONSTANT] = Field(0.5, gt=0, le=1)
-    """Where nothing is cached any more in the middle of a turn whose sealed reasoning keeps at
-    least this share of the chat, and 2,000 tokens, from folding, a word of foredeck's ends the
-    turn, and that reasoning leaves the prompt. 1: never."""
+    """After a pause, a message of foredeck's ends a turn whose sealed reasoning keeps at least this
+    share of the chat, and 2,000 tokens, from folding. 1: never."""
     within_sealed_turns: Annotated[bool, CONSTANT] = True
     """Rewrite also within a turn that holds sealed reasoning, where no provider is known to refuse
-    that ([context.md](context.md)), and let such reasoning go with the calls of turns long past.
-    `false`: wait until the turn has ended, and let it stay."""
-    guard: Annotated[float, CONSTANT] = Field(0.02, ge=0, le=10)
+    that, and let such reasoning go with turns long past."""
+    guard: Annotated[float, CONSTANT] = Field(0.05, ge=0, le=10)
     """By what share a session may become dearer, at any moment, than with nothing folded and
     without our tools: a rebase that pays later waits until it would not."""
     reasoning: Annotated[float, CONSTANT] = Field(1.0, ge=0, le=10)
@@ -146,6 +139,9 @@ class RebaseSection(Section):
     generate; of models that lose all of it behind a changed byte."""
     old_reasoning: Annotated[float, CONSTANT] = Field(0.1, ge=0, le=1)
     """What is left of that where it is older than the last 20 answers."""
+    pause_factor: Annotated[float, CONSTANT] = Field(4.0, ge=0, le=100)
+    """After a pause what folding is expected to save must be worth this many times the reasoning
+    that is lost by it."""
     gap: Annotated[int, CONSTANT] = Field(10, ge=0)
     """Calls from one rebase to the next that is made because it pays, or that loses reasoning."""
 
@@ -154,8 +150,8 @@ class CompactionSection(Section):
     """`[compaction]`: what takes the place of chat that does not fit any more."""
 
     automatic: Literal["foredeck", "model"] = "foredeck"
-    """Who writes the summary at the host's threshold, once folding does not help: `foredeck`, from
-    what is stored and without a model call, or the host's `model`."""
+    """Who writes the summary at Pi's threshold, once folding does not help: `foredeck`, without a
+    model call, or Pi's `model`."""
     manual: Literal["foredeck", "model"] = "model"
     """The same for `/compact`. With instructions it is always the model."""
 
@@ -166,9 +162,8 @@ class WorkingMemorySection(Section):
     max_chars: Annotated[int, CONSTANT] = Field(4000, ge=200, le=16_384)
     """Longest page that is kept, in characters."""
     template: str = ""
-    """The page in Markdown before anybody has written to it; its lines are shown once they are
-    filled in. Empty: sections on tech stack, project structure, user preferences and current
-    work."""
+    """The project's page in Markdown before anybody has written to it. Empty: tech stack, project
+    structure, user preferences, current work."""
     json_schema: dict[str, Any] = Field(default_factory=dict)
     """Makes the page a JSON object of this schema ([worklog.md](worklog.md)) in place of
     Markdown."""
@@ -184,8 +179,7 @@ class HeadBudgetSection(Section):
     """`[head]`: the block before the chat that says what there is beside it."""
 
     tokens: int = Field(200, ge=0, le=10_000)
-    """Most tokens of it at first; 0 for no such block. Where there is nothing to say it is
-    absent."""
+    """Most tokens of [the head](context.md#the-head) at first; 0 for none."""
     max_tokens: Annotated[int, CONSTANT] = Field(1200, ge=0, le=10_000)
     """Most tokens that it grows to, each time that the whole prompt is written again at no cost and
     `rebase.guard` allows it. Never more than a fiftieth of the window."""
@@ -195,10 +189,9 @@ class HeadBudgetSection(Section):
     shows: Annotated[tuple[HeadPart, ...], USER_ONLY] = (
         *("rules", "memory", "page", "worklog", "notes"),
     )
-    """What it shows, where there is any: the `rules` in `rules.md` next to your own configuration
-    file, `memory`, the project's `page`, earlier work (`worklog`), and what of the project the chat
-    does not show: `notes`, and files that were only `listed`. The active task always stands
-    there."""
+    """What it shows: `rules.md` next to your configuration file, memory, the project's page,
+    earlier work, and what of the project the chat does not show: notes, and files that were
+    only listed."""
 
 
 BUILT_IN = ("adaptive", "seed-window", "keep-all")
@@ -208,22 +201,22 @@ ENTRY_POINTS = "foredeck.policies"
 
 
 def installed_policies() -> dict[str, EntryPoint]:
-    """The policies of other packages, by name. A built-in name cannot be taken."""
+    """The policies of other packages, by name."""
     # Only for a policy that is not built in.
     from importlib.metadata import entry_points
 
-    found = entry_points(group=ENTRY_POINTS)
-    return {entry.name: entry for entry in found if entry.name not in BUILT_IN}
+    policies = entry_points(group=ENTRY_POINTS)
+    return {entry.name: entry for entry in policies if entry.name not in BUILT_IN}
 
 
 def check_policy(name: str) -> str:
-    """The name, if there is such a policy. Raises `ValueError` that lists all there are."""
+    """The name, if there is such a policy. Raises `ValueError` that lists all."""
     if name in BUILT_IN:
         return name
     installed = installed_policies()
     if name not in installed:
-        known = ", ".join([*BUILT_IN, *sorted(installed)])
-        raise ValueError(f"there is no policy {name!r}; the policies are {known}")
+        names = ", ".join([*BUILT_IN, *sorted(installed)])
+        raise ValueError(f"there is no policy {name!r}; the policies are {names}")
     return name
 
 
@@ -231,44 +224,38 @@ class Config(Section):
     """Everything that can be configured. `Config()` holds the defaults."""
 
     store: Annotated[Literal["sqlite", "xtdb"], USER_ONLY] = "sqlite"
-    """Where objects are kept: `sqlite`, a file, or `xtdb`, a database that several machines can
-    share (`foredeck xtdb install` first)."""
+    """Where objects are kept: in a file, or in [XTDB](xtdb.md), which several machines can
+    share."""
     home: Annotated[Path, OUTSIDE_FILES] = Field(default_factory=default_home)
-    """State folder, for this user alone (mode 0700). The Pi extension needs it before any file is
-    read."""
+    """State folder."""
     layout: Literal["anchored", "pools"] = "anchored"
-    """Order of the prompt. `anchored` leaves sent bytes where they are; `pools` puts metadata
-    before the chat and active content after it."""
+    """Order of the prompt: `anchored` leaves sent bytes where they are, `pools` puts metadata
+    before the chat and active content after it, at every call."""
     policy: Annotated[str, AfterValidator(check_policy)] = "adaptive"
-    """What decides which content stays active: `adaptive`, `seed-window`, `keep-all`, or
-    one that another package brings ([policies.md](policies.md))."""
+    """What decides which content stays: `adaptive`, `seed-window`, `keep-all`, or one of another
+    package ([context.md](context.md#what-folds))."""
     policy_options: Annotated[dict[str, Any], USER_ONLY] = Field(default_factory=dict)
-    """What a policy of another package is made with; those that come with foredeck have sections of
-    their own."""
+    """Arguments for the constructor of another package's policy."""
     deadline_ms: Annotated[int, USER_ONLY] = Field(3000, ge=50, le=30_000)
-    """Longest time that the host waits for one assembled context, in milliseconds."""
+    """How long Pi waits for a prompt, in milliseconds."""
     guard: Annotated[Literal["block", "warn", "off"], USER_ONLY] = "block"
-    """What happens to a `write` or `edit` of a file that something else has changed since the agent
-    last saw it ([time-machine.md](time-machine.md)): `block` answers it with the difference, `warn`
-    adds the difference to its result, `off` does nothing."""
+    """What happens to a `write` or `edit` of a file that something else has changed
+    ([files.md](files.md#the-stale-edit-guard)): `block` answers it with the difference, `warn` adds
+    the difference to its result."""
     prepare_ms: Annotated[int, USER_ONLY, CONSTANT] = Field(250, ge=10, le=10_000)
     """Longest time that a tool which may write files waits for the engine before it runs, in
     milliseconds. Of a command's, most may go into keeping what is there before it."""
     opening_ms: Annotated[int, USER_ONLY, CONSTANT] = Field(300, ge=0, le=10_000)
-    """Longest time that the opening of a session waits for what is worked out from the store, in
-    milliseconds: the [work log](worklog.md) and the graph of [notes](notes.md) share it. What is
-    not read by then is taken in later. A call that writes the [head](context.md#the-head) waits as
-    long for the notes."""
+    """Longest time that the opening of a session waits for the [work log](worklog.md) and the graph
+    of [notes](notes.md), in milliseconds. What is not read by then is taken in later."""
     rewind: Annotated[bool, USER_ONLY] = True
-    """Whether what tools do to files is kept, so that it can be taken back
-    ([time-machine.md](time-machine.md))."""
+    """Keep what tools do to files, so that it can be taken back
+    ([files.md](files.md#rewinding))."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
-    """What the engine writes to its log (stderr)."""
+    """What the engine writes to its log."""
     observations: Literal["auto", "on", "off"] = "auto"
     """Whether notes on the chat are written in the background, to replace it later
-    ([observations.md](observations.md)): `auto` where the chat fills 65% of a large window and
-    asking a model costs less than keeping the chat that the notes replace (without a model where
-    none can be asked), `on` always, `off` never."""
+    ([observations.md](observations.md#when)): `auto` where that pays."""
     sqlite: Annotated[SqliteSection, USER_ONLY] = Field(default_factory=SqliteSection)
     xtdb: Annotated[XtdbSection, USER_ONLY] = Field(default_factory=XtdbSection)
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)

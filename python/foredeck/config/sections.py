@@ -14,16 +14,15 @@ MIB = 1024 * 1024
 
 
 class UserOnly:
-    """Marks a key, or a section with all its keys, that a project's own file may not set."""
+    """A key or section that a project's file may not set."""
 
 
 class OutsideFiles(UserOnly):
-    """Marks a key that no file may set at all, only the environment and a flag."""
+    """A key that only the environment and flags may set."""
 
 
 class Constant:
-    """Marks a number or choice that measurements have decided, or a section of them: no setting.
-    Replays, benches and tests can change it."""
+    """A measured number or choice, which only replays, benches and tests change."""
 
 
 USER_ONLY = UserOnly()
@@ -32,7 +31,7 @@ CONSTANT = Constant()
 
 
 class Section(BaseModel):
-    """A group of keys: immutable, and closed to keys that it does not know."""
+    """A group of keys: immutable, without unknown ones."""
 
     # Deferred: to build the validation of every section takes longer than the few that are used.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -61,15 +60,15 @@ class XtdbSection(Section):
     """`[xtdb]`: the store on XTDB 1."""
 
     url: str | None = None
-    """Address of a server that is running already, such as `http://127.0.0.1:3000`. Unset: foredeck
-    runs a node of its own. The environment variable `FOREDECK_XTDB_URL` sets this and `store`."""
+    """Address of a server that is running already. Unset: foredeck runs a node of its own. The
+    variable `FOREDECK_XTDB_URL` sets this and `store`."""
     token_file: Path | None = None
-    """File with the bearer token that the server at `url` asks for, if any."""
+    """File with the token that the server at `url` asks for."""
     namespace: str = Field("foredeck", pattern=r"^[a-z][a-z0-9_-]{0,63}$")
     """Name of this store among others in the same XTDB."""
     topology: Literal["memory", "rocksdb", "postgres", "kafka"] = "rocksdb"
-    """Where foredeck's own node keeps its data: on this machine (`rocksdb`), or shared by many
-    (`postgres`, `kafka`). `memory` forgets everything."""
+    """Where foredeck's own node keeps its data: on this machine (`rocksdb`), shared by many
+    (`postgres`, `kafka`), or nowhere (`memory`)."""
     timeout_ms: Annotated[int, CONSTANT] = Field(10_000, ge=100, le=600_000)
     """Longest time that one request or one commit may take, in milliseconds."""
     journal_entries: Annotated[int, CONSTANT] = Field(10_000, ge=1, le=1_000_000)
@@ -99,10 +98,7 @@ class LimitsSection(Section):
 
 
 class MountSection(Section):
-    """One `[[sources.mounts]]` entry: a folder whose files live elsewhere than their path says.
-
-    At least one of `host_path` and `filesystem_id` is given.
-    """
+    """One `[[sources.mounts]]` entry: a folder whose files live elsewhere than their path says."""
 
     prefix: str
     """Absolute path of the folder as the agent sees it; with `filesystem_id`, the path by which all
@@ -137,15 +133,13 @@ class SourcesSection(Section):
     """`[sources]`: the outside things that objects track."""
 
     mounts: tuple[MountSection, ...] = ()
-    """Mount mappings, longest prefix first in force. A list of tables with `prefix` and
-    `host_path`, `filesystem_id`, or both: a folder that several machines share is named by the same
-    `prefix` and `filesystem_id` on each, and by `host_path` where it lies."""
+    """Folders that a container or several machines share: tables with `prefix` (the same
+    everywhere) and `host_path` (where it lies here), `filesystem_id` (its name), or both."""
     sandboxed: bool = False
-    """The agent's tools work in a container: a path outside the mounts names a file in there, never
-    one of this machine. Needs `sources.filesystem_id`."""
+    """The agent's tools work in a container: a path outside the mounts names a file in there. Needs
+    `sources.filesystem_id`."""
     filesystem_id: str | None = Field(None, min_length=1)
-    """Name of the file system of all paths outside the mounts, such as the container's id. Unset:
-    this machine's own."""
+    """Name of the file system of all paths outside the mounts. Unset: this machine's own."""
     device_fallback: bool = False
     """Tell file systems apart by their device number where no mount mapping fits."""
     watch: bool = True
@@ -156,9 +150,8 @@ class NotesSection(Section):
     """`[notes]`: which Markdown files are notes."""
 
     folders: tuple[str, ...] = Field(("notes", ".pi/notes"), min_length=1)
-    """Folders whose Markdown files are notes: relative to the top of the project, or absolute; a
-    project names its own alone. `kind:` in a file's frontmatter goes before
-    ([notes.md](notes.md))."""
+    """Folders whose Markdown files are [notes](notes.md): relative to the top of the project, or
+    absolute. `kind:` in a file's frontmatter goes before."""
     take_in: Annotated[bool, CONSTANT] = True
     """Look at the project's folders of notes when a session opens, so that what was written,
     renamed or deleted in any editor is known by its title: at most 300 files, those changed
@@ -169,47 +162,44 @@ class AskingSection(Section):
     """`[asking]`: when a model may be asked for foredeck, beside the agent's work."""
 
     enabled: bool = True
-    """Whether foredeck may ask a model by itself at all, in the background. What you ask for with a
-    command is asked all the same."""
+    """Whether foredeck may [ask a model](context.md#when-a-model-is-asked) by itself. What you ask
+    for with a command is asked all the same."""
     model: str | None = Field(None, pattern=r"^[^/\s]+/\S+$")
-    """The model to ask, as `provider/id`: a cheaper one, say. Unset: the one that the agent works
-    with, whose warm cache can then be read."""
+    """The model to ask, as `provider/id`. Unset: the agent's, whose warm cache can be read."""
     share: float = Field(0.08, ge=0, le=10)
-    """Most that questions may cost, as a share of what the session has cost so far."""
+    """Most that questions may cost, as a share of the session's cost."""
     per_hour: Annotated[int, CONSTANT] = Field(20, ge=0, le=1000)
     """Most questions within an hour."""
     single_slot: bool = False
-    """Whether a model on this machine or without a price may be asked: it usually answers one at a
-    time, so a question pushes the agent's own prompt out of its cache."""
+    """Whether a model on this machine or without a price may be asked, although a question can push
+    the agent's prompt out of its cache."""
     timeout_s: Annotated[int, CONSTANT] = Field(120, ge=5, le=600)
     """Longest wait for an answer, in seconds."""
 
 
 class ToolsSection(Section):
-    """`[tools]`: what the model's tools are, from the next session on.
+    """`[tools]`: the model's tools, from the next session on.
 
-    A tool is declared with every request, so one that came or went within a session would void
-    the provider's whole cache. What is off costs nothing.
+    A tool that came or went within a session would void the provider's whole cache.
     """
 
     context: bool = True
-    """`activate`, `deactivate`, `pin`, `unpin`. Without them results still fold, and the model
-    reads again what it needs; what you have written and its own answers stay whole."""
+    """`activate`, `deactivate`, `pin`, `unpin`. Without them the model reads again what it needs;
+    long texts of yours and its own answers stay whole."""
     search: bool = True
-    """`memory-search`: what was said, done and read in any session."""
+    """`memory-search`."""
     tasks: Literal["auto", "on", "off"] = "auto"
-    """`task-query`, `task-mutate`: `auto` declares them where the project holds tasks or has a page
-    of working memory, which the model writes with them, or after `/tasks on`."""
+    """`task-query`, `task-mutate`: `auto` where the project has tasks or a page, or after
+    `/tasks on`."""
 
     findings: Literal["auto", "on", "off"] = "auto"
-    """`promote-finding`: `auto` declares it where a session of the project has had one of
-    `memory.data_tools`, or after `/memory findings on`."""
+    """`promote-finding`: `auto` where a session of the project has had one of `memory.data_tools`,
+    or after `/memory findings on`."""
 
     def declared(
         self, has_use_for: Callable[[Facility], bool] = lambda _facility: False
     ) -> tuple[Facility, ...]:
-        """What a session of a project declares. `has_use_for`: whether the project has a use for a
-        facility; asked where that is set to `auto`."""
+        """What a session of a project declares; `has_use_for` is asked for `auto`."""
         set_to = {facility: getattr(self, facility) for facility in FACILITY_TOOLS}
         return tuple(
             facility
@@ -222,27 +212,26 @@ class ObservingSection(Section):
     """`[observing]`: how sessions are observed, where `observations` is not `off`."""
 
     scope: Literal["thread", "resource"] = "thread"
-    """Whose notes a session has: its own (`thread`), or those of the project's other sessions as
-    well (`resource`), as a short block in its head. Then nothing is observed before the threshold
-    is reached, and one session of a project at a time."""
+    """Whose notes a session has: its own, or those of the project's
+    [other sessions](observations.md#notes-of-other-sessions) as well (`resource`)."""
     mode: (
         Literal[
             "default", "explore", "bug_fixing", "refactoring", "testing", "debugging", "research"
         ]
         | None
     ) = None
-    """What kind of work is observed. Unset: guessed by what the tools did, unless you say it in a
-    session (`/foredeck observe mode testing`)."""
+    """What [kind of work](observations.md#modes) is observed. Unset: guessed, unless you say it
+    in a session."""
     threshold: int | None = Field(None, ge=2000, le=1_000_000)
-    """Tokens of chat from which on observations take its place, themselves included. Unset: that of
-    the mode, 30,000 to 60,000."""
+    """Tokens of chat, notes included, from which on notes take its place. Unset: that of the
+    mode."""
     buffer_tokens: int = Field(6000, ge=500, le=100_000)
     """Fewest tokens of chat that are observed at once."""
     activation: float = Field(0.8, gt=0, le=1)
     """Share of the threshold at which notes that are written take the place of their chat."""
     block_after: int = Field(7200, ge=0, le=1_000_000)
-    """Tokens of chat that may wait beyond `buffer_tokens` before observing comes before all other
-    background work."""
+    """Tokens that may wait beyond `buffer_tokens` before observing comes before other background
+    work."""
     reflection_threshold: int = Field(40_000, ge=1000, le=1_000_000)
     """Tokens of notes from which on the oldest are condensed."""
     subagents: Annotated[bool, CONSTANT] = False
@@ -253,11 +242,10 @@ class MemorySection(Section):
     """`[memory]`: what is kept of sessions, and of you beyond them ([memory.md](memory.md))."""
 
     extract: bool = True
-    """Whether a model is asked after a turn what of it is worth remembering, within what `[asking]`
-    allows."""
+    """Ask a model after a turn what of it is worth remembering, within what `[asking]` allows."""
     accept: Literal["ask", "user-stated", "off"] = "user-stated"
-    """What of that outlives its session. `user-stated` keeps whole sentences of yours and asks you
-    about all else (`/memory`); `ask` asks about everything; `off` keeps nothing."""
+    """What of that outlives its session: whole sentences of yours (you are asked about all else),
+    only what you are asked about (`ask`), or nothing."""
     data_tools: tuple[str, ...] = (
         "load-data",
         "query-data",
@@ -266,15 +254,12 @@ class MemorySection(Section):
         "duckdb",
         "sql",
     )
-    """Tools of other extensions that bring data. After one of them has, the model may propose
-    findings (`tools.findings`), and `findings` among the details of their results are proposed to
-    you."""
+    """Tools of other extensions that bring data, and so [findings](memory.md#findings)."""
     session_entries: int = Field(50, ge=1, le=10_000)
     """How many entries a session keeps."""
     findings: int = Field(100, ge=1, le=10_000)
     """How many findings a session keeps."""
     global_entries: int = Field(100, ge=1, le=10_000)
-    """How many entries are kept of you, over all sessions: everywhere, and again in each
-    project."""
+    """How many entries are kept of you: everywhere, and again in each project."""
     expire_days: Annotated[int, CONSTANT] = Field(90, ge=1, le=10_000)
     """After how many days without use an entry expires that you have not stated."""

@@ -1,9 +1,6 @@
-"""One call of the model: from the host's message list to what the model will see.
+"""From the host's messages to what the model sees: the steps of one model call, in order.
 
-`Assembler.assemble` has the order of the steps: align the list with what was sent before, take in
-what is new, decide whether to rewrite, fit the prompt into the window, commit the call record, and
-only then answer: a prompt whose record is not stored could not be repeated after a crash. The steps
-themselves are in `calls/` and `intake/`.
+The record is committed before the answer: a prompt without one could not be repeated after a crash.
 """
 
 from __future__ import annotations
@@ -13,7 +10,8 @@ from typing import TYPE_CHECKING
 from foredeck.context.calls.call import AssemblySettings, CallInProgress, Finders, rendering_of
 from foredeck.context.calls.costs import predict_cache
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window
-from foredeck.context.calls.feedback import Refusals, seal_rule, take_report
+from foredeck.context.calls.feedback import Refusals, learn_bindings, seal_rule, take_report
+from foredeck.context.calls.losses import withheld_chars
 from foredeck.context.calls.newest_lines import attach_continuation, attach_task_news, attach_time
 from foredeck.context.calls.recording import (
     answer_call,
@@ -55,20 +53,18 @@ class Assembler:
         self.policy = policy
         self.settings = settings or AssemblySettings()
         self.uses = Uses(session.info.cwd, policy.use_rule or UseRule())
-        """When each piece of content was last used."""
         self.finders = Finders(self.uses)
         self._layout = layout
         self.facilities = facilities or ContextFacilities()
         self._calibrator = Calibrator(session.objects.workspace)
         self.refusals = Refusals(session.objects, session.chat, session.inbox)
         self._gauge = Gauge()
-        """For the model that was called last."""
 
     def assemble(self, request: Request) -> Answer:
-        """The answer to one request; its call record is committed before this returns.
+        """Commits the call record, then answers.
 
-        Raises `OutOfSync` where the host must send its whole list, and `StoreError` where the
-        record cannot be written: then the session must be opened again.
+        Raises `OutOfSync` if the host must send its whole list, and `StoreError`: reopen the
+        session then.
         """
         call = self._align(request)
         # First what went out without us: it is part of what the provider has been sent.
@@ -88,7 +84,7 @@ class Assembler:
         context, continued = call.context, call.alignment.continued
         for item in call.items[len(context.plan) :]:
             context.plan.append(item)
-        repair_list(context, call.items, call.says_decided_from)
+        repair_list(context, call.items, call.first_changed_say)
         take_in(
             context,
             self._inbox,
@@ -101,39 +97,41 @@ class Assembler:
         follow_renames(context, self._inbox, continued=continued)
         if self.facilities.memory is not None:
             self.facilities.memory.take_over()
+        before = context.plan.chars_sent + context.plan.chars_said
         costs, policy_run = decide(call)
         put_layout_text(context, call.layout)
         fit_window(call)
+        if call.decision.is_rebase:
+            after = context.plan.chars_sent + context.plan.chars_said
+            call.shorter_by = max(0, before - after)
         # After the window was fitted: the lines are short, and `fitting.py` leaves room for them.
         if call.first_new < len(call.items):
             attach_time(context, call.first_new, request.zone, self.settings.pause_minutes)
             attach_continuation(call)
             attach_task_news(self.facilities.tasks, context)
             attach_notices(context, self._inbox)
-        record = record_call(call, predict_cache(call, costs, policy_run))
+        withheld = withheld_chars(call)
+        cache = predict_cache(call, costs, policy_run, withheld)
+        record = record_call(call, cache, withheld)
         return answer_call(call, record, call.first_changed)
 
     def take_history(self, request: Request) -> int:
-        """Go to the branch that a session's messages continue, ahead of its first call here, and
-        take in what is from before foredeck was on. Returns how many of the messages are held then:
-        the first call goes on from there as if it had brought them itself.
-        """
+        """Takes in older history before the first call; returns how many of the messages the branch
+        holds."""
         if self.session.frame.version is not None:
             # They may change until the call: no record is to say that these were sent.
             request.system = request.tools = None
         call = self._align(request)
         record_host_calls(call)
-        held = len(self._chat.branch.plan)
-        self._chat.branch.ahead = held > 0
-        return held
+        count = len(self._chat.branch.plan)
+        self._chat.branch.ahead = count > 0
+        return count
 
     def prepare(self) -> None:
-        """Read ahead what the next call will want to know of the messages that are held."""
         if self.policy.use_rule:
             self.uses.follow(self._chat.branch.plan)
 
     def compact(self, request: CompactionRequest) -> CompactionDecision:
-        """What to do about a compaction that the host has in mind."""
         # Loads with the first compaction.
         from foredeck.context.compacting import HostCompaction, decide_compaction
 
@@ -148,7 +146,6 @@ class Assembler:
         return decide_compaction(compaction, self._inbox, self.finders.folds, author)
 
     def finish_compaction(self, summary: str, writer: Writer) -> None:
-        """Another has written the summary of the compaction that was asked for last."""
         # Loads with the first compaction.
         from foredeck.context.compacting import finish_compaction
 
@@ -156,10 +153,13 @@ class Assembler:
         finish_compaction(context, self._inbox, self.facilities.stand_ins, summary, writer)
 
     def _align(self, request: Request) -> CallInProgress:
-        """Go to the branch that the list continues, and learn what became of the previous call."""
+        """Goes to the branch that the list continues, and learns from the last call."""
         alignment = align(self._chat, request)
         # After aligning: a request that is out of step must leave nothing to be committed.
         take_system(self._objects, self.session.frame, request.system, request.tools)
+        message = learn_bindings(self._objects.workspace, self.session.info.id, self._chat, request)
+        if message is not None:
+            self._inbox.user_messages.append(message)
         # A layout that renders all at every call would move its blocks each time they may move.
         within = self.settings.within_sealed_turns and self._layout.keeps_bytes
         self._chat.branch.plan.seals = seal_rule(
@@ -171,8 +171,8 @@ class Assembler:
         )
         reported = take_report(self._chat, alignment, self._calibrator, request.model)
         # After the report, from which the calibrator has learned.
-        model, known = request.model, self._calibrator.gauge
-        self._gauge = Gauge() if model is None else known(model.name, model.api)
+        model, gauge_of = request.model, self._calibrator.gauge
+        self._gauge = Gauge() if model is None else gauge_of(model.name, model.api)
         return CallInProgress(
             self.session,
             request,
@@ -184,6 +184,6 @@ class Assembler:
             self.finders,
             reported,
             first_new=alignment.matched,
-            says_decided_from=alignment.matched,
+            first_changed_say=alignment.matched,
             facilities=self.facilities,
         )

@@ -1,7 +1,6 @@
-"""Compactions that somebody asks for: the host by itself, or the user with `/foredeck compact`.
+"""Compactions asked for by the host or `/foredeck compact`.
 
-The host counts its own raw messages where it cannot trust the provider's count, so it asks too
-early; folding often helps where it would give up chat.
+Hosts that count raw messages ask too early; folding often suffices.
 """
 
 from __future__ import annotations
@@ -53,31 +52,29 @@ OWN_SHARE = (
     "instead: compaction.reserveTokens in Pi's settings keeps {reserve:,} of {window:,} tokens "
     "free, so Pi would compact at every call. With a lower value there Pi no longer tries."
 )
-"""What the user reads, once in a session."""
+"""Shown to the user once in a session."""
 
 LEAST_CHARS = 200
-"""Of one note, however many there are."""
+"""Least length of a note."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionDecision:
-    """`cancel`: there is room. `host`: the host's model shall write the summary. `summary`: it is
-    written already."""
+    """`cancel`: there is room. `host`: the host's model writes the summary. `summary`: as
+    written."""
 
     action: Literal["cancel", "host", "summary"]
     made: Compacted | None = None
     keep: str | None = None
-    """The host's entry id of the first message that stays; None: the one that the host has in
-    mind."""
+    """Entry id of the first message that stays; None: the host chooses."""
     notice: str = ""
-    """What the user is to know of it, once."""
+    """A message to the user, once."""
 
 
 def decide_compaction(
     compaction: HostCompaction, inbox: Inbox, folds: FoldFinder, author: SummaryAuthor
 ) -> CompactionDecision:
-    """What to do. A compaction that is made here is committed before this returns; one that the
-    host's model shall write, or another extension writes instead, waits for `finish_compaction`."""
+    """Decides, and commits foredeck's own compaction; others wait for `finish_compaction`."""
     request = inbox.compaction = compaction.request
     is_automatic = request.by == "threshold"
     window = request.model.window if request.model else None
@@ -96,14 +93,14 @@ def decide_compaction(
         *items, first = further
         request, keep = replace(request, items=[*request.items, *items]), first.key.entry
     chars = compaction.context.summary_chars
-    made = _make(replace(compaction, request=request), chars)
-    return CompactionDecision("summary", made, keep)
+    compacted = _make(replace(compaction, request=request), chars)
+    return CompactionDecision("summary", compacted, keep)
 
 
 def finish_compaction(
     context: RenderContext, inbox: Inbox, stand_ins: StandIns | None, summary: str, writer: Writer
 ) -> None:
-    """Another has written the summary: make the object of what was compacted."""
+    """Makes a compaction with another's summary."""
     request = inbox.pop_compaction()
     if request is not None and request.items and summary:
         _make(HostCompaction(context, request, stand_ins), len(summary), writer, summary)
@@ -111,8 +108,6 @@ def finish_compaction(
 
 @dataclass(frozen=True, slots=True)
 class HostCompaction:
-    """A compaction that the host has in mind, of the branch at hand."""
-
     context: RenderContext
     request: CompactionRequest
     stand_ins: StandIns | None
@@ -120,24 +115,23 @@ class HostCompaction:
 
     @property
     def window(self) -> int | None:
-        """The tokens that a prompt may have; None where that is not known."""
+        """Token limit of a prompt; None if unknown."""
         context = self.context
         return usable_window(context.chat.compactions, self.request.model, context.gauge)
 
     @property
     def expected(self) -> int:
-        """Tokens of the next prompt, with nothing folded."""
+        """Tokens of the next prompt, unfolded."""
         chat, gauge, record = self.context.chat, self.context.gauge, self.context.chat.branch_record
         # Beside the messages, as the newest call had it.
-        sent = 0 if record is None else record.stats.chars_sent
-        around = max(0, sent - chat.branch.plan.chars_sent)
+        chars_before = 0 if record is None else record.stats.chars_sent
+        around = max(0, chars_before - chat.branch.plan.chars_sent)
         expected = gauge.prompt(chat.branch.plan, around) + gauge.tokens(self.request.new_chars)
         # While nothing was measured, all that speaks against the host's own count is an estimate.
         return expected if gauge.calls else max(expected, self.request.tokens)
 
 
 def _has_room(compaction: HostCompaction, folds: FoldFinder) -> bool:
-    """Whether the next prompt, with everything folded that may be, leaves the host's reserve."""
     context, window = compaction.context, compaction.window
     chat, gauge = context.chat, context.gauge
     if window is None:
@@ -151,8 +145,7 @@ def _has_room(compaction: HostCompaction, folds: FoldFinder) -> bool:
 
 
 def _further(compaction: HostCompaction) -> list[Item]:
-    """What the host would keep and had better give up, too, and the first message that stays: in a
-    small window what it keeps fills most of it, and it would compact again soon. Empty: nothing."""
+    """What the host should give up beyond its plan: a small window would soon be full again."""
     request, window, plan = compaction.request, compaction.window, compaction.context.plan
     tokens = compaction.context.gauge.tokens
     last = plan.places.get(request.items[-1].key.address) if request.items else None
@@ -160,22 +153,22 @@ def _further(compaction: HostCompaction) -> list[Item]:
         return []
     chars = plan.chars
     goal = marks_below(compaction.marks, request.model, window).low * window
-    left = compaction.expected - tokens(sum(chars[: last + 1]))
-    if left <= goal:
+    remaining = compaction.expected - tokens(sum(chars[: last + 1]))
+    if remaining <= goal:
         return []
     best = None
     for index in range(last + 1, last_cut_point(plan) + 1):
         item = plan.items[index]
         if item.kind in ("user", "assistant") and not item.unsent and item.key.entry:
             best = index
-            if left <= goal:
+            if remaining <= goal:
                 break
-        left -= tokens(chars[index])
+        remaining -= tokens(chars[index])
     return [] if best is None else plan.items[last + 1 : best + 1]
 
 
 def pinned_in(branch: Branch, items: Sequence[Item]) -> list[int]:
-    """Handles of what is pinned and is nowhere else in the chat than in these messages."""
+    """Handles of pinned objects that only these messages show."""
     plan, gone = branch.plan, {item.key.address for item in items}
     return sorted(
         ordinal
@@ -190,7 +183,6 @@ def _make(
     writer: Writer = "foredeck",
     written: str | None = None,
 ) -> Compacted:
-    """Make and commit the compaction, with a summary of so many characters at most."""
     context, request, window = compaction.context, compaction.request, compaction.window
     objects, chat = context.objects, context.chat
     share = chars if window is None else int(SUMMARY_SHARE * window * context.gauge.rate)
@@ -200,7 +192,7 @@ def _make(
     items = _as_known(chat.branch, request.items)
     begins = before is not None or (bool(items) and items[0].kind == "user")
     first, pinned = last + (1 if begins else 2), pinned_in(chat.branch, items)
-    wanted = SummaryRequest(
+    summary_request = SummaryRequest(
         request.by,
         max(LEAST_SUMMARY_CHARS, min(chars, share)),
         request.time_ms,
@@ -212,26 +204,25 @@ def _make(
     if written is None and compaction.stand_ins is not None:
         around = lines_around(objects, previous, pinned)
         written = _observed_summary(
-            objects, compaction.stand_ins, items, wanted, first, max(chars, share), around
+            objects, compaction.stand_ins, items, summary_request, first, max(chars, share), around
         )
-        wanted = replace(wanted, written=written)
-    made = compact(objects, chat, items, wanted, first=first, previous=previous, pinned=pinned)
+        summary_request = replace(summary_request, written=written)
+    compacted = compact(
+        objects, chat, items, summary_request, first=first, previous=previous, pinned=pinned
+    )
     objects.workspace.commit()
-    return made
+    return compacted
 
 
 def _as_known(branch: Branch, items: Sequence[Item]) -> list[Item]:
-    """The items with the entry ids by which the session knows them, and with what their calls
-    asked for."""
-    known = {item.key.address: item.key for item in branch.plan.items}
+    keys = {item.key.address: item.key for item in branch.plan.items}
     list = Plan()
     for item in items:
-        list.append(replace(item, key=known.get(item.key.address, item.key)))
+        list.append(replace(item, key=keys.get(item.key.address, item.key)))
     return list.items
 
 
 def _refused(chat: Chat, request: CompactionRequest) -> dict[str, Any]:
-    """The prompt that the provider has refused as too long."""
     record = chat.branch_record
     if request.by != "overflow" or record is None or request.model is None:
         return {}
@@ -247,11 +238,9 @@ def _observed_summary(
     chars: int,
     around: Sequence[str],
 ) -> str | None:
-    """What is to cover these messages, at most this many characters; None where no note covers
-    any of them.
+    """The notes that cover these messages; None without any.
 
-    `request`: how messages are summed up that no note covers. `first`: number of their first user
-    turn. `around`: lines that follow the heading.
+    `request`: how to summarise the rest.
     """
     spans = _spans(stand_ins, items)
     if not spans:
@@ -259,38 +248,36 @@ def _observed_summary(
     ordinal, turn = len(objects.index) + 1, first - 1
     share = max(LEAST_CHARS, chars // (2 * len(spans) + 1) - 100)
     lines: list[str] = []
-    done = 0
+    position = 0
     for start, end, stand_in in [*spans, (len(items), len(items), None)]:
-        gap = items[done:start]
+        gap = items[position:start]
         if any(item.kind != "opaque" for item in gap):
             lines.append(summary_lines(objects, request, gap, turn + 1)[:share])
             turn += sum(item.kind == "user" for item in gap)
         if stand_in is not None:
-            asked = sum(item.kind == "user" for item in items[start:end])
-            lines.append(f"{turns_span(turn + 1, turn + max(1, asked))}, from notes:")
+            questions = sum(item.kind == "user" for item in items[start:end])
+            lines.append(f"{turns_span(turn + 1, turn + max(1, questions))}, from notes:")
             lines += _asked(items[start:end], turn + 1)
             lines.append(block(stand_in.text)[:share])
-            turn += asked
-        done = end
+            turn += questions
+        position = end
     return "\n".join([_heading(ordinal, first, max(first, turn)), *around, *lines])[:chars]
 
 
 def _spans(stand_ins: StandIns, items: Sequence[Item]) -> list[tuple[int, int, StandIn | None]]:
-    """What notes cover of the messages, in their order; of two for one message, the longer."""
     places = {item.key.address: index for index, item in enumerate(items)}
-    found: list[tuple[int, int, StandIn | None]] = []
+    spans: list[tuple[int, int, StandIn | None]] = []
     for stand_in in sorted(stand_ins.known(), key=lambda each: -len(each.covers)):
         span = span_of(stand_in, places, items)
-        if span and all(span[1] <= start or end <= span[0] for start, end, _ in found):
-            found.append((*span, stand_in))
-    return sorted(found, key=lambda each: each[0])
+        if span and all(span[1] <= start or end <= span[0] for start, end, _ in spans):
+            spans.append((*span, stand_in))
+    return sorted(spans, key=lambda each: each[0])
 
 
 def _asked(items: Sequence[Item], first: int) -> list[str]:
-    """What the user said in a span: no note replaces that in the prompt, so none need say it."""
     turns = split_turns(items, first)
-    said = ((turn.number, shortened(turn.asked, ASKED_CHARS)) for turn in turns)
-    return [turn_line(number, text) for number, text in said if text]
+    questions = ((turn.number, shortened(turn.asked, ASKED_CHARS)) for turn in turns)
+    return [turn_line(number, text) for number, text in questions if text]
 
 
 def _heading(ordinal: int, first: int, last: int) -> str:
@@ -302,7 +289,7 @@ def _heading(ordinal: int, first: int, last: int) -> str:
 
 
 def last_compaction(objects: Objects, compactions: Compactions) -> str:
-    """The newest compaction of the session: its summary, and what that does not name."""
+    """The newest summary, and what it leaves out."""
     ordinals = {objects.index.by_object[id]: id for id in compactions}
     for ordinal in sorted(ordinals, reverse=True):
         document = objects.store.get(ordinals[ordinal], CompactionDocument)
@@ -315,9 +302,9 @@ def last_compaction(objects: Objects, compactions: Compactions) -> str:
 
 
 def preview(objects: Objects, chat: Chat, max_chars: int) -> str:
-    """The summary that foredeck would write of all but the newest turn, and what that leaves out.
+    """The summary foredeck would write of all but the newest turn; stores nothing.
 
-    Nothing is stored. Raises `ToolError` where there is no turn before the newest.
+    Raises `ToolError` without an earlier turn.
     """
     items = chat.branch.plan.items
     newest = max(0, chat.branch.plan.newest_question)
@@ -335,5 +322,4 @@ def preview(objects: Objects, chat: Chat, max_chars: int) -> str:
 
 
 def report_of(what: str, summary: str, lost: str) -> str:
-    """A summary and what it leaves out, for the user."""
     return f"{what}:\n{summary}\n\nWhat it does not name:\n{lost}"

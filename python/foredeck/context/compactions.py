@@ -1,4 +1,4 @@
-"""Compactions, each an object that covers messages: made, found again, and shown by turns."""
+"""Compactions: objects that cover messages."""
 
 from __future__ import annotations
 
@@ -31,26 +31,23 @@ if TYPE_CHECKING:
     from foredeck.context.summary import ChatSummary
 
 SummaryAuthor = Literal["foredeck", "model"]
-"""Who writes the summary when the host compacts."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """Who wants a compaction, how large its summary may be, and who writes it."""
-
     by: AskedBy
     max_chars: int
     time_ms: int
     instructions: str = ""
     refused: Mapping[str, Any] = field(default_factory=dict)
     written: str | None = None
-    """The summary of the host's model, or of whoever `writer` names; None: foredeck makes one."""
+    """The summary of the host's model or `writer`; None if foredeck makes one."""
     writer: Writer = "foredeck"
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """A compaction as the session's index has it."""
+    """A compaction in the session's index."""
 
     id: str
     ordinal: int
@@ -68,58 +65,55 @@ def compact(
     pinned: Sequence[int] = (),
     lists_losses: bool = True,
 ) -> Compacted:
-    """Make the object that covers these messages; the caller commits it.
+    """Makes the object that covers these messages; the caller commits.
 
-    `first`: number of the first user turn. `previous`: id of the compaction whose summary is
-    before them. What was compacted before gets the summary that it got then. `lists_losses`: keep
-    what the summary does not name.
+    `first`: number of the first user turn. `previous`: the compaction before.
     """
     before = None if previous is None else objects.workspace.head(previous)
     covers = [item.key.address for item in items]
-    by, written = f"foredeck {request.max_chars}", request.written
-    if written is not None:
-        by = f"{request.writer} {hash_text(written)}"
+    by, text = f"foredeck {request.max_chars}", request.written
+    if text is not None:
+        by = f"{request.writer} {hash_text(text)}"
     id = compaction_id(objects.info.id, covers, previous if before else None, by)
     # The id follows from what is covered: after a crash before the call record, or on another
     # branch, the same messages get the same summary.
-    known = objects.store.get(id, CompactionDocument)
-    if known is None:
+    document = objects.store.get(id, CompactionDocument)
+    if document is None:
         ordinal = objects.index.by_object.get(id, len(objects.index) + 1)
         turns = split_turns(items, first)
         summary = summary_of(objects, turns, ordinal, request, before, pinned)
-        known = _document(objects, id, turns, items, summary, before)
-        known.content = summary.long if written is None else written
-        known.written_by = request.writer
+        document = _document(objects, id, turns, items, summary, before)
+        document.content = summary.long if text is None else text
+        document.written_by = request.writer
         if lists_losses:
             # Loads with the first compaction, as in `summary_of`.
             from foredeck.context.summary import losses_of
 
-            known.lost = losses_of(turns, names_of(objects), known.content)
-    known.asked_by, known.instructions = request.by, request.instructions
-    known.taken_back = None
-    known.call, known.time_ms = chat.log.newest, request.time_ms
-    known.refused, known.pinned = dict(request.refused), list(pinned)
-    objects.workspace.put(known.seal())
-    entry = objects.see_document(known)
-    chat.compactions[id] = known.model_dump(exclude={"turns"})
-    return Compacted(id, entry.ordinal, known.content or "")
+            document.lost = losses_of(turns, names_of(objects), document.content)
+    document.asked_by, document.instructions = request.by, request.instructions
+    document.taken_back = None
+    document.call, document.time_ms = chat.log.newest, request.time_ms
+    document.refused, document.pinned = dict(request.refused), list(pinned)
+    objects.workspace.put(document.seal())
+    entry = objects.see_document(document)
+    chat.compactions[id] = document.model_dump(exclude={"turns"})
+    return Compacted(id, entry.ordinal, document.content or "")
 
 
 def take_back(objects: Objects, compactions: Compactions, summary: str) -> None:
-    """Note that the host has the chat again that this summary covers. What a session inherited is
-    still where it was made, so that is left as it is; and so is a summary of others."""
+    """Marks a compaction as undone by the host; inherited ones stay."""
     id = by_summary(compactions, summary)
-    known = None if id is None else objects.store.get(id, CompactionDocument)
-    if known is None or known.session != objects.info.id:
+    document = None if id is None else objects.store.get(id, CompactionDocument)
+    if document is None or document.session != objects.info.id:
         return
-    known.taken_back = True
-    objects.workspace.put(known.seal())
+    document.taken_back = True
+    objects.workspace.put(document.seal())
     objects.workspace.commit()
-    compactions[known.id] = known.model_dump(exclude={"turns"})
+    compactions[document.id] = document.model_dump(exclude={"turns"})
 
 
 def name_summary(objects: Objects, chat: Chat, items: Sequence[Item], start: int) -> None:
-    """After a summary that is not ours: a message that names what it covers."""
+    """Adds a message after another's summary that names what it covers."""
     id = summarised_by(chat.compactions, items)
     at_call = len(items) > 1 and items[1].kind == "result"
     if id is None or start > 1 or at_call:
@@ -131,27 +125,20 @@ def name_summary(objects: Objects, chat: Chat, items: Sequence[Item], start: int
 
 
 def turn_number(chat: Chat, item: Item) -> int:
-    """The number of the first user turn of a span that begins with this item of the list."""
+    """Number of the first user turn of a span that begins here."""
     return turn_of(chat, item) + (item.kind != "user")
 
 
 def turns_of(
     document: CompactionDocument, first: int, last: int, blob: Callable[[str], bytes]
 ) -> str:
-    """Turns `first` to `last` of a compaction, word for word.
-
-    Raises `ToolError` where it holds none of them.
-    """
+    """Turns of a compaction, word for word. Raises `ToolError` if it has none."""
     texts = [(number, text) for number, text in document.turns]
     return "\n".join(unpack(text, blob) for text in _among(texts, first, last))
 
 
 def turns_of_branch(objects: Objects, chat: Chat, first: int, last: int) -> str:
-    """Turns `first` to `last` of the branch at hand, word for word: those that it inherited as a
-    fork and those that compactions of the host's list cover among them.
-
-    Raises `ToolError` where it has none of them.
-    """
+    """Turns of the branch, word for word, compacted ones too. Raises `ToolError` if it has none."""
     items = chat.branch.plan.items
     newest = host_compaction(chat)
     texts = list(_compacted_turns(objects.store, newest))
@@ -167,7 +154,6 @@ def turns_of_branch(objects: Objects, chat: Chat, first: int, last: int) -> str:
 
 
 def _compacted_turns(store: Store, id: str | None) -> Iterator[tuple[int, str]]:
-    """The turns of a compaction and of those before it, oldest first."""
     document = None if id is None else store.get(id, CompactionDocument)
     if document is not None:
         yield from _compacted_turns(store, document.previous)
@@ -175,16 +161,15 @@ def _compacted_turns(store: Store, id: str | None) -> Iterator[tuple[int, str]]:
 
 
 def _among(texts: Sequence[tuple[int, Any]], first: int, last: int) -> list[Any]:
-    """The texts of turns `first` to `last`. Raises `ToolError` where there are none."""
-    wanted = [text for number, text in texts if first <= number <= last]
-    if not wanted:
+    selection = [text for number, text in texts if first <= number <= last]
+    if not selection:
         there = f"{texts[0][0]} to {texts[-1][0]}"
         raise ToolError(f"There are no turns {first}-{last} in it: it holds turns {there}.")
-    return wanted
+    return selection
 
 
 def names_of(objects: Objects) -> TranscriptNames:
-    """What transcripts of this session may look up."""
+    """Lookups for this session's transcripts."""
     return TranscriptNames(objects.index.by_label.get, objects.info.cwd)
 
 
@@ -196,32 +181,27 @@ def summary_of(
     before: Head | None,
     pinned: Sequence[int],
 ) -> ChatSummary:
-    """The summaries of these turns, for the object with handle `ordinal`; nothing is stored.
-
-    `before`: the compaction whose summary is before it. `pinned`: handles of what leaves the
-    view with it.
-    """
+    """Summaries for handle `ordinal`; stores nothing. `pinned`: handles that leave the view."""
     # Not at the top: every call asks for compactions, and few sessions make one.
     from foredeck.context.summary import SummaryInput, summarise
 
     earlier, names = _earlier(objects, before), names_of(objects)
     # What is compacted to fit the window never holds the newest question.
     questions = request.by != "window"
-    given = SummaryInput(turns, names, ordinal, _files(objects), earlier, pinned, questions)
-    return summarise(given, request.max_chars)
+    input = SummaryInput(turns, names, ordinal, _files(objects), earlier, pinned, questions)
+    return summarise(input, request.max_chars)
 
 
 def summary_lines(
     objects: Objects, request: SummaryRequest, items: Sequence[Item], first: int
 ) -> str:
-    """What a summary of these messages says, without its heading; `first` as for `compact`."""
     turns = split_turns(items, first)
     long = summary_of(objects, turns, 0, request, None, ()).long
     return "\n".join(long.split("\n")[1:])
 
 
 def lines_around(objects: Objects, previous: str | None, pinned: Sequence[int]) -> list[str]:
-    """What a summary says beside the messages: of the compaction before, and of what is pinned."""
+    """The compaction before, and what is pinned."""
     before = None if previous is None else objects.workspace.head(previous)
     lines = [earlier] if (earlier := _earlier(objects, before)) else []
     return [*lines, wording.pinned_away(pinned)] if pinned else lines

@@ -1,14 +1,8 @@
-"""What is left of a folded result beside its reference line: a digest.
-
-One fact line by kind of output, then names that are in the result and nowhere else in view, so
-that the model can tell what it would get by activating it. Deterministic; no model is asked.
-"""
-
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +24,6 @@ MAX_FILES = 4
 _HIT = re.compile(r"\n(?!\d+:)([^:\n]+):\d+:")
 
 _LONG = re.compile(r"^[-dlbcps][-rwxsStT]{9}\S*(?: +\S+){7} ")
-"""What `ls -l` says before a name."""
 
 _LINE = re.compile(r"^(\d+):", re.MULTILINE)
 
@@ -38,7 +31,7 @@ MAX_LINES = 12
 
 
 def search_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
-    """`12 hits in 3 files: a.ts 8, b.ts 3, c.ts 1`; of one file, `3 hits at 12 40 96`."""
+    """`12 hits in 3 files: a.ts 8, b.ts 3, c.ts 1`."""
     del arguments
     files = Counter(name.removeprefix("./") for name in _HIT.findall(f"\n{output.body}"))
     if files:
@@ -51,7 +44,7 @@ def search_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
 
 
 def listing_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
-    """`40 paths in 6 folders: src 20, test 9, ...`; of entries of one folder nothing."""
+    """`40 paths in 6 folders: src 20, test 9, ...`."""
     del arguments
     lines = (_LONG.sub("", line) for line in output.body.split("\n") if not line.endswith(":"))
     paths = [line.partition(" -> ")[0].removeprefix("./").rstrip("/") for line in lines]
@@ -62,7 +55,6 @@ def listing_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]
 
 
 def _most(found: Counter[str], noun: str) -> str:
-    """`3 files: a.ts 8, b.ts 3, c.ts 1`."""
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     listed = ", ".join(f"{name} {count}" for name, count in ranked[:MAX_FILES])
     return f"{plain_count(len(found), noun)}: {listed}{', ...' if len(ranked) > MAX_FILES else ''}"
@@ -84,21 +76,20 @@ MAX_NAMES = 8
 
 
 def file_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
-    """`defines: a, b, c` of code, `headings: ...` of Markdown, the keys of JSON."""
+    """`defines: a, b, c`, `headings: ...`, or JSON keys."""
     path = str(arguments.get("path") or arguments.get("file_path") or "")
     return text_facts(path, output.body)
 
 
 def text_facts(path: str, text: str) -> list[str]:
-    """The facts of a text, given words that its path is among."""
+    """The facts of a text; `path` may be words that contain its path."""
     if _MARKDOWN.search(path):
         return _named("headings", _HEADING.findall(text))
     return json_facts(text) or _named("defines", _DEFINES.findall(f"\n{text}"))
 
 
 def json_facts(text: str) -> list[str]:
-    """`JSON keys: ...` of an object, `JSON array of 35: ...` and `35 JSON lines: ...` with the keys
-    of the first entry."""
+    """`JSON keys: ...`, `JSON array of 35: ...` or `35 JSON lines: ...`."""
     if not text.startswith(("{", "[")):
         return []
     try:
@@ -125,12 +116,11 @@ def _json_lines(lines: list[str]) -> list[str]:
 
 
 def _named(what: str, names: Iterable[str]) -> list[str]:
-    """`what: a, b, c, and 4 more`; nothing where there are none."""
-    found = list(dict.fromkeys(map(str, names)))
-    if not found:
+    unique = list(dict.fromkeys(map(str, names)))
+    if not unique:
         return []
-    more = f", and {len(found) - MAX_NAMES} more" if len(found) > MAX_NAMES else ""
-    return [f"{what}: {', '.join(found[:MAX_NAMES])}{more}"]
+    more = f", and {len(unique) - MAX_NAMES} more" if len(unique) > MAX_NAMES else ""
+    return [f"{what}: {', '.join(unique[:MAX_NAMES])}{more}"]
 
 
 _PYTHON = re.compile(
@@ -159,7 +149,7 @@ LINE_CHARS = 120
 
 
 def trace_facts(text: str) -> list[str]:
-    """`KeyError: 'x' at app/load.py:12` of the last trace; nothing where there is none."""
+    """`KeyError: 'x' at app/load.py:12`, of the last trace."""
     return [
         f"{cut(what, LINE_CHARS)} at {where}" if where else cut(what, LINE_CHARS)
         for what, where in _found(text)
@@ -167,7 +157,6 @@ def trace_facts(text: str) -> list[str]:
 
 
 def _found(text: str) -> Iterator[tuple[str, str]]:
-    """What was raised and where, of at most one trace."""
     if "Traceback (most" in text and (last := _last(_PYTHON, text)):
         yield last[3], _own(_PYTHON_FRAME.findall(last[2])[::-1])
     elif "\n    at " in text or "\n\tat " in text or "\n   at " in text:
@@ -186,7 +175,6 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _own(frames: list[tuple[str, str]]) -> str:
-    """The first frame that is no library's, else the first."""
     own = (frame for frame in frames if not _LIBRARY.search(frame[0]))
     return ":".join(next(own, frames[0])) if frames else ""
 
@@ -221,25 +209,24 @@ SUBJECT_CHARS = 60
 
 
 def status_facts(text: str) -> list[str]:
-    """`on main, ahead 2: 3 modified, 1 untracked`, or `clean`."""
-    found = Counter(kind.removesuffix(" file") for kind in _STATUS.findall(text))
+    kinds = Counter(kind.removesuffix(" file") for kind in _STATUS.findall(text))
     for letters in _SHORT_STATUS.findall(text):
         kind = "untracked" if "?" in letters else _LETTERS.get(letters.strip()[:1], "changed")
-        found[kind] += 1
+        kinds[kind] += 1
     for listed in _UNTRACKED.findall(text):
-        found["untracked"] += listed.count("\t")
+        kinds["untracked"] += listed.count("\t")
     branch = _BRANCH.search(text)
-    if branch is None and not found:
+    if branch is None and not kinds:
         return []
     where = [] if branch is None else [branch[2] or f"on {branch[1]}"]
     where += [f"{way} {count}" for way, count in _APART.findall(text)]
     where += [f"{ours} ahead, {theirs} behind" for ours, theirs in _DIVERGED.findall(text)]
-    changes = ", ".join(f"{count} {kind}" for kind, count in found.items()) or "clean"
+    changes = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "clean"
     return [": ".join(part for part in (", ".join(where), changes) if part)]
 
 
 def diff_facts(text: str) -> list[str]:
-    """`2 files: a.ts +12 -3, b.ts +1`, or the last line of a `--stat`; before it the commit."""
+    """`2 files: a.ts +12 -3, b.ts +1`."""
     newest = _newest(text)
     files: dict[str, list[int]] = {}
     name = ""
@@ -269,7 +256,6 @@ def log_facts(text: str) -> list[str]:
 
 
 def _newest(text: str) -> list[str]:
-    """The first commit that a text shows, in a list of at most one."""
     long = _COMMIT.search(text)
     if long is not None:
         subject = _SUBJECT.search(text, long.end())
@@ -295,26 +281,25 @@ GIT: Mapping[str, Callable[[str], list[str]]] = {
 
 
 def command_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
-    """What the steps of a command that put something out are about, the most telling first."""
     command = str(arguments.get("command") or "")
     # 1 says no more than that it failed, as the reference line does.
-    found = [f"exit {output.exit_code}"] if output.exit_code not in (None, 0, 1) else []
+    lines = [f"exit {output.exit_code}"] if output.exit_code not in (None, 0, 1) else []
     run = programs(command)
     if run and run <= SEARCHES:
-        return found + search_facts(arguments, output)
+        return lines + search_facts(arguments, output)
     if run and run <= LISTINGS:
-        return found + listing_facts(arguments, output)
+        return lines + listing_facts(arguments, output)
     for program, facts in GIT.items():
         if program in run:
-            found += facts(output.body)
+            lines += facts(output.body)
     if run and run <= FILES:
         text = _NUMBERED.sub("", output.body)
-        return found + (text_facts(command, text) or error_facts(output.body))
-    return found + (outcome_facts(output.body) or json_facts(output.body))
+        return lines + (text_facts(command, text) or error_facts(output.body))
+    return lines + (outcome_facts(output.body) or json_facts(output.body))
 
 
 def paste_facts(_arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
-    """What a user has pasted: a difference, how something ran, or what is in a file."""
+    """Facts of a difference, a run, or a file."""
     text = output.body
     if "diff --git " in text:
         return diff_facts(text)
@@ -322,13 +307,12 @@ def paste_facts(_arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
 
 
 def outcome_facts(text: str) -> list[str]:
-    """How a run ended: tests, builds, installations, what was raised, errors."""
     traces = trace_facts(text)
-    found = [*test_facts(text), *install_facts(text), *traces]
+    lines = [*test_facts(text), *install_facts(text), *traces]
     for fact in error_facts(text, 1 if traces else 2):
-        if not any(fact in known or known in fact for known in found):
-            found.append(fact)
-    return found
+        if not any(fact in line or line in fact for line in lines):
+            lines.append(fact)
+    return lines
 
 
 Facts = Callable[[Mapping[str, Any], ToolOutput], list[str]]
@@ -344,30 +328,26 @@ KINDS: dict[str, Facts] = {
     "powershell": command_facts,
     "user": paste_facts,
 }
-"""Tools to what makes the facts of their outputs, the most telling first; other tools' outputs
-have none. `user`: of what a user has pasted."""
+"""Makers of facts by tool, most telling first."""
 
 
 @dataclass(frozen=True, slots=True)
 class DigestSize:
-    """How long a digest may be: the smaller of the two. No characters: no digests."""
+    """Bounds of a digest, of which the smaller holds."""
 
-    chars: int = 2000
+    chars: int = 1000
     share: float = 0.1
-    """Of the text that it replaces."""
+    """Share of the text."""
 
     def limit(self, text: str) -> int:
-        """Characters that the digest of a text may have."""
+        """Longest digest of a text."""
         return min(self.chars, int(self.share * len(text)))
 
 
 def digest(
     tool: str, arguments: Mapping[str, Any], text: str, *, held: Set[str], size: DigestSize
 ) -> str:
-    """The digest of a result, empty where there is nothing to say or no room to say it.
-
-    `held`: names that can be read elsewhere in the prompt.
-    """
+    """The digest of a result, perhaps empty; `held` are names readable elsewhere in the prompt."""
     limit = size.limit(text)
     if not limit:
         return ""
@@ -384,24 +364,20 @@ def digest(
 def unheld_names(
     text: str, held: Set[str], chars: int, *, named_before: Set[str] = frozenset()
 ) -> str:
-    """`names: ...`, shortest first, as many as fit; empty where there are none.
-
-    `held`: names that can be read elsewhere; `named_before`: those in the line before.
-    """
-    found = identifiers(text)
-    names = found - held - named_before
+    """`names: ...`, repeated ones first, without those `held` or `named_before`."""
+    all_names = identifiers(text)
+    names = all_names - held - named_before
     # A path names its last part, too.
     tails = {name.rpartition("/")[2] for name in names if "/" in name}
     fitting: list[str] = []
     room = chars - len(_HEAD)
-    for name in _shortest_first(names - tails):
-        if _tells_nothing(name, found):
+    for name in _by_use(names - tails, text):
+        if len(name) >= room or _tells_nothing(name, all_names):
             continue
         name = _whole(name, text) if "/" in name else name
-        room -= len(name) + 1
-        if room < 0:
-            break
-        fitting.append(name)
+        if len(name) < room:
+            room -= len(name) + 1
+            fitting.append(name)
     return " ".join([_HEAD, *fitting]) if fitting else ""
 
 
@@ -409,7 +385,6 @@ _MORE = ", ..."
 
 
 def _fitting(facts: list[str], room: int) -> str:
-    """As many facts as fit, in order; of one that lists something its beginning."""
     fitting: list[str] = []
     for fact in facts:
         room -= 2 if fitting else 0
@@ -432,17 +407,19 @@ _QUANTITY = re.compile(
     # an address in memory
     r"|0x[0-9a-f]{8,}"
 )
-"""What says how many, how much or when: it names nothing."""
 
-# A commit's hash is never written out: the fact line has its beginning.
-_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_OF_NO_USE = re.compile(
+    # 5.0.9, 1-140, v0.12; a commit or the beginning of one; $PATH; `log-$` of `log-${id}`
+    r"v?\d[\d.-]*|[0-9a-f]{7,64}|\$[A-Z_]+|[\w-]+\$"
+)
+"""Names that later calls hardly ever use."""
 
 _MEMBER = re.compile(r"(?:[a-z]{1,2}|this|self)\.(\w+)")
-"""A member behind what says nothing of it: `m.toolName`, `this.render`."""
+"""A member behind an uninformative name: `m.toolName`."""
 
 
 def _tells_nothing(name: str, found: Set[str]) -> bool:
-    if not any(map(str.isalnum, name)) or (len(name) >= 40 and _HASH.fullmatch(name)):
+    if not any(map(str.isalnum, name)) or _OF_NO_USE.fullmatch(name):
         return True
     if name[0].isdecimal():
         return _QUANTITY.fullmatch(name) is not None
@@ -452,7 +429,7 @@ def _tells_nothing(name: str, found: Set[str]) -> bool:
 
 
 def _whole(path: str, text: str) -> str:
-    """A path with what precedes its first word: `/usr/lib`, `../doc`, `.github/x.yml`."""
+    """A path with what precedes its first word: `/usr/lib`, `../doc`."""
     at = start = text.find(path)
     while start > 0 and text[start - 1] in "./~":
         start -= 1
@@ -462,10 +439,14 @@ def _whole(path: str, text: str) -> str:
     return text[start:at].removeprefix("./") + path
 
 
-def _shortest_first(names: Set[str]) -> Iterator[str]:
-    """Names by length, those of one length in order; sorted only as far as they are taken."""
-    by_length: defaultdict[int, list[str]] = defaultdict(list)
-    for name in names:
-        by_length[len(name)].append(name)
-    for length in sorted(by_length):
-        yield from sorted(by_length[length])
+MANY = 6
+"""Repetitions beyond this change nothing."""
+
+
+COUNTED_CHARS = 100_000_000
+
+
+def _by_use(names: Set[str], text: str) -> list[str]:
+    """Likeliest to be used first: repeated ones, then short ones."""
+    text = text[: COUNTED_CHARS // max(1, len(names))]
+    return sorted(names, key=lambda name: (-min(text.count(name), MANY), len(name), name))

@@ -1,9 +1,4 @@
-"""How large a prompt may be, and the last guard of the window: what no folding brings inside is
-compacted or cut.
-
-The newest user message and the calls in flight stay whatever happens; of a text that alone is
-larger than the window, beginning and end stay.
-"""
+"""The last guard of the window: compacts or cuts what folding cannot fit."""
 
 from __future__ import annotations
 
@@ -28,83 +23,74 @@ from foredeck.model.call_values import Decision
 from foredeck.model.messages import exchange_of
 
 AFTER_REFUSAL = 0.9
-"""Of a prompt that was refused as too long, what still counts as the window."""
+"""Share of a refused prompt that counts as the window."""
 
 LEAST_SHARE = 0.25
-"""Of the window: a host that lets prompts grow no larger than this would compact all the time."""
+"""Below this share of the window a host would compact all the time."""
 
 STEP_SHARE, MOST_STEP = 0.15, 13_000
-"""How far below the host's own limit the high-water mark stays: for an answer and the results of
-its calls, which the host counts before it asks for the next prompt. A share of that limit, and at
-most the tokens of one result of 50 KB, as long as hosts let any be."""
+"""From the high-water mark to the host's limit, room for an answer and its results."""
 
 SUMMARY_SHARE = 0.1
-"""Of the window, at most, for a summary."""
+"""Largest share of the window for a summary."""
 
 DOUBT = 1.25
-"""An estimate of tokens may be a fifth too high."""
+"""Token estimates may be a fifth too high."""
 
 LEAST_CHARS = 400
-"""Of a summary, and of a text that is cut, at least."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowBudget:
-    """What the prompt of one call must fit into."""
+    """What one call's prompt must fit into."""
 
     context: RenderContext
     window: int
     """In tokens."""
     fixed_chars: int
-    """Characters around the messages: system prompt, tools."""
+    """Characters of system prompt and tools."""
     low_water: float
     time_ms: int
     strips_reasoning: bool = False
-    """Whether the wire lets reasoning be left out, once its turn has ended."""
     refused: bool = False
-    """Whether the window is what the provider's refusal of a prompt has shown it to be."""
 
     @property
     def limit(self) -> int:
-        """The most characters that may go out."""
+        """Most characters that may go out."""
         return int(room(self.window) * self.context.gauge.rate)
 
     @property
     def bearable(self) -> int:
-        """The characters with which a request is still worth a try: counts are estimates, until
-        the provider has reported some or refused a prompt."""
+        """Characters still worth a try, as counts are estimates."""
         gauge = self.context.gauge
         doubt = 1.0 if self.refused or gauge.calls else DOUBT
         return int(self.window * gauge.rate * doubt)
 
     @property
     def goal(self) -> int:
-        """The characters down to which chat is compacted, once it has to be."""
+        """Characters to compact down to."""
         return min(self.limit, int(self.low_water * self.window * self.context.gauge.rate))
 
     @property
     def summary(self) -> int:
-        """The most characters of a summary."""
+        """Most characters of a summary."""
         share = SUMMARY_SHARE * self.window * self.context.gauge.rate
         return max(LEAST_CHARS, min(self.context.summary_chars, int(share)))
 
     @property
     def chars(self) -> int:
-        """The characters of the prompt as it is; images count by their tokens."""
+        """Characters of the prompt; images count by their tokens."""
         plan, gauge = self.context.plan, self.context.gauge
         return int(gauge.prompt(plan, self.fixed_chars + plan.chars_said) * gauge.rate)
 
     @property
     def excess(self) -> int:
-        """By how many characters the prompt is too long; negative where it fits."""
+        """Characters over the limit."""
         return self.chars - self.limit
 
 
 def usable_window(compactions: Compactions, model: Model | None, gauge: Gauge) -> int | None:
-    """The model's window in tokens, less where the provider has refused a smaller prompt.
-
-    None where it is not known.
-    """
+    """The model's window in tokens, reduced by refusals; None if unknown."""
     if model is None or model.window is None:
         return None
     refused = [
@@ -116,19 +102,18 @@ def usable_window(compactions: Compactions, model: Model | None, gauge: Gauge) -
 
 
 def room(window: int) -> int:
-    """The largest prompt: what is left of the window once the answer has its place."""
+    """The window without the answer's share."""
     return window - min(window // 8, 8192)
 
 
 def host_limit(window: int, reserve: int) -> int | None:
-    """The largest prompt, in tokens, that a host leaves alone which keeps `reserve` of the window
-    free. None where that is so little that it had better not compact by itself at all."""
+    """The largest prompt a host leaves alone; None if it should not compact at all."""
     limit = window - reserve
     return limit if limit >= LEAST_SHARE * window else None
 
 
 def marks_below(marks: WaterMarks, model: Model | None, window: int | None) -> WaterMarks:
-    """The marks for this window, low enough that content goes before the host would compact."""
+    """Marks low enough that content goes before the host compacts."""
     if model is None or not (model.window and model.reserve and window):
         return marks
     limit = host_limit(model.window, model.reserve)
@@ -139,11 +124,7 @@ def marks_below(marks: WaterMarks, model: Model | None, window: int | None) -> W
 
 
 def fit(budget: WindowBudget, replacer: Replacer | None) -> Decision | None:
-    """Bring the prompt into the window; returns the decision, None where the prompt stays as it is:
-    it fits, or may fit, and changing it would cost the model its sealed reasoning.
-
-    What `replacer` has to put in place of chat goes before a summary does.
-    """
+    """Makes the prompt fit; None if it stays as it is. `replacer` goes before a summary."""
     if budget.excess <= 0:
         return None
     context, plan = budget.context, budget.context.plan
@@ -154,25 +135,24 @@ def fit(budget: WindowBudget, replacer: Replacer | None) -> Decision | None:
     placed = [] if replacer is None else replacer.place_until(lambda: budget.excess <= 0)
     compaction = None
     if budget.excess > 0:
-        held = messages_held(context, budget.goal)
-        until = _cut_point(budget, held)
-        compaction = _compact(budget, until, held) if until else None
-        trim(budget, held)
+        pinned_messages = messages_held(context, budget.goal)
+        until = _cut_point(budget, pinned_messages)
+        compaction = _compact(budget, until, pinned_messages) if until else None
+        trim(budget, pinned_messages)
         if bound:
             # A message of ours after the newest results ends the turn: its reasoning binds no more.
             plan.say(len(plan), Say("turn_end", [text_block(wording.go_on())]))
     # The first messages may be others now: nothing sealed after them is valid any more.
     if budget.strips_reasoning:
         strip_reasoning(context, 0)
-    covers = tuple(made.stand_in.id for made in placed)
+    covers = tuple(cover.stand_in.id for cover in placed)
     return Decision("rebase", "window", 0, compaction=compaction, covers=covers)
 
 
 def _cut_point(budget: WindowBudget, held: frozenset[int]) -> int:
-    """The first message that stays: the earliest with which the goal is reached, else the last
-    that may be first. 0 where nothing can go."""
+    """The first message to keep; 0 if nothing can go."""
     plan = budget.context.plan
-    question, covered, (done, _) = plan.newest_question, plan.covered, plan.compacted
+    question, covered, (compacted_until, _) = plan.newest_question, plan.covered, plan.compacted
     excess = budget.chars + budget.summary - budget.goal
     best = 0
     for index in range(last_cut_point(plan) + 1):
@@ -180,7 +160,7 @@ def _cut_point(budget: WindowBudget, held: frozenset[int]) -> int:
         # What covers a span covers all of it, so no cut goes through one.
         is_inside = any(first < index < until for first, until in covered)
         begins = item.kind in ("user", "assistant", "context") and not item.unsent
-        if index > done and begins and not is_inside:
+        if index > compacted_until and begins and not is_inside:
             best = index
             if excess <= 0:
                 break
@@ -190,7 +170,6 @@ def _cut_point(budget: WindowBudget, held: frozenset[int]) -> int:
 
 
 def last_cut_point(plan: Plan) -> int:
-    """The last message that may be the first to stay: results need the call that they answer."""
     items, flight = plan.items, plan.last_assistant()
     ends = (i for i in range(len(items) - 1, -1, -1) if items[i].kind not in ("result", "opaque"))
     last = next(ends, -1)
@@ -199,12 +178,12 @@ def last_cut_point(plan: Plan) -> int:
 
 
 def _compact(budget: WindowBudget, until: int, held: frozenset[int]) -> str:
-    """Let a summary cover the messages before `until`; the id of its object."""
+    """Covers the messages before `until`; returns the summary's object id."""
     context, plan = budget.context, budget.context.plan
-    done, previous = plan.compacted
+    compacted_until, previous = plan.compacted
     question, summed_up = plan.newest_question, host_compaction(context.chat)
     # A summary that begins the list is not summed up: the new one names it as the one before.
-    first = max(done, 1 if summed_up else 0)
+    first = max(compacted_until, 1 if summed_up else 0)
     covered = [plan.items[i] for i in range(first, until) if i != question]
     if all(item.kind == "opaque" for item in covered):
         # The model has seen none of it, so there is nothing to sum up.
@@ -217,7 +196,7 @@ def _compact(budget: WindowBudget, until: int, held: frozenset[int]) -> str:
     hold(context, held, until)
     gone = [index for index in range(until) if not plan.ops[index].shows]
     render_dependents(context, gone, until)
-    made = compact(
+    compacted = compact(
         context.objects,
         context.chat,
         covered,
@@ -226,9 +205,9 @@ def _compact(budget: WindowBudget, until: int, held: frozenset[int]) -> str:
         previous=previous or summed_up,
         pinned=sorted(n for n in context.sets.pins if not plan.holders.get(n)),
     )
-    summary = [text_block(made.summary)]
-    plan.summarise(Say("summary", summary, MessageSpan(0, until), made.id))
-    return made.id
+    summary = [text_block(compacted.summary)]
+    plan.summarise(Say("summary", summary, MessageSpan(0, until), compacted.id))
+    return compacted.id
 
 
 # Pinned objects stay in full where the chat around them is compacted.
@@ -237,26 +216,26 @@ def _compact(budget: WindowBudget, until: int, held: frozenset[int]) -> str:
 # results as references.
 
 PINNED_SHARE = 0.5
-"""Of what may stay, at most, for pinned objects: the work at hand needs room as well."""
+"""Share of the rest, since current work needs room."""
 
 
 def messages_held(context: RenderContext, chars: int) -> frozenset[int]:
-    """The messages that stay for what is pinned, within `chars` characters; small objects first."""
+    """Messages with pinned objects that fit into `chars`, small ones first."""
     plan = context.plan
-    found: set[int] = set()
+    messages: set[int] = set()
     holders = [plan.holders.get(ordinal) for ordinal in sorted(context.sets.pins)]
     newest = [indexes[-1] for indexes in holders if indexes]
-    left = chars * PINNED_SHARE
+    remaining = chars * PINNED_SHARE
     for index in sorted(newest, key=lambda i: (plan.items[i].chars, i)):
-        left -= plan.items[index].chars
-        if left < 0:
+        remaining -= plan.items[index].chars
+        if remaining < 0:
             break
-        found.update(exchange_of(plan.items, index))
-    return frozenset(found)
+        messages.update(exchange_of(plan.items, index))
+    return frozenset(messages)
 
 
 def hold(context: RenderContext, held: frozenset[int], until: int) -> None:
-    """What stays of the messages before `until`: pinned contents in full, the rest folded."""
+    """Renders pinned contents before `until` in full; folds the rest."""
     plan = context.plan
     for index in sorted(n for n in held if n < until):
         item, op = plan.items[index], plan.ops[index]
@@ -276,14 +255,13 @@ def hold(context: RenderContext, held: frozenset[int], until: int) -> None:
 # first.
 
 PASSES = 3
-"""How often cutting is tried."""
+"""Attempts at cutting."""
 
 MARKER_CHARS = 200
-"""What the line in the middle of a cut text takes, at most."""
 
 
 def trim(budget: WindowBudget, held: Collection[int]) -> None:
-    """Cut texts until the prompt fits. `held`: messages that are cut in the last resort only."""
+    """Cuts texts until the prompt fits, `held` ones last."""
     # Again where that was not enough: what an image counts depends on who counts.
     for number in range(PASSES):
         if budget.excess > 0:
@@ -291,7 +269,6 @@ def trim(budget: WindowBudget, held: Collection[int]) -> None:
 
 
 def _trim_largest(budget: WindowBudget, spared: Collection[int]) -> None:
-    """Cut the largest texts, all to the same size, but for those of `spared`."""
     plan = budget.context.plan
     for index, item in enumerate(plan.items):
         if item.kind == "assistant" and budget.excess > 0:
@@ -309,7 +286,6 @@ def _trim_largest(budget: WindowBudget, spared: Collection[int]) -> None:
 
 
 def _level(sizes: list[int], over: int) -> int:
-    """The size to which the largest must shrink so that all together lose `over`."""
     ordered = sorted(sizes, reverse=True)
     total = 0
     for count, size in enumerate(ordered, start=1):
@@ -321,7 +297,6 @@ def _level(sizes: list[int], over: int) -> int:
 
 
 def _fold_arguments(context: RenderContext, index: int) -> None:
-    """Fold the long arguments of an assistant message, whether they were used of late or not."""
     item, op = context.plan.items[index], context.plan.ops[index]
     arguments = ("old", "argument")
     slots = {p.slot for p in pieces_of(item) if p.kind in arguments and not p.sealed}
@@ -346,22 +321,21 @@ def _trim_message(budget: WindowBudget, index: int, chars: int) -> None:
 
 
 def trimmed(item: Item, chars: int, ordinal: int) -> list[Block]:
-    """The blocks of a message within this many characters: images go before text does."""
+    """A message's blocks in so many characters; images go first."""
     texts = [n for n, block in enumerate(item.blocks) if block.get("text")]
     images = [n for n, block in enumerate(item.blocks) if block.get("type") == "image"]
     drops_images = len(images) * IMAGE_CHARS > chars // 2
-    left = chars - (0 if drops_images else len(images) * IMAGE_CHARS)
+    room_left = chars - (0 if drops_images else len(images) * IMAGE_CHARS)
     text = "\n".join(str(item.blocks[n]["text"]) for n in texts)
-    kept: list[Block] = [{"keep": n} for n in texts]
-    if len(text) > left:
-        kept = [text_block(_without_middle(text, left, ordinal))]
+    recipe: list[Block] = [{"keep": n} for n in texts]
+    if len(text) > room_left:
+        recipe = [text_block(_without_middle(text, room_left, ordinal))]
     if drops_images and images:
-        return [*kept, text_block(wording.images_left_out(len(images)))]
-    return [*kept, *({"keep": n} for n in images)] or [text_block(wording.handle(ordinal))]
+        return [*recipe, text_block(wording.images_left_out(len(images)))]
+    return [*recipe, *({"keep": n} for n in images)] or [text_block(wording.handle(ordinal))]
 
 
 def _without_middle(text: str, chars: int, ordinal: int) -> str:
-    """A text with beginning and end, and a line that says where its middle is to be had."""
     half = max(1, (chars - MARKER_CHARS) // 2)
     if len(text) <= chars or 2 * half >= len(text):
         return text

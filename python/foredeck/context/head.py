@@ -1,4 +1,4 @@
-"""The head: the block of foredeck's own before the chat, made of sections within one budget."""
+"""The head: foredeck's block before the chat, within one budget."""
 
 from __future__ import annotations
 
@@ -12,65 +12,54 @@ from foredeck.model.quoting import name as named
 
 
 class HeadSection(Protocol):
-    """One part of the head: the project's rules, its notes, the active task.
-
-    It is asked at the first call of a session, and again only when the whole prompt is rewritten
-    anyway. What changes in between is said in the result of the tool that changed it.
-    """
+    """A part of the head. Asked at the first call, then when the whole prompt is rewritten."""
 
     @property
     def name(self) -> str:
-        """What the section's line of its own says: `notes`, `active task`."""
+        """The heading's words: `notes`, `active task`."""
         ...
 
     def text(self, limit: int) -> str:
-        """What there is to say in at most `limit` characters; empty where there is nothing, or
-        the limit is too small for anything of use.
+        """The section in at most `limit` characters; empty if nothing useful fits.
 
-        It may be asked more than once. The same state gives the same text: no clock, no counter, no
-        unordered iteration.
+        Must be deterministic: no clock, counter or unordered iteration.
         """
         ...
 
 
 @runtime_checkable
 class ExtraSection(HeadSection, Protocol):
-    """A section that the user has switched on by itself, and that makes the head longer."""
+    """A section that the user has switched on, which lengthens the head."""
 
     @property
     def extra_chars(self) -> int:
-        """How many characters it may have beyond the head's budget."""
+        """Characters beyond the head's budget."""
         ...
 
 
 @runtime_checkable
 class WithdrawingSection(HeadSection, Protocol):
-    """A section of which something may have to leave the prompt at once, such as what the user has
-    deleted."""
-
     def is_withdrawn(self, said: str) -> bool:
-        """Whether `said`, which the prompt has of it, must leave the prompt; true only where `text`
-        says something else. It is asked at every call."""
+        """Whether `said` must leave the prompt. Asked at every call."""
         ...
 
 
 @runtime_checkable
 class FollowingSection(HeadSection, Protocol):
-    """A section made from a layer, which takes time to bring up to date where much is new in the
-    store."""
+    """A section from a layer, which may need time to catch up."""
 
     def follow(self, wait: TimeBudget) -> None:
-        """Bring the layer up to date in the time that is left, while no call waits for the text."""
+        """Brings the layer up to date while no call waits."""
         ...
 
 
 @runtime_checkable
 class SectionWithFloor(HeadSection, Protocol):
-    """A section for which the others leave a part of the head (`FLOOR`)."""
+    """A section with a guaranteed share of the head."""
 
     @property
     def has_floor(self) -> bool:
-        """Whether it is one: what the user has stated."""
+        """Whether the section is guaranteed a share."""
         ...
 
 
@@ -78,31 +67,30 @@ class SectionWithFloor(HeadSection, Protocol):
 CHARS_PER_TOKEN = 4
 
 WINDOW_SHARE = 0.02
-"""Of the model's window, at most."""
+"""Largest share of the model's window."""
 
 GROWTH = 2
-"""How many times longer it may be, each time that it is written again at no cost."""
+"""Growth factor each time that the head is rewritten for free."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadBudget:
-    """What the user allows, in tokens. Where `first` is 0 there is no head."""
+    """The user's limits in tokens; no head if `first` is 0."""
 
     first: int = 200
     most: int = 1200
 
     def next(self, before: int) -> int:
-        """The length after `before`, where the session can pay for more; 0: there was none."""
+        """The limit after `before`, if the session can pay."""
         return min(self.most, GROWTH * before) if before else self.least
 
     @property
     def least(self) -> int:
-        """The length that it may have whether or not the session can pay for more."""
+        """Holds even if the session cannot pay for more."""
         return min(self.first, self.most)
 
 
 def chars_of(tokens: int, window: int | None) -> int:
-    """The characters that this many tokens are, for a model with this window."""
     if window:
         tokens = min(tokens, int(WINDOW_SHARE * window))
     return tokens * CHARS_PER_TOKEN
@@ -111,19 +99,19 @@ def chars_of(tokens: int, window: int | None) -> int:
 log = logging.getLogger(__name__)
 
 FLOOR = 0.6
-"""The part of the head that is left for what the user has stated, if that is so long."""
+"""Share guaranteed to what the user has stated."""
+
+MOST_WRAPPING = 40
+"""Characters before a head that was carried to another agent."""
 
 LEAST_CHARS = 60
-"""A section that would get fewer is left out: no useful line is that short."""
+"""Shorter sections are left out."""
 
 
 def compose(sections: Sequence[HeadSection], limit: int) -> str:
-    """The head, at most `limit` characters and what sections may have beyond them; empty where no
-    section has anything to say. Sections come in the order given.
+    """The head of these sections, in order.
 
-    The sections with a floor share what the others leave of the budget, and the floor at least; the
-    others share the rest. Within each group a section that fits into an equal share is there in
-    full; what it leaves is divided among the longer ones, each of which is cut to its share.
+    Sections with a floor share what others leave; what short sections leave goes to longer ones.
     """
     room = limit - len(head_opening())
     # Each is asked for its full text first: only then is it known which need less than their share.
@@ -131,21 +119,21 @@ def compose(sections: Sequence[HeadSection], limit: int) -> str:
     texts = {
         n: text for n, section in enumerate(sections) if (text := _text(section, room + extra[n]))
     }
-    wanted = {n: max(0, len(text) - extra[n]) for n, text in texts.items()}
+    sizes = {n: max(0, len(text) - extra[n]) for n, text in texts.items()}
     stated = [
         n
         for n in texts
         if isinstance(section := sections[n], SectionWithFloor) and section.has_floor
     ]
     others = [n for n in texts if n not in stated]
-    free = room - sum(wanted[n] for n in others)
+    free = room - sum(sizes[n] for n in others)
     least = max(int(FLOOR * room), room * len(stated) // max(1, len(texts)))
     for numbers, part in ((stated, max(free, least)), (others, room)):
         part = min(part, room)
-        smallest_first = sorted(numbers, key=lambda n: (wanted[n], n))
-        for left, number in zip(range(len(numbers), 0, -1), smallest_first, strict=True):
-            share = part // left
-            if wanted[number] > share:
+        smallest_first = sorted(numbers, key=lambda n: (sizes[n], n))
+        for count, number in zip(range(len(numbers), 0, -1), smallest_first, strict=True):
+            share = part // count
+            if sizes[number] > share:
                 texts[number] = _text(sections[number], share + extra[number])
             used = max(0, len(texts[number]) - extra[number])
             part, room = part - used, room - used
@@ -154,8 +142,6 @@ def compose(sections: Sequence[HeadSection], limit: int) -> str:
 
 
 def _text(section: HeadSection, limit: int) -> str:
-    """A section under its line, at most `limit` characters with all its line breaks; empty where
-    it has nothing to say in them."""
     line = head_section(section.name)
     room = limit - len(line) - 1
     if room < LEAST_CHARS:
@@ -171,30 +157,33 @@ def _text(section: HeadSection, limit: int) -> str:
 
 
 def said_by(head: str, name: str) -> str:
-    """What a section says in a head; empty where it is not in it."""
-    _, found, after = head.partition(head_section(name))
-    return after.partition("\n[foredeck] ")[0] if found else ""
+    """A section's text in a head; empty if absent."""
+    _, heading, after = head.partition(head_section(name))
+    return after.partition("\n[foredeck] ")[0] if heading else ""
 
 
 def head_opening() -> str:
-    """Begins the block before the chat."""
+    """The first line of the head."""
     return "[foredeck] Background, not the user's words. The chat is newer.\n"
 
 
+def is_head(text: str) -> bool:
+    """Whether a text is a head, also where it was wrapped for another agent."""
+    return head_opening() in text[: len(head_opening()) + MOST_WRAPPING]
+
+
 def head_section(name: str) -> str:
-    """The line over one section of that block."""
+    """The heading of a section."""
     return f"[foredeck] {name}:\n"
 
 
 def pool_line(name: str, about: str) -> str:
-    """A file that is not in the chat, with the title and the tags of a note. It begins with what
-    others wrote, and so not at the margin."""
+    """A file outside the chat; indented, since others wrote its title."""
     return f" {name}: {about}" if about else f" {name}"
 
 
 def pool_rest(count: int, folders: Sequence[str], *, more: bool, listed: bool = True) -> str:
-    """Ends a list of such files that is cut short; `more`: they lie in more folders than these.
-    `listed`: the model has `activate`, which lists them."""
+    """Ends a cut list of files; `listed`: the model can list them with `activate`."""
     where = ", ".join(f"{named(folder)}/" for folder in folders)
     others = " and elsewhere" if more else ""
     how = ': activate PATH, show "metadata"' if listed else ""

@@ -1,10 +1,8 @@
-"""What the provider's cache may still hold of a branch, by the provider's rule. Pure.
+"""What the provider's cache may hold of a branch. Pure.
 
-With `prefix` every byte that was sent is found again up to the first one that differs. With
-`markers` (Anthropic's rule) an entry exists only where a marker was in an earlier request: at
-the end of the list then sent, or before its first message. It is found from a marker of the new
-request that is on it or less than `LOOKBACK_BLOCKS` content blocks after it, and lives on
-from its last use. With `none` nothing is kept.
+`prefix`: everything up to the first changed byte. `markers` (Anthropic): what ended at a marker,
+found within `LOOKBACK_BLOCKS` blocks. `breakpoints` (OpenAI, since GPT-5.6): ends of earlier
+requests among the newest `BREAKPOINTS` user or tool messages.
 """
 
 from __future__ import annotations
@@ -16,63 +14,75 @@ from typing import Literal
 from foredeck.context.plan.plan import Plan
 from foredeck.model.calls import CallRecord
 
-CacheRule = Literal["prefix", "markers", "none"]
+CacheRule = Literal["prefix", "markers", "breakpoints", "none"]
 
 LOOKBACK_BLOCKS = 20
-"""Positions at which Anthropic looks for an entry, counted back from a marker, itself included."""
+"""Positions that Anthropic searches back, the marker's included."""
+
+BREAKPOINTS = 80
+"""User or tool messages that OpenAI searches back."""
 
 MINIMUM_TOKENS = 1024
-"""A shorter prompt is not kept."""
+"""Shorter prompts are not cached."""
 
 HEAD = 0
-"""The prefix without any message: system prompt and tools."""
 
 NOTHING = -1
-"""No prefix at all."""
+"""No prefix."""
 
 _WIRE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""A tool call id that Pi's Anthropic adapter sends as it is."""
+"""A call id that Pi's Anthropic adapter sends unchanged."""
 
 _MARKED_WIRES = frozenset({"anthropic-messages", "bedrock-converse-stream"})
 
 
-def rule_of(api: str, provider: str, model: str) -> CacheRule:
-    """By which rule the provider behind a model record keeps prompts."""
+def rule_of(api: str, provider: str, model: str, *, breaks: bool = False) -> CacheRule:
+    """The cache rule of a model record; `breaks` if it names breakpoints."""
     routed = provider == "openrouter" and model.startswith("anthropic/")
-    return "markers" if api in _MARKED_WIRES or routed else "prefix"
+    if api in _MARKED_WIRES or routed:
+        return "markers"
+    return "breakpoints" if breaks else "prefix"
 
 
 @dataclass(slots=True)
 class CacheEntries:
-    """Ends of earlier requests of a branch: a number of messages, and when that prefix was last
-    used, in milliseconds since 1970. Replayed from call records, never computed again."""
+    """Ends of earlier requests: message count to last use, in milliseconds since 1970."""
 
     used: dict[int, int] = field(default_factory=dict)
+    """Of the model that was called last."""
     touched: tuple[int, ...] = ()
     """What the newest request used."""
+    model: str = ""
+    """The model that was called last."""
+    around: str = ""
+    """What it was sent before the chat, as a hash; empty: unknown."""
+    others: dict[str, tuple[str, dict[int, int]]] = field(default_factory=dict)
+    """Of models called before, by name: what came before the chat, and ends."""
 
     def cut(self, length: int) -> None:
-        """Of the messages from `length` on nothing is as it was."""
-        # An end at `length` itself stays: it names the messages before it.
-        if max(self.used, default=0) > length:
-            self.used = {end: at for end, at in self.used.items() if end <= length}
+        """Forgets ends beyond `length`."""
+        self.used = _cut(self.used, length)
+        for model, (around, used) in self.others.items():
+            self.others[model] = around, _cut(used, length)
 
     def warm(self, time_ms: int) -> None:
-        """The newest request was sent once more by the host, to keep its prefix alive."""
+        """Renews what the newest request used."""
         for end in self.touched:
             if end in self.used:
                 self.used[end] = max(time_ms, self.used[end])
 
     def apply(self, record: CallRecord) -> None:
-        """Go on by one call."""
-        cache, kept, end, now = record.cache, record.shared, record.length, record.time_ms
+        """Applies the next record."""
+        cache, shared, end, now = record.cache, record.shared, record.length, record.time_ms
+        self._go_to(record.model.name)
+        self.around = cache.around or self.around
         self.warm(cache.warmed_ms)
         if cache.hit == NOTHING:
             self.used.clear()
         rendered = record.first_rendered
         # From the first message on that is another, is rendered anew or stands beside another of
         # ours, the provider was sent other bytes.
-        self.cut(min(kept, record.changed_from, kept if rendered is None else rendered))
+        self.cut(min(shared, record.changed_from, shared if rendered is None else rendered))
         touched = {end, cache.hit, cache.marked}
         self.touched = tuple(n for n in touched if n and n > HEAD)
         if max(self.used.values(), default=0) > now:
@@ -82,45 +92,55 @@ class CacheEntries:
             if number == end or number in self.used:
                 self.used[number] = now
 
-    def alive(self, now_ms: int, ttl_s: float) -> list[int]:
-        """Those that have not expired, shortest first."""
-        return sorted(end for end, at in self.used.items() if now_ms - at <= ttl_s * 1000)
+    def alive(self, now_ms: int, ttl_s: float, other: str = "") -> list[int]:
+        """Unexpired ends, shortest first; `other`: of this model, called before the last one."""
+        used = self.others.get(other, ("", {}))[1] if other else self.used
+        return sorted(end for end, at in used.items() if now_ms - at <= ttl_s * 1000)
+
+    def _go_to(self, model: str) -> None:
+        if "" not in (model, self.model) and model != self.model:
+            self.others[self.model] = self.around, self.used
+            self.around, self.used = self.others.pop(model, ("", {}))
+            self.touched = ()
+        self.model = model or self.model
+
+
+def _cut(used: dict[int, int], length: int) -> dict[int, int]:
+    # An end at `length` itself stays: it names the messages before it.
+    return {end: at for end, at in used.items() if end <= length}
 
 
 @dataclass(frozen=True, slots=True)
 class CacheReach:
-    """Which prefixes of the prompt under way would be found."""
+    """Prefixes of the prompt that the cache would find."""
 
     rule: CacheRule
     start: int
-    """Messages that were sent before, 0 where the cache holds nothing of them."""
+    """Messages sent before; 0 if none is cached."""
     warm: bool
     ends: tuple[int, ...] = ()
-    """Ends of earlier requests that are alive, shortest first; for `markers`."""
+    """Live ends of earlier requests, shortest first."""
     nearest: int = 0
-    """Ends from here on are found from the marker on the last message."""
+    """Ends from here on are found without another marker."""
     markable: frozenset[int] = frozenset()
-    """Ends on which one more marker can be set."""
+    """Ends where one more marker can go."""
     threads: bool = False
-    """Whether the host sends only what is new. One more marker has it send all, so that is worth it
-    only where something is found by it, or where all is sent anyway."""
+    """The host sends only what is new; a marker makes it send everything."""
 
     def hit(self, changed_from: int) -> int:
-        """How many messages of the longest prefix found, if those from `changed_from` on differ."""
+        """The longest cached prefix if messages from `changed_from` on differ."""
         if self.rule == "none" or not self.warm:
             return NOTHING
         if self.rule == "prefix":
             return min(self.start, changed_from)
         # Ends further back than a marker looks are found only if a marker is set on them.
-        found = (e for e in self.ends if e >= self.nearest or e in self.markable)
-        return max((e for e in found if e <= changed_from), default=HEAD)
+        ends = (e for e in self.ends if e >= self.nearest or e in self.markable)
+        least = HEAD if self.rule == "markers" else NOTHING
+        return max((e for e in ends if e <= changed_from), default=least)
 
     def mark(self, hit: int, first_to_go: int | None, *, rebased: bool) -> int | None:
-        """Where one more marker pays, as an end of an earlier request: None for nowhere.
-
-        On the prefix that would not be found without it; at a rebase on the prefix that stays;
-        else on the newest one that is not about to change, so that it is alive when it must be.
-        """
+        """Where one more marker pays: on a prefix otherwise lost, after a rebase on what remains,
+        else on the newest stable one."""
         if hit in self.markable and (hit < self.nearest or rebased):
             return hit
         if first_to_go is None or (self.threads and not rebased):
@@ -138,13 +158,13 @@ def reach_of(
     marks: bool,
     threads: bool = False,
 ) -> CacheReach:
-    """What would be found of a conversation; `entries`: ends of earlier requests that are alive.
-
-    `marks`: whether one more marker can be set; `threads`: as in `CacheReach`.
-    """
-    if rule != "markers" or not warm:
+    """What the cache would find. `entries`: live ends of earlier requests; `marks`: one more marker
+    is possible."""
+    if rule not in ("markers", "breakpoints") or not warm:
         return CacheReach(rule, start, warm)
     ends = tuple(end for end in entries if end <= start)
+    if rule == "breakpoints":
+        return CacheReach(rule, start, warm, ends, _oldest_breakpoint(plan))
     can = frozenset(end for end in ends if _ends_in_result(plan, end)) if marks else ()
     return CacheReach(rule, start, warm, ends, _nearest(plan), frozenset(can), threads)
 
@@ -158,7 +178,6 @@ def _ends_in_result(plan: Plan, end: int) -> bool:
 
 
 def _nearest(plan: Plan) -> int:
-    """The shortest prefix that is found from a marker on the last message."""
     # Anthropic looks back from a marker over a limited number of content blocks.
     length = len(plan)
     if not length or plan.items[-1].kind == "assistant":
@@ -172,8 +191,16 @@ def _nearest(plan: Plan) -> int:
     return index
 
 
+def _oldest_breakpoint(plan: Plan) -> int:
+    remaining, index = BREAKPOINTS, len(plan)
+    while index > 0 and remaining:
+        index -= 1
+        remaining -= plan.items[index].kind in ("user", "result") and not plan.is_omitted(index)
+    return index + 1 if not remaining else 0
+
+
 def sent_blocks(plan: Plan, index: int) -> int:
-    """Content blocks that a message makes in a request; a tool result is one, images and all."""
+    """Content blocks of a message in a request; a tool result is one."""
     item, op = plan.items[index], plan.ops[index]
     if item.unsent or item.kind == "opaque" or plan.is_omitted(index):
         return 0

@@ -1,12 +1,8 @@
-"""When the prompt may be rewritten, from where, and when that pays.
+"""When the prompt may be rewritten, from where, and when that pays. Pure; in tokens of uncached
+input.
 
-Between rebases not a byte of what was sent changes. A rebase is free while the cache is cold, and
-it must come at the high-water mark. Otherwise it comes when it pays. Content that is no longer kept
-has a *carrying cost*: the read price, at every call, of the tokens that it would save. Taking it
-out has a *rewrite cost*: what comes after it was cached and must be written again. This is the ski
-rental problem: the time to buy is when the rent has come to a multiple of the price.
-
-Costs are in tokens of uncached input. Nothing here changes anything.
+Released content has a *carrying cost* at every call, removing it a *rewrite cost* once: a ski
+rental problem.
 """
 
 from __future__ import annotations
@@ -19,8 +15,13 @@ from typing import Any, Literal
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING
 from foredeck.context.plan.plan import Plan
-from foredeck.model.call_values import BranchCost, Decision
-from foredeck.model.own_tools import FACILITY_TOOLS, definition_chars
+from foredeck.model.call_values import (
+    DEFAULT_OUTPUT,
+    DEFAULT_READ,
+    DEFAULT_WRITE,
+    BranchCost,
+    Decision,
+)
 
 RebaseReason = Literal[
     "cold",
@@ -30,13 +31,12 @@ RebaseReason = Literal[
     "layout",
     "withdrawn",
     "high-water",
+    "tier",
     "pays",
     "look-back",
     "no-cache",
 ]
-"""`cold` to `withdrawn`: the provider's cache holds nothing of what was sent before."""
-
-DEFAULT_TTL_S = 300
+"""`cold` to `withdrawn`: nothing that was sent is cached."""
 
 
 _HIGH, _LOW = 0.85, 0.60
@@ -44,23 +44,21 @@ _HIGH, _LOW = 0.85, 0.60
 
 @dataclass(frozen=True, slots=True)
 class WaterMarks:
-    """Shares of the context window: above `high` content must go, down to `low`."""
+    """Shares of the window: above `high` content goes, down to `low`."""
 
     high: float = _HIGH
 
     @property
     def low(self) -> float:
-        """So far below `high` that the prompt does not pass that again at the next results."""
+        """Far enough below `high` for the next results."""
         return _LOW * self.high / _HIGH
 
 
 def first_mutable(plan: Plan, items: Sequence[Item] | None = None) -> int:
-    """The first message from which on bytes may change at this call. `items`: a list that goes on
-    from what the plan holds, where that is not all of it.
+    """The first message whose bytes may change: sealed reasoning of the current turn may bind those
+    before it.
 
-    Signed or encrypted reasoning of the turn under way may be bound to the bytes before it
-    (`messages/wires.py`). Then none of it may follow the first changed byte, unless the newest
-    message is the user's, or a message of ours ends the turn (`Rebase` in `calls/deciding.py`).
+    `items`: a longer list than the plan's.
     """
     ops, items = plan.ops, plan.items if items is None else items
     if plan.turn_ends:
@@ -81,14 +79,13 @@ def first_mutable(plan: Plan, items: Sequence[Item] | None = None) -> int:
 
 
 def may_change(plan: Plan, indexes: Iterable[int]) -> set[int]:
-    """Those of these messages whose own bytes may change at this call."""
+    """Those messages whose bytes may change in this call."""
     free = first_mutable(plan)
     return {index for index in indexes if index >= free and not is_immutable(plan, index)}
 
 
 def is_immutable(plan: Plan, index: int) -> bool:
-    """Whether a message holds sealed reasoning of the turn under way: that, and the calls that it
-    led to, come back as they came, even where what precedes them may change."""
+    """Whether the message has sealed reasoning of the current turn: it and its calls stay."""
     item = plan.items[index]
     if plan.turn_ends or not item.signed or item.unsent or item.turn != plan.turn:
         return False
@@ -96,8 +93,7 @@ def is_immutable(plan: Plan, index: int) -> bool:
 
 
 def precedes_bound_turn(plan: Plan) -> bool:
-    """Whether this call is the last for a while at which everything may change: the newest message
-    is the user's, and the turn before it held bound reasoning, as the one that begins will."""
+    """Whether this is the last chance for a while to change everything."""
     items = plan.items
     if not items or items[-1].kind != "user":
         return False
@@ -109,54 +105,46 @@ def precedes_bound_turn(plan: Plan) -> bool:
     return False
 
 
-def declared_chars(tools: Iterable[Any], otherwise: int) -> int:
-    """What ours among a host's tool definitions add; `otherwise` where it has sent none."""
-    names = {tool.get("name") for tool in tools if isinstance(tool, Mapping)}
-    if not names:
-        return otherwise
-    return definition_chars(
-        *(facility for facility, own in FACILITY_TOOLS.items() if names.issuperset(own))
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Of a token read from the provider's cache and of one written to it, relative to input.
+    """Prices relative to input; the defaults serve unknown models."""
 
-    The defaults are those of a provider that charges for writing: dear enough that a model whose
-    prices are not known is not rewritten too often.
-    """
-
-    read: float = 0.1
-    write: float = 1.25
+    read: float = DEFAULT_READ
+    write: float = DEFAULT_WRITE
     known: bool = False
     cached: bool = True
-    """Whether the provider keeps prompts at all. Where it does not, cost is tokens, and folding
-    is free."""
-    output: float = 5.0
+    """If false, cost is tokens and folding is free."""
+    output: float = DEFAULT_OUTPUT
     """Of a generated token."""
 
     def cost(self, cached: float, written: float) -> float:
-        """The price of so many tokens found in the cache, and written to it."""
+        """Price of so many tokens."""
         return cached * self.read + written * self.write
 
     @property
     def rewrite(self) -> float:
-        """What a token costs more when it is written instead of read."""
+        """Extra price of a written token over a cached one."""
         return max(0.0, self.write - self.read)
 
 
-def prices_of(cost: Mapping[str, Any] | None) -> Prices:
-    """From a host's model record: `input`, `cacheRead` and `cacheWrite`, in any one unit.
+FEWEST_CALLS, MOST_CALLS = 10, 200
 
-    A model without a price of writing writes at the price of input. One that names 0 for reading
-    and for writing has no cache. Of a model without prices nothing is known: the defaults hold.
+
+def later_calls(calls: int) -> int:
+    """Expects as many further calls as so far, since long sessions go on."""
+    return min(MOST_CALLS, max(FEWEST_CALLS, calls))
+
+
+def prices_of(cost: Mapping[str, Any] | None) -> Prices:
+    """Prices from a host's model record: `input`, `cacheRead` and `cacheWrite` in one unit.
+
+    Without a write price writing costs as input; zero for both means no cache.
     """
-    given = cost or {}
-    base, read, write = (_number(given.get(k)) for k in ("input", "cacheRead", "cacheWrite"))
-    if base <= 0 or (read <= 0 and ("cacheRead" not in given or write > 0)):
+    fields = cost or {}
+    base, read, write = (_number(fields.get(k)) for k in ("input", "cacheRead", "cacheWrite"))
+    if base <= 0 or (read <= 0 and ("cacheRead" not in fields or write > 0)):
         return Prices()
-    output = _number(given.get("output")) / base or Prices().output
+    output = _number(fields.get("output")) / base or Prices().output
     if read <= 0 or min(read, write) >= base:
         return Prices(1.0, 1.0, known=True, cached=False, output=output)
     return Prices(read / base, write / base if write > 0 else 1.0, known=True, output=output)
@@ -164,24 +152,25 @@ def prices_of(cost: Mapping[str, Any] | None) -> Prices:
 
 @dataclass(frozen=True, slots=True)
 class RebaseThresholds:
-    """What the rule is tuned by."""
+    """Parameters of the rule."""
 
     factor: float = 1.0
-    """How many times the rewrite cost the carrying cost must have reached."""
-    guard: float = 0.02
-    """By what share of its cost with nothing folded a session may ever be dearer, the
-    definitions of our tools counted."""
+    """Multiple of the rewrite cost that the carrying cost must reach."""
+    guard: float = 0.05
+    """Largest extra cost of a session over nothing folded, as a share."""
     closing: float = 0.5
-    """Factor on `factor` at the last call for a while at which everything may change."""
+    """Multiplies `factor` at the last chance for a while."""
     reasoning: float = 1.0
-    """What a token of reasoning that is lost is worth, as a share of what it cost to generate."""
+    """Worth of a lost reasoning token, as a share of its generation cost."""
     old_reasoning: float = 0.1
-    """What of that is left of reasoning that is not of the newest calls."""
+    """Share of that for older reasoning."""
+    pause_factor: float = 4.0
+    """Multiple of the lost worth that a rebase after a pause must save."""
     gap: int = 10
-    """Calls from one rebase to the next that is made because it pays, or that loses reasoning."""
+    """Least calls between rebases that pay or lose reasoning."""
 
     def allow(self, branch: BranchCost, rewrite_cost: float) -> bool:
-        """Whether the session could still pay so much more; what costs nothing always goes."""
+        """Whether the session can afford this; free ones pass."""
         return (
             rewrite_cost <= 0 or branch.actual + rewrite_cost <= (1 + self.guard) * branch.baseline
         )
@@ -189,21 +178,20 @@ class RebaseThresholds:
 
 @dataclass(frozen=True, slots=True)
 class CandidateMessage:
-    """Content that may go: where it is, what it would save, what it has cost so far."""
+    """Content that may go, with its saving and cost so far."""
 
     index: int
     saving: float
     carrying_cost: float
     suffix: float
-    """Tokens between the prefix that stays cached if its message changes, and the one that would
-    be found if nothing did; 0 where it is not cached anyway."""
+    """Tokens to cache again if the message changes."""
     reasoning: float = 0.0
-    """Tokens of reasoning that the model would lose if its message changes."""
+    """Reasoning tokens lost if the message changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RebaseOffer:
-    """A rebase that pays: from which message, and why."""
+    """A rebase that pays."""
 
     index: int
     carrying_cost: float
@@ -211,11 +199,10 @@ class RebaseOffer:
     saving: float
 
     def explain(self, decision: Decision) -> Decision:
-        """The decision with the figures that it was made by."""
+        """The decision with these figures."""
         return decision._replace(
             carrying_cost=round(self.carrying_cost),
             rewrite_cost=round(self.rewrite_cost),
-            saves=round(self.saving),
         )
 
 
@@ -225,13 +212,12 @@ def best_rebase(
     thresholds: RebaseThresholds,
     ledger: BranchCost,
 ) -> RebaseOffer | None:
-    """The earliest position from which a rebase pays, None where there is none.
+    """The earliest position where a rebase pays.
 
-    `messages` are in the order of their messages; everything from the position on goes. `ledger`
-    includes the call at hand as it would be without a rebase.
+    `messages` are in order; `ledger` includes this call.
     """
     carrying_cost = saving = cached = 0.0
-    found: RebaseOffer | None = None
+    offer: RebaseOffer | None = None
     # From the back, so that each step adds one message to those that go; the last offer that
     # holds begins earliest.
     for message in reversed(messages):
@@ -243,18 +229,14 @@ def best_rebase(
         lost = thresholds.reasoning * prices.output * message.reasoning
         pays = carrying_cost >= thresholds.factor * (rewrite_cost + lost)
         if pays and thresholds.allow(ledger, rewrite_cost):
-            found = RebaseOffer(message.index, carrying_cost, rewrite_cost, saving)
-    return found
+            offer = RebaseOffer(message.index, carrying_cost, rewrite_cost, saving)
+    return offer
 
 
 def calls_until(
     messages: Sequence[CandidateMessage], prices: Prices, thresholds: RebaseThresholds
 ) -> int | None:
-    """In how many calls at the earliest a rebase pays by the carrying cost of what may go now.
-
-    More that may go by then can make it sooner, the guard later. None where nothing may go, or
-    reading costs nothing.
-    """
+    """Fewest calls until a rebase pays; None if nothing may go, or reading is free."""
     carrying_cost = saving = 0.0
     soonest: int | None = None
     for message in reversed(messages):

@@ -1,10 +1,5 @@
-"""A summary of chat that no model writes, and what any summary leaves out.
-
-The summary says what was asked, which files were used, what failed, and what is open. It is
-deterministic and bounded. All that it leaves out can be had by the handles that it names.
-`losses_of` lists what a summary of anybody's does not name, so that neither the user nor the model
-has to find out by missing it.
-"""
+"""A summary of chat without a model: what was asked, used, failed and open; and what any summary
+omits."""
 
 from __future__ import annotations
 
@@ -41,31 +36,26 @@ _ROLES = {"read": "read", "edit": "edited", "write": "written"}
 
 @dataclass(frozen=True, slots=True)
 class SummaryInput:
-    """What is to be summed up."""
-
     turns: Sequence[ChatTurn]
     names: TranscriptNames
     ordinal: int
-    """Handle of the object that will cover it."""
+    """Handle of the covering object."""
     file: Callable[[str], tuple[int, Mapping[str, Any]] | None]
-    """A file's handle and metadata, by its path as the tools name it."""
+    """Handle and metadata by the tools' path."""
     earlier: str = ""
-    """A line about the compaction before."""
+    """A line about the previous compaction."""
     pinned: Sequence[int] = ()
-    """Handles of pinned objects that leave the view with it."""
+    """Pinned objects that leave the view."""
     holds_question: bool = False
-    """Whether the question of a turn that is under way leaves the view with it."""
+    """Whether the current turn's question leaves the view."""
 
     @property
     def items(self) -> list[Item]:
-        """All messages."""
         return [item for turn in self.turns for item in turn.items]
 
 
 @dataclass(frozen=True, slots=True)
 class ChatSummary:
-    """The long one is for the prompt, the short one for lists."""
-
     long: str
     short: str
 
@@ -79,12 +69,12 @@ class _Touched:
 
 
 def summarise(given: SummaryInput, max_chars: int) -> ChatSummary:
-    """The two summaries; the long one has at most `max_chars` characters."""
+    """Both summaries, the long one within `max_chars`."""
     failures = list(_failures(given))
     sections = {
         "Asked": list(_asked(given)),
         "Files": list(_files(given)),
-        **({"Done": done} if (done := list(_done(given))) else {}),
+        **({"Done": finished} if (finished := list(_done(given))) else {}),
         "Answers": list(_answers(given)),
         "Errors": failures,
         "Open": list(_open(given, failures)),
@@ -102,21 +92,19 @@ def summarise(given: SummaryInput, max_chars: int) -> ChatSummary:
 
 
 def _question(given: SummaryInput, room: int) -> list[str]:
-    """What the turn under way is about, where a line among others would not hold it."""
     last = given.turns[-1]
     if not (given.holds_question and _under_way(last) and len(last.asked) > ASKED_CHARS):
         return []
-    asked, heading = last.asked, wording.question_heading(last.number)
-    left = min(len(asked), len(asked) - room + len(heading) + 100)
-    if left > 0:
-        begins = (len(asked) - left) // 2
-        gap = wording.question_gap(left, given.ordinal, last.number)
-        return [heading, block(asked[:begins]) + gap + block(asked[begins + left :])]
-    return [heading, block(asked)]
+    question, heading = last.asked, wording.question_heading(last.number)
+    omitted = min(len(question), len(question) - room + len(heading) + 100)
+    if omitted > 0:
+        begins = (len(question) - omitted) // 2
+        gap = wording.question_gap(omitted, given.ordinal, last.number)
+        return [heading, block(question[:begins]) + gap + block(question[begins + omitted :])]
+    return [heading, block(question)]
 
 
 def _under_way(turn: ChatTurn) -> bool:
-    """Whether a turn goes on after what is compacted of it."""
     last = turn.items[-1]
     return last.kind != "assistant" or bool(last.calls) or last.unsent
 
@@ -130,9 +118,11 @@ def _span(given: SummaryInput) -> str:
 
 def _short(given: SummaryInput, files: int, errors: int) -> str:
     asks = [turn.asked for turn in given.turns if turn.asked]
-    shown = [json.dumps(shortened(ask, SHORT_ASK_CHARS), ensure_ascii=False) for ask in asks[:2]]
+    asks_in_short = [
+        json.dumps(shortened(ask, SHORT_ASK_CHARS), ensure_ascii=False) for ask in asks[:2]
+    ]
     more = f" and {len(asks) - 2} more" if len(asks) > 2 else ""
-    questions = f"{'; '.join(shown) or 'no question'}{more}"
+    questions = f"{'; '.join(asks_in_short) or 'no question'}{more}"
     return wording.short_summary(_span(given), questions, files, errors)
 
 
@@ -140,13 +130,13 @@ def _asked(given: SummaryInput) -> Iterator[SummaryLine]:
     marks = pause_marks(given.items, given.names)
     index = 0
     for turn in given.turns:
-        asked = False
+        has_question = False
         for item in turn.items:
             if index in marks:
                 yield SummaryLine(marks[index], turn.number)
             index += 1
-            if not asked and turn.asked and item.kind == "user":
-                asked = True
+            if not has_question and turn.asked and item.kind == "user":
+                has_question = True
                 text = wording.turn_line(turn.number, shortened(turn.asked, ASKED_CHARS))
                 yield SummaryLine(text, turn.number)
 
@@ -159,25 +149,24 @@ def _answers(given: SummaryInput) -> Iterator[SummaryLine]:
 
 
 def _files(given: SummaryInput) -> Iterator[SummaryLine]:
-    """Files in the order of their last use, the newest last."""
     touched: dict[str, _Touched] = {}
     for turn in given.turns:
         for item in turn.items:
             for call in item.calls:
                 role = _ROLES.get(call.tool)
                 path = path_argument(call.arguments) if role else None
-                found = given.file(path) if path else None
-                if role is None or path is None or found is None:
+                described = given.file(path) if path else None
+                if role is None or path is None or described is None:
                     continue
-                ordinal, fields = found
+                ordinal, fields = described
                 entry = touched.pop(path, None) or _Touched(ordinal, _state(fields), 0)
                 entry.counts[role] = entry.counts.get(role, 0) + 1
                 entry.last = turn.number
                 touched[path] = entry
     for path, entry in touched.items():
-        done = ", ".join(r if n == 1 else f"{r} {n} times" for r, n in entry.counts.items())
-        shown = args_display({"path": path}, given.names.cwd)
-        text = wording.file_line(entry.ordinal, shown, done, entry.last, entry.state)
+        actions = ", ".join(r if n == 1 else f"{r} {n} times" for r, n in entry.counts.items())
+        short_path = args_display({"path": path}, given.names.cwd)
+        text = wording.file_line(entry.ordinal, short_path, actions, entry.last, entry.state)
         yield SummaryLine(text, entry.last)
 
 
@@ -187,7 +176,6 @@ def _state(fields: Mapping[str, Any]) -> str:
 
 
 def _failures(given: SummaryInput) -> Iterator[SummaryLine]:
-    """Calls that failed and were not made again with success."""
     failed: dict[str, SummaryLine] = {}
     for turn in given.turns:
         for item in turn.items:
@@ -205,34 +193,37 @@ def _failures(given: SummaryInput) -> Iterator[SummaryLine]:
 
 
 def _done(given: SummaryInput) -> Iterator[SummaryLine]:
-    """Commits, and test runs that passed and have not failed since."""
+    """Commits, and test runs passed and not failed since."""
     work = SessionWork("")
-    found: list[tuple[int, FinishedWork]] = []
+    items_done: list[tuple[int, FinishedWork]] = []
     for turn in given.turns:
         for item in turn.items:
             if item.kind != "result":
                 continue
-            tool, asked = item.tool, item.arguments
-            done = work.take(tool, asked, item.text, failed=item.failed, time_ms=item.time_ms)
-            broken = failed_run(tool, asked) if item.failed else None
-            found = [(n, each) for n, each in found if each.kind != "tests" or each.what != broken]
-            found += [] if done is None else [(turn.number, done)]
-    last = {id(each) for each in newest([each for _turn, each in found])}
-    for number, each in found:
+            tool, arguments = item.tool, item.arguments
+            finished = work.take(
+                tool, arguments, item.text, failed=item.failed, time_ms=item.time_ms
+            )
+            broken = failed_run(tool, arguments) if item.failed else None
+            items_done = [
+                (n, each) for n, each in items_done if each.kind != "tests" or each.what != broken
+            ]
+            items_done += [] if finished is None else [(turn.number, finished)]
+    last = {id(each) for each in newest([each for _turn, each in items_done])}
+    for number, each in items_done:
         if id(each) in last:
             text = wording.turn_line(number, describe(each, given.names.cwd))
             yield SummaryLine(text, number)
 
 
 def _open(given: SummaryInput, failures: list[SummaryLine]) -> Iterator[SummaryLine]:
-    """What the model itself called unfinished, and what still fails."""
-    said: list[SummaryLine] = []
+    lines: list[SummaryLine] = []
     for turn in given.turns[-3:]:
         for line in turn.answered.split("\n"):
             if _OPEN.search(line):
                 text = one_line(shortened(line, FACT_CHARS))
-                said.append(SummaryLine(f"- {text}", turn.number))
-    yield from said[-OPEN_LINES:]
+                lines.append(SummaryLine(f"- {text}", turn.number))
+    yield from lines[-OPEN_LINES:]
     if failures:
         yield SummaryLine(wording.open_errors(len(failures)), failures[-1].turn)
     last = given.turns[-1]
@@ -241,36 +232,34 @@ def _open(given: SummaryInput, failures: list[SummaryLine]) -> Iterator[SummaryL
 
 
 SHARES = {"Asked": 0.32, "Files": 0.24, "Answers": 0.2, "Errors": 0.12, "Open": 0.12}
-"""Of the room, by section; what one does not need is given to those that follow."""
+"""Of the room, by section; unused room goes to later ones."""
 
 DONE_SHARE = 0.1
-"""Of finished work, where there is any: the others share what it leaves."""
 
 GAP_CHARS = 40
-"""What the line that says how many were left out takes, at most."""
+"""Longest line about omitted lines."""
 
 
 @dataclass(slots=True)
 class SummaryLine:
-    """A line, and the turn that it is about."""
+    """A line and its turn."""
 
     text: str
     turn: int
 
 
 def fit_sections(sections: Mapping[str, Sequence[SummaryLine]], room: int) -> list[str]:
-    """The sections under their names, within a number of characters."""
-    wanted = {name: _size(lines) for name, lines in sections.items()}
+    sizes = {name: _size(lines) for name, lines in sections.items()}
     shares = _shares(has_done="Done" in sections)
-    spare = max(0, room - sum(min(wanted[n], int(room * s)) for n, s in shares.items()))
-    shown: list[str] = []
+    spare = max(0, room - sum(min(sizes[n], int(room * s)) for n, s in shares.items()))
+    output: list[str] = []
     for name, lines in sections.items():
-        allowed = min(wanted[name], int(room * shares[name]) + spare)
+        allowed = min(sizes[name], int(room * shares[name]) + spare)
         spare -= max(0, allowed - int(room * shares[name]))
-        kept = _keep(lines, allowed)
-        if kept:
-            shown += [f"{name}:", *kept]
-    return shown
+        selection = _keep(lines, allowed)
+        if selection:
+            output += [f"{name}:", *selection]
+    return output
 
 
 def _shares(*, has_done: bool) -> dict[str, float]:
@@ -287,15 +276,15 @@ def _size(lines: Sequence[SummaryLine]) -> int:
 
 
 def _keep(lines: Sequence[SummaryLine], room: int) -> list[str]:
-    """The first line and as many of the newest as fit; a line says what is left out."""
+    """The first line, the newest that fit, and a line on the rest."""
     if _size(lines) <= room:
         return [line.text for line in lines]
     first = list(lines[:1]) if _size(lines[:1]) + GAP_CHARS < room else []
-    left = room - _size(first) - GAP_CHARS
+    remaining = room - _size(first) - GAP_CHARS
     newest: list[SummaryLine] = []
     for line in reversed(lines[len(first) :]):
-        left -= len(line.text) + 1
-        if left < 0:
+        remaining -= len(line.text) + 1
+        if remaining < 0:
             break
         newest.insert(0, line)
     out = lines[len(first) : len(lines) - len(newest)]
@@ -306,7 +295,7 @@ def _keep(lines: Sequence[SummaryLine], room: int) -> list[str]:
 
 
 MAX_LINES = 40
-"""Of each kind, the newest; the others are counted."""
+"""Of a kind, newest first; the rest is counted."""
 
 MAX_NAMES = 30
 """Of each turn."""
@@ -314,19 +303,17 @@ MAX_NAMES = 30
 LINE_CHARS = 160
 
 LOST = ("Questions without an answer", "Commands that failed", "Commands", "Paths", "Names")
-"""What a report lists: the questions of turns that ended without an answer; identifiers that the
-user or the model wrote, by turn."""
+"""Unanswered questions; identifiers that user or model wrote."""
 
 NOTHING_LOST = "The summary names everything."
-"""In place of the report."""
+"""The report without losses."""
 
 
 def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -> str:
-    """What these turns hold and their summary does not name, as lines that say where it is, oldest
-    first; `NOTHING_LOST` where there is nothing."""
+    """What the turns hold and their summary does not name, oldest first."""
     lost: list[list[str]] = [[] for _ in LOST]
     questions, failed, commands, paths, others = lost
-    seen: set[str] = set()
+    reported: set[str] = set()
     for turn in turns:
         # Also where the summary has the question: it does not show that no answer came.
         if "?" in turn.asked and not turn.answered:
@@ -334,28 +321,31 @@ def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -
         for item in turn.items:
             if item.kind != "result" or item.tool in OWN_TOOLS:
                 continue
-            shown = args_display(item.arguments, names.cwd)
+            arguments = args_display(item.arguments, names.cwd)
             # Lines of a summary are cut short, so no more than the beginning need be there.
-            if not shown or shown in seen or " ".join(shown.split())[:60] in summary:
+            if (
+                not arguments
+                or arguments in reported
+                or " ".join(arguments.split())[:60] in summary
+            ):
                 continue
-            seen.add(shown)
+            reported.add(arguments)
             of_path = path_argument(item.arguments) is not None
             kind = failed if item.failed else paths if of_path else commands
             ordinal = names.call(item.call_id)
-            kind.append(_line(turn.number, ordinal, _cut(f"{item.tool} {shown}")))
-        written = sorted(written_names(turn) - identifiers(summary) - seen)
-        seen.update(written)
-        if written:
-            more = len(written) - MAX_NAMES
+            kind.append(_line(turn.number, ordinal, _cut(f"{item.tool} {arguments}")))
+        fresh_names = sorted(written_names(turn) - identifiers(summary) - reported)
+        reported.update(fresh_names)
+        if fresh_names:
+            more = len(fresh_names) - MAX_NAMES
             rest = f" and {more} more" if more > 0 else ""
-            others.append(f"- turn {turn.number}: {', '.join(written[:MAX_NAMES])}{rest}")
+            others.append(f"- turn {turn.number}: {', '.join(fresh_names[:MAX_NAMES])}{rest}")
     sections = zip(LOST, lost, strict=True)
     listed = [line for name, lines in sections for line in _section(name, lines)]
     return "\n".join(listed) or NOTHING_LOST
 
 
 def written_names(turn: ChatTurn) -> set[str]:
-    """The identifiers that the user or the model wrote in a turn."""
     texts = [item.said for item in turn.items if item.kind in ("user", "assistant")]
     return {name for text in texts for name in identifiers(text)}
 

@@ -1,12 +1,10 @@
-"""The lines of ours that the model reads: short, stable, deterministic, and snapshot-tested.
-
-Not here are the facts of digests (`digests.py`) and the refusals of tools (`ToolError`).
-"""
+"""Lines that the model reads: short, stable, deterministic."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,42 +22,42 @@ WHY_NO_CONTENT = {
     "pointer": "it is only pointed to, and nothing is fetched; read it with a tool of yours",
     "session": "what was said in it is its chat (chat:ID)",
 }
-"""By the state of a version that has no text."""
+
+
+CARRIED = "[foredeck] The chat below is from "
+"""How the first message of a session begins that was carried over from another agent."""
 
 
 def deleted(older: int | None) -> str:
-    """Why a deleted file has no text, with the version that the session can have."""
     why = WHY_NO_CONTENT["deleted"]
     return why if older is None else f"{why}; an older version may be had, such as v{older}"
 
 
 def handle(ordinal: int, version: int | None = None) -> str:
-    """`@12`, or `@12 v3` where a version must be named."""
     return f"@{ordinal}" if version is None else f"@{ordinal} v{version}"
 
 
 def unchanged(name: str) -> str:
-    """A result that says what a visible one, of this name, says already."""
     return f"Unchanged: the same as {name} above."
 
 
 def contained(name: str) -> str:
-    """A partial read of what is visible in whole."""
+    """A partial read of what is visible."""
     return f"Unchanged: these lines are in {name} above."
 
 
 def unlabelled(ordinal: int, tool: str, args: str) -> str:
-    """The name of a visible result that shows no handle: it went out without us."""
+    """Went out without foredeck, so it has no handle."""
     return f"@{ordinal} ({word(tool)} {quoted(args)})" if args else f"@{ordinal} ({word(tool)})"
 
 
 def outside_project(path: str) -> str:
-    """In place of a file that is not foredeck's to read by itself."""
+    """A file that foredeck may not read by itself."""
     return f"{named(path)} is outside this project, and no tool has read it: use read."
 
 
 def not_text(name: str, chars: int) -> str:
-    """In place of what a host makes of bytes that are no text."""
+    """In place of a binary file's text."""
     return (
         f"{name} is not text: {chars:,} characters that stand for its bytes are left out. "
         "Use bash (file, xxd, iconv) to see what is in it."
@@ -67,7 +65,7 @@ def not_text(name: str, chars: int) -> str:
 
 
 def time_now(at: datetime, zone: str) -> str:
-    """On a message that came after a pause; `zone` is the name that the host has for it."""
+    """On a message after a pause; `zone` is the host's name of it."""
     # Days in English, whatever the locale of the process is.
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[at.weekday()]
     name = f"{named(zone)}, " if zone else ""
@@ -75,35 +73,30 @@ def time_now(at: datetime, zone: str) -> str:
 
 
 def difference(ordinal: int, version: int, diff: str) -> str:
-    """A re-read that differs little from the visible copy."""
     return f"@{ordinal} v{version}, changed since the copy above:\n{diff}"
 
 
 def newer_copy(ordinal: int, version: int) -> str:
-    """Head of a content whose older version is still visible."""
     return f"@{ordinal} v{version}, replaces the older copy above"
 
 
 def older_copy(ordinal: int, version: int) -> str:
-    """Head of an old version while a newer one is visible."""
     return f"@{ordinal} v{version}, older than the copy above"
 
 
 def brought_up_to_date(ordinal: int, version: int) -> str:
-    """Head of a read that shows a file as later calls have left it."""
+    """Heading of an updated read."""
     return f"@{ordinal} v{version}, with the later edits"
 
 
 def old_version(ordinal: int, version: int) -> str:
-    """Head of a version that is not the newest, while no newer one is visible."""
     return f"@{ordinal} v{version}, not the newest version"
 
 
 def reference(
     ordinal: int, fields: Mapping[str, Any], *, chars: int, lines: str = "", images: int = 0
 ) -> str:
-    """The line that is left of a folded result, below the call that it answers; `fields` are those
-    of the tool call. `lines`: how many there are, or which of a file (`860-1059`)."""
+    """A folded result's line; `lines` is their number, or a file's range (`860-1059`)."""
     count = f"lines {lines}" if "-" in lines else f"{lines} lines"
     parts = [
         "failed" if fields.get("status") == "fail" else "",
@@ -116,36 +109,55 @@ def reference(
 
 
 def done(ordinal: int) -> str:
-    """What is left of a result that said no more than that a file was written."""
+    """A folded receipt of a write."""
     return f"@{ordinal} done"
 
 
+def active_reference(ordinal: int, fields: Mapping[str, Any]) -> str:
+    return f"@{ordinal} tool={word(fields['tool'])} status={fields['status']}"
+
+
+_LEFT = re.compile(
+    r'@\d+ (?:done|folded: (?:failed, )?(?:"(?:[^"\\]|\\.)*", )?(?:lines \d+-\d+, |\d+ lines, )?'
+    r"\d+ chars(?:, \d+ images?)?)"
+)
+"""Of a `reference` or `done` line, what follows from the result."""
+
+
+def described_anew(line: str, said: str) -> str:
+    match = _LEFT.match(line)
+    return line if match is None else ", ".join(filter(None, [match[0], said]))
+
+
+def said_of(fields: Mapping[str, Any], usual: Collection[str]) -> str:
+    name = [f"name={named(fields['nickname'])}"] if fields.get("nickname") else []
+    own = [n for n in fields.get("view") or () if n not in usual and n != "nickname"]
+    state = fields.get("state") if "state" in own else None
+    return ", ".join([*name, *_viewed_fields({**fields, "state": state}, own)])
+
+
 def folded_argument(ordinal: int, chars: int) -> str:
-    """Replaces a long argument of an earlier tool call; the shim knows it by its form."""
+    """Replaces a long argument; the shim recognises its form."""
     return f"<activate @{ordinal}: {chars} chars folded>"
 
 
 def folded_paste(ordinal: int, chars: int, lines: tuple[int, int] | None) -> str:
-    """Replaces the middle of a long message of the user's; the shim knows it by its form.
-
-    `lines`: first and last line of what is left out, where that is made of whole lines.
-    """
+    """The shim recognises its form. `lines`: the omitted range, if whole."""
     which = f"lines {lines[0]}-{lines[1]}, " if lines else ""
     return f"<activate @{ordinal}: {which}{chars} chars folded>"
 
 
 def pasted(ordinal: int) -> str:
-    """The name of a long message of the user's, that shows no handle."""
+    """A long user message, which shows no handle."""
     return f"@{ordinal} (in a message of the user's)"
 
 
 def folded_answer(ordinal: int, turn: int, chars: int) -> str:
-    """Replaces the middle of a long answer of an earlier turn."""
+    """The middle of a long answer of an earlier turn."""
     return f'\n<activate "@{ordinal} turn {turn}": {chars} chars folded>\n'
 
 
 def whole_call(arguments: Mapping[str, Any], result: str) -> str:
-    """A tool call whose arguments were folded: each as it was, then its result."""
     sections = [
         f"{name}:\n{value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in arguments.items()
@@ -154,17 +166,21 @@ def whole_call(arguments: Mapping[str, Any], result: str) -> str:
 
 
 def no_result() -> str:
-    """Replaces the result of a call that never got one."""
+    """Replaces a missing result."""
     return "[foredeck] No result: the call was interrupted."
 
 
+def no_named_result() -> str:
+    return "[foredeck] The results here name other calls, so this one's is not known."
+
+
 def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
-    """One object as metadata: by its view if it has one, else as its type says. `path` is what
-    the model calls a file."""
+    """An object's metadata by its view or type. `path` is the model's name of a file."""
     kind = fields.get("type")
-    if fields.get("view") is not None:
-        return " ".join([f"@{ordinal} {kind}", *_viewed_fields(fields, fields["view"])])
     name = f" name={named(fields['nickname'])}" if fields.get("nickname") else ""
+    if (view := fields.get("view")) is not None:
+        line = " ".join([f"@{ordinal} {kind}", *_viewed_fields(fields, view)])
+        return line if "nickname" in view else line + name
     if kind == "file":
         path = named(fields.get("path") or "")
         state = fields.get("state") or "text"
@@ -187,47 +203,42 @@ def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
 
 
 def pool_heading() -> str:
-    """First line of the metadata pool."""
     return "Objects known in this session (activate one by its @handle to see its content):"
 
 
 def active_heading() -> str:
-    """First line of the active content."""
     return "Content of the active objects:"
 
 
 def newly_active_heading() -> str:
-    """The same further down, where what stood above may not be changed yet."""
+    """Further content, while what is above may not change."""
     return "Content of active objects that is new, or newer than above:"
 
 
 def history_cut() -> str:
-    """Comes first where the host's list begins with an answer instead of a question."""
+    """Begins a list that starts with an answer."""
     return "[foredeck] Earlier messages are not shown."
 
 
 def deactivated(ordinal: int) -> str:
-    """`deactivate` on an active object."""
     return f"@{ordinal} is inactive; its content leaves when the prompt is next rewritten."
 
 
 def out_of_pool(ordinal: int) -> str:
-    """`deactivate` on an object that is inactive already."""
+    """`deactivate` on an inactive object."""
     return f"@{ordinal} was inactive; it is off the list now."
 
 
 def unpinned(ordinal: int) -> str:
-    """`unpin` on a pinned object."""
     return f"@{ordinal} is no longer pinned."
 
 
 def not_pinned(ordinal: int) -> str:
-    """`unpin` on an object that is not pinned."""
     return f"@{ordinal} was not pinned."
 
 
 def already_visible(name: str, *, pinned: bool) -> str:
-    """`activate` or `pin` on what can be read already."""
+    """`activate` or `pin` on visible content."""
     return f"{name} is above, and pinned." if pinned else f"{name} is above."
 
 
@@ -242,22 +253,22 @@ def empty(ordinal: int) -> str:
 
 
 def rest_of(name: str, shown: int, total: int) -> str:
-    """How to have what follows the first `shown` characters; `name` is a handle."""
+    """How to get the text after `shown` characters."""
     return f'activate "{name} chars {shown + 1}-{total}" for the rest'
 
 
 def cut_short(shown: int, total: int, rest: str) -> str:
-    """Ends a content that is longer than what one activation may bring."""
+    """Ends content longer than one activation."""
     return f"\n[The first {shown:,} of {total:,} characters: {rest}.]"
 
 
 def beginning_visible(name: str, shown: int, total: int, rest: str) -> str:
-    """`activate` on a content whose beginning can be read already, and which is too long."""
+    """Answers `activate` on long content whose beginning is visible."""
     return f"The first {shown:,} of {total:,} characters of {name} are above: {rest}."
 
 
 def left_out(ordinal: int, start: int, end: int, total: int) -> str:
-    """Replaces the middle of a text that does not fit into the context window."""
+    """The middle of a text that does not fit the window."""
     return (
         f"\n[foredeck] {end - start:,} of {total:,} characters do not fit here: "
         f'activate "@{ordinal} chars {start + 1}-{end}" shows some of them.\n'
@@ -265,17 +276,17 @@ def left_out(ordinal: int, start: int, end: int, total: int) -> str:
 
 
 def no_longer_above(ordinal: int) -> str:
-    """In place of a tool's word that something is above, once it is not any more."""
+    """In place of a tool's word that something is above, once it is gone."""
     return f"@{ordinal} is not above any more: activate it again if you need it."
 
 
 def go_on() -> str:
-    """Closes a turn whose beginning was compacted, where reasoning was bound to it."""
+    """Ends a turn whose beginning was compacted."""
     return "[foredeck] The messages above were cut down to fit the context window. Go on."
 
 
 def turn_ended() -> str:
-    """Closes a turn after a pause, where what was folded was bound to reasoning of it."""
+    """Ends a turn after a pause, when folding affects its reasoning."""
     return (
         "[foredeck] After a pause, older output above was folded, and your reasoning in this turn "
         "was left out. Go on with the task."
@@ -283,7 +294,7 @@ def turn_ended() -> str:
 
 
 def summarised(ordinal: int, pinned: Sequence[int] = ()) -> str:
-    """Follows a summary that the host's model wrote; `pinned` has left the view with the chat."""
+    """Follows a summary by the host's model; `pinned` left the view."""
     pins = f" {pinned_away(pinned)}" if pinned else ""
     return (
         f'[foredeck] The summary above covers @{ordinal}: activate "@{ordinal} turns A-B" shows '
@@ -292,41 +303,40 @@ def summarised(ordinal: int, pinned: Sequence[int] = ()) -> str:
 
 
 def pinned_away(ordinals: Sequence[int]) -> str:
-    """In a summary or after it: pinned objects that leave the view with the chat."""
+    """Pinned objects that leave the view."""
     return f"Pinned, but out of view: {', '.join(map(handle, ordinals))}."
 
 
 def cut_part(shown: int, total: int) -> str:
-    """Ends a part of an object that is itself longer than what one activation may bring."""
     return f"\n[The first {shown:,} of {total:,} characters: ask for a smaller part.]"
 
 
 def images_left_out(count: int) -> str:
-    """Ends a message whose images do not fit into the context window."""
+    """Images that do not fit the window."""
     subject = "An image is" if count == 1 else f"{count} images are"
     return f"[foredeck] {subject} left out here: the context window is too small."
 
 
 def images_not_here(count: int) -> str:
-    """Ends what `activate` answers where the host's tool results are text alone."""
+    """Ends `activate`'s answer if the host's tool results are text only."""
     subject = "Its image is" if count == 1 else f"Its {count} images are"
     return f"{subject} stored, but cannot be shown here: open the file, or run the tool again."
 
 
 def handles_of(session: str) -> str:
-    """Precedes a text of another session's, in which handles name its own objects."""
+    """Precedes another session's text, whose handles are its own."""
     called = named(session)
     return f"[foredeck] Said in session {called}: what is @12 there is {called}:@12 here."
 
 
 def images_unknown(ordinal: int, count: int) -> str:
-    """`activate` on a result with images of no kind that a model can be sent."""
+    """Answers `activate` on a result with unsupported images."""
     subject = "An image of it is" if count == 1 else f"{count} images of it are"
     return f"{subject} no PNG, JPEG, GIF or WebP: run the tool of @{ordinal} again to see more."
 
 
 def summary_heading(span: str, ordinal: int) -> str:
-    """First line of a summary that foredeck writes; `span`: which turns it covers."""
+    """First line of foredeck's summary; `span` is the turns it covers."""
     return (
         f'[foredeck] {span}, summed up without a model. activate "@{ordinal} turns A-B" shows '
         f'these turns in full, "@{ordinal}::lost" what is left out here.'
@@ -334,71 +344,66 @@ def summary_heading(span: str, ordinal: int) -> str:
 
 
 def turns_span(first: int, last: int, begun: str = "", ended: str = "") -> str:
-    """`Turns 3-7 (2026-02-02 03:40 +01:00 to ...)`; times are left out where none is known."""
+    """`Turns 3-7 (2026-02-02 03:40 +01:00 to ...)`; without times if unknown."""
     when = f" ({begun} to {ended})" if begun else ""
     return (f"Turns {first}-{last}" if last > first else f"Turn {first}") + when
 
 
 def short_summary(span: str, questions: str, files: int, errors: int) -> str:
-    """A summary in one line, for lists of objects."""
     return f"{span}: {questions}; {files} files, {errors} errors"
 
 
 def question_heading(turn: int) -> str:
-    """In a summary, before the question of the turn under way."""
+    """Before the current turn's question, in a summary."""
     return f"Asked in turn {turn}, which is not done yet:"
 
 
 def question_gap(chars: int, ordinal: int, turn: int) -> str:
-    """Replaces the middle of such a question, if it is too long for a summary."""
+    """Replaces the middle of a long question."""
     return f'\n({chars:,} chars left out: activate "@{ordinal} turns {turn}")\n'
 
 
 def turn_line(turn: int, text: str) -> str:
-    """In a summary: what was asked or answered in a turn."""
     return f"- turn {turn}: {one_line(text)}"
 
 
 def file_line(ordinal: int, path: str, done: str, turn: int, state: str) -> str:
-    """In a summary: a file, what was done to it, when last, and how it is now."""
+    """A file in a summary: what was done, when last, and its state."""
     return f"- @{ordinal} {named(path)}: {done}, last in turn {turn}; {state}"
 
 
 def error_line(ordinal: int | None, call: str, turn: int, error: str) -> str:
-    """In a summary: a call that failed."""
+    """A failed call in a summary."""
     name = "" if ordinal is None else f"@{ordinal} "
     return f"- {name}{one_line(call)} (turn {turn}): {one_line(error)}"
 
 
 def open_errors(count: int) -> str:
-    """In a summary: failed calls that were not made again with success."""
+    """Failed calls never repeated with success, in a summary."""
     return f"- not fixed: {count} of the errors above"
 
 
 def turn_under_way(turn: int) -> str:
-    """In a summary: the newest turn goes on after what was compacted of it."""
     return f"- turn {turn} was not done"
 
 
 def more_lines(count: int, first: int, last: int) -> str:
-    """In a summary: lines that did not fit, and of which turns they were."""
+    """Omitted lines of a summary, and their turns."""
     return f"- ... {count} more (turns {first}-{last})"
 
 
 def pause(milliseconds: int, until: str) -> str:
-    """In summaries and transcripts: work stood still for so long."""
     minutes = milliseconds // 60_000
     long = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
     return f"(paused {long}, until {until})"
 
 
 def turn_heading(turn: int, time: str) -> str:
-    """First line of a turn in a transcript."""
     return f"--- turn {turn}" + (f", {time}" if time else "")
 
 
 def message_heading(kind: str, *, stopped: bool) -> str:
-    """Before a message in a transcript."""
+    """Precedes a message in a transcript."""
     return f"--- {kind}{' (stopped)' if stopped else ''}"
 
 
@@ -416,15 +421,15 @@ FIELD_WORDS = {
     "nickname": "name",
     "short_summary": "summary",
 }
-"""What the model reads for the names of some fields in a line of metadata."""
+"""Displayed names of some metadata fields."""
 
 VIEWED_CHARS = 400
-"""Most characters that such a line shows of one field."""
+"""Most characters of one field."""
 
 
 def _viewed_fields(fields: Mapping[str, Any], view: Sequence[str]) -> Iterator[str]:
-    """The fields of a view, those that are empty left out. That a file has no text always shows."""
-    for name in view:
+    # A view that was imported may name a field twice, and any.
+    for name in dict.fromkeys(view):
         value = fields.get(name)
         if value is None or value == "":
             continue
@@ -433,18 +438,17 @@ def _viewed_fields(fields: Mapping[str, Any], view: Sequence[str]) -> Iterator[s
         elif isinstance(value, str):
             yield f"{FIELD_WORDS.get(name, name)}={quoted(cut(value, VIEWED_CHARS))}"
         else:
-            yield f"{FIELD_WORDS.get(name, name)}={json.dumps(value)}"
-    if fields.get("state", "text") != "text" and "state" not in view:
+            yield f"{FIELD_WORDS.get(name, name)}={cut(quoted(value), VIEWED_CHARS)}"
+    if fields.get("state") not in (None, "text") and "state" not in view:
         yield str(fields["state"])
 
 
 def changed_on_disk(ordinal: int, path: str) -> str:
-    """A visible file that something other than the agent has changed."""
     return f"[foredeck] @{ordinal} {named(path)} changed on disk: the copy above is old."
 
 
 def overwritten_on_disk(ordinal: int, path: str, version: int) -> str:
-    """A file that was saved while a write of the agent's was under way; `version`: what it held."""
+    """Saved from outside during the agent's write; `version`: what it held."""
     return (
         f"[foredeck] Something else saved @{ordinal} {named(path)} right before your write: "
         f'activate "@{ordinal} v{version}" shows that.'
@@ -452,14 +456,10 @@ def overwritten_on_disk(ordinal: int, path: str, version: int) -> str:
 
 
 def deleted_on_disk(ordinal: int, path: str) -> str:
-    """A visible file that something other than the agent has deleted."""
     return f"[foredeck] @{ordinal} {named(path)} was deleted on disk."
 
 
 def moved_on_disk(ordinal: int, new: int, path: str, *, outdated: bool = False) -> str:
-    """A visible file that has another name now, and with that another handle.
-
-    `outdated`: what can be seen of it is not what was moved.
-    """
+    """A visible file that was renamed. `outdated`: the visible copy is older than the move."""
     notice = f"[foredeck] @{ordinal} moved to {named(path)}, which is @{new}"
     return f"{notice}: the copy above is old." if outdated else f"{notice}."

@@ -1,4 +1,4 @@
-"""Derived layers: what is worked out from the store, kept beside it, and can be made again."""
+"""Derived layers: made from the store, beside it, rebuildable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # a layer brings the store with it
 
 
 class RegisteredLayer(NamedTuple):
-    """Where a layer is found: `LAYER` in the module `module`; `summary` says what it is for."""
+    """A layer: `LAYER` in `module`; `summary` says what it is for."""
 
     module: str
     summary: str
@@ -25,6 +25,5 @@ LAYERS: Mapping[str, RegisteredLayer] = {
 
 
 def load_layer(name: str) -> Layer:
-    """The layer with a name in `LAYERS`."""
     layer: Layer = import_module(LAYERS[name].module).LAYER
     return layer

@@ -1,10 +1,5 @@
-"""Keeps a derived layer in step with a store, also while something is erased from the store.
-
-The layer is made again where what it holds may not follow from the store any more: it was made
-from another store's file or with other tables, the store no longer knows its position, versions
-came in behind it (an import, what another machine wrote), or a session was forgotten without
-what was made of it being taken out.
-"""
+"""Keeps a layer in step with a store, also during erasure; rebuilds it after changes that it cannot
+follow."""
 
 from __future__ import annotations
 
@@ -37,10 +32,10 @@ if TYPE_CHECKING:  # an engine never erases
 log = logging.getLogger(__name__)
 
 BATCH = 4000
-"""Versions per transaction: enough for a good rate, few enough that others wait briefly."""
+"""Versions per transaction."""
 
 _UNSETTLED = 0
-"""In place of the version of its tables: something was taken out that is not erased yet."""
+"""In place of the tables' version: not erased yet."""
 
 _POSITION = """
 CREATE TABLE layer_position (
@@ -53,9 +48,8 @@ CREATE TABLE layer_position (
 class _Position:
     """How far a layer has come, and with which store.
 
-    token, time_ms  the last transaction that it holds; None before the first
-    making_until    while the layer is being made: the store's last transaction at the beginning.
-                    A tombstone up to there is of what was gone before
+    `making_until`: while the layer is made, the store's last transaction at the beginning; a
+    tombstone up to there is of what was gone before.
     """
 
     version: int
@@ -66,10 +60,7 @@ class _Position:
 
 
 class Follower:
-    """One layer of one store. A context manager; one per thread.
-
-    Raises `StoreUnavailable` where the file cannot be used, and what the store raises.
-    """
+    """One layer of one store, one per thread. Raises `StoreUnavailable` for an unusable file."""
 
     def __init__(
         self,
@@ -80,12 +71,9 @@ class Follower:
         batch: int | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        """`batch`: how many versions are taken in at a time, between two calls of `advance`
-        (default: `BATCH`).
+        """`patience_s`: wait for another writer before `LayerBusy`.
 
-        `patience_s`: how long to wait for another writer, before `LayerBusy` is raised.
-
-        `is_new` says afterwards whether there was no layer yet.
+        `is_new` afterwards tells whether the layer was created.
         """
         self._store = store
         self._layer = layer
@@ -101,27 +89,25 @@ class Follower:
         self.db.close()
 
     def catch_up(self, advance: Advance = lambda: None) -> int:
-        """Take in everything that is new, a batch at a time; how many versions that were.
+        """Takes in everything new; returns the number of versions.
 
-        `advance` is called after each batch. Where nothing is new it does not wait: the lock
-        for writing is not taken.
+        `advance` runs after each batch.
         """
-        taken = 0
+        total = 0
         with reported(self.path):
             if self._is_current():
                 return 0
             while (count := self._step()) is not None:
-                taken += count
+                total += count
                 if 0 < count < self._batch:
                     break  # that was all: `advance` may end the work for lack of time
                 advance()
             while self._layer.has_rest(self.db):
                 self._layer.read_rest(self.db, self._store)
                 advance()
-        return taken
+        return total
 
     def make_again(self, advance: Advance = lambda: None) -> int:
-        """Throw the layer away and make it from the whole store; how many versions that were."""
         try:
             with immediate(self.db):
                 self._begin()
@@ -132,10 +118,9 @@ class Follower:
         return self.catch_up(advance)
 
     def take_out(self, documents: Collection[str]) -> bool:
-        """Take out all that was made of documents which are to be erased; whether that was done.
+        """Takes out what documents about to be erased gave; False: empty it.
 
-        From here on until `settle` whoever finds the layer makes it again: it lacks what the store
-        still has. Where nothing was done it has to be emptied.
+        Until `settle`, whoever finds the layer rebuilds it.
         """
         if not self._is_current():
             return False
@@ -150,14 +135,14 @@ class Follower:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether it is as `take_out` has left it."""
+        """Whether it is as `take_out` left it."""
         position = self._position()
         return position is not None and position.version == _UNSETTLED
 
     def settle(self, tombstones: Collection[str]) -> None:
-        """What was taken out has been erased, and these tell of it: go on, in the open transaction.
+        """Continues after erasure, in the open transaction.
 
-        Where another erasure has come in between, the layer is made again.
+        Rebuilds if another erasure came between.
         """
         while (position := self._position()) is not None:
             changes = self._store.changes_since(position.token, limit=self._batch)
@@ -176,7 +161,6 @@ class Follower:
         return not self._store.changes_since(position.token, limit=1)
 
     def _step(self) -> int | None:
-        """Take in one batch: how many versions, 0 where the layer begins again, None at the end."""
         # Rows and position in one transaction: a layer whose writer was killed holds exactly what
         # lies before its position. Writers take turns, and each reads the position again under the
         # lock, so two that follow one store only share the work.
@@ -201,7 +185,6 @@ class Follower:
         return _Position(version, Lineage(store_id, late), *rest)
 
     def _checked(self, position: _Position | None) -> _Position:
-        """The position, at the beginning again where the layer cannot go on from it."""
         if position is None or not self._can_go_on(position):
             self._begin()
             position = self._position()
@@ -218,11 +201,10 @@ class Follower:
             return False
         if position.token is None:
             return True
-        known = self._store.transactions([position.token])
-        return bool(known) and known[0].time_ms == position.time_ms
+        transactions = self._store.transactions([position.token])
+        return bool(transactions) and transactions[0].time_ms == position.time_ms
 
     def _begin(self) -> None:
-        """Empty the layer and set its position to the beginning, in the open transaction."""
         drop_tables(self.db)
         self._layer.create(self.db)
         self.db.execute(_POSITION)
@@ -244,7 +226,7 @@ class Follower:
 
 
 def _tells_of_erasure(position: _Position, changes: Sequence[Change]) -> bool:
-    """Whether a session was forgotten after the layer had taken some of it in."""
+    """A session was forgotten after the layer took some of it in."""
     if position.making_until is not None:
         tokens = [change.token for change in changes]
         if position.making_until not in tokens:
@@ -259,12 +241,9 @@ def _tells_of_erasure(position: _Position, changes: Sequence[Change]) -> bool:
 
 @contextmanager
 def erasing(home: Path, store: LocalStore, erasure: Erasure) -> Iterator[None]:
-    """Leave nothing in any layer of what the erasure takes away, not in free space either.
+    """Leaves nothing erased in any layer, even in free space.
 
-    Where whole documents go, and tombstones tell of it, a layer that can take out what was made of
-    them keeps the rest. All others are emptied, and are made again when they are next asked for.
-    However the block or the process ends, no layer holds what is erased in it: the text is out of
-    them before the block begins, and they cannot be written to until it is over.
+    The text is gone before the block begins, and layers are locked until it ends.
     """
     with ExitStack() as stack:
         for name in LAYERS:
@@ -303,7 +282,6 @@ def _emptied(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _held(db: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that is committed however the block ends. Nobody else writes meanwhile."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -313,7 +291,6 @@ def _held(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def _without_tables(path: Path) -> sqlite3.Connection:
-    """A connection to the layer, in which nothing is left."""
     db = open_layer_file(path)
     try:
         db.execute("PRAGMA secure_delete = ON")
@@ -335,7 +312,6 @@ def _without_tables(path: Path) -> sqlite3.Connection:
 
 
 def _overwrite(db: sqlite3.Connection) -> None:
-    """Leave nothing of what was deleted in the file or its log."""
     # The log still has the old pages: it is copied into the file and cut off.
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     vacuum(db)

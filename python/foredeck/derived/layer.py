@@ -1,6 +1,4 @@
-"""What a derived layer is: tables that follow from what is stored, and from nothing else; their
-SQLite file; and what all layers share.
-"""
+"""Tables that follow from the store alone, in an SQLite file."""
 
 from __future__ import annotations
 
@@ -19,12 +17,11 @@ from foredeck.store.sqlite.connection import file_size, is_damaged, primary_code
 
 
 class OutOfTime(Exception):
-    """Work on a layer took too long. It was broken off between two steps, each of which is kept."""
+    """Work on a layer took too long, and stopped between two steps."""
 
 
 def until(end: float, out_of_time: type[Exception] = OutOfTime) -> Advance:
-    """To be called between two steps of work: raises `out_of_time` after `end`, by
-    `time.monotonic`."""
+    """A step function that raises `out_of_time` after `end` (`time.monotonic`)."""
 
     def advance() -> None:
         if time.monotonic() > end:
@@ -34,18 +31,13 @@ def until(end: float, out_of_time: type[Exception] = OutOfTime) -> Advance:
 
 
 class HasToBeMadeAgain(Exception):
-    """A layer cannot take out what is asked of it. It is emptied instead."""
+    """A layer is emptied, since it cannot take something out."""
 
 
 class Layer(ABC):
-    """Tables in a file of their own, kept in step with a store by `derived.follower`.
+    """Tables in a file of their own, kept in step by `derived.follower`.
 
-    What they hold must follow from the changes and their order alone, not from how these were
-    cut into batches: then a layer that was killed and resumed equals one that was made at once.
-
-    name     what `foredeck doctor --rebuild` calls it
-    version  of its tables; where the file has another one, the layer is made again
-    tables   the statements that make them; names that begin with `layer_` are taken
+    They must follow from the changes and their order alone, not from batches.
     """
 
     name: str
@@ -53,36 +45,30 @@ class Layer(ABC):
     tables: Sequence[str]
 
     def create(self, db: sqlite3.Connection) -> None:
-        """Make the tables, in the open transaction."""
+        """Creates the tables in the open transaction."""
         for statement in self.tables:
             db.execute(statement)
 
     @abstractmethod
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
-        """Take in versions that came after all that were taken in before, in the open transaction.
-
-        What has meanwhile been erased from the store is left out.
-        """
+        """Takes in further versions in the open transaction, skipping erased ones."""
 
     def has_rest(self, db: sqlite3.Connection) -> bool:
-        """Whether something that was taken in is still to be read."""
+        """Whether something taken in is still to be read."""
         del db
         return False
 
     def read_rest(self, db: sqlite3.Connection, store: LocalStore) -> int:
-        """Read some of that, in transactions of its own; how many documents that were. What is
-        read here may be the text of others: a little at a time, and none for longer than a bound.
-        """
+        """Reads some of it in its own transactions; returns the number of documents."""
         del db, store
         return 0
 
     def take_out(
         self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
     ) -> None:
-        """Take all that was made of these documents out again, in the open transaction, so that no
-        row and no index holds any of it. The store still has them.
+        """Takes documents out in the open transaction; the store still has them.
 
-        Raises `HasToBeMadeAgain`, always where its rows do not follow from one document each.
+        Raises `HasToBeMadeAgain`, always if rows follow from several documents.
         """
         del db, store, documents
         raise HasToBeMadeAgain("Rows follow from more than one document each.")
@@ -91,45 +77,44 @@ class Layer(ABC):
 def brought_portions(
     db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change], types: Collection[str]
 ) -> Iterator[list[Head]]:
-    """Versions of these types that have waited in the table `absent`, and those of the changes,
-    some at a time: their texts may be held together."""
-    wanted = take_absent(db)
-    wanted += [change for change in changes if change.type in types]
-    for portion in portions(wanted, _PORTION):
+    """Versions of these types from `absent` and the changes, in portions."""
+    queue = take_absent(db)
+    queue += [change for change in changes if change.type in types]
+    for portion in portions(queue, _PORTION):
         yield brought_versions(store, portion)
 
 
 def brought_versions(store: LocalStore, changes: Sequence[Change]) -> list[Head]:
-    """Their heads, in the order of the changes; what was erased since is left out."""
+    """Their heads in order, without erased ones."""
     newest = store.heads(change.id for change in changes)
-    found = []
+    heads = []
     for change in changes:
         head = newest.get(change.id)
         if head is not None and head.token != change.token:
             head = store.head(change.id, change.token)
         if head is not None and head.token == change.token:
-            found.append(head)
-    return found
+            heads.append(head)
+    return heads
 
 
 ABSENT_TABLE = (
     "CREATE TABLE absent (document BLOB NOT NULL, token TEXT NOT NULL, type TEXT NOT NULL)"
 )
-"""A layer that keeps them has this among its tables."""
+"""For layers that keep absent versions."""
 
 _PORTION = 100
 _TRIED_AGAIN = 1000
-"""How many are tried again with each batch."""
+"""Retried with each batch."""
 
 
 def note_absent(db: sqlite3.Connection, head: Head) -> None:
-    """Keep a version for later."""
+    """Keeps a version for later."""
     id = head.id.encode("utf-8", "surrogatepass")
     db.execute("INSERT INTO absent VALUES (?, ?, ?)", (id, head.token, head.type))
 
 
 def take_absent(db: sqlite3.Connection) -> list[Change]:
-    """The versions that have waited longest, which no longer do."""
+    """Removes and returns the longest-waiting versions."""
     rows = db.execute(
         "DELETE FROM absent WHERE rowid IN (SELECT rowid FROM absent ORDER BY rowid LIMIT ?)"
         " RETURNING document, token, type",
@@ -143,13 +128,13 @@ def take_absent(db: sqlite3.Connection) -> list[Change]:
 
 @dataclass(slots=True)
 class TimeBudget:
-    """Seconds that are left. A layer that is behind takes in a batch even where none is."""
+    """A lagging layer takes in one batch even without time."""
 
     left_s: float
 
     @contextmanager
     def spent(self) -> Iterator[float]:
-        """Gives the seconds that are left; what the block takes of them is gone afterwards."""
+        """Yields the seconds left, less what the block takes."""
         began = time.monotonic()
         try:
             yield self.left_s
@@ -161,7 +146,7 @@ class TimeBudget:
 
 FOLDER = "layers"
 PATIENCE_S = 60.0
-"""How long a writer waits for another one, which writes a batch at a time."""
+"""Of another writer."""
 
 _FULL_TEXT = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%USING fts5%'"
@@ -169,20 +154,16 @@ _FULL_TEXT = (
 
 
 class LayerBusy(StoreUnavailable):
-    """Another process has been writing to the file for longer than could be waited."""
+    """Another process writes for too long."""
 
 
 def layer_file(home: Path, layer: str, store_id: str) -> Path:
-    """The file of a layer: one for each store that a state folder works with."""
+    """A layer's file, one per store of a state folder."""
     return home / FOLDER / f"{layer}-{store_id}.sqlite"
 
 
 def open_layer_file(path: Path, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
-    """A connection to the file, which is made (0600) where there is none, or where it is damaged:
-    everything in it can be made again.
-
-    `patience_s`: how long a writer waits for another. Raises `StoreUnavailable`.
-    """
+    """A connection to the file, created (0600) if missing or damaged. Raises `StoreUnavailable`."""
     try:
         make_private_file(path)
         return _connect(path, patience_s)
@@ -211,7 +192,7 @@ def _connect(path: Path, patience_s: float) -> sqlite3.Connection:
 
 @contextmanager
 def reported(path: Path) -> Iterator[None]:
-    """Raise every `sqlite3.Error` of the block as a `StoreUnavailable` that says what to do."""
+    """Turns `sqlite3.Error` into `StoreUnavailable` with advice."""
     try:
         yield
     except sqlite3.Error as error:
@@ -223,15 +204,13 @@ def reported(path: Path) -> Iterator[None]:
 
 
 def discard(path: Path) -> None:
-    """Remove the file and its log."""
+    """Removes the file and its log."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def compact(path: Path) -> tuple[int, int]:
-    """Merge the full-text indexes of the file, each into one piece, and give its free space back
-    to the disk; its size in bytes before and after. Raises `StoreUnavailable`, also where another
-    process keeps writing to it."""
+    """Frees space; returns sizes before and after. Raises `StoreUnavailable`."""
     with closing(open_layer_file(path)) as db, reported(path):
         before = file_size(db)
         for (name,) in db.execute(_FULL_TEXT).fetchall():
@@ -240,7 +219,7 @@ def compact(path: Path) -> tuple[int, int]:
 
 
 def drop_tables(db: sqlite3.Connection) -> None:
-    """Drop everything in the file, in the open transaction."""
+    """Drops everything in the open transaction."""
     virtual = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'"
     plain = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     for statement in (virtual, plain):  # a virtual table takes its own tables with it

@@ -29,7 +29,6 @@ class AnthropicMessages:
     api = "anthropic-messages"
 
     def to_engine(self, message: Mapping[str, Any], names: Mapping[str, str]) -> list[Message]:
-        """See `MessageFormat`."""
         blocks = _blocks(message.get("content"))
         if message.get("role") == "assistant":
             return [self._assistant(message, blocks)]
@@ -52,7 +51,6 @@ class AnthropicMessages:
         }
 
     def from_engine(self, group: Sequence[Message], original: Mapping[str, Any] | None) -> Message:
-        """See `MessageFormat`."""
         is_answer = any(message["role"] == "assistant" for message in group)
         role = (original or {}).get("role") or ("assistant" if is_answer else "user")
         had = _blocks((original or {}).get("content"))
@@ -69,12 +67,10 @@ class AnthropicMessages:
         return {**(original or {}), "role": role, "content": with_marker(content, had, _UNMARKED)}
 
     def is_system(self, message: Mapping[str, Any]) -> bool:
-        """See `MessageFormat`: here the system prompt is given apart."""
         del message
         return False
 
     def tool(self, definition: Mapping[str, Any]) -> dict[str, Any]:
-        """See `MessageFormat`."""
         return {
             "name": definition["name"],
             "description": definition["description"],
@@ -82,11 +78,9 @@ class AnthropicMessages:
         }
 
     def to_definition(self, tool: Mapping[str, Any]) -> dict[str, Any]:
-        """See `MessageFormat`."""
         return definition_of(tool, "input_schema")
 
     def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
-        """See `MessageFormat`."""
         return [
             ToolRequest(
                 str(block.get("id") or ""),
@@ -98,18 +92,16 @@ class AnthropicMessages:
         ]
 
     def result(self, call: ToolRequest, text: str, *, failed: bool) -> dict[str, Any]:
-        """See `MessageFormat`: a block for the next message of the user's."""
         block = {"type": "tool_result", "tool_use_id": call.id, "content": text}
         return {**block, "is_error": True} if failed else block
 
     def usage(self, reported: Mapping[str, Any]) -> CountedTokens:
-        """See `MessageFormat`."""
         names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         return CountedTokens(*(int(reported.get(name) or 0) for name in names))
 
 
 _UNMARKED = ("thinking", "redacted_thinking")
-"""Blocks that the API lets no request mark for its cache."""
+"""Blocks that the API lets no request mark."""
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
@@ -131,7 +123,7 @@ def _result(block: Mapping[str, Any], names: Mapping[str, str]) -> Message:
 
 
 def _tool_result(message: Message, had: list[dict[str, Any]]) -> dict[str, Any]:
-    """A result that was changed. `had`: the loop's, of which its own is taken."""
+    """A changed result; `had`: the loop's, whose own part is kept."""
     id = message["toolCallId"]
     at = next((n for n, b in enumerate(had) if str(b.get("tool_use_id") or "") == id), None)
     if at is None:
@@ -189,12 +181,11 @@ def _base64(source: Any) -> str | None:
 
 
 def _from_engine(block: dict[str, Any], own: dict[str, Any] | None) -> dict[str, Any]:
-    """A block that was changed, or that the loop does not have; `own`: the loop's in its place."""
     match block["type"]:
         case "toolCall":
-            given = (own or {}).get("input")
-            made = {"type": "tool_use", "id": block["id"], "name": block["name"]}
-            return {**made, **(own or {}), "input": input_of(block["arguments"], given)}
+            input_given = (own or {}).get("input")
+            block_out = {"type": "tool_use", "id": block["id"], "name": block["name"]}
+            return {**block_out, **(own or {}), "input": input_of(block["arguments"], input_given)}
         case "thinking" if block.get("redacted"):
             return {"type": "redacted_thinking", "data": block["thinkingSignature"]}
         case "thinking":

@@ -1,4 +1,4 @@
-"""One more marker for Anthropic's cache, at the end of what stands unchanged before a rebase."""
+"""One more marker for Anthropic's cache, before a rebase."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ Message = dict[str, Any]
 
 
 def markers_in(value: Any) -> int:
-    """How many parts of a request are marked. Those in a tool's schema or arguments are none."""
     parts = value if isinstance(value, list) else [value]
-    found = 0
+    count = 0
     for part in parts:
         if isinstance(part, Mapping):
-            found += bool(part.get("cache_control")) + markers_in(part.get("content") or [])
-    return found
+            count += bool(part.get("cache_control")) + markers_in(part.get("content") or [])
+    return count
 
 
 def with_marked_result(messages: Sequence[Message], call: str, elsewhere: int) -> list[Message]:
-    """The messages with a marker at the result of a call, where the request has room for it and is
-    marked behind it. `elsewhere`: how many parts of it are marked beside the messages."""
+    """The messages with a marker at a call's result, if the request has room for it."""
     marked = list(messages)
     if elsewhere + markers_in(marked) >= MOST:
         return marked

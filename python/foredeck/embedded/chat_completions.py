@@ -1,4 +1,4 @@
-"""Messages of the chat completions API, which OpenAI began and most servers speak."""
+"""Messages of the chat completions API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ class ChatCompletions:
     api = "openai-completions"
 
     def to_engine(self, message: Mapping[str, Any], names: Mapping[str, str]) -> list[Message]:
-        """See `MessageFormat`."""
         match message.get("role"):
             case "user":
                 return [{"role": "user", "content": _blocks(message.get("content"))}]
@@ -53,41 +52,38 @@ class ChatCompletions:
         return {"role": "assistant", "content": blocks, "stopReason": stop}
 
     def from_engine(self, group: Sequence[Message], original: Mapping[str, Any] | None) -> Message:
-        """See `MessageFormat`."""
         (message,) = group
         if message["role"] == "toolResult":
-            made = dict(original or {"role": "tool", "tool_call_id": message["toolCallId"]})
-            return {**made, "content": _content(message, original)}
+            message_out = dict(original or {"role": "tool", "tool_call_id": message["toolCallId"]})
+            return {**message_out, "content": _content(message, original)}
         if message["role"] != "assistant":
             return {**(original or {"role": "user"}), "content": _content(message, original)}
         blocks = blocks_of(message)
-        made = dict(original or {"role": "assistant"})
-        said = {**message, "content": [b for b in blocks if b["type"] != "toolCall"]}
-        empty = made["content"] if made.get("content") == "" else None
-        made["content"] = _content(said, original) or empty
+        message_out = dict(original or {"role": "assistant"})
+        without_calls = {**message, "content": [b for b in blocks if b["type"] != "toolCall"]}
+        empty = message_out["content"] if message_out.get("content") == "" else None
+        message_out["content"] = _content(without_calls, original) or empty
         calls = [block for block in blocks if block["type"] == "toolCall"]
-        if calls and isinstance(made.get("function_call"), Mapping):
-            made["function_call"] = _with_arguments(made["function_call"], calls.pop())
+        if calls and isinstance(message_out.get("function_call"), Mapping):
+            message_out["function_call"] = _with_arguments(
+                message_out["function_call"], calls.pop()
+            )
         if calls:
-            left = list(made.get("tool_calls") or ())
-            made["tool_calls"] = [_call(block, left) for block in calls]
-        return made
+            remaining = list(message_out.get("tool_calls") or ())
+            message_out["tool_calls"] = [_call(block, remaining) for block in calls]
+        return message_out
 
     def is_system(self, message: Mapping[str, Any]) -> bool:
-        """See `MessageFormat`."""
         return message.get("role") in ("system", "developer")
 
     def tool(self, definition: Mapping[str, Any]) -> dict[str, Any]:
-        """See `MessageFormat`."""
         names = ("name", "description", "parameters")
         return {"type": "function", "function": {name: definition[name] for name in names}}
 
     def to_definition(self, tool: Mapping[str, Any]) -> dict[str, Any]:
-        """See `MessageFormat`."""
         return definition_of(tool.get("function") or {})
 
     def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
-        """See `MessageFormat`."""
         uses = []
         for call in message.get("tool_calls") or ():
             function = _function(call)
@@ -100,12 +96,10 @@ class ChatCompletions:
         return uses
 
     def result(self, call: ToolRequest, text: str, *, failed: bool) -> dict[str, Any]:
-        """See `MessageFormat`."""
         del failed  # the API has no place for it; the text says it
         return {"role": "tool", "tool_call_id": call.id, "content": text}
 
     def usage(self, reported: Mapping[str, Any]) -> CountedTokens:
-        """See `MessageFormat`."""
         details = reported.get("prompt_tokens_details") or {}
         # The API counts what was read from the cache among what went in.
         read = int(details.get("cached_tokens") or 0)
@@ -133,8 +127,8 @@ def _listed(content: Any) -> list[dict[str, Any]]:
 def _block(part: Mapping[str, Any]) -> dict[str, Any]:
     if part.get("type") == "text" and isinstance(part.get("text") or "", str):
         return text_block(part.get("text") or "")
-    given = part.get("image_url")
-    url = given.get("url") if isinstance(given, Mapping) else given
+    image = part.get("image_url")
+    url = image.get("url") if isinstance(image, Mapping) else image
     head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
     if part.get("type") == "image_url" and comma and head.startswith("data:"):
         kind = head.removeprefix("data:").partition(";")[0]
@@ -145,12 +139,11 @@ def _block(part: Mapping[str, Any]) -> dict[str, Any]:
 def _content(
     message: Message, original: Mapping[str, Any] | None
 ) -> str | list[dict[str, Any]] | None:
-    """Content as the API has it: one text, or parts where there is more than text."""
     blocks = blocks_of(message)
     content = (original or {}).get("content")
     if content and _blocks(content) == blocks:
-        said: str | list[dict[str, Any]] = content
-        return said
+        text_content: str | list[dict[str, Any]] = content
+        return text_content
     had = _listed(content) if isinstance(content, list) else []
     plain = {"type", "text"}
     if all(b["type"] == "text" for b in blocks) and all(part.keys() <= plain for part in had):
@@ -159,7 +152,6 @@ def _content(
 
 
 def _part(block: dict[str, Any], own: dict[str, Any] | None) -> dict[str, Any]:
-    """A part that was changed, or that the loop does not have; `own`: the loop's in its place."""
     if block["type"] == "image":
         url = f"data:{block['mimeType']};base64,{block['data']}"
         return {"type": "image_url", "image_url": {"url": url}}
@@ -167,8 +159,6 @@ def _part(block: dict[str, Any], own: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _call(block: Mapping[str, Any], left: list[dict[str, Any]]) -> dict[str, Any]:
-    """A tool call as it came, unless its arguments were folded. `left`: the loop's, of which its
-    own is taken."""
     for number, call in enumerate(left):
         if str(call.get("id") or "") == block["id"]:
             left.pop(number)
@@ -180,7 +170,7 @@ def _call(block: Mapping[str, Any], left: list[dict[str, Any]]) -> dict[str, Any
 
 
 def _function(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The name and the arguments of a call; those of a custom tool are one text, its input."""
+    """Name and arguments; those of a custom tool are one text."""
     function = call.get("custom") if call.get("type") == "custom" else call.get("function")
     return function if isinstance(function, Mapping) else {}
 
@@ -192,7 +182,6 @@ def _arguments_of(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_arguments(function: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, Any]:
-    """The function of a call with the arguments that a block has."""
     new = block["arguments"]
     if _arguments_of(function) == new:
         return dict(function)
@@ -203,7 +192,6 @@ def _with_arguments(function: Mapping[str, Any], block: Mapping[str, Any]) -> di
 
 
 def _arguments(text: Any) -> dict[str, Any]:
-    """What a model wrote as arguments; what is no JSON object is kept as a text of its own."""
     if isinstance(text, dict):
         return text
     try:

@@ -1,7 +1,6 @@
 """How an agent loop's messages become the engine's, and go back.
 
-A *group* is what one message of the loop becomes: several of the engine's where a message holds the
-results of several tools.
+A *group* is what one message of the loop becomes.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class CountedTokens:
-    """What the provider has counted of one call, in tokens."""
+    """The provider's count of one call."""
 
     fresh: int
     read: int = 0
@@ -44,39 +43,31 @@ class MessageFormat(Protocol):
     """The messages of one API."""
 
     api: str
-    """As the engine knows the API: what may be changed in earlier messages depends on it."""
+    """The engine's name of the API."""
 
     def to_engine(self, message: Mapping[str, Any], names: Mapping[str, str]) -> list[Message]:
-        """One message as the engine's, without time stamps. `names`: tools by the id of the call.
-
-        Raises `UnknownMessage`.
-        """
+        """One message as the engine's, without time stamps. Raises `UnknownMessage`."""
 
     def from_engine(self, group: Sequence[Message], original: Mapping[str, Any] | None) -> Message:
-        """What goes out for a group that foredeck has changed; `original` is None for one that it
-        has added."""
+        """What goes out for a changed group; `original` is None for one that foredeck added."""
 
-    def is_system(self, message: Mapping[str, Any]) -> bool:
-        """Whether a message is a system prompt, which comes before all others."""
+    def is_system(self, message: Mapping[str, Any]) -> bool: ...
 
-    def tool(self, definition: Mapping[str, Any]) -> dict[str, Any]:
-        """A definition (name, description, parameters) as the API declares it."""
+    def tool(self, definition: Mapping[str, Any]) -> dict[str, Any]: ...
 
     def to_definition(self, tool: Mapping[str, Any]) -> dict[str, Any]:
         """The inverse of `tool`."""
 
-    def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
-        """The tool calls in an answer of the model's."""
+    def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]: ...
 
     def result(self, call: ToolRequest, text: str, *, failed: bool) -> dict[str, Any]:
-        """The result of a tool: a message, or a block of one where the API wants that."""
+        """A message, or a block of one if the API wants that."""
 
     def usage(self, reported: Mapping[str, Any]) -> CountedTokens:
         """The API's own figures."""
 
 
 def blocks_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The content blocks of one of the engine's messages."""
     content = message.get("content")
     if isinstance(content, str):
         return [text_block(content)]
@@ -97,13 +88,13 @@ def result_message(
 
 
 FOREIGN = "foreign"
-"""The type of a block that is kept as it came, since the engine means something else by its own."""
+"""A block that is kept as it came."""
 _OURS = frozenset({"foreign", "image", "text", "thinking", "toolCall"})
 
 
 def kept(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A block of a kind that is not worked on, without the loop's cache marker. Raises
-    `UnknownMessage` for one without a type."""
+    """A block that is not worked on, without its cache marker. Raises `UnknownMessage` for one
+    without a type."""
     kind = block.get("type")
     if not isinstance(kind, str):
         raise UnknownMessage(f"a block of the type {kind!r} cannot be read")
@@ -120,7 +111,6 @@ def released(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def arguments_in(given: Any) -> dict[str, Any]:
-    """A tool's input as an object: what is none is its one member."""
     if isinstance(given, Mapping):
         return dict(given)
     return {} if given is None else {"input": given}
@@ -141,21 +131,20 @@ def as_they_came(
     to_engine: Convert,
     changed: Callable[[dict[str, Any], dict[str, Any] | None], dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    """The blocks of a message that was changed: each that says the same as one that the loop has is
-    that one. `changed`: any other, made of the loop's in its place where that is of its kind."""
-    left = [(block, to_engine(block)) for block in had]
-    found: list[dict[str, Any] | None] = []
+    """Changed blocks; those that say the same are the loop's own."""
+    pairs = [(block, to_engine(block)) for block in had]
+    originals: list[dict[str, Any] | None] = []
     for block in blocks:
-        at = next((n for n, (_, own) in enumerate(left) if own == block), None)
-        found.append(None if at is None else left.pop(at)[0])
-    made: list[dict[str, Any]] = []
-    for block, own in zip(blocks, found, strict=True):
+        at = next((n for n, (_, own) in enumerate(pairs) if own == block), None)
+        originals.append(None if at is None else pairs.pop(at)[0])
+    blocks_out: list[dict[str, Any]] = []
+    for block, own in zip(blocks, originals, strict=True):
         if own is not None:
-            made.append(own)
+            blocks_out.append(own)
             continue
-        at = next((n for n, (_, own) in enumerate(left) if _may_be(own, block)), None)
-        made.append(changed(block, None if at is None else left.pop(at)[0]))
-    return made
+        at = next((n for n, (_, own) in enumerate(pairs) if _may_be(own, block)), None)
+        blocks_out.append(changed(block, None if at is None else pairs.pop(at)[0]))
+    return blocks_out
 
 
 def _may_be(own: Mapping[str, Any], block: Mapping[str, Any]) -> bool:
@@ -166,8 +155,7 @@ def _may_be(own: Mapping[str, Any], block: Mapping[str, Any]) -> bool:
 def with_marker(
     content: list[dict[str, Any]], had: Sequence[Mapping[str, Any]], unmarked: Container[str] = ()
 ) -> list[dict[str, Any]]:
-    """Content that was changed, with the loop's last cache marker where it has lost that: on its
-    last block. `unmarked`: types of blocks that the API lets nobody mark."""
+    """Content with the loop's last cache marker, if it has lost that."""
     marker = next((b["cache_control"] for b in reversed(had) if b.get("cache_control")), None)
     if marker is None or any(block.get("cache_control") == marker for block in content):
         return content
@@ -179,7 +167,6 @@ def with_marker(
 
 
 def definition_of(tool: Mapping[str, Any], parameters: str = "parameters") -> dict[str, Any]:
-    """A tool's definition; `parameters`: the member that the API has them in."""
     return {
         "name": tool.get("name"),
         "description": tool.get("description") or "",
@@ -188,10 +175,7 @@ def definition_of(tool: Mapping[str, Any], parameters: str = "parameters") -> di
 
 
 def as_mapping(message: Any) -> Mapping[str, Any]:
-    """A message as plain data, also where an API's client has given an object of its own.
-
-    Raises `UnknownMessage`.
-    """
+    """A message as plain data. Raises `UnknownMessage`."""
     plain = _plain(message)
     if not isinstance(plain, Mapping):
         raise UnknownMessage(f"a {type(message).__name__} is no message that can be read")
@@ -212,8 +196,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_at(place: str, how: Callable[..., R], *arguments: Any) -> R:
-    """What a format makes of what stands at a place. Raises `UnknownMessage` that names the
-    place."""
+    """What `how` makes of a value; raises `UnknownMessage` that names the place."""
     try:
         return how(*arguments)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -223,12 +206,10 @@ def read_at(place: str, how: Callable[..., R], *arguments: Any) -> R:
 
 
 def read_each(what: str, how: Callable[[Any], R], given: Iterable[Any], first: int = 0) -> list[R]:
-    """As `read_at` for each of these; `first`: the number of the first one."""
     return [read_at(f"{what} {number}", how, each) for number, each in enumerate(given, first)]
 
 
 def as_json(data: Any) -> bytes:
-    """JSON as it is sent. Half a character, such as a client leaves that cuts in UTF-16, is
-    escaped."""
+    """JSON as it is sent; lone surrogates are escaped."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="backslashreplace")

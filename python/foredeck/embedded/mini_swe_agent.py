@@ -22,16 +22,13 @@ from foredeck.errors import ForedeckError
 Message = dict[str, Any]
 
 _NO_TOOLS_OF_OURS = {"tools.context": "false", "tools.search": "false"}
-"""The agent knows no tool but bash, and refuses answers with others: what has folded is had again
-by running the command again."""
+"""The agent knows no tool but bash."""
 
 
 class ForedeckModel:
     """A model of mini-swe-agent's whose messages foredeck manages.
 
-    `managed_class` is the class that asks the model, by its name or path as `model_class` takes it;
-    `window` the model's, in tokens; `session` and `home` as in `ContextManager`; all else is the
-    configuration of `managed_class`. The agent's own messages, and what it saves, stay as they are.
+    `managed_class` asks the model; `window` in tokens; all else is that class's configuration.
     """
 
     def __init__(
@@ -54,16 +51,17 @@ class ForedeckModel:
             model=ModelInfo(str(config["model_name"]), window),
             home=home,
             settings=_NO_TOOLS_OF_OURS,
+            harness="mini-swe-agent",
         )
         atexit.register(self.context.close)  # the agent has no word for the end of a model
 
     def query(self, messages: Sequence[Message], **kwargs: Any) -> Message:
-        """Ask the model with what foredeck makes of the messages; where foredeck fails, with the
-        messages as they are, and a line in `context.notices`."""
+        """Asks the model with the managed messages; if foredeck fails, with the messages as they
+        are."""
         # The agent keeps its own notes there, which no provider takes.
-        sent = [{k: v for k, v in message.items() if k != "extra"} for message in messages]
+        plain = [{k: v for k, v in message.items() if k != "extra"} for message in messages]
         try:
-            prepared = self.context.prepare(sent, tools=self._tools)
+            prepared = self.context.prepare(plain, tools=self._tools)
         except ForedeckError as error:
             self.context.notices.append(f"A call went out without foredeck: {error}")
             return self._asked(messages, kwargs)
@@ -80,16 +78,15 @@ class ForedeckModel:
     def format_observation_messages(
         self, message: Message, outputs: list[Message], template_vars: Message | None = None
     ) -> list[Message]:
-        """The results of the commands that have just run, which foredeck gets."""
-        made: list[Message] = self._model.format_observation_messages(
+        observations: list[Message] = self._model.format_observation_messages(
             message, outputs, template_vars
         )
         uses = {use.id: use for use in self.context.calls_in(message)}
-        for result in made:
+        for result in observations:
             use: ToolRequest | None = uses.get(str(result.get("tool_call_id")))
             if use is not None and isinstance(result.get("content"), str):
                 self.context.observed(use, result["content"])
-        return made
+        return observations
 
     def __getattr__(self, name: str) -> Any:
         """All else is the managed model's own."""

@@ -11,11 +11,10 @@ _MANAGED = "_managed_by_foredeck"
 
 
 def manage(client: Any, context: AsyncContextManager) -> None:
-    """From now on, what `client.chat.completions.create` sends is what `context` makes of it.
+    """Lets `client.chat.completions.create` send what `context` makes of its messages.
 
-    `client`: an `openai.AsyncOpenAI` of this conversation alone. Whoever uses it notices nothing:
-    its own list of messages stays as it is. Where foredeck fails, that list goes out, with a line
-    in `context.notices`. What a stream has used is not reported: its tokens are estimated.
+    `client`: an `openai.AsyncOpenAI` of this conversation alone. If foredeck fails, the messages go
+    out as they are.
     """
     completions = client.chat.completions
     # Two managers would each take the other's rewriting for the loop's own messages.

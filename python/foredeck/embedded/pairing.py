@@ -1,13 +1,14 @@
-"""Which result answers which call, also where their ids do not say: some servers number no calls,
-or several alike, and some clients lose the numbers.
+"""Which result answers which call, where ids do not say.
 
 Inside, each call of an answer has an id of its own; outside, nothing changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from foredeck.embedded.format import Message, blocks_of
@@ -16,8 +17,6 @@ from foredeck.model.messages import answered_by
 
 @dataclass(slots=True)
 class _Call:
-    """A call that waits for its result: the id that the loop has, its own, and the tool."""
-
     given: str
     own: str
     tool: str
@@ -25,64 +24,92 @@ class _Call:
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer with calls. `end`: where in the list its results end."""
+    """An answer with calls. `end`: where its results end; `strays`: results that name no call."""
 
     end: int
     open: list[_Call]
+    strays: int = 0
+    is_last: bool = True
 
 
 @dataclass(slots=True)
 class Pairing:
-    """Gives calls that have no id, or one that another call of their answer has, ids of their own,
-    and their results the same; and puts a result behind its call where something stands between,
-    which no provider takes. `given`, `results`: by such an id, what the loop's call and its result
-    have."""
+    """Gives calls and results ids of their own where these are missing or repeated, and puts a
+    result behind its call."""
 
+    named: list[tuple[int, int, str, str]] = field(default_factory=list)
+    """Results under their call's id: place in the loop's list, how many precede, that id, and the
+    call's."""
     given: dict[str, str] = field(default_factory=dict)
     results: dict[str, str] = field(default_factory=dict)
     _answers: list[_Answer] = field(default_factory=list)
-    """Since the user has spoken, with those before that in the end."""
+    """Since the user has spoken."""
 
     def own(self, made: Sequence[tuple[Message, int]]) -> list[tuple[Message, int]]:
-        """The messages with these ids; the same objects where nothing changes. With each comes its
-        place in the loop's list."""
+        """The messages with these ids, each with its place in the loop's list."""
+        self.named.clear()
         self.given.clear()
         self.results.clear()
         self._answers.clear()
-        found: list[tuple[Message, int]] = []
-        for message, place in made:
+        pairs: list[tuple[Message, int]] = []
+        for number, (message, place) in enumerate(made):
+            if message["role"] == "toolResult":
+                id, message = message["toolCallId"], self._named(message, made, number)
+                if message["toolCallId"] != id:
+                    same = [m for m, at in made[:number] if at == place]
+                    nth = sum(m.get("toolCallId") == id for m in same)
+                    self.named.append((place, nth, str(id), message["toolCallId"]))
             if message["role"] == "assistant":
                 message, calls = self._answer(message, place)
-                self._answers.append(_Answer(len(found) + 1, calls))
+                self._answers.append(_Answer(len(pairs) + 1, calls))
             elif message["role"] == "toolResult" and (at := self._answered(message)) is not None:
                 answers = self._answers[at:]
-                found.insert(answers[0].end, (self._result(message, answers[0]), place))
+                pairs.insert(answers[0].end, (self._result(message, answers[0]), place))
                 for answer in answers:
                     answer.end += 1
                 continue
             elif message["role"] == "user":
                 del self._answers[:-1]
-            found.append((message, place))
-        return found
+            if message["role"] not in ("assistant", "toolResult") and self._answers:
+                self._answers[-1].is_last = False
+            pairs.append((message, place))
+        return pairs
 
     def _answer(self, message: Message, place: int) -> tuple[Message, list[_Call]]:
         content: list[dict[str, Any]] = []
         calls: list[_Call] = []
         for number, block in enumerate(blocks_of(message)):
             if block.get("type") == "toolCall":
-                given = str(block.get("id") or "")
-                is_new = given and all(call.own != given for call in calls)
-                own = given if is_new else f"{given or 'call'}-{place}.{number}"
-                if own != given:
-                    self.given[own] = given
+                call_id = str(block.get("id") or "")
+                is_new = call_id and all(call.own != call_id for call in calls)
+                own = call_id if is_new else f"{call_id or 'call'}-{place}.{number}"
+                if own != call_id:
+                    self.given[own] = call_id
                     block = {**block, "id": own}
-                calls.append(_Call(given, own, str(block.get("name") or "")))
+                calls.append(_Call(call_id, own, str(block.get("name") or "")))
             content.append(block)
         is_same = all(call.own == call.given for call in calls)
         return (message if is_same else {**message, "content": content}), calls
 
+    def _named(self, message: Message, made: Sequence[tuple[Message, int]], number: int) -> Message:
+        """A result under its call's id, if no other can be meant."""
+        answer = self._answers[-1] if self._answers else None
+        if answer is None or not answer.is_last or self._answered(message) is not None:
+            return message
+        answer.strays += 1
+        if answer.strays > 1:
+            return message
+        # Those whose results come later, maybe behind other things.
+        behind = [m for m, _ in made[number + 1 :]]
+        later = [str(m.get("toolCallId") or "") for m in behind if m["role"] == "toolResult"]
+        unanswered = [call for call in answer.open if call.given not in later]
+        others = takewhile(lambda m: m["role"] == "toolResult", behind)
+        strays = answer.strays + sum(self._answered(m) is None for m in others)
+        if len(unanswered) != 1 or strays != 1 or not unanswered[0].given:
+            return message
+        return {**message, "toolCallId": unanswered[0].given, "toolName": unanswered[0].tool}
+
     def _answered(self, message: Message) -> int | None:
-        """Which answer a result belongs to."""
         id = str(message.get("toolCallId") or "")
         newest = len(self._answers) - 1
         for at in range(newest, -1, -1):
@@ -102,7 +129,6 @@ class Pairing:
         return {**message, "toolCallId": call.own, "toolName": call.tool or message["toolName"]}
 
     def outside(self, message: Message) -> Message:
-        """A message with the ids that the loop has."""
         id = message.get("toolCallId")
         if id in self.results or id in self.given:
             # What foredeck says of a call without a result has the call's id.
@@ -119,8 +145,27 @@ class Pairing:
         return message if content == blocks else {**message, "content": content}
 
 
+_RESULT_IDS = ("tool_use_id", "tool_call_id", "call_id")
+
+
+def with_result_id(message: Mapping[str, Any], nth: int, given: str, own: str) -> Message:
+    """The nth of a message's results with this id, under another."""
+    copy: Message = deepcopy(dict(message))
+    # OpenAI's responses are gathered in one.
+    lists = (copy.get(name) for name in ("content", "items"))
+    parts = [part for listed in lists if isinstance(listed, list) for part in listed]
+    places = [
+        (holder, name)
+        for holder in (copy, *parts)
+        for name in _RESULT_IDS
+        if isinstance(holder, dict) and name in holder and str(holder[name]) == given
+    ]
+    holder, name = places[nth]
+    holder[name] = own
+    return copy
+
+
 def _at(calls: Sequence[_Call], result: str) -> int | None:
-    """Which of these calls a result answers. One of an API before tools names the tool."""
     at = answered_by([call.given for call in calls], result)
-    named = (number for number, call in enumerate(calls) if call.tool == result != "")
-    return next(named, None) if at is None else at
+    numbers = (number for number, call in enumerate(calls) if call.tool == result != "")
+    return next(numbers, None) if at is None else at

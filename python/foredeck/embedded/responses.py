@@ -1,8 +1,7 @@
-"""OpenAI's Responses API: items, gathered into messages, and back.
+"""OpenAI's Responses API.
 
-The API has one item for each thing that was said, where the others have one message for an answer.
-So the items of an answer are gathered into one message `{"role": "assistant", "items": [...]}`,
-any other item is a message of its own, and what comes back is taken apart again.
+The items of an answer are gathered into one message `{"role": "assistant", "items": [...]}`; any
+other item is a message of its own.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ from foredeck.embedded.format import (
     definition_of,
     result_message,
 )
-from foredeck.histories.codex import CALL_MEMBERS, read_call, read_output
+from foredeck.hosts.foreign_blocks import CALL_MEMBERS, read_call, read_output
 
 Item = dict[str, Any]
 
 
 def gathered(items: Iterable[Item]) -> list[Message]:
     """The items of a request as messages."""
-    found: list[Message] = []
+    groups: list[Message] = []
     items = list(items)
     roles = [*map(_role, items), ""]
     for number, item in enumerate(items):
         role = roles[number]
-        if role == "other" and roles[number + 1] in ("assistant", "tool") and found:
+        if role == "other" and roles[number + 1] in ("assistant", "tool") and groups:
             # What the provider has noted in the middle of an answer does not end it.
-            role = "assistant" if found[-1]["role"] == "assistant" else role
-        if role == "assistant" and found and found[-1]["role"] == role:
-            found[-1]["items"].append(item)
+            role = "assistant" if groups[-1]["role"] == "assistant" else role
+        if role == "assistant" and groups and groups[-1]["role"] == role:
+            groups[-1]["items"].append(item)
         else:
-            found.append({"role": role, "items": [item]})
+            groups.append({"role": role, "items": [item]})
             if role in ("system", "developer"):
-                found[-1]["content"] = read_output(item.get("content"))[0]
-    return found
+                groups[-1]["content"] = read_output(item.get("content"))[0]
+    return groups
 
 
 def taken_apart(messages: Iterable[Mapping[str, Any]]) -> list[Item]:
@@ -50,9 +49,7 @@ def taken_apart(messages: Iterable[Mapping[str, Any]]) -> list[Item]:
 
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "apply_patch_call")
-"""Calls that the client answers with an item of text. Of all others, such as a search by the
-provider, the items go out as they came: the provider has answered them itself, or the answer is of
-another shape."""
+"""Calls that the client answers with text; items of others go out as they came."""
 
 
 def _role(item: Item) -> str:
@@ -71,10 +68,8 @@ class Responses:
 
     def __init__(self) -> None:
         self._calls: dict[str, str] = {}
-        """Ids of calls by those of their items."""
 
     def to_engine(self, message: Mapping[str, Any], names: Mapping[str, str]) -> list[Message]:
-        """See `MessageFormat`."""
         items: list[Item] = message["items"]
         match message["role"]:
             case "assistant":
@@ -84,51 +79,46 @@ class Responses:
                 return [{"role": "assistant", "content": blocks, "stopReason": stop}]
             case "tool":
                 # Of a local shell it is the call's item that an output names.
-                named = str(items[0].get("id") or "")
-                id = str(items[0].get("call_id") or self._calls.get(named, named))
+                item_id = str(items[0].get("id") or "")
+                id = str(items[0].get("call_id") or self._calls.get(item_id, item_id))
                 blocks, failed = read_output(items[0].get("output"))
                 return [result_message(id, names, blocks, failed=failed)]
             case "user":
                 blocks, _ = read_output(items[0].get("content"))
                 return [{"role": "user", "content": blocks}]
-        said = items[0].get("content")
-        blocks = read_output(said)[0] if said else [text_block(json.dumps(items[0]))]
+        content = items[0].get("content")
+        blocks = read_output(content)[0] if content else [text_block(json.dumps(items[0]))]
         return [{"role": "custom", "customType": "system", "content": blocks}]
 
     def from_engine(self, group: Sequence[Message], original: Mapping[str, Any] | None) -> Message:
-        """See `MessageFormat`."""
         (message,) = group
         items: list[Item] = list((original or {}).get("items") or ())
         if message["role"] == "assistant":
             return {"role": "assistant", "items": list(_answer_items(blocks_of(message), items))}
         if message["role"] == "toolResult":
-            kept = items[0] if items else _output_item(message)
+            item = items[0] if items else _output_item(message)
             return {
                 "role": "tool",
-                "items": [{**kept, "output": _content(message, kept, "output")}],
+                "items": [{**item, "output": _content(message, item, "output")}],
             }
         if message["role"] == "user":
-            kept = items[0] if items else {"type": "message", "role": "user"}
-            content = _content(message, kept, "content")
-            return {"role": "user", "items": [{**kept, "content": content}]}
+            item = items[0] if items else {"type": "message", "role": "user"}
+            content = _content(message, item, "content")
+            return {"role": "user", "items": [{**item, "content": content}]}
         return {"role": message["role"], "items": items}
 
     def is_system(self, message: Mapping[str, Any]) -> bool:
-        """See `MessageFormat`."""
         return message["role"] in ("system", "developer", "other")
 
     def tool(self, definition: Mapping[str, Any]) -> dict[str, Any]:
-        """See `MessageFormat`."""
         # Strict definitions may have no optional members, and ours have.
         names = ("name", "description", "parameters")
         return {"type": "function", **{n: definition[n] for n in names}, "strict": False}
 
     def to_definition(self, tool: Mapping[str, Any]) -> dict[str, Any]:
-        """See `MessageFormat`."""
         return definition_of({**tool, "name": tool.get("name") or tool.get("type")})
 
     def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
-        """See `MessageFormat`."""
         items = message.get("items") or ()
         for item in items:
             if item.get("id") and item.get("call_id"):
@@ -141,13 +131,11 @@ class Responses:
         ]
 
     def result(self, call: ToolRequest, text: str, *, failed: bool) -> dict[str, Any]:
-        """See `MessageFormat`."""
         del failed  # the API has no place for it; the text says it
         item = {"type": "function_call_output", "call_id": call.id, "output": text}
         return {"role": "tool", "items": [item]}
 
     def usage(self, reported: Mapping[str, Any]) -> CountedTokens:
-        """See `MessageFormat`."""
         details = reported.get("input_tokens_details") or {}
         # The API counts what was read from the cache among what went in.
         read = int(details.get("cached_tokens") or 0)
@@ -155,7 +143,6 @@ class Responses:
 
 
 def _answer_blocks(item: Item) -> Iterator[dict[str, Any]]:
-    """What an item of an answer says: one block, with what leads back to the item."""
     kind = str(item.get("type") or "message")
     if kind == "message":
         yield text_block("".join(str(part.get("text") or "") for part in blocks_of(item)))
@@ -173,19 +160,17 @@ def _answer_blocks(item: Item) -> Iterator[dict[str, Any]]:
 
 
 def _sealed(item: Item) -> str:
-    """A reasoning item as the signature of a block, with what the API needs of it."""
     names = ("type", "id", "summary", "content", "encrypted_content")
     return json.dumps({n: item[n] for n in names if item.get(n) is not None}, ensure_ascii=False)
 
 
 def _answer_items(blocks: Sequence[dict[str, Any]], items: Sequence[Item]) -> Iterator[Item]:
-    """The items of an answer that foredeck has changed: those that it had, where they say the same.
-    What is folded of a call's arguments is changed in its item."""
-    left = list(items)
+    """A changed answer's items: the old ones, where they say the same."""
+    remaining = list(items)
     for block in blocks:
-        same = next((item for item in left if _stems(block, item)), None)
+        same = next((item for item in remaining if _stems(block, item)), None)
         if same is not None:
-            left.remove(same)
+            remaining.remove(same)
         match block["type"]:
             case "thinking":
                 yield same or json.loads(block["thinkingSignature"])
@@ -200,7 +185,6 @@ def _answer_items(blocks: Sequence[dict[str, Any]], items: Sequence[Item]) -> It
 
 
 def _stems(block: dict[str, Any], item: Item) -> bool:
-    """Whether a block is an item's, folded or not."""
     (own,) = _answer_blocks(item)
     if block["type"] != own["type"]:
         return False
@@ -211,9 +195,9 @@ def _stems(block: dict[str, Any], item: Item) -> bool:
 
 def _call_item(block: dict[str, Any], item: Item | None) -> Item:
     if item is None:
-        made = {"type": "function_call", "call_id": block["id"], "name": block["name"]}
-        made |= {"namespace": block["namespace"]} if "namespace" in block else {}
-        return {**made, "arguments": json.dumps(block["arguments"], ensure_ascii=False)}
+        item_out = {"type": "function_call", "call_id": block["id"], "name": block["name"]}
+        item_out |= {"namespace": block["namespace"]} if "namespace" in block else {}
+        return {**item_out, "arguments": json.dumps(block["arguments"], ensure_ascii=False)}
     (own,) = _answer_blocks(item)
     if own["arguments"] == block["arguments"]:
         return item
@@ -235,7 +219,6 @@ def _output_item(message: Message) -> Item:
 
 
 def _content(message: Message, item: Item, name: str) -> str | list[dict[str, Any]]:
-    """Content as the item had it: one text, or parts."""
     blocks = blocks_of(message)
     had = item.get(name)
     if name == "output" and not isinstance(had, list):

@@ -1,4 +1,4 @@
-"""Asking a model for a session: what a question would cost, whether it may be asked, its answer."""
+"""Asks a model for a session: price, permission, and answer."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _DOING = {
     "reflect": "condensing older notes",
     "extract": "looking for what to remember",
 }
-"""What the user sees, by purpose."""
+"""Shown to the user, by purpose."""
 
 _OUTCOMES: dict[type[ForedeckError], AskedOutcome] = {
     AskTimedOut: "timed_out",
@@ -64,10 +64,7 @@ NOT_KEPT = "the provider no longer has the agent's last prompt in its cache"
 
 
 class SessionAsking:
-    """Asks for one session, within what its user allows. One question at a time.
-
-    `show` shows the user what a model is being asked for; an empty text says that it has ended.
-    """
+    """Asks for one session within the user's limits, one question at a time."""
 
     def __init__(
         self, chat: Chat, models: AskModels, config: AskingSection, show: Show = lambda _text: None
@@ -80,12 +77,12 @@ class SessionAsking:
 
     @property
     def has_other_model(self) -> bool:
-        """Whether another model than the agent's is asked."""
+        """Whether the model asked differs from the agent's."""
         return self._config.model is not None
 
     async def terms(self, *, warm: bool = False) -> AskingTerms:
-        """Those of the model that would be asked: the configured one, or for a `warm` question
-        always the one in use. Costs nothing. Raises `NoModel` where there is none."""
+        """Terms of the configured model, or of the current one for a `warm` question. Raises
+        `NoModel`."""
         offer = await self._models.offered(None if warm else self._model)
         if offer.model is None:
             raise NoModel(offer.reason or "there is no model to ask")
@@ -93,7 +90,7 @@ class SessionAsking:
         return AskingTerms.of(offer, None if newest is None else newest.stats)
 
     def forbidden(self, terms: AskingTerms, *, wanted: bool) -> str | None:
-        """Why this model is not asked at all; None where it may be. `wanted`: see `ask`."""
+        """Why this model may never be asked; None if it may."""
         if not (self._config.enabled or wanted):
             return "asking in the background is switched off (asking.enabled)"
         if terms.single_slot and not (wanted or self._config.single_slot):
@@ -110,12 +107,10 @@ class SessionAsking:
         wanted: bool = False,
         insisted: bool = False,
     ) -> CompleteResult:
-        """One question, counted and kept as a record of the session.
+        """Asks one question, and records it.
 
-        `worth`: dollars that an answer saves, beyond which it is not asked; `wanted`: the user
-        wants it asked, also of a model that answers one at a time; `insisted`: at any price.
-        Raises `NotAsked` or `NoModel` with the reason where nothing was sent, else what
-        `hosts.host` names.
+        `worth`: dollars that an answer saves; `insisted`: at any price. Raises `NotAsked` or
+        `NoModel` if nothing was sent.
         """
         warm = question.warm is not None
         terms = await self.terms(warm=warm)
@@ -127,14 +122,14 @@ class SessionAsking:
         reason = reason or self.why_not(price, worth, insisted=insisted)
         if reason is not None:
             raise NotAsked(reason)
-        said = wanted or self._config.single_slot or None
+        is_wanted = wanted or self._config.single_slot or None
         # What is asked once is not worth writing to a cache, which some providers charge for.
         alone = {
             "model": question.model or self._model,
             "retention": question.retention or "none",
         }
         settled = terms.with_room(question).model_copy(
-            update={**({} if warm else alone), "wanted": said}
+            update={**({} if warm else alone), "wanted": is_wanted}
         )
         self._open = self._begin(purpose, terms.model, price, warm=warm)
         cost = f", for about {dollars(price)}" if price else ""
@@ -160,14 +155,13 @@ class SessionAsking:
     def _end(
         self, outcome: AskedOutcome, usage: ModelUsage | None = None, reason: object = ""
     ) -> None:
-        asked, self._open = self._open, None
-        if asked is not None:
+        document, self._open = self._open, None
+        if document is not None:
             self._show("")
-            self._ended(asked, outcome, usage, str(reason))
+            self._ended(document, outcome, usage, str(reason))
 
     def close(self) -> None:
-        """The answer to the open question is no longer wanted. Called while the store is still
-        open."""
+        """Cancels the open question, while the store is open."""
         self._end("cancelled")
 
     @property
@@ -178,26 +172,24 @@ class SessionAsking:
         return ModelName(provider=provider, id=id)
 
     def why_not(self, price: float, worth: float | None, *, insisted: bool = False) -> str | None:
-        """Why a question at this price is not asked now; None where it may be."""
-        asked = stored_questions(self._chat.store, self._chat.info.id)
+        """Why a question at this price is not asked now; None if it may be."""
+        questions = stored_questions(self._chat.store, self._chat.info.id)
         record = self._chat.newest_record
         rows = () if record is None else record.spent
         session = sum(row.ours * row.price for row in rows) / 1_000_000
-        return why_not(asked, self._config, now_ms(), session, price, worth, insisted=insisted)
+        return why_not(questions, self._config, now_ms(), session, price, worth, insisted=insisted)
 
     def refuse(self, purpose: str, price: float, reason: str) -> None:
-        """Keep why a question was not asked. Where that cannot be noted it is not."""
+        """Records why a question was not asked, if possible."""
         try:
-            asked = self._begin(purpose, "", price, warm=False)
+            document = self._begin(purpose, "", price, warm=False)
         except StoreError as error:
             log.warning("why a question was not asked is not noted: %s", error)
         else:
-            self._ended(asked, "refused", reason=reason)
+            self._ended(document, "refused", reason=reason)
 
     def _begin(self, purpose: str, model: str, price: float, *, warm: bool) -> AskedDocument:
-        """A question is about to be sent. Raises `StoreError` where that cannot be noted: then it
-        must not be."""
-        asked = AskedDocument(
+        document = AskedDocument(
             id=asked_id(self._chat.info.id),
             session=self._chat.info.id,
             purpose=purpose,
@@ -207,8 +199,8 @@ class SessionAsking:
             warm=warm,
             price=price,
         )
-        self._chat.store.commit(Batch(puts=[asked.seal()]))
-        return asked
+        self._chat.store.commit(Batch(puts=[document.seal()]))
+        return document
 
     def _ended(
         self,
@@ -217,7 +209,6 @@ class SessionAsking:
         usage: ModelUsage | None = None,
         reason: str = "",
     ) -> None:
-        """A question has ended. Where that cannot be noted it counts at its expected price."""
         took = {} if usage is None else usage.model_dump()
         ended = asked.model_copy(
             update={"outcome": outcome, "reason": reason, "ended_ms": now_ms(), **took}
@@ -238,11 +229,9 @@ def why_not(
     *,
     insisted: bool = False,
 ) -> str | None:
-    """Why a question is not asked now; None where it may be.
+    """Why a question is not asked now; None if it may be.
 
-    `asked`: all before, oldest first. In dollars: what the agent's calls in the `session` have cost
-    so far, the expected `price` of the question, and what an answer is `worth`, None where that is
-    not the point. `insisted`: the user knows the price and wants it asked.
+    `asked`: earlier questions, oldest first; `session`, `price` and `worth` in dollars.
     """
     if not insisted and worth is not None and price > worth:
         return f"it would cost {dollars(price)} and save {dollars(worth)}"
@@ -262,22 +251,22 @@ def why_not(
 
 
 def _paused(asked: Sequence[AskedDocument], now_ms: int) -> str | None:
-    """Why a question waits after failures: for a minute, doubled with each further failure; longer
-    where the provider says that it is asked too often."""
+    """Why a question waits after failures: a minute, doubled with each; longer at a rate limit."""
     failures = _last_failures(asked)
     if not failures:
         return None
     last = failures[-1]
     first = RATE_LIMIT_PAUSE_MIN if is_rate_limit(last.reason) else 1
     minutes = min(LONGEST_PAUSE_MIN, first * 2 ** min(len(failures) - 1, 10))
-    left = (last.ended_ms or last.time_ms) + minutes * MINUTE_MS - now_ms
-    if left <= 0:
+    wait_ms = (last.ended_ms or last.time_ms) + minutes * MINUTE_MS - now_ms
+    if wait_ms <= 0:
         return None
-    return f"the last question failed ({last.reason}); the next is in {-(-left // MINUTE_MS)} min"
+    return (
+        f"the last question failed ({last.reason}); the next is in {-(-wait_ms // MINUTE_MS)} min"
+    )
 
 
 def _last_failures(asked: Sequence[AskedDocument]) -> list[AskedDocument]:
-    """The questions since the last answer that failed, oldest first."""
     failures: list[AskedDocument] = []
     for each in reversed(asked):
         if each.outcome == "answered":
@@ -288,6 +277,6 @@ def _last_failures(asked: Sequence[AskedDocument]) -> list[AskedDocument]:
 
 
 def is_rate_limit(reason: str) -> bool:
-    """Whether a provider has said that it is asked too often."""
-    said = reason.lower()
-    return any(words in said for words in _RATE_LIMITS)
+    """Whether a provider refuses for too many requests."""
+    text = reason.lower()
+    return any(words in text for words in _RATE_LIMITS)

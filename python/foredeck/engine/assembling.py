@@ -1,4 +1,4 @@
-"""The assembler of a session's calls, as the configuration says."""
+"""Makes a session's assembler from the configuration."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from foredeck.context.state.opening import Session
 from foredeck.model.own_tools import definition_chars
 
 LIMIT_CHARS_PER_TOKEN = 4
-"""Limits are configured in tokens and kept in characters, before any provider has counted."""
+"""For limits configured in tokens and kept in characters."""
 
 SUMMARY_CHARS = 2000 * LIMIT_CHARS_PER_TOKEN
-"""Longest summary that foredeck writes; never more than a tenth of the model's window."""
+"""Longest summary that foredeck writes; at most a tenth of the window."""
 
 
 def make_assembler(config: Config, session: Session, facilities: ContextFacilities) -> Assembler:
-    """With the configured layout and policy."""
     layout, policy = make_layout(config.layout), make_policy(config.policy, config)
     return Assembler(session, layout, policy, _settings(config), facilities)
 
@@ -37,6 +36,7 @@ def _settings(config: Config) -> AssemblySettings:
             reasoning=rebase.reasoning,
             gap=rebase.gap,
             old_reasoning=rebase.old_reasoning,
+            pause_factor=rebase.pause_factor,
         ),
         within_sealed_turns=rebase.within_sealed_turns,
         ending_share=rebase.ending_share,

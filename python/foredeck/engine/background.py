@@ -1,5 +1,4 @@
-"""Work beside the agent's own: what workers want done, one job at a time, and none unless something
-has happened."""
+"""Runs workers' jobs beside the agent, one at a time, and only after an event."""
 
 from __future__ import annotations
 
@@ -20,19 +19,15 @@ log = logging.getLogger(__name__)
 SessionEvent = Literal["call", "tool", "answer", "command", "compaction"]
 """What has just happened in the session.
 
-call        a prompt has gone out
-tool        a tool that the answer called has run
-answer      a run has ended with an answer
-command     the user has typed a command of ours
-compaction  the user wants the chat compacted; it is still whole
+`call`: a prompt has gone out; `tool`: a tool has run; `answer`: a run has ended; `command`: the
+user has typed one; `compaction`: the user wants one, and the chat is still whole.
 """
 
 
 class Job(NamedTuple):
-    """Work that takes a while. It may be cancelled at any `await`; whatever it raises is logged.
+    """Longer work, cancellable at any `await`.
 
-    `name`: a job that waits is replaced by a later one of its name, unless that has a smaller
-    `priority`. Of the jobs that wait, the one with the largest priority runs first.
+    A later job of the same `name` replaces a waiting one, unless its `priority` is smaller.
     """
 
     name: str
@@ -41,23 +36,22 @@ class Job(NamedTuple):
 
 
 class BackgroundWorker(Protocol):
-    """Says what is to be done; made for one session, as sections and tools are."""
+    """Says what is to be done in one session."""
 
     def due(self, happened: SessionEvent) -> Iterable[Job]:
-        """The jobs that may run now. Called on the engine's thread after the answer has gone out:
-        short, since the next request waits for it."""
+        """Jobs that may run now. Called on the engine's thread, so the next request waits for
+        it."""
         ...
 
     def close(self) -> None:
-        """The session closes. Called while its store is open, after its jobs were cancelled."""
+        """Closes with the session, before its store."""
         ...
 
 
 class Background:
-    """Runs the jobs of the open session on the event loop, between two requests.
+    """Runs the session's jobs on the event loop, one at a time, after an event.
 
-    A job runs after something has happened (`happened`), never by itself. No two run at once.
-    Without the host's models, as in a replay, nothing runs.
+    Only if the host has models, so never in a replay.
     """
 
     def __init__(self, config: AskingSection, host: Host) -> None:
@@ -70,16 +64,15 @@ class Background:
 
     @property
     def asking(self) -> SessionAsking | None:
-        """How the open session asks; None where there is no session, or no host with models."""
+        """How the open session asks; None without a session or models."""
         return self._asking
 
     @property
     def is_busy(self) -> bool:
-        """Whether a job runs."""
         return self._running is not None and not self._running.done()
 
     def attach(self, session: Session, workers: Sequence[BackgroundWorker]) -> None:
-        """Work for this session from now on."""
+        """Works for this session from now on."""
         self.detach()
         if self._host.models is not None:
             self._asking = SessionAsking(
@@ -88,8 +81,6 @@ class Background:
             self._workers = workers
 
     def detach(self) -> None:
-        """Leave the session: cancel its jobs, and record its open question as cancelled while
-        the store is open."""
         if self._asking is not None:
             self._asking.close()
         if self._running is not None:
@@ -105,8 +96,7 @@ class Background:
         self._waiting.clear()
 
     def happened(self, happening: SessionEvent) -> None:
-        """Ask the workers what is due, and begin with it unless a job runs already. Needs a running
-        event loop where anything is due."""
+        """Collects due jobs, and starts one if none runs."""
         for worker in self._workers:
             try:
                 for job in worker.due(happening):

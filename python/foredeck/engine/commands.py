@@ -1,8 +1,4 @@
-"""What the user types after `/foredeck`, and after `/context`, `/tasks` and `/search`;
-and what could be typed there: objects, tasks, entries of memory, modes.
-
-Imported with the first of them: most of what answers is used for nothing else.
-"""
+"""Commands typed by the user, with completion."""
 
 from __future__ import annotations
 
@@ -15,7 +11,8 @@ from pathlib import Path
 from typing import get_args
 
 from foredeck.accounting.figure import figure_lines
-from foredeck.accounting.trace import text_of, trace
+from foredeck.accounting.trace import trace
+from foredeck.accounting.trace_spans import text_of
 from foredeck.context.tools.found import FoundRow
 from foredeck.context.tools.listing import (
     FOLDED,
@@ -33,7 +30,7 @@ from foredeck.context.tools.listing import (
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.reasons import why
 from foredeck.engine.compact_command import compact_text
-from foredeck.engine.memory_commands import memory_commands, memory_view
+from foredeck.engine.memory_commands import findings_view, memory_commands, memory_view
 from foredeck.engine.observing.facility import observe_command
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import go_private
@@ -42,35 +39,29 @@ from foredeck.engine.tasks import tasks_command, tasks_of, tasks_view
 from foredeck.errors import ToolError
 from foredeck.home import command_file
 from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
-from foredeck.model.figures import cut, short_tokens
+from foredeck.model.figures import cut, short_count
 from foredeck.model.observations import Mode
 from foredeck.model.quoting import one_line
 from foredeck.store.clock import now_ms
 from foredeck.timeline.rewind_command import calls_with_changes, rewind_command
 
 SHORT_ID = 13
-"""Characters of a session's id that tell it from all others: the moment at which it began."""
 
 COMMANDS = (
-    "list, context, open, pin, unpin, fold, name, why, cost, observe, compact, private, "
-    "rewind, trace"
+    "context, open, pin, unpin, fold, name, why, cost, observe, compact, private, rewind, trace"
 )
-"""Those of `/foredeck`."""
+"""Of `/foredeck`."""
 
 MOST = 50
-"""How many choices are offered for what is typed."""
+"""Most completions."""
 _OBJECTS = frozenset({"open", "pin", "unpin", "fold", "name", "why"})
-_ENTRIES = frozenset(
-    {"show", "accept", "replace", "edit", "refuse", "pin", "scope", "confirm", "delete"}
-)
-_WAITING = frozenset({"accept", "replace", "refuse"})
+_ENTRIES = frozenset({"show", "accept", "edit", "refuse", "scope", "delete"})
 _TASKS = frozenset({"claim", "close", "open", "show"})
 
 Choice = tuple[str, str]
 
 FOUND = 20
 _TITLE = 24
-"""Characters of a session's title in a row."""
 
 _OBJECT_KEYS: list[ViewKey] = [
     {"key": "enter", "label": "open", "run": "open {row}", "opens": True},
@@ -83,7 +74,7 @@ _HEAD: ViewKey = {"key": "h", "label": "head", "run": "context head", "opens": T
 
 
 def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
-    """The answer, for the user to read. Raises `ToolError` with what to type instead."""
+    """The answer for the user. Raises `ToolError` with what to type instead."""
     session = opened.session
     if name in ("view", "context") and not args:
         return _window(opened, largest=name == "context")
@@ -97,6 +88,9 @@ def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
         return tasks_view(tasks_of(opened))
     if name == "memory" and not args:
         return memory_view(memory_commands(opened))
+    verb, _, tag = args.partition(" ")
+    if name == "memory" and verb == "findings" and tag.strip() not in ("on", "off"):
+        return findings_view(memory_commands(opened), tag.strip())
     if name == "complete":
         return {"text": "", "choices": choices(opened, args)}
     return {"text": _text(opened, name, args)}
@@ -105,8 +99,6 @@ def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
 def _text(opened: OpenedSession, name: str, arguments: str) -> str:
     session = opened.session
     match name:
-        case "list":
-            return _objects_text(opened)
         case "context":
             if arguments != "head":
                 raise ToolError("/context takes no words; /foredeck why @12 is about one object.")
@@ -166,61 +158,53 @@ def _trace(opened: OpenedSession, text: str) -> str:
 
 
 def _window(opened: OpenedSession, *, largest: bool) -> CommandResult:
-    """`/foredeck` and `/context`: what fills the window, and the objects of the chat.
-    `largest`: the largest objects first, else the newest."""
+    """What fills the window, and the chat's objects, `largest` or newest first."""
     objects, chat = opened.session.objects, opened.session.chat
-    found, rows = filling(chat), listed_objects(objects, chat.branch)
+    fill, rows = filling(chat), listed_objects(objects, chat.branch)
     saved = figure_lines(chat.store, chat.info.id, chat.newest_record)[0]
     if largest:
         rows.sort(key=lambda row: -row.chars)
     totals = f"{counts(rows)}."
-    plain = f" Plain Pi: {short_tokens(found.host_tokens)}." if found.host_tokens else ""
-    title = f"{found.verdict}{plain}"
-    lines = [title, f"{found.to_text()}." if found.shares else "", totals]
+    plain = f" Plain Pi: {short_count(fill.host_tokens)}." if fill.host_tokens else ""
+    title = f"{fill.verdict}{plain}"
+    shown = [_object_row(row, fill.tokens(row.chars)) for row in rows]
+    cells = [row["cells"] for row in shown]
+    lines = [title, f"{fill.to_text()}." if fill.shares else "", totals]
+    lines += [f"{name:<5} {state:<8} {size:>6}  {what}" for name, state, size, what in cells]
     other = ("context", "largest first") if not largest else ("view", "newest first")
     keys: list[ViewKey] = [*_OBJECT_KEYS, {"key": "s", "label": other[1], "run": other[0]}]
     view: CommandView = {
         "title": title,
         "notes": [f"Objects: {totals}", saved],
-        "bar": [(kind, size, f"{kind} {short_tokens(size)}") for kind, size in found.shares],
+        "bar": [(kind, size, f"{kind} {short_count(size)}") for kind, size in fill.shares],
         "heads": ["", "state", "tokens", "object"],
-        "rows": [_object_row(row, found.tokens(row.chars)) for row in rows],
+        "rows": shown,
         "keys": [*keys, _HEAD] if before_the_chat(chat.branch) else keys,
         "empty": "There are no files and no tool results in this chat yet.",
     }
     return {"text": "\n".join(line for line in lines if line), "view": view}
 
 
-def _objects_text(opened: OpenedSession) -> str:
-    """`/foredeck list`: one line per object, the newest first, with totals above."""
-    chat = opened.session.chat
-    found, rows = filling(chat), listed_objects(opened.session.objects, chat.branch)
-    shown = [_object_row(row, found.tokens(row.chars))["cells"] for row in rows]
-    lines = [f"{name:<5} {state:<8} {size:>6}  {what}" for name, state, size, what in shown]
-    return "\n".join([counts(rows), *lines])
-
-
 def _object_row(row: Row, tokens: int) -> ViewRow:
-    size = short_tokens(tokens) if tokens else ""
+    size = short_count(tokens) if tokens else ""
     return {"name": row.name, "cells": [row.name, row.state, size, one_line(row.what)]}
 
 
 def _search(opened: OpenedSession, query: str) -> CommandResult:
-    """`/search`: as the model's own search, in words for people, with what the model sees."""
     if not query:
         raise ToolError("Say what to look for: /search WORDS, names or paths, in any order.")
     memory = opened.facilities.tools.get(MemorySearch.name)
     if not isinstance(memory, MemorySearch):
         raise ToolError("Search is switched off (tools.search in the configuration).")
-    text, found = memory.for_user(query, FOUND)
+    text, hits = memory.for_user(query, FOUND)
     answer: CommandResult = {"text": text}
-    if found:
+    if hits:
         answer["view"] = {
-            "title": f"{len(found)} found for {one_line(query)}",
+            "title": f"{len(hits)} found for {one_line(query)}",
             "notes": [],
             "bar": [],
             "heads": ["when", "what", "session", ""],
-            "rows": [_found_row(row) for row in found],
+            "rows": [_found_row(row) for row in hits],
             "keys": [{"key": "enter", "label": "open", "run": "{row}", "opens": True}],
             "empty": "",
         }
@@ -237,9 +221,8 @@ def _found_row(row: FoundRow) -> ViewRow:
 
 
 def put_on_path(home: Path) -> str:
-    """Link the command line where shells look for programs of this user; on Windows it is copied.
-    Gives what the user reads. Raises `ToolError` where another program has its name, or where it
-    cannot be put there."""
+    """Links (on Windows copies) the command line into the user's program folder. Raises
+    `ToolError`."""
     file = command_file(home)
     if file is None:
         raise ToolError("There is no command line yet: type /foredeck setup first.")
@@ -264,24 +247,22 @@ def put_on_path(home: Path) -> str:
     if not is_ours:
         again = "remove it, then type /foredeck setup path again"
         raise ToolError(f"{target} is there already; {again}.")
-    found = f"{target} runs foredeck's command line."
+    text = f"{target} runs foredeck's command line."
     if shutil.which("foredeck"):
-        return found
-    return f"{found} Add {folder} to your PATH to type just foredeck."
+        return text
+    return f"{text} Add {folder} to your PATH to type just foredeck."
 
 
 def choices(opened: OpenedSession, typed: str) -> list[Choice]:
-    """What could stand in place of the arguments as typed, with a description each: the first word
-    is the command, the second its verb, and all that follows is to be found in a choice. None where
-    one of them is typed already, so that Enter sends it."""
+    """Completions of the typed arguments; none if one is complete, so that Enter sends it."""
     command, _, rest = typed.partition(" ")
-    verb, _, begun = rest.partition(" ")
-    known = list(_known(opened, command, verb))
-    if any(begun in (name, name.removeprefix("@")) for name, _ in known):
+    verb, _, typed_name = rest.partition(" ")
+    available = list(_known(opened, command, verb))
+    if any(typed_name in (name, name.removeprefix("@")) for name, _ in available):
         return []
-    wanted = begun.lower().removeprefix("@")
-    found = [(n, text) for n, text in known if wanted in f"{n} {text}".lower()]
-    return [(f"{verb} {name}", one_line(text)) for name, text in found[:MOST]]
+    needle = typed_name.lower().removeprefix("@")
+    matches = [(n, text) for n, text in available if needle in f"{n} {text}".lower()]
+    return [(f"{verb} {name}", one_line(text)) for name, text in matches[:MOST]]
 
 
 def _known(opened: OpenedSession, command: str, verb: str) -> Iterator[Choice]:
@@ -300,10 +281,10 @@ def _known(opened: OpenedSession, command: str, verb: str) -> Iterator[Choice]:
             yield from _tasks(opened, verb)
         case "memory", _ if verb in _ENTRIES:
             memory = memory_commands(opened)
-            waiting, kept = memory.entries()
+            waiting, entries = memory.entries()
             yield from ((each.name, each.entry.document.fact) for each in waiting)
-            if verb not in _WAITING:
-                yield from ((memory.name(entry), entry.document.fact) for entry in kept)
+            if verb != "refuse":
+                yield from ((memory.name(entry), entry.document.fact) for entry in entries)
 
 
 def _words(*words: str) -> Iterable[Choice]:

@@ -1,4 +1,4 @@
-"""`/foredeck compact`: what the newest compaction lost, and what one would say now."""
+"""`/foredeck compact`: what the newest compaction lost, or one would say now."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from pathlib import Path
 
 from foredeck.context.compacting import last_compaction, preview, report_of
 from foredeck.context.compactions import names_of
-from foredeck.context.messages.items import Item
-from foredeck.context.messages.shape import to_item
 from foredeck.context.messages.transcript import split_turns
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import by_summary
 from foredeck.context.summary import losses_of
 from foredeck.engine.assembling import SUMMARY_CHARS
 from foredeck.engine.opened import OpenedSession
-from foredeck.errors import ToolError
-from foredeck.histories.pi import load_transcript
-from foredeck.histories.records import Transcript, TranscriptError
+from foredeck.errors import ForedeckError, ToolError
+from foredeck.hosts.session_files import summarized
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +22,6 @@ ADOPTED = "A summary from while foredeck was not on"
 
 
 def compact_text(opened: OpenedSession, arguments: str) -> str:
-    """The answer. Raises `ToolError` with what to type instead."""
     objects, chat = opened.session.objects, opened.session.chat
     if arguments == "--preview":
         return preview(objects, chat, SUMMARY_CHARS)
@@ -38,19 +34,17 @@ def compact_text(opened: OpenedSession, arguments: str) -> str:
 
 
 def adopted_compaction(opened: OpenedSession) -> str | None:
-    """The report on the summary that the chat begins with; None where the engine has seen that
-    being made, where there is none, and where the session file does not say."""
+    """Reports on the summary that begins the chat, if the engine did not see it being made."""
     objects, chat = opened.session.objects, opened.session.chat
     summary = _summary_at_front(chat.branch.plan)
     if summary is None or by_summary(chat.compactions, summary) is not None:
         return None
     document = objects.document()
-    file = None if document is None else document.host_file
-    if file is None:
+    if document is None or document.host_file is None:
         return None
     try:
-        items = _covered(load_transcript(Path(file)), summary)
-    except (TranscriptError, ValueError, LookupError, TypeError) as error:
+        items = summarized(document.harness, Path(document.host_file), summary)
+    except (ForedeckError, ValueError, LookupError, TypeError) as error:
         log.info("what a summary covers is not known: %s", error)
         return None
     if not items:
@@ -64,17 +58,3 @@ def _summary_at_front(plan: Plan) -> str | None:
     if not items or items[0].kind != "context" or not items[0].blocks:
         return None
     return str(items[0].blocks[0].get("text") or "") or None
-
-
-def _covered(transcript: Transcript, summary: str) -> list[Item]:
-    """The messages from the summary before it, or the beginning, to the first that was kept."""
-    first = 0
-    for compaction in transcript.compactions:
-        if compaction.summary == summary:
-            chat = Plan()
-            for recorded in transcript.edited(compaction.seen)[first : compaction.kept_from]:
-                if recorded is not None:
-                    chat.append(to_item(recorded.message, recorded.entry, {}))
-            return chat.items
-        first = compaction.kept_from
-    return []

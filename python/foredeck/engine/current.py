@@ -1,5 +1,4 @@
-"""The session that is open, and the one boundary around all work on it; the store, and a fresh one
-in place of a damaged one."""
+"""The open session, with one boundary around all work on it, and its store."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from foredeck.store.protocol import Notify, Store
 log = logging.getLogger(__name__)
 
 REFUSALS = (OutOfSync, ToolError)
-"""Raised before anything has changed: what is in memory is still what is stored."""
+"""Raised before any change: memory still matches the store."""
 
 
 FORGOTTEN = (
@@ -34,7 +33,7 @@ FORGOTTEN = (
 
 
 class RecoverableStore:
-    """The configured store, in `current`. `given` takes its place, but is never replaced."""
+    """The configured store, or a `given` one, which is never replaced."""
 
     def __init__(self, config: Config, notify: Notify, given: Store | None = None) -> None:
         self._config = config
@@ -58,7 +57,7 @@ class RecoverableStore:
         return store
 
     def replace(self, damage: StoreDamaged) -> None:
-        """Go on with a fresh store, and tell the user. Raises `damage` where that is impossible."""
+        """Replaces a damaged store by a fresh one. Raises `damage` if it cannot."""
         if self._is_given:
             raise damage
         # It is damaged: whether it closes or not changes nothing.
@@ -74,8 +73,8 @@ class RecoverableStore:
 
 
 class CurrentSession:
-    """Holds at most one session. When work on it fails it is forgotten, and opened again from the
-    store at the next request."""
+    """Holds the open session; a failure drops it, and the next request reopens it from the
+    store."""
 
     def __init__(
         self,
@@ -84,8 +83,6 @@ class CurrentSession:
         background: Background,
         at_work: AtWork | None,
     ) -> None:
-        """`at_work`: shows commands which session is open; None for a replay, which belongs to no
-        user."""
         self._opener = opener
         self._store = store
         self._background = background
@@ -93,10 +90,10 @@ class CurrentSession:
         self._params: SessionOpenParams | None = None
         self._calls_at_opening: int | None = None
         self.opened: OpenedSession | None = None
-        """None also while the host believes a session open that has been forgotten."""
+        """None also while a forgotten session is open for the host."""
 
     def open(self, params: SessionOpenParams) -> OpenedSession:
-        """Open a session; the one before is closed. Idempotent."""
+        """Opens a session in place of the previous one. Idempotent."""
         # A host that asks again, after a timeout say, must not lose what is loaded.
         if self.opened is None or self.opened.session.info.id != params.session:
             self.close()
@@ -105,7 +102,7 @@ class CurrentSession:
         return self.require(params.session)
 
     def require(self, id: str) -> OpenedSession:
-        """The open session. Raises `UnknownSession` where the host has not opened it."""
+        """The open session. Raises `UnknownSession` if the host has not opened it."""
         if self._params is None or self._params.session != id:
             raise UnknownSession(f"Session {id!r} is not open.")
         return self.opened or self._load(self._params)
@@ -121,7 +118,10 @@ class CurrentSession:
         self._background.attach(opened.session, opened.facilities.workers)
         # From here on a failure takes down what was started: jobs, guard and watch.
         with self.use(params.session):
-            opened.reconcile()
+            # Else the first call does so, once it has brought the results of tools that ran
+            # meanwhile: what these changed is theirs.
+            if not opened.watch.always_asked:
+                opened.reconcile()
             take_in_notes(opened)
             tidy_memory(opened)
             self.follow()
@@ -134,8 +134,7 @@ class CurrentSession:
         return self._opener.open(store, params, self.reconcile, calls)
 
     def begin_anew_if_forgotten(self) -> None:
-        """Before a prompt is assembled: a session that was erased meanwhile begins anew, and its
-        user reads of it."""
+        """Restarts a session that was erased meanwhile."""
         # Commands refuse to erase an open session, but other machines cannot see that it is open.
         opened = self.opened
         if opened is not None and opened.session.objects.is_forgotten():
@@ -145,7 +144,7 @@ class CurrentSession:
 
     @contextmanager
     def use(self, id: str) -> Iterator[OpenedSession]:
-        """The open session, for work that changes it; forgotten where that work fails."""
+        """The open session for work that changes it; a failure drops it."""
         opened = self.require(id)
         try:
             yield opened
@@ -157,7 +156,7 @@ class CurrentSession:
             raise
 
     def reconcile(self, paths: Iterable[str] | None, patience_s: float = 0.0) -> None:
-        """Read files that may have changed. An error is only logged."""
+        """Reads files that may have changed; errors are only logged."""
         if self.opened is None:
             return
         try:
@@ -168,35 +167,34 @@ class CurrentSession:
             log.exception("reconciling changed files failed")
 
     def catch_up(self, *, after_user: bool) -> None:
-        """Before a prompt is assembled: look at what was left for later, and, after a message of
-        the user's, at all that the model sees."""
+        """Looks at postponed files before assembly; after a user message, or if nothing is watched,
+        at all in view."""
         if self.opened is not None:
             self.opened.watch.release()
         # Looking at what was released may have failed: then there is no session any more.
         if self.opened is None:
             return
         late = set(self.opened.session.inbox.being_written)
-        if after_user:
+        if after_user or self.opened.watch.always_asked:
             # What the user saved a moment ago counts, and no event may have come of it yet.
             late.update(self.opened.watch.differing())
         if late:
             self.reconcile(sorted(late), PATIENCE_S if after_user else 0.0)
 
     def follow(self) -> None:
-        """Watch the files that the session has met since the last time."""
+        """Watches files met since the last time."""
         if self.opened is not None:
             self.opened.watch.follow()
 
     def recover(self, damage: StoreDamaged) -> None:
-        """Forget the session, and go on with a fresh store. Raises `damage` where that is
-        not possible."""
+        """Drops the session and continues with a fresh store. Raises `damage` if it cannot."""
         self.forget()
         self._store.replace(damage)
         # A fresh store counts calls from 1 again.
         self._calls_at_opening = None
 
     def forget(self) -> None:
-        """Drop what is in memory; the host still takes the session for open."""
+        """Drops what is in memory; for the host the session stays open."""
         # First: a job that goes on would write into a session that is gone.
         self._background.detach()
         opened, self.opened = self.opened, None
@@ -206,7 +204,7 @@ class CurrentSession:
             opened.watch.stop()
 
     def close(self, id: str | None = None) -> None:
-        """Close the session: all of it is in the store. `id`: only where it is this one."""
+        """Closes the session, or only session `id`."""
         if id is not None and (self._params is None or self._params.session != id):
             return
         if self.opened is not None:

@@ -1,8 +1,6 @@
-"""The engine: one per Pi process. Wires store, sources, context and the host's adapter.
+"""The engine of one Pi process.
 
-Its methods are those of docs/protocol.md, with their parameters parsed. They are synchronous and
-must be called from one thread. What another thread notices (a changed file) and what waits for a
-model has its turn between two requests (`Host.call_soon`), so nothing in a session needs a lock.
+Its methods are those of docs/protocol.md, on one thread, so sessions need no lock.
 """
 
 from __future__ import annotations
@@ -12,15 +10,15 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from foredeck import __version__
 from foredeck.config import Config
 from foredeck.context.state.request import Answer
 from foredeck.engine import requests
+from foredeck.engine.advice import advise_user
 from foredeck.engine.background import Background
 from foredeck.engine.current import CurrentSession, RecoverableStore
 from foredeck.engine.memory import note_answer, propose_found, state_warnings
-from foredeck.engine.opened import MakeFacilities, OpenedSession, configured_facilities
-from foredeck.engine.opening import MakeSource, SessionOpener
+from foredeck.engine.opened import MakeFacilities, OpenedSession
+from foredeck.engine.opening import MakeSource, SessionOpener, configured_facilities
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.home import typed_command
 from foredeck.hosts.host import NO_HOST, CallSoon, Host
@@ -53,6 +51,7 @@ from foredeck.hosts.protocol import (
 from foredeck.model.call_values import Decision
 from foredeck.store.at_work import AtWork
 from foredeck.store.protocol import Store
+from foredeck.version import __version__
 
 log = logging.getLogger(__name__)
 
@@ -62,9 +61,7 @@ KEEP_SLICE_S = 0.02
 class Engine:
     """Answers the shim, for one session at a time.
 
-    `recorded` makes the source of a replay, where the disk is not read. `store` takes the place of
-    the configured one; the engine closes it too. `facilities` makes what a session has beside its
-    chat. `warnings`: what the user is to read once.
+    `recorded` makes the source of a replay, without the disk. `store` replaces the configured one.
     """
 
     def __init__(
@@ -92,16 +89,14 @@ class Engine:
 
     @property
     def opened(self) -> OpenedSession | None:
-        """The session at work."""
         return self._current.opened
 
     @property
     def store_warnings(self) -> Sequence[str]:
-        """What was to be said of the store when it was opened."""
+        """Warnings from opening the store."""
         return self._store.warnings
 
     def initialize(self, params: InitializeParams) -> InitializeResult:
-        """Say who we are; the versions of the protocol have been compared already."""
         # Commands name the host's process, which is what a user can end.
         if self._at_work is not None and params.pid is not None:
             self._at_work.host = params.pid
@@ -122,7 +117,6 @@ class Engine:
         }
 
     def open_session(self, params: SessionOpenParams) -> SessionOpenResult:
-        """Open a session; the one before is closed. Idempotent."""
         with without_garbage_collection():
             opened = self._current.open(params)
         session = opened.session
@@ -138,8 +132,6 @@ class Engine:
         return opened.with_tasks(answer)
 
     def _keep_while_idle(self) -> None:
-        """Read files for what is kept of them, while the engine is idle."""
-
         # In slices: a request that comes meanwhile waits for one of them at most.
         def take_slice() -> None:
             if self.opened is None or self.opened.keeper is None:
@@ -152,8 +144,6 @@ class Engine:
             self._later(take_slice)
 
     def _after_request(self, work: Callable[[OpenedSession], None]) -> None:
-        """Do something in the session that is open then, between two requests."""
-
         def in_opened() -> None:
             if self.opened is not None:
                 work(self.opened)
@@ -161,26 +151,24 @@ class Engine:
         self._later(in_opened)
 
     def close_session(self, params: SessionCloseParams) -> NoResult:
-        """Close a session; everything about it is in the store."""
         self._current.close(params.session)
         return {}
 
     def close(self) -> None:
-        """Close the session and the store."""
+        """Closes the session and the store."""
         self._current.close()
         self._store.current.close()
         if self._at_work is not None:
             self._at_work.close()
 
     def take_history(self, params: SessionHistoryParams) -> SessionHistoryResult:
-        """Take in what a session holds, before its first call would have to wait for that."""
         with without_garbage_collection(), self._current.use(params.session) as opened:
             messages = requests.take_history(opened, params)
             self._current.follow()
             return {"messages": messages}
 
     def assemble(self, params: AssembleParams) -> AssembleResult:
-        """What the model shall see of a message list; committed before this returns."""
+        """What the model sees of a message list, after committing it."""
         # The first request of a long session makes objects of all its messages.
         is_first = self.opened is None or self.opened.session.chat.branch.ahead
         goes_on = params.keep > 0 and not is_first
@@ -199,7 +187,7 @@ class Engine:
                 self.opened.end_tools()
                 before = self.opened.session.chat.newest_record
             opened, answer = self._assemble(params)
-            requests.advise_user(opened, before)
+            advise_user(opened, before)
             self._current.follow()
             # After the call: what the tools reported is in this prompt. Where the disk differs,
             # the next prompt has a notice of it.
@@ -223,12 +211,11 @@ class Engine:
 
     @property
     def decision(self) -> Decision:
-        """What was decided at the newest call of the open session, and why."""
+        """The decision of the newest call, with its reason."""
         record = self.opened.session.chat.branch_record if self.opened else None
         return record.decision if record else Decision()
 
     def tool_call(self, params: ToolCallParams) -> ToolCallResult:
-        """One of the model's tools that are ours. Raises `ToolError` with a text for the model."""
         try:
             return self._tool_call(params)
         except Conflict:
@@ -241,17 +228,13 @@ class Engine:
             return requests.run_tool(opened, params)
 
     def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
-        """A tool that may write files is about to run: whether it may, and what it may write; or
-        one that may show a file."""
         with self._current.use(params.session) as opened:
             return requests.prepare_tool(opened, params)
 
     def tool_started(self, params: ToolStartedParams) -> None:
-        """A tool that names a file is about to run: what it writes there is its own doing."""
         requests.start_tool(self._current.require(params.session), params)
 
     def tool_observed(self, params: ToolObservedParams) -> None:
-        """A tool has run: keep its result and look at the files it touched."""
         # Where this fails, or the process ends within it, the next list still brings the result:
         # `store_lost_results` does then what was missed here.
         with self._current.use(params.session) as opened:
@@ -266,7 +249,7 @@ class Engine:
         self._keep_while_idle()
 
     def command(self, params: CommandParams) -> CommandResult:
-        """What the user typed: after `/foredeck`, or `/tasks` and `/search`."""
+        """Runs a command typed by the user."""
         with self._current.use(params.session) as opened:
             if opened.keeper is not None:
                 # A rewind must know what the last command has changed.
@@ -279,12 +262,10 @@ class Engine:
             return opened.with_tasks(answer) if params.name == "tasks" else answer
 
     def refused(self, params: RefusedParams) -> RefusedResult:
-        """The provider has refused the newest prompt: whether another one would go out now."""
         with self._current.use(params.session) as opened:
             return {"again": opened.assembler.refusals.take(params.message)}
 
     def compact(self, params: SessionCompactParams) -> SessionCompactResult:
-        """What to do about a compaction that the host has in mind."""
         with self._current.use(params.session) as opened:
             answer = requests.compact(opened, params)
         # The chat is still whole: what is due for it is done now.
@@ -293,7 +274,6 @@ class Engine:
         return answer
 
     def session_event(self, params: SessionEventParams) -> None:
-        """Something that the next request will show anyway."""
         log.debug("session event %s", params.kind)
         if params.kind in ("compact", "uncompact") and params.summary:
             with self._current.use(params.session) as opened:
@@ -307,8 +287,7 @@ class Engine:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Collect no garbage while many lasting objects are made, as when a long session is loaded, and
-    leave these objects out of later collections, too."""
+    """Suspends garbage collection while a long session is loaded."""
     # Collecting takes a fifth of the time then, and finds nothing.
     enabled = gc.isenabled()
     gc.disable()

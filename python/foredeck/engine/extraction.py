@@ -1,8 +1,5 @@
-"""After a turn: what of it is worth remembering, asked of the host's model in the background.
-
-What the model answers is judged by whose words it is made of (`memory/judging.py`); what would
-outlive the session and is not the user's own sentence waits for their word.
-"""
+"""Asks the host's model after a turn what to remember; without a model, takes the user's stated
+rules."""
 
 from __future__ import annotations
 
@@ -22,7 +19,8 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.state.opening import SessionFolder
 from foredeck.engine.asking import SessionAsking
 from foredeck.engine.background import Job, SessionEvent
-from foredeck.hosts.host import CompleteParams
+from foredeck.engine.switches import Switches
+from foredeck.hosts.host import CompleteParams, NoModel
 from foredeck.memory.entry import caps_of
 from foredeck.memory.trust import User, user_of
 from foredeck.model.figures import cut
@@ -32,35 +30,39 @@ from foredeck.regular_files import open_to_read
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry
     from foredeck.memory.extracting import ExtractionMemory, ExtractionResult
+    from foredeck.memory.judging import Saying
 
 PRIORITY = -10
-"""Observations keep the prompt within its window; what is remembered can wait."""
 MOST_TURNS = 200
-"""In one question: a session that was never read out begins with its newest."""
+"""Turns in one question; an unread session begins with its newest."""
+UNASKED_TURNS = 3
+"""Turns without a model after which the user is told why."""
+UNASKED = (
+    "No model looks for what to remember: {reason}. What you state as a rule, in a sentence of its "
+    'own ("always", "never", "from now on"), is kept.'
+)
 _SHOWN = 100
-"""Characters of a fact in a line to the user."""
 SEARCH_S = 3.0
-"""How long files are searched for what was typed; in a thread, and nothing waits for it."""
+"""Seconds of searching files, in a thread."""
 MOST_FILES, MOST_BYTES = 20_000, 1_000_000
-"""How many files are read, and bytes of each."""
+"""Number of files, and bytes of each."""
 _SMALL = bytes(range(256)).lower()
 _LEFT_OUT = b"*_`>#|" + string.whitespace.encode()
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
 class Extraction:
-    """Reads out one session, turn by turn. A worker of the background."""
+    """Reads one session turn by turn, in the background."""
 
     def __init__(
-        self, config: Config, chat: Chat, inbox: Inbox, user: User, project: str | None
+        self, config: Config, chat: Chat, inbox: Inbox, user: User, session_folder: SessionFolder
     ) -> None:
         self._config, self._chat, self._inbox = config, chat, inbox
         self._user = user
-        self._project = project
+        self._session_folder = session_folder
+        self._unasked = 0
         self._last: int | None = None
-        """Number of the last turn that was read out; None: not read yet."""
         self._earlier: int | None = None
-        """Turns that were there before the first call of this process; None before that call."""
 
     @cached_property
     def _memory(self) -> ExtractionMemory:
@@ -71,56 +73,82 @@ class Extraction:
         return ExtractionMemory(self._chat.store, self._user, caps, by=by)
 
     def due(self, happened: SessionEvent) -> Iterable[Job]:
-        """One question after each run that has ended with an answer."""
+        """One question after each run with an answer."""
         if self._earlier is None:
             # The message that the first call answers has no turn yet, and all before it have one.
             self._earlier = self._chat.turns
         if happened == "answer":
             yield Job("extract", self._extract, PRIORITY)
 
-    def close(self) -> None:
-        """See `BackgroundWorker`: nothing is held."""
+    def close(self) -> None: ...
 
     async def _extract(self, asking: SessionAsking) -> None:
         # Loads with the first turn that is read out.
-        from foredeck.memory.extracting import AskedTurns, read_out, texts_of_turns
-        from foredeck.memory.judging import (
-            EXPECTED_TOKENS,
-            MAX_ANSWER_TOKENS,
-            SYSTEM,
-            is_worth_asking,
-            question,
-            within_bounds,
-        )
+        from foredeck.memory.extracting import AskedTurns, read_out, rules_in, texts_of_turns
+        from foredeck.memory.judging import is_worth_asking, within_bounds
 
         store, info, last = self._chat.store, self._chat.info, self._chat.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)
         sayings, tools = texts_of_turns(store, info.id, first, last)
-        if not is_worth_asking(sayings):
+        selected, worth_asking = within_bounds(sayings), is_worth_asking(sayings)
+        rules = rules_in(selected)
+        if not (worth_asking or rules):
             return
-        shown = within_bounds(sayings)
-        guard = self._user.vouch(["guard", info.id])[:20]
-        message = {"role": "user", "content": question(shown, guard)}
-        asked = CompleteParams(messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM)
-        answer = await asking.ask("extract", asked, output_tokens=EXPECTED_TOKENS)
-        live = (self._chat.turns if self._earlier is None else self._earlier) + 1
-        typed = await asyncio.to_thread(_not_copied, info.cwd, tuple(self._inbox.typed))
-        turns = AskedTurns(info.id, self._project, first, last, tools, shown, live, typed)
-        _judged, taken = read_out(self._memory, turns, answer.text, self._config.memory.accept)
+        if reason := await _why_unasked(asking):
+            answer = rules
+            self._say_why(reason, worth_asking=worth_asking)
+        elif worth_asking:
+            answer = await self._asked(selected, asking)
+        else:
+            return
+        if answer:
+            live = (self._chat.turns if self._earlier is None else self._earlier) + 1
+            typed = await asyncio.to_thread(_not_copied, info.cwd, tuple(self._inbox.typed))
+            project = self._session_folder.project.id
+            turns = AskedTurns(info.id, project, first, last, tools, selected, live, typed)
+            _judged, result = read_out(self._memory, turns, answer, self._config.memory.accept)
+            for line in news_of(result, self._memory.name) if result is not None else ():
+                self._inbox.notify(line)
+        # Last: what could not be stored is read out again.
         self._last = last
-        for line in news_of(taken, self._memory.name) if taken is not None else ():
-            self._inbox.notify(line)
+
+    async def _asked(self, shown: Sequence[Saying], asking: SessionAsking) -> str:
+        from foredeck.memory.judging import EXPECTED_TOKENS, MAX_ANSWER_TOKENS, SYSTEM, question
+
+        guard = self._user.vouch(["guard", self._chat.info.id])[:20]
+        message = {"role": "user", "content": question(shown, guard)}
+        question_params = CompleteParams(
+            messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM
+        )
+        return (await asking.ask("extract", question_params, output_tokens=EXPECTED_TOKENS)).text
+
+    def _say_why(self, reason: str, *, worth_asking: bool) -> None:
+        self._unasked += worth_asking
+        # Who asks one thing and leaves would only be disturbed.
+        if not worth_asking or self._unasked != UNASKED_TURNS:
+            return
+        switches = Switches.of(self._config, self._chat.store, self._session_folder)
+        if switches.begins("unasked", holds=True):
+            self._inbox.notify(UNASKED.format(reason=reason))
 
     def _read_out(self) -> int:
         if self._last is None:
-            done = self._chat.store.query("extraction", {"session": self._chat.info.id})
-            self._last = max((head.view(ExtractionDocument).last for head in done), default=0)
+            extractions = self._chat.store.query("extraction", {"session": self._chat.info.id})
+            self._last = max(
+                (head.view(ExtractionDocument).last for head in extractions), default=0
+            )
         return self._last
 
 
+async def _why_unasked(asking: SessionAsking) -> str | None:
+    try:
+        return asking.forbidden(await asking.terms(), wanted=False)
+    except NoModel as error:
+        return str(error)
+
+
 def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:
-    """The sentences that the user typed, but for those that are in a file of the project: a shell
-    (`pi -p "$(cat issue.md)"`), a front end or the clipboard may have brought them."""
+    """Typed sentences that no project file contains; others may come from a shell or clipboard."""
     # Loads with the first turn that is read out.
     from foredeck.memory.judging import own_sentences
 
@@ -132,23 +160,28 @@ def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:
 def extraction(
     config: Config, objects: Objects, chat: Chat, inbox: Inbox, session_folder: SessionFolder
 ) -> Extraction | None:
-    """Reads out an opened session; None where that is switched off, in a replay, and in a session
-    that an agent has started: what is said in it is in the one that started it, too."""
+    """The extraction of a session; None if off, in a replay, and in an agent's session, whose
+    parent says the same."""
     info, user = objects.info, user_of(config)
     if not config.memory.extract or not info.is_live or user is None:
         return None
     if objects.is_an_agents():
         return None
-    return Extraction(config, chat, inbox, user, session_folder.project.id)
+    return Extraction(config, chat, inbox, user, session_folder)
 
 
 def news_of(taken: ExtractionResult, name: Callable[[str], str]) -> list[str]:
-    """Lines for the user: everything that outlives the session, and how to undo it."""
+    """Tells the user what was kept beyond the session, and how to undo it."""
     lines = [
         f'Kept in memory, as you said it: "{_short(entry)}" ({name(entry.id)}; '
         f"/memory delete {name(entry.id)} takes it out)"
         for entry in taken.kept
         if entry.document.place == "global"
+    ]
+    lines += [
+        f'Removed from memory to make room: "{_short(entry)}" ({name(entry.id)})'
+        for entry in taken.evicted
+        if entry.trust == "user-stated"
     ]
     if count := len(taken.proposed):
         more = "" if count == 1 else f" and {count - 1} more"
@@ -161,24 +194,22 @@ def _short(entry: MemoryEntry) -> str:
 
 
 def found_in_files(folder: Path, texts: Collection[str]) -> set[str]:
-    """Those of some texts that are in a file below a folder, in whatever case of letters, over
-    however many lines. All of them, where there is more to read than the bounds allow."""
+    """Texts that occur in files below a folder, ignoring case and line breaks."""
     # Text that is copied from a page or a terminal comes on one line, and without its markup.
-    wanted = {text: _bare(text.encode(errors="replace")) for text in texts}
-    found: set[str] = set()
+    needles = {text: _bare(text.encode(errors="replace")) for text in texts}
+    matches: set[str] = set()
     until = monotonic() + SEARCH_S
     for number, path in enumerate(_files_below(folder)):
-        if len(found) == len(wanted):
+        if len(matches) == len(needles):
             break
         if number >= MOST_FILES or monotonic() > until:
-            return set(wanted)
-        held = _bare(_beginning(path))
-        found.update(text for text, letters in wanted.items() if letters in held)
-    return found
+            return set(needles)
+        content = _bare(_beginning(path))
+        matches.update(text for text, letters in needles.items() if letters in content)
+    return matches
 
 
 def _bare(text: bytes) -> bytes:
-    """In small letters, without markup and spaces."""
     return text.translate(_SMALL, _LEFT_OUT)
 
 
@@ -189,7 +220,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _beginning(path: Path) -> bytes:
-    """Of a regular file, never of what a link leads to or of what could block."""
+    """The beginning of a regular file; never follows links or blocks."""
     try:
         with open_to_read(path, follow=False) as file:
             return file.read(MOST_BYTES)

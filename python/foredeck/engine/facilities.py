@@ -1,9 +1,4 @@
-"""What a session has beside its chat: sections of the head, tools for the model, work in the
-background.
-
-All of it is made here for the session that is opened. What is switched off is not made, and costs
-nothing. A maker returns what it makes; what others need of that is handed to them here.
-"""
+"""Makes a session's facilities: head sections, tools, background work."""
 
 from __future__ import annotations
 
@@ -37,28 +32,27 @@ T = TypeVar("T")
 
 
 def make_facilities(opening: FacilityInputs) -> Facilities:
-    """Those that are switched on for a session. Where `session.info.is_live` is false it is a
-    replay: nothing may look at the disk."""
+    """A replay (`session.info.is_live` false) must not look at the disk."""
     config, session_folder, session = opening.config, opening.session_folder, opening.session
     info, objects, chat, inbox = session.info, session.objects, session.chat, session.inbox
     store = objects.store
-    memory = tried(memory_of, config, objects, chat, session_folder)
-    work = tried(work_on_tasks, config, store, info, session_folder)
-    search = tried(memory_search, config, objects, chat, session_folder, memory, work)
-    pages = tried(_working_pages, config, store, info, session_folder)
-    updates = None if pages is None else tried(ContextUpdates, pages)
-    tasks = None if work is None else tried(make_tasks, work, objects, chat, updates, search)
+    memory = make_or_log(memory_of, config, objects, chat, session_folder)
+    work = make_or_log(work_on_tasks, config, store, info, session_folder)
+    search = make_or_log(memory_search, config, objects, chat, session_folder, memory, work)
+    pages = make_or_log(_working_pages, config, store, info, session_folder)
+    updates = None if pages is None else make_or_log(ContextUpdates, pages)
+    tasks = None if work is None else make_or_log(make_tasks, work, objects, chat, updates, search)
     sections = sections_of(opening, memory, pages, tasks)
-    observing = tried(make_observing, config, objects, chat, inbox, session_folder)
-    findings = tried(promote_finding, config, objects, memory)
+    observing = make_or_log(make_observing, config, objects, chat, inbox, session_folder)
+    findings = make_or_log(promote_finding, config, objects, memory)
     of_tasks = (None, None) if tasks is None else (tasks.query, tasks.mutate)
-    tools: Sequence[FacilityTool] = present(search, *of_tasks, findings)
+    tools: Sequence[FacilityTool] = without_none(search, *of_tasks, findings)
     # In any order: their jobs have priorities.
-    workers: Sequence[BackgroundWorker] = present(
-        observing, tried(extraction, config, objects, chat, inbox, session_folder)
+    workers: Sequence[BackgroundWorker] = without_none(
+        observing, make_or_log(extraction, config, objects, chat, inbox, session_folder)
     )
     return Facilities(
-        present(*sections),
+        without_none(*sections),
         None if observing is None else observing.notes,
         tasks,
         memory,
@@ -73,20 +67,19 @@ def sections_of(
     pages: Mapping[MemoryScope, WorkingMemory] | None,
     tasks: SessionTasks | None,
 ) -> Sequence[HeadSection | None]:
-    """What writes into the head, in its order; None for what the session does not have."""
     config, session_folder, session = opening.config, opening.session_folder, opening.session
     info, objects, store = session.info, session.objects, session.objects.store
     shows = config.head.shows
     in_head = memory if "memory" in shows else None
     # The stablest first: a provider's cache ends at the first byte that differs.
     return (
-        tried(rules_section, config, info),
+        make_or_log(rules_section, config, info),
         None if in_head is None else in_head.of_user(),
         None if pages is None or "page" not in shows else WorkingSection(list(pages.values())),
         None if tasks is None else tasks.active,
-        tried(make_work_log, config, store, info, session_folder, opening.layers_wait),
-        tried(make_pool, config, objects, session.chat, session_folder, opening.layers_wait),
-        tried(others_section, config, store, info, session_folder),
+        make_or_log(make_work_log, config, store, info, session_folder, opening.layers_wait),
+        make_or_log(make_pool, config, objects, session.chat, session_folder, opening.layers_wait),
+        make_or_log(others_section, config, store, info, session_folder),
         None if in_head is None else in_head.of_session(),
         None if in_head is None else in_head.findings(),
     )
@@ -95,8 +88,7 @@ def sections_of(
 def _working_pages(
     config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> Mapping[MemoryScope, WorkingMemory] | None:
-    """The pages of the session's project and of the session, in the order of the head; None in a
-    replay: which project its folder was in is no longer known."""
+    """Pages in head order; None in a replay, whose project is unknown."""
     if not info.is_live:
         return None
     by = by_an_agent(info.id)
@@ -106,8 +98,8 @@ def _working_pages(
     }
 
 
-def tried(make: Callable[P, T | None], *args: P.args, **kwargs: P.kwargs) -> T | None:
-    """What one makes; None where it is switched off, has no place in the session, or fails."""
+def make_or_log(make: Callable[P, T | None], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """Makes something, or None if it is off or fails; failures are logged."""
     try:
         return make(*args, **kwargs)
     except Exception:
@@ -116,6 +108,5 @@ def tried(make: Callable[P, T | None], *args: P.args, **kwargs: P.kwargs) -> T |
         return None
 
 
-def present(*made: T | None) -> Sequence[T]:
-    """Those that there are."""
+def without_none(*made: T | None) -> Sequence[T]:
     return [one for one in made if one is not None]

@@ -1,4 +1,4 @@
-"""Memory of an opened session: whose it is, and what of it goes before the chat."""
+"""Memory in an opened session, and its part of the head."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_NAMES, MOST_FOLDERS = 200, 50
-"""How many names of one folder are read, and how many folders within the project's."""
+"""Names read per folder, and folders read within the project's."""
 
 PAIRS = 3
-"""Of rules that are alike: how many are named to the user."""
+"""Pairs of similar rules named to the user."""
 
 
 def state_warnings(config: Config, store: Store) -> Iterator[str]:
-    """What the user should know of their state folder before anything is kept in it."""
+    """Warnings about the state folder, before anything is stored in it."""
     home = config.home
     # Root may use another user's folder, who could then put words into the user's mouth.
     if home.is_dir() and (owner := foreign_owner(home)) is not None:
@@ -71,8 +71,7 @@ def state_warnings(config: Config, store: Store) -> Iterator[str]:
 
 
 def begun_by(config: Config, params: SessionOpenParams) -> str | None:
-    """The user's signature on a new session that they began; None for a subagent's, and where the
-    host does not vouch for its user."""
+    """The user's signature on a new session; None for a subagent's."""
     user = user_of(config) if params.by_user and params.started_by is None else None
     return None if user is None else user.vouch(session_statement(params.session))
 
@@ -80,8 +79,7 @@ def begun_by(config: Config, params: SessionOpenParams) -> str | None:
 def memory_of(
     config: Config, objects: Objects, chat: Chat, session_folder: SessionFolder
 ) -> SessionMemory | None:
-    """Memory as this session sees it; None in a replay, which belongs to no user, and where the
-    user's key cannot be read."""
+    """Memory as a session sees it; None in a replay, or if the user's key cannot be read."""
     info, user = objects.info, user_of(config) if objects.info.is_live else None
     if user is None:
         return None
@@ -98,15 +96,12 @@ def memory_of(
 
 
 def words_of_files(folder: str) -> frozenset[str]:
-    """The words in the names that lie in a folder, and in the folders in it: what its files are
-    about, as far as that is seen at a glance."""
     names = _names_in(folder)
     inner = (name for one in names[:MOST_FOLDERS] for name in _names_in(str(Path(folder) / one)))
     return all_words(" ".join([*names, *inner]))
 
 
 def _names_in(folder: str) -> list[str]:
-    """Names that lie in a folder, sorted; none of what is hidden, or where there is no folder."""
     try:
         names = sorted(path.name for path in Path(folder).iterdir())
     except OSError:
@@ -116,7 +111,6 @@ def _names_in(folder: str) -> list[str]:
 
 
 def _inheritance(objects: Objects, chat: Chat, memory: Memory) -> Inheritance | None:
-    """For a fork that has made no call yet."""
     document = None if chat.log.newest else objects.document()
     if document is None or document.parent_session is None:
         return None
@@ -132,7 +126,7 @@ def rules_section(config: Config, info: SessionInfo) -> RulesSection | None:
 
 @dataclass(slots=True)
 class MemoryOfParent:
-    """An `Inheritance`: what a fork takes over of its parent's memory."""
+    """What a fork takes over of its parent's memory."""
 
     objects: Objects
     chat: Chat
@@ -141,7 +135,6 @@ class MemoryOfParent:
     _is_done: bool = False
 
     def take_over(self) -> None:
-        """See `Inheritance`."""
         if self._is_done:
             return
         self._is_done = True
@@ -154,7 +147,6 @@ class MemoryOfParent:
             log.warning("what the parent knew was not taken over: %s", error)
 
     def uncommitted(self) -> Iterable[MemoryDocument]:
-        """See `Inheritance`."""
         pending = self.objects.workspace.pending.values()
         return [document for document in pending if isinstance(document, MemoryDocument)]
 
@@ -166,13 +158,12 @@ class MemoryOfParent:
         return inherited_memory(self.reader, self.parent, self.objects.info.id, path, now)
 
     def _blob(self, address: str) -> bytes:
-        found = self.objects.workspace.blobs.get(address)
-        return self.objects.store.blob(address) if found is None else found
+        data = self.objects.workspace.blobs.get(address)
+        return self.objects.store.blob(address) if data is None else data
 
 
 def advise_on_rules(opened: OpenedSession) -> None:
-    """Tell the user which of their rules do not fit before the chat: once in a project, until they
-    fit again."""
+    """Tells the user once which rules have no room in the head."""
     sections = {section.name: section for section in opened.facilities.sections}
     section, head = sections.get(OF_USER), opened.session.chat.branch.plan.head
     memory, switches = opened.facilities.memory, opened.switches
@@ -182,9 +173,9 @@ def advise_on_rules(opened: OpenedSession) -> None:
         return
     # For a session's first call, which this must not fail.
     with suppress(ForedeckError):
-        said = said_by(head.blocks[0]["text"], OF_USER).splitlines()
+        lines = said_by(head.blocks[0]["text"], OF_USER).splitlines()
         rules = section.rules()
-        left_out = sum(line_of(rule) not in said for rule in rules)
+        left_out = sum(line_of(rule) not in lines for rule in rules)
         if switches.begins("crowded", holds=left_out > 0):
             text = crowded_rules(rules, left_out, memory.memory.name)
             opened.session.inbox.user_messages.append(text)
@@ -193,7 +184,7 @@ def advise_on_rules(opened: OpenedSession) -> None:
 def crowded_rules(
     rules: Sequence[MemoryEntry], left_out: int, name_of: Callable[[str], str]
 ) -> str:
-    """What the user reads. `name_of`: what an entry is called, by its id."""
+    """The message about rules without room."""
     return (
         f"{left_out} of your {len(rules)} rules do not fit before the chat: the model has to "
         f"search for them. {_merging(rules, name_of)} `head.tokens` makes room for more."
@@ -205,28 +196,27 @@ def _merging(rules: Sequence[MemoryEntry], name_of: Callable[[str], str]) -> str
     if pairs:
         return f"Merge what is alike: {'; '.join(pairs)} (/memory edit, /memory delete)."
     longest = sorted(rules, key=lambda rule: (-len(rule.document.fact), rule.id))[:PAIRS]
-    named = ", ".join(name_of(rule.id) for rule in longest)
-    return f"Shorten the longest: {named} (/memory edit)."
+    names = ", ".join(name_of(rule.id) for rule in longest)
+    return f"Shorten the longest: {names} (/memory edit)."
 
 
 def _alike(rules: Sequence[MemoryEntry]) -> Iterator[tuple[str, str]]:
-    """The likest pairs, each entry in one of them."""
     words = {rule.id: content_words(rule.document.fact) for rule in rules}
     ranked = sorted(
         ((likeness(words[a], words[b]), a, b) for a, b in combinations(words, 2)),
         key=lambda pair: (-pair[0], *pair[1:]),
     )
-    named: set[str] = set()
+    used: set[str] = set()
     for much, one, other in ranked:
-        if much < NEAR or len(named) >= 2 * PAIRS:
+        if much < NEAR or len(used) >= 2 * PAIRS:
             return
-        if named.isdisjoint((one, other)):
-            named |= {one, other}
+        if used.isdisjoint((one, other)):
+            used |= {one, other}
             yield one, other
 
 
 def tidy_memory(opened: OpenedSession) -> None:
-    """Expire memory that was not used for long, and notify the user."""
+    """Expires unused memory, and tells the user."""
     memory = opened.facilities.memory
     try:
         if memory is not None and (notice := memory.tidy()):
@@ -236,7 +226,6 @@ def tidy_memory(opened: OpenedSession) -> None:
 
 
 def note_answer(opened: OpenedSession, answer: Item) -> None:
-    """The model has answered: what of memory it named is of use."""
     try:
         if opened.facilities.memory is not None:
             opened.facilities.memory.note_answer(text_in(answer.blocks))
@@ -247,14 +236,13 @@ def note_answer(opened: OpenedSession, answer: Item) -> None:
 def promote_finding(
     config: Config, objects: Objects, memory: SessionMemory | None
 ) -> PromoteFinding | None:
-    """The tool; None where findings are switched off, and without memory."""
     if config.tools.findings == "off" or memory is None:
         return None
     return _findings(config, objects, memory)
 
 
 def questions_of(opened: OpenedSession, tool: PromoteFinding) -> list[MemoryQuestion]:
-    """What the tool has just proposed, for the host to ask the user about at once."""
+    """The tool's new proposal, for the host to ask about."""
     # Loads with the first finding.
     from foredeck.engine.memory_commands import memory_commands
 
@@ -262,8 +250,7 @@ def questions_of(opened: OpenedSession, tool: PromoteFinding) -> list[MemoryQues
 
 
 def propose_found(opened: OpenedSession, tool: str, call: str, details: Any) -> None:
-    """What the result of a data tool has found waits for the user, who reads of it once; the
-    project's next session has the tool for findings."""
+    """Proposes what a data tool found, and tells the user once."""
     config = opened.config
     if tool not in config.memory.data_tools or config.tools.findings == "off":
         return

@@ -1,4 +1,4 @@
-"""What the user types after `/memory`: each of these is an act of theirs."""
+"""The user's `/memory` commands."""
 
 from __future__ import annotations
 
@@ -9,61 +9,65 @@ from typing import cast, get_args
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandResult, CommandView, MemoryQuestion, ViewKey, ViewRow
-from foredeck.memory.describing import Describer, Proposal, inbox_text, proposal_lines, proposals_of
+from foredeck.memory.describing import (
+    Describer,
+    Proposal,
+    crowded_out_text,
+    inbox_text,
+    proposal_lines,
+    proposals_of,
+)
 from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
 from foredeck.memory.keeping import Kept, NewMemory
 from foredeck.memory.sections import day
+from foredeck.memory.session import SEVERITIES
 from foredeck.memory.trust import user_of
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.memory import Category
 from foredeck.model.quoting import one_line
 from foredeck.sources.projects import project_names
 
-VERBS = "list, findings, show, add, accept, replace, edit, refuse, pin, scope, confirm, delete"
-READING = frozenset({"", "list", "findings", "show"})
+VERBS = "findings, show, add, accept, edit, refuse, scope, delete"
+READING = frozenset({"findings", "show"})
 """Those that change nothing."""
 
 _LISTED = 40
 
 _WAITING_KEYS: list[ViewKey] = [
-    {"key": "a", "label": "keep", "run": "memory accept {row}"},
-    {"key": "i", "label": "keep instead", "run": "memory replace {row}"},
-    {"key": "r", "label": "do not keep", "run": "memory refuse {row}"},
+    {"key": "i", "label": "keep instead", "run": "memory accept {row} instead"},
+    {"key": "r", "label": "do not keep", "run": "memory refuse {rows}"},
 ]
 _MEMORY_KEYS: list[ViewKey] = [
     {"key": "enter", "label": "show", "run": "memory show {row}", "opens": True},
+    {"key": "a", "label": "accept", "run": "memory accept {row}"},
     {"key": "e", "label": "edit", "run": "memory edit {row} {text}", "asks": "What should it say?"},
-    {"key": "d", "label": "delete", "run": "memory delete {row}"},
+    {"key": "w", "label": "everywhere", "run": "memory scope {row} everywhere"},
+    {"key": "h", "label": "in this project", "run": "memory scope {row} here"},
+    {"key": "s", "label": "in this session", "run": "memory scope {row} session"},
+    {"key": "d", "label": "delete", "run": "memory delete {rows}"},
     {"key": "n", "label": "new", "run": "memory add {text}", "asks": "What should be remembered?"},
 ]
+_FINDING_KEYS = [key for key in _MEMORY_KEYS if key["key"] in ("enter", "w", "h", "d")]
 _PLACES = {"session": "in this session", "findings": "finding"}
 
 
 class MemoryCommands:
-    """`/memory` for one session. Every method answers with a text for the user, or raises
-    `MemoryRefused`."""
-
     def __init__(self, opened: OpenedSession, memory: UserActs) -> None:
         self._opened = opened
         self._objects = opened.session.objects
         self._memory = memory
 
     def run(self, arguments: str) -> str:
-        """Do what the user has typed."""
+        """Runs what the user typed."""
         verb, _, rest = arguments.partition(" ")
         verbs: Mapping[str, Callable[[str], str]] = {
-            "": self._list,
-            "list": self._list,
             "findings": self._findings,
             "show": self._show,
             "add": self._add,
             "accept": self._accept,
-            "replace": self._replace,
             "edit": self._edit,
             "refuse": self._refuse,
-            "pin": self._pin,
             "scope": self._scope,
-            "confirm": self._confirm,
             "delete": self._delete,
         }
         if verb not in verbs:
@@ -76,21 +80,23 @@ class MemoryCommands:
         return verbs[verb](rest.strip())
 
     def entries(self) -> tuple[list[Proposal], list[MemoryEntry]]:
-        """What waits for the user's word; what is kept of the user and in this session."""
         memory, session = self._memory, self._objects.info.id
-        kept = [
+        entries = [
             *memory.of_user(self._project()),
             *memory.of_session(session, "session"),
             *memory.of_session(session, "findings"),
         ]
-        return proposals_of(memory), kept
+        return proposals_of(memory), entries
 
     def name(self, entry: MemoryEntry) -> str:
-        """What an entry is called."""
         return self._memory.name(entry.id)
 
+    def notes(self) -> list[str]:
+        """Further notices on the user's memory."""
+        return [text for text in (crowded_out_text(self._memory),) if text]
+
     def questions(self, entry: str) -> list[MemoryQuestion]:
-        """The question about this entry, for the host to ask; empty where it does not wait."""
+        """The question about an entry that waits for an answer."""
         waiting = proposals_of(self._memory)
         return [
             {"name": each.name, "lines": proposal_lines(each)}
@@ -98,8 +104,8 @@ class MemoryCommands:
             if each.entry.id == entry
         ]
 
-    def _list(self, rest: str) -> str:
-        """`rest`: only those with this tag."""
+    def listed(self) -> str:
+        """What waits and what is remembered, as text."""
         memory, session = self._memory, self._objects.info.id
         parts = [
             ("About you and your projects", memory.of_user(self._project())),
@@ -107,23 +113,24 @@ class MemoryCommands:
             ("Findings", memory.of_session(session, "findings")),
         ]
         lines: list[str] = []
-        for title, found in parts:
-            if entries := _tagged(found, rest):
+        for title, entries in parts:
+            if entries:
                 lines += [f"{title}:", *(self._line(entry) for entry in entries[:_LISTED])]
                 lines += [f"  and {len(entries) - _LISTED} more"] * (len(entries) > _LISTED)
-        if rest:
-            return "\n".join(lines) or f"Nothing with the tag {rest} is remembered."
+        lines += self.notes()
         if waiting := proposals_of(memory):
             wait = "1 waits" if len(waiting) == 1 else f"{len(waiting)} wait"
             lines[:0] = [f"{wait} for your word:", inbox_text(waiting)]
         return "\n".join(lines) or "Nothing is remembered yet. /memory add TEXT keeps something."
 
+    def findings(self, tag: str) -> list[MemoryEntry]:
+        """The session's findings, perhaps by tag."""
+        return _tagged(self._memory.of_session(self._objects.info.id, "findings"), tag)
+
     def _findings(self, rest: str) -> str:
-        """Of this session; `rest`: only those with this tag, or `on` and `off` for the tool."""
         if rest in ("on", "off"):
             return self._choose_findings(wanted=rest == "on")
-        found = self._memory.of_session(self._objects.info.id, "findings")
-        lines = [self._line(entry) for entry in _tagged(found, rest)]
+        lines = [self._line(entry) for entry in self.findings(rest)]
         tagged = f" tagged {rest}" if rest else ""
         return "\n".join(lines) or f"This session has no findings{tagged}."
 
@@ -141,8 +148,8 @@ class MemoryCommands:
         return f"  {self._describer().line(entry)}"
 
     def _describer(self) -> Describer:
-        known = self._opened.facilities.memory
-        ground = None if known is None else known.ground
+        memory = self._opened.facilities.memory
+        ground = None if memory is None else memory.ground
         names = partial(project_names, self._objects.store, self._opened.config)
         return Describer(self._memory, ground, self._memory.now_ms(), names)
 
@@ -156,25 +163,33 @@ class MemoryCommands:
     def _add(self, rest: str) -> str:
         category, text = _category_first(rest)
         project = self._project() if category == "decision" else None
-        kept = self._memory.add(
+        outcome = self._memory.add(
             NewMemory(category=category, fact=text, session=self._objects.info.id, project=project)
         )
-        name = self._memory.name(kept.entry.id)
-        return f"{name} says so already." if kept.was_there else self._said("Kept as {}.", kept)
+        name = self._memory.name(outcome.entry.id)
+        return (
+            f"{name} says so already." if outcome.was_there else self._said("Kept as {}.", outcome)
+        )
 
     def _said(self, text: str, kept: Kept) -> str:
-        """An answer about an entry, with what has left to make room for it."""
         lines = [text.format(self._memory.name(kept.entry.id))]
         lines += [f"Removed to make room: {self._line(entry)}" for entry in kept.gone]
         return "\n".join(lines)
 
     def _accept(self, rest: str) -> str:
-        entry, text = self._named(rest)
-        kept = self._memory.accept(entry.id, Wording(fact=text) if text else None)
-        return self._said("Kept as {}.", kept)
-
-    def _replace(self, rest: str) -> str:
         entry, other = self._named(rest)
+        word, _, other = other.partition(" ")
+        if word == "instead":
+            return self._accept_instead(entry, other)
+        if word:
+            raise MemoryRefused(
+                "It is /memory accept NAME [instead [OTHER]]; /memory edit NAME TEXT rewords it."
+            )
+        if entry.document.state == "kept" and entry.document.grounds:
+            return self._confirm(entry)
+        return self._said("Kept as {}.", self._memory.accept(entry.id))
+
+    def _accept_instead(self, entry: MemoryEntry, other: str) -> str:
         if not other:
             waiting = {each.entry.id: each.against for each in proposals_of(self._memory)}
             other = waiting.get(entry.id) or ""
@@ -190,22 +205,16 @@ class MemoryCommands:
         if not text:
             raise MemoryRefused("Say what it shall say: /memory edit NAME TEXT.")
         if entry.document.state == "proposed":
-            return self._accept(rest)
+            return self._said("Kept as {}.", self._memory.accept(entry.id, Wording(fact=text)))
         self._memory.edit(entry.id, Wording(fact=text))
         return f"{self._memory.name(entry.id)} says so now."
 
     def _refuse(self, rest: str) -> str:
-        entry = self._memory.find(rest)
-        self._memory.refuse(entry.id)
-        return "Not kept. It is not asked about again."
-
-    def _pin(self, rest: str) -> str:
-        entry, category = self._named(rest)
-        wanted = category or "decision"
-        if wanted not in ("preference", "decision"):
-            raise MemoryRefused("Say as what: /memory pin NAME preference, or decision.")
-        kept = self._memory.pin(entry.id, cast("Category", wanted), self._project())
-        return self._said("Kept beyond this session as {}.", kept)
+        entries = [self._memory.find(name) for name in rest.split() or [""]]
+        for entry in entries:
+            self._memory.refuse(entry.id)
+        are = "It is" if len(entries) == 1 else "They are"
+        return f"Not kept. {are} not asked about again."
 
     def _scope(self, rest: str) -> str:
         entry, where = self._named(rest)
@@ -214,23 +223,28 @@ class MemoryCommands:
                 "Say where it holds: /memory scope NAME everywhere, here, or session."
             )
         if where == "session":
-            kept = self._memory.demote(entry.id, self._objects.info.id)
-            return self._said("{} is a matter of this session alone now.", kept)
-        kept = self._memory.set_scope(entry.id, self._project() if where == "here" else None)
+            outcome = self._memory.demote(entry.id, self._objects.info.id)
+            return self._said("{} is a matter of this session alone now.", outcome)
+        if entry.document.place != "global":
+            category: Category = "decision" if where == "here" else "preference"
+            outcome = self._memory.pin(entry.id, category, self._project())
+            return self._said("Kept beyond this session as {}.", outcome)
+        outcome = self._memory.set_scope(entry.id, self._project() if where == "here" else None)
         place = "in this project alone" if where == "here" else "everywhere"
-        return self._said(f"{{}} holds {place} now.", kept)
+        return self._said(f"{{}} holds {place} now.", outcome)
 
-    def _confirm(self, rest: str) -> str:
-        entry, known = self._memory.find(rest), self._opened.facilities.memory
-        if known is None or not entry.document.grounds:
-            raise MemoryRefused("That entry names no file and no commit that it rests on.")
-        self._memory.confirm(entry.id, known.ground.again(entry.document.grounds))
+    def _confirm(self, entry: MemoryEntry) -> str:
+        memory = self._opened.facilities.memory
+        if memory is None:
+            raise MemoryRefused("What it rests on cannot be read here.")
+        self._memory.confirm(entry.id, memory.ground.again(entry.document.grounds))
         name = self._memory.name(entry.id)
         return f"{name} holds as the code is now. It is back when the prompt is next rewritten."
 
     def _delete(self, rest: str) -> str:
-        gone = self._memory.delete(self._memory.find(rest).id)
-        names = ", ".join(self._memory.name(entry.id) for entry in gone)
+        entries = [self._memory.find(name) for name in rest.split() or [""]]
+        gone = [each.id for entry in entries for each in self._memory.delete(entry.id)]
+        names = ", ".join(map(self._memory.name, dict.fromkeys(gone)))
         return f"Taken out: {names}. Earlier versions stay until they are purged."
 
     def _named(self, rest: str) -> tuple[MemoryEntry, str]:
@@ -242,7 +256,7 @@ class MemoryCommands:
 
 
 def memory_commands(opened: OpenedSession) -> MemoryCommands:
-    """`/memory` of an opened session. Raises `ToolError` where there is no user to act for."""
+    """Raises `ToolError` without a user."""
     user = user_of(opened.config)
     if user is None:
         raise ToolError("Your key in the state folder cannot be read: `foredeck doctor` says why.")
@@ -252,28 +266,51 @@ def memory_commands(opened: OpenedSession) -> MemoryCommands:
 
 
 def memory_view(memory: MemoryCommands) -> CommandResult:
-    """`/memory`: what waits for the user's word first, then what is kept."""
-    waiting, kept = memory.entries()
+    """`/memory`: proposals first, then entries."""
+    waiting, entries = memory.entries()
     wait = "1 waits" if len(waiting) == 1 else f"{len(waiting)} wait"
-    title = f"Memory: {len(kept)} kept" + (f", {wait} for your word." if waiting else ".")
+    title = f"Memory: {len(entries)} kept" + (f", {wait} for your word." if waiting else ".")
     rows = [
         *(
             _memory_row(each.name, each.entry, "waits") | {"about": proposal_lines(each)}
             for each in waiting
         ),
-        *(_memory_row(memory.name(entry), entry, "kept") for entry in kept),
+        *(_memory_row(memory.name(entry), entry, "kept") for entry in entries),
     ]
     view: CommandView = {
         "title": title,
-        "notes": [],
+        "notes": memory.notes(),
         "bar": [],
-        "heads": ["", "state", "whose word", "holds", "learned", "entry"],
+        "heads": ["", "state", "category", "whose word", "holds", "learned", "entry"],
         "rows": rows,
         "keys": [*_MEMORY_KEYS[:1], *(_WAITING_KEYS if waiting else []), *_MEMORY_KEYS[1:]],
         "empty": "Nothing is remembered yet: n keeps something.",
     }
-    hint = "/memory list shows what waits and what is kept."
-    return {"text": f"{title}\n{hint}" if rows else view["empty"], "view": view}
+    return {"text": memory.listed(), "view": view}
+
+
+def findings_view(memory: MemoryCommands, tag: str) -> CommandResult:
+    """`/memory findings`: newest first, with severity."""
+    findings, text = memory.findings(tag), memory.run(f"findings {tag}")
+    title = f"Findings of this session{f' tagged {tag}' if tag else ''}: {len(findings)}."
+    view: CommandView = {
+        "title": title,
+        "notes": [],
+        "bar": [],
+        "heads": ["", "severity", "learned", "finding"],
+        "rows": [_finding_row(memory.name(entry), entry) for entry in findings],
+        "keys": _FINDING_KEYS,
+        "empty": text,
+    }
+    return {"text": text, "view": view}
+
+
+def _finding_row(name: str, entry: MemoryEntry) -> ViewRow:
+    tags = entry.document.tags
+    severity = next((tag for tag in tags if tag in SEVERITIES), "")
+    others = (f"#{one_line(tag)}" for tag in tags if tag != severity)
+    text = " ".join([one_line(entry.document.fact), *others])
+    return {"name": name, "cells": [name, severity, day(entry.document.learned_ms), text]}
 
 
 def _memory_row(name: str, entry: MemoryEntry, state: str) -> ViewRow:
@@ -284,17 +321,18 @@ def _memory_row(name: str, entry: MemoryEntry, state: str) -> ViewRow:
     here = "in this project" if document.scope == "project" else "everywhere"
     fact = one_line(document.fact)
     holds = _PLACES.get(document.place, here)
-    cells = [name, state, whose, holds, day(document.learned_ms), fact]
+    text = " ".join([fact, *(f"#{one_line(tag)}" for tag in document.tags)])
+    cells = [name, state, document.category, whose, holds, day(document.learned_ms), text]
     return {"name": name, "cells": cells, "fill": fact}
 
 
 def _tagged(entries: Iterable[MemoryEntry], tag: str) -> list[MemoryEntry]:
-    wanted = tag.removeprefix("#")
-    return [entry for entry in entries if not wanted or wanted in entry.document.tags]
+    name = tag.removeprefix("#")
+    return [entry for entry in entries if not name or name in entry.document.tags]
 
 
 def _category_first(text: str) -> tuple[Category, str]:
-    """`decision We ship on Fridays`; without a category it is a preference."""
+    """`decision We ship on Fridays`; without a category a preference."""
     first, _, rest = text.partition(" ")
     if first in get_args(Category) and first != "finding" and rest.strip():
         return cast("Category", first), rest.strip()

@@ -1,4 +1,4 @@
-"""Opening a session: its state from the store, its files, and what works on both."""
+"""Opens a session: state from the store, files, and facilities."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from foredeck.context.state.opening import (
 )
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.memory import begun_by
-from foredeck.engine.opened import FacilityInputs, MakeFacilities, OpenedSession
+from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, OpenedSession
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.switches import Switches
-from foredeck.engine.watching import NoWatch, Reconcile, SessionWatch
+from foredeck.engine.watching import LooksBeforeCalls, NoWatch, Reconcile, SessionWatch
 from foredeck.hosts.host import Host
 from foredeck.hosts.pi import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
@@ -30,15 +30,18 @@ from foredeck.timeline.guard import PathLocks, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
 
 MakeSource = Callable[[Store, str], FileSource]
-"""Makes the source of files of a session that works in a folder."""
+"""Makes a session's file source for a folder."""
+
+
+def configured_facilities(opening: FacilityInputs) -> Facilities:
+    # Their modules load with the first session: an engine that waits for one starts without them.
+    from foredeck.engine.facilities import make_facilities
+
+    return make_facilities(opening)
 
 
 class SessionOpener:
-    """Opens sessions as the configuration says.
-
-    `recorded` makes the source of a replay, where the disk is not read. `facilities` makes what a
-    session has beside its chat.
-    """
+    """Opens sessions as configured; `recorded` makes the source of a replay."""
 
     def __init__(
         self, config: Config, host: Host, recorded: MakeSource | None, facilities: MakeFacilities
@@ -56,8 +59,7 @@ class SessionOpener:
         reconcile: Reconcile,
         calls_at_opening: int | None = None,
     ) -> OpenedSession:
-        """Load a session, or begin it. `reconcile` is asked for what the watch has seen change;
-        `calls_at_opening`: how many calls it had when the host opened it, where that was before."""
+        """Loads a session, or begins it."""
         session_folder = SessionFolder(self._config, params.cwd)
         session = self._load(store, params, session_folder, calls_at_opening)
         if not session.chat.log.newest and (lost := unreadable_lines(params.file or "")):
@@ -77,7 +79,7 @@ class SessionOpener:
             )
         is_replay = self._recorded is not None
         switches = None if is_replay else Switches.of(self._config, store, session_folder)
-        return OpenedSession(opening, facilities, watch, switches, guard, keeper)
+        return OpenedSession(*opening, facilities, watch, switches, guard, keeper)
 
     def _load(
         self,
@@ -98,6 +100,7 @@ class SessionOpener:
             Beginning(
                 params.session,
                 params.cwd,
+                self._host.name,
                 params.file,
                 params.parent or session_id_in(params.parent_file or ""),
                 params.started_by,
@@ -128,8 +131,10 @@ class SessionOpener:
         reconcile: Reconcile,
         guard: ToolGuard | None,
     ) -> SessionWatch | NoWatch:
-        if self._host.call_soon is None or not self._config.sources.watch:
+        if not self._config.sources.watch or not session.info.is_live:
             return NoWatch()
+        if self._host.call_soon is None:
+            return LooksBeforeCalls(session.objects, session.chat)
         return SessionWatch(
             session.objects,
             session.chat,

@@ -1,4 +1,4 @@
-"""The section of the head that names files of the project which the chat does not show."""
+"""The head's section of project files that the chat does not show."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FOLDERS = 3
-"""Folders that are named for what has no line of its own."""
+"""Folders named for files without a line."""
 
 NAME_CHARS = 80
-"""Of a title or a tag."""
+"""Of a title or tag."""
 
 DESCRIBED = 200
-"""Notes, the newest, with title and tags: of a large vault the others are only counted."""
+"""Newest notes with title and tags; the rest of a large vault is counted."""
 
 TAGS = 3
-"""Tags of one note."""
+"""Tags of a note."""
 
 
 class PoolObject(NamedTuple):
@@ -51,7 +51,7 @@ class PoolObject(NamedTuple):
     time_ms: int
     """When its newest version was stored."""
     name: str
-    """What the model can call it."""
+    """The model's name of it."""
     about: str = ""
     """Title and tags of a note."""
 
@@ -71,26 +71,25 @@ class PoolSection:
         self._session_folder = session_folder
 
     def text(self, limit: int) -> str:
-        """A line for each object, newest first, and how many more there are."""
         try:
-            found = self._found()
+            objects = self._found()
         except StoreUnavailable as error:
             # Said at a later rewrite: the call at hand does not wait.
             log.info("the head names nothing of the project yet: %s", error)
             return ""
         lines: list[str] = []
-        for number, each in enumerate(found):
+        for number, each in enumerate(objects):
             line = pool_line(each.name, each.about)
-            rest = self._rest(found[number + 1 :])
+            rest = self._rest(objects[number + 1 :])
             if len("\n".join([*lines, line, rest])) > limit:
                 break
             lines.append(line)
         if not lines:
             return ""
-        return "\n".join([*lines, self._rest(found[len(lines) :])]).removesuffix("\n")
+        return "\n".join([*lines, self._rest(objects[len(lines) :])]).removesuffix("\n")
 
     def follow(self, wait: TimeBudget) -> None:
-        """Bring the graph of notes nearer to the store."""
+        """Brings the graph of notes nearer to the store."""
         try:
             with (
                 wait.spent() as left_s,
@@ -101,7 +100,6 @@ class PoolSection:
             log.info("the graph of notes is not up to date: %s", error)
 
     def _rest(self, left: Sequence[PoolObject]) -> str:
-        """What ends the list: how many have no line, and in which folders; empty for none."""
         if not left:
             return ""
         counts = Counter(each.name.rpartition("/")[0] or "." for each in left)
@@ -110,31 +108,29 @@ class PoolSection:
         return pool_rest(len(left), folders[:FOLDERS], more=more, listed=self._has_activate)
 
     def _found(self) -> list[PoolObject]:
-        """What the chat does not show, newest first; each object once."""
         sources = {
             "notes": self._notes,
             "listed": self._listed,
         }
         in_chat = self._in_chat()
-        found: dict[str, PoolObject] = {}
+        by_id: dict[str, PoolObject] = {}
         for kind in sources.keys() & set(self._config.head.shows):
             for each in sources[kind]():
                 if each.id not in in_chat:
-                    found.setdefault(each.id, each)
-        return sorted(found.values(), key=lambda each: (-each.time_ms, each.name))
+                    by_id.setdefault(each.id, each)
+        return sorted(by_id.values(), key=lambda each: (-each.time_ms, each.name))
 
     def _in_chat(self) -> set[str]:
-        """Ids of the objects that can be read in the chat, or whose listing can."""
-        entries, shown = self._objects.index.entries, set[str]()
+        entries, ids = self._objects.index.entries, set[str]()
         for ordinal, holders in self._chat.branch.plan.holders.items():
             if holders and (entry := entries.get(ordinal)) is not None:
-                shown.add(entry.object)
+                ids.add(entry.object)
                 head = self._objects.workspace.head(entry.object)
-                shown.update((head.fields.get("file_refs") or ()) if head else ())
-        return shown
+                ids.update((head.fields.get("file_refs") or ()) if head else ())
+        return ids
 
     def _notes(self) -> Iterator[PoolObject]:
-        """Notes below the project's folders; of one that several worktrees have, the one here."""
+        """Notes in the project; of copies in worktrees, the local one."""
         with self._graph() as graph:
             markdown = graph.markdown()
             if not markdown:
@@ -146,11 +142,11 @@ class PoolSection:
                 if place is not None and rule.is_note(node.path or "", kind):
                     here[node.id] = place
             heads = self._objects.store.heads(here)
-            known: set[str] = set()
+            paths: set[str] = set()
             notes: list[tuple[Head, Node]] = []
             for node in sorted((n for n, _ in markdown if n.id in heads), key=lambda n: here[n.id]):
-                if here[node.id][1] not in known:
-                    known.add(here[node.id][1])
+                if here[node.id][1] not in paths:
+                    paths.add(here[node.id][1])
                     notes.append((heads[node.id], node))
             notes.sort(key=lambda note: -note[0].time_ms)
             for head, node in notes[:DESCRIBED]:
@@ -159,7 +155,6 @@ class PoolSection:
                 yield PoolObject(node.id, head.time_ms, named(here[node.id][1]))
 
     def _listed(self) -> Iterator[PoolObject]:
-        """Files that a listing found and that were never read."""
         for entry in self._objects.index.entries.values():
             head = self._objects.workspace.head(entry.object) if entry.type == "file" else None
             if head is not None and is_unread(head.fields):
@@ -177,7 +172,6 @@ class PoolSection:
         return NoteRule(folders, lambda folder: checkout_of(folder, filesystems))
 
     def _places(self) -> list[str]:
-        """The session's folder first, then the main folder of its project."""
         cwd = self._objects.info.cwd
         if not self._objects.info.is_live:
             return [cwd]
@@ -204,8 +198,7 @@ class PoolSection:
 def make_pool(
     config: Config, objects: Objects, chat: Chat, session_folder: SessionFolder, wait: TimeBudget
 ) -> PoolSection | None:
-    """The section; None where it is switched off. Brings the graph of notes nearer to the store
-    now, so that the first head need not wait for it."""
+    """The head's section; None if off."""
     if {"notes", "listed"}.isdisjoint(config.head.shows) or not config.head.tokens:
         return None
     section = PoolSection(config, objects, chat, session_folder)
@@ -214,7 +207,6 @@ def make_pool(
 
 
 def _place(node: Node, places: Sequence[str]) -> tuple[int, str] | None:
-    """Which of some folders a file lies in, by number, and its path from there; None for none."""
     for number, place in enumerate(places):
         if node.path is not None and PurePath(node.path).is_relative_to(place or "/"):
             return number, str(PurePath(node.path).relative_to(place or "/"))

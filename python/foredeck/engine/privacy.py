@@ -1,4 +1,4 @@
-"""Private sessions: settled before the first message, for good."""
+"""Private sessions, settled before the first message."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ TOO_LATE = (
 
 
 def settle_privacy(objects: Objects, chat: Chat, inbox: Inbox, wanted: bool) -> None:
-    """When a session opens: make it private if that is asked for. Where it has begun already, its
-    user reads that it is too late."""
+    """Makes an opening session private if asked and not too late."""
     if chat.private and objects.workspace.pending:
         # At once: other engines on this store must not read what is said in it.
         objects.workspace.commit()
@@ -32,7 +31,6 @@ def settle_privacy(objects: Objects, chat: Chat, inbox: Inbox, wanted: bool) -> 
 
 
 def go_private(objects: Objects, chat: Chat) -> str:
-    """Make a session private that has not begun. Raises `ToolError`."""
     if chat.private:
         return ALREADY
     if _has_begun(chat):

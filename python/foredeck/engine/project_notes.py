@@ -1,10 +1,6 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH112
-"""Notes of the project that were written, renamed or deleted between sessions.
-
-A file is otherwise met by a tool that names it. Notes are written in any editor, and asked for by
-title, so the folders of notes are read when a session opens.
-"""
+"""Takes in project notes changed between sessions, since they are asked for by title."""
 
 from __future__ import annotations
 
@@ -34,13 +30,12 @@ from foredeck.store.protocol import Store, portions
 log = logging.getLogger(__name__)
 
 MOST = 300
-"""How many files are read, those changed last. `foredeck index` takes in a larger vault."""
+"""Most files read, newest first; `foredeck index` takes in larger vaults."""
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Of all these files together."""
+"""Of all these files."""
 
 MOST_SEEN = 20_000
-"""Names that are gone through. Where there are more, none counts as deleted for not being there."""
 
 PORTION = 20
 """Files between two looks at the clock."""
@@ -57,10 +52,9 @@ class _NoteFile(NamedTuple):
 
 @dataclass(slots=True)
 class _Listing:
-    """What was found in the folders of notes; `bounds`: as these are bound.
+    """Files in the note folders.
 
-    `is_whole`: nothing was left for lack of time, or because there is too much. `outside`: whether
-    something leads out of the project.
+    `is_whole`: nothing was skipped. `outside`: something leads out of the project.
     """
 
     files: list[_NoteFile] = field(default_factory=list)
@@ -76,12 +70,7 @@ LEFT_OUT = (
 
 
 def take_in_notes(opened: OpenedSession) -> None:
-    """Bring the store up to date with the project's folders of notes, as far as the opening of a
-    session may take.
-
-    Nothing joins the session's index: a note is met when it is asked for. Where the project has no
-    such folder this costs one look for it.
-    """
+    """Updates the store from the note folders, within the opening's time."""
     config, objects, inbox = opened.config, opened.session.objects, opened.session.inbox
     wait = opened.layers_wait
     if not config.notes.take_in or not objects.info.is_live:
@@ -105,7 +94,7 @@ def take_in_notes(opened: OpenedSession) -> None:
 
 def _list(config: Config, filesystems: FilesystemMap, until: float) -> _Listing:
     top = checkout_of(filesystems.cwd, filesystems) or filesystems.cwd
-    found, room = _Listing(), iter(range(MOST_SEEN))
+    listing, room = _Listing(), iter(range(MOST_SEEN))
     for name in config.notes.folders:
         folder = posixpath.join(top, name)
         place = filesystems.locate(folder)
@@ -117,17 +106,17 @@ def _list(config: Config, filesystems: FilesystemMap, until: float) -> _Listing:
         # Others may have written the project: a link of theirs must not bring in what is the
         # user's.
         if not is_within(place.local, within):
-            found.outside = True
+            listing.outside = True
             continue
-        found.bounds.append(place.source.path)
+        listing.bounds.append(place.source.path)
         for entry in _entries(place.local):
             # A folder may be huge, or behind a slow mount.
             if next(room, None) is None or time.monotonic() > until:
-                found.is_whole = False
-                return found
+                listing.is_whole = False
+                return listing
             if entry.name.rpartition(".")[2].lower() in MARKDOWN:
-                _take(found, entry, folder, place, within, filesystems)
-    return found
+                _take(listing, entry, folder, place, within, filesystems)
+    return listing
 
 
 def _take(
@@ -138,7 +127,6 @@ def _take(
     within: str,
     filesystems: FilesystemMap,
 ) -> None:
-    """Add one file to those found, if it lies in the project."""
     with suppress(OSError):  # gone since it was listed
         # The same for a single file.
         if entry.is_symlink() and not is_within(filesystems.real(entry.path), within):
@@ -151,7 +139,6 @@ def _take(
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    """All that is in a folder and below it; links are no folders."""
     folders = [folder]
     while folders:
         with suppress(OSError), os.scandir(folders.pop()) as entries:
@@ -162,11 +149,10 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _chosen(files: list[_NoteFile]) -> list[_NoteFile]:
-    """Those that were changed last, as many as may be read."""
-    left, chosen = MOST_BYTES, []
+    room_left, chosen = MOST_BYTES, []
     for file in heapq.nsmallest(MOST, files, key=lambda file: (-file.time, file.path)):
-        if file.size <= left:
-            left -= file.size
+        if file.size <= room_left:
+            room_left -= file.size
             chosen.append(file)
     return chosen
 
@@ -174,22 +160,20 @@ def _chosen(files: list[_NoteFile]) -> list[_NoteFile]:
 def _take_in(
     objects: Objects, inbox: Inbox, gone: list[str], files: list[_NoteFile], until: float
 ) -> None:
-    """What time is short for is taken in when the next session opens: then these are known."""
+    """Takes in files while time lasts; the next session continues."""
     if gone:
         look_again(objects, inbox, gone)
     for part in portions(files, PORTION):
         ids = {file.path: objects.source.identify(file.path, objects.info.cwd)[0] for file in part}
         # A file that the store has is looked at for a new version, any other is taken in.
-        known = objects.store.heads(ids.values())
-        look_again(objects, inbox, [id for id in ids.values() if id in known])
-        take_in_unmet(objects, [path for path, id in ids.items() if id not in known])
+        stored = objects.store.heads(ids.values())
+        look_again(objects, inbox, [id for id in ids.values() if id in stored])
+        take_in_unmet(objects, [path for path, id in ids.items() if id not in stored])
         if time.monotonic() > until:
             return
 
 
 def _gone(config: Config, store: Store, listing: _Listing, wait: TimeBudget) -> list[str]:
-    """Ids of the Markdown files that the store knows to be in the folders, and that are not there;
-    none while the graph is still being read: then no note is taken for deleted at this opening."""
     try:
         with wait.spent() as left_s, live_graph(store, config.home, left_s, chats=False) as graph:
             markdown = graph.markdown()

@@ -1,7 +1,6 @@
-"""Which of the model's tools a project's sessions declare: left in the state folder for the host.
+"""Which tools a project's sessions declare, left in the state folder for the host.
 
-A host declares its tools before any engine runs, so it reads what the engine before has left for
-its folder (`ts-shim/tools.ts`). What is written here holds from the next session on.
+Hosts declare tools before an engine runs, so changes hold from the next session on.
 """
 
 from __future__ import annotations
@@ -25,18 +24,13 @@ from foredeck.store.location import private_draft
 from foredeck.store.protocol import Store
 
 FOLDER = "switches"
-_SAID = ("tasks", "findings", "data", "crowded")
-"""Kept from one session to the next: what the user has chosen, that there is data, and that they
-have read of rules for which the head has no room."""
+_SAID = ("tasks", "findings", "data", "crowded", "unasked")
+"""Kept between sessions: the user's choices, whether there is data, and which notices were
+shown."""
 
 
 class Switches:
-    """Those of one project. `root`: its main folder; `cwd`: the one that the session works in.
-
-    `holds_tasks` and `keeps_page` are asked where the configuration leaves it to the project
-    whether its sessions have the task tools: with one of these the model also writes the project's
-    page of working memory.
-    """
+    """The switches of one project; `root` is its main folder, `cwd` the session's."""
 
     def __init__(
         self,
@@ -55,7 +49,7 @@ class Switches:
 
     @classmethod
     def of(cls, config: Config, store: Store, session_folder: SessionFolder) -> Self:
-        """Those of the project that a session works in."""
+        """The switches of a session's project."""
         project = session_folder.project
         return cls(
             config.home,
@@ -67,29 +61,29 @@ class Switches:
         )
 
     def choose_tasks(self, wanted: bool) -> None:
-        """The user wants the task tools in this project, or does not. Raises `OSError`."""
+        """Sets the user's choice of task tools for the project. Raises `OSError`."""
         self._write({"tasks": wanted})
 
     def choose_findings(self, wanted: bool) -> None:
-        """The user wants `promote-finding` in this project, or does not. Raises `OSError`."""
+        """Sets the user's choice of `promote-finding` for the project. Raises `OSError`."""
         self._write({"findings": wanted})
 
     def note_data(self) -> None:
-        """A session of the project has a data tool. No request waits for this."""
+        """Notes that the project has a data tool."""
         if _read(self._file).get("data") is not True:
             with suppress(OSError, ForedeckError):
                 self._write({"data": True})
 
     def begins(self, name: str, *, holds: bool) -> bool:
-        """Whether something holds now, and did not when that was last asked in this project."""
-        held = _read(self._file).get(name) is True
-        if held != holds:
+        """Whether something holds that did not when last asked in this project."""
+        before = _read(self._file).get(name) is True
+        if before != holds:
             with suppress(OSError, ForedeckError):
                 self._write({name: holds})
-        return holds and not held
+        return holds and not before
 
     def refresh(self) -> None:
-        """Leave what follows from the configuration and the project as they are now."""
+        """Writes what follows from configuration and project."""
         # No request waits for it: neither a full disk nor a store that is away may fail one.
         with suppress(OSError, ForedeckError):
             self._write({})
@@ -101,12 +95,10 @@ class Switches:
         _leave(self._file, before, {"facilities": declared, **chosen})
         # The host looks for its own folder, before it could know which project that is in.
         if self._folders_file != self._file:
-            known = _read(self._folders_file)
-            _leave(self._folders_file, known, {**known, "facilities": declared})
+            by_folder = _read(self._folders_file)
+            _leave(self._folders_file, by_folder, {**by_folder, "facilities": declared})
 
     def _declared(self, chosen: dict[str, bool]) -> tuple[Facility, ...]:
-        """What is off in the configuration is off; else what the user has said here goes before
-        it, and that before what the project holds."""
         tools = self._tools
         update: dict[str, Any] = {
             name: "on" if chosen[name] else "off"
@@ -125,10 +117,10 @@ class Switches:
 def _read(file: Path) -> dict[str, Any]:
     try:
         # The folder is the user's own, but a crash may have left anything.
-        found = json.loads(read_regular(file))
+        content = json.loads(read_regular(file))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _leave(file: Path, before: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -141,5 +133,5 @@ def _leave(file: Path, before: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 def _key(folder: str) -> str:
-    """As `folderKey` of the shim has it."""
+    """As the shim's `folderKey`."""
     return sha256(os.path.realpath(folder).encode("utf-8", "surrogatepass")).hexdigest()[:32]

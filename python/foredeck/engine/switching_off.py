@@ -1,22 +1,22 @@
-"""What it costs to switch foredeck off in the middle of a session."""
+"""The cost of switching foredeck off within a session."""
 
 from __future__ import annotations
 
 from foredeck.context.plan.ops import REASONING
 from foredeck.context.plan.plan import Plan
-from foredeck.context.rebase import DEFAULT_TTL_S
 from foredeck.context.state.chat import Chat
 from foredeck.hosts.asking_terms import dollars
 from foredeck.hosts.protocol import CommandResult
+from foredeck.model.call_values import DEFAULT_TTL_S
 from foredeck.model.figures import counted
 
 MUCH_DOLLARS = 0.05
 MUCH_REASONING = 10
-"""Above either the user is asked first."""
+"""Beyond either the user is asked first."""
 
 
 def cost_of_off(chat: Chat, now_ms: int) -> CommandResult:
-    """What the next call then costs more, and loses, in a sentence; empty for nothing."""
+    """What the next call costs more and loses."""
     plan, record = chat.branch.plan, chat.branch_record
     first = _first_edited(plan)
     if record is None or first is None:
@@ -31,22 +31,20 @@ def cost_of_off(chat: Chat, now_ms: int) -> CommandResult:
         for item, op in zip(items, plan.ops[first:], strict=True)
     )
     cost = f" ({dollars(price)})" if price else ""
-    said = [
+    parts = [
         f"reads {tokens:,} tokens anew that are in the provider's cache now{cost}"
         if tokens
         else "",
         f"loses the reasoning behind {counted(reasoning, 'answer')}" if reasoning else "",
     ]
-    said = [part for part in said if part]
-    if not said:
+    parts = [part for part in parts if part]
+    if not parts:
         return {"text": ""}
     is_much = price >= MUCH_DOLLARS or reasoning >= MUCH_REASONING
-    return {"text": f"The next call {' and '.join(said)}.", "asks": is_much}
+    return {"text": f"The next call {' and '.join(parts)}.", "asks": is_much}
 
 
 def _first_edited(plan: Plan) -> int | None:
-    """The first message that goes out otherwise than the host has it, or has one of ours before
-    it."""
     for index, op in enumerate(plan.ops):
         if plan.says.get(index) or op.blocks is not None or plan.is_omitted(index):
             return index

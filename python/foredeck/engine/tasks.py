@@ -1,5 +1,4 @@
-"""The project's tasks for an opened session: the model's tools, and what the user types after
-`/tasks`."""
+"""The project's tasks in an opened session: the model's tools, and `/tasks`."""
 
 from __future__ import annotations
 
@@ -28,8 +27,8 @@ from foredeck.tasks.work import TaskWork
 from foredeck.working import ContextUpdates
 
 LISTED = 50
-"""Tasks that `/tasks list` shows."""
-_PRIORITY = re.compile(r"(?:^|\s)--priority[ =]?(\S*)")
+"""Tasks in `/tasks` without a screen."""
+_OPTION = re.compile(r"(?:^|\s)--(priority|type)[ =]?(\S*)")
 _REASONS = ("wontfix", "duplicate")
 
 _NEEDED = {
@@ -39,7 +38,7 @@ _NEEDED = {
     "open": "Say which task: /tasks open t-k3f9.",
     "close": "Say which task, and what came of it: /tasks close t-k3f9 SUMMARY.",
 }
-"""By verb, what the user reads who says no more."""
+"""Usage by verb."""
 
 _KEYS: list[ViewKey] = [
     {"key": "enter", "label": "show", "run": "tasks show {row}", "opens": True},
@@ -65,7 +64,7 @@ _OFF = "From the next session on, the model has no task tools in this project; /
 def work_on_tasks(
     config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> TaskWork | None:
-    """The project's tasks, for the session's agent; None where they are switched off."""
+    """The tasks for the session's agent; None if off."""
     local = store.local
     if config.tools.tasks == "off" or not info.is_live or local is None:
         return None
@@ -79,7 +78,7 @@ def make_tasks(
     updates: ContextUpdates | None,
     search: MemorySearch | None,
 ) -> SessionTasks:
-    """The two tools and the active task."""
+    """The two tools, with the active task."""
     return SessionTasks(
         work,
         objects.info.id,
@@ -91,16 +90,16 @@ def make_tasks(
 
 
 def resolve_link(objects: Objects, chat: Chat, text: str) -> TaskLink:
-    """What the model means by `@41` or `@41 turn 7`. Raises `ToolError`."""
+    """The object of `@41` or `@41 turn 7`. Raises `ToolError`."""
     chat.take_up_newest()
-    wanted = resolve_name(objects, text, beyond=True)
+    target = resolve_name(objects, text, beyond=True)
     if not objects.workspace.empty:
         objects.workspace.commit()  # a handle that was given for this must outlive a crash
-    if wanted.slice is not None:
-        wanted_content(objects, chat, wanted)  # refuses a part that there is not
-    part = "" if wanted.slice is None else str(wanted.slice)
-    label = f"{objects.info.id}:@{wanted.entry.ordinal}"  # whoever reads the task
-    return TaskLink(object=wanted.entry.object, part=part, label=label)
+    if target.slice is not None:
+        wanted_content(objects, chat, target)  # refuses a part that there is not
+    part = "" if target.slice is None else str(target.slice)
+    label = f"{objects.info.id}:@{target.entry.ordinal}"  # whoever reads the task
+    return TaskLink(object=target.entry.object, part=part, label=label)
 
 
 def _search_messages(search: MemorySearch) -> SearchMessages:
@@ -113,8 +112,6 @@ def tasks_command(opened: OpenedSession, arguments: str) -> str:
     if verb in ("on", "off"):
         return _choose(opened, wanted=verb == "on")
     tasks, rest = tasks_of(opened), rest.strip()
-    if verb == "list":
-        return tasks.query.run({"action": "list", "limit": LISTED})
     if verb not in _NEEDED:
         raise ToolError(f"There is no /tasks {verb}. /tasks help lists what there is.")
     if not rest:
@@ -139,14 +136,13 @@ def _run(tasks: SessionTasks, verb: str, rest: str) -> str:
 
 
 def tasks_of(opened: OpenedSession) -> SessionTasks:
-    """The project's tasks. Raises `ToolError` where they are switched off."""
+    """The project's tasks. Raises `ToolError` if they are off."""
     if opened.facilities.tasks is None:
         raise ToolError("The project's tasks are switched off (tools.tasks in the configuration).")
     return opened.facilities.tasks
 
 
 def tasks_view(tasks: SessionTasks) -> CommandResult:
-    """`/tasks`: those that can be worked on first, then those that wait, then what is closed."""
     board, now_ms = tasks.work.board, tasks.work.now_ms()
     board.refresh()
     ready = board.ready(len(board.all()), now_ms)
@@ -155,7 +151,6 @@ def tasks_view(tasks: SessionTasks) -> CommandResult:
     session = tasks.work.actor.session
     rows = [_task_row(board, task, session, is_ready=task in ready) for task in listed]
     title = counts_line(board, now_ms) if rows else "This project has no tasks yet."
-    first = [f"{row['name']} {row['cells'][3]}" for row in rows[:2] if row["cells"][1] != "closed"]
     view: CommandView = {
         "title": f"Tasks: {title}" if rows else title,
         "notes": [],
@@ -165,7 +160,8 @@ def tasks_view(tasks: SessionTasks) -> CommandResult:
         "keys": _KEYS,
         "empty": "n makes one.",
     }
-    return {"text": "\n".join([title, *first]), "view": view}
+    text = tasks.query.run({"action": "list", "limit": LISTED}) if rows else title
+    return {"text": text, "view": view}
 
 
 def _task_row(board: Board, task: Task, session: str | None, *, is_ready: bool) -> ViewRow:
@@ -182,25 +178,22 @@ def _task_row(board: Board, task: Task, session: str | None, *, is_ready: bool) 
 
 
 def _new(rest: str) -> dict[str, Any]:
-    """`Fix the login --priority 1`."""
-    asked = _PRIORITY.search(rest)
-    if asked is None:
-        return {"title": rest}
-    title = f"{rest[: asked.start()]} {rest[asked.end() :]}".strip()
+    """`Fix the login --priority 1 --type bug`."""
+    title = " ".join(_OPTION.sub(" ", rest).split())
     if not title:
         raise ToolError(_NEEDED["new"])
-    return {"title": title, "priority": asked[1] or "?"}
+    return {"title": title, **{name: value or "?" for name, value in _OPTION.findall(rest)}}
 
 
 def _closing(rest: str) -> dict[str, Any]:
-    """`t-k3f9 It works`, or with a reason before the summary."""
-    name, _, said = rest.partition(" ")
-    if not said.strip():
+    """`t-k3f9 It works`, or with a reason first."""
+    name, _, words = rest.partition(" ")
+    if not words.strip():
         raise ToolError(f"Say what came of it: /tasks close {name} SUMMARY.")
-    reason, _, summary = said.strip().partition(" ")
+    reason, _, summary = words.strip().partition(" ")
     if reason in _REASONS:
         return {"id": name, "reason": reason, "summary": summary}
-    return {"id": name, "summary": said}
+    return {"id": name, "summary": words}
 
 
 def _choose(opened: OpenedSession, *, wanted: bool) -> str:

@@ -1,14 +1,11 @@
-"""Following the files that a session has met, between its requests.
-
-The tracker's threads only report changes; all work is done on the engine's own thread.
-"""
+"""Follows a session's files between requests; tracker threads only report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from foredeck.context.intake.file_changes import parts_in_view
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
@@ -20,37 +17,69 @@ from foredeck.sources.tool_calls import touched_paths
 from foredeck.sources.tracking import FileTracker
 
 Reconcile = Callable[[Iterable[str] | None], None]
-"""Looks at files that may have changed: those named, or all that the session has met."""
+"""Looks at files that may have changed: those named, or all in the index."""
+
+
+MOST_LOOKED_AT = 200
+"""Files checked before a call if nothing is watched."""
 
 
 class NoWatch:
-    """In place of a `SessionWatch` where nothing is watched: changes are found when asked for."""
+    """Stands in for a `SessionWatch` if nothing is watched."""
 
-    def follow(self) -> None:
-        """See `SessionWatch`."""
+    always_asked = False
+
+    def follow(self) -> None: ...
 
     def differing(self) -> list[str]:
-        """See `SessionWatch`."""
         return []
 
-    def remind(self) -> None:
-        """See `SessionWatch`."""
+    def remind(self) -> None: ...
 
-    def hold(self, call_id: str, event: ToolEvent) -> None:
-        """See `SessionWatch`."""
+    def hold(self, call_id: str, event: ToolEvent) -> None: ...
 
-    def hold_all(self, call_id: str) -> None:
-        """See `SessionWatch`."""
+    def hold_all(self, call_id: str) -> None: ...
 
-    def release(self, call_id: str | None = None) -> None:
-        """See `SessionWatch`."""
+    def release(self, call_id: str | None = None) -> None: ...
 
-    def stop(self) -> None:
-        """See `SessionWatch`."""
+    def stop(self) -> None: ...
+
+
+class LooksBeforeCalls(NoWatch):
+    """For hosts without time between calls: checks what is in view before each, and before the
+    first all that the session has met."""
+
+    always_asked = True
+
+    def __init__(self, objects: Objects, chat: Chat) -> None:
+        self._objects = objects
+        self._chat = chat
+        self._is_first = True
+
+    def differing(self) -> list[str]:
+        """Files to look at, compared by time stamps when read."""
+        if self._is_first:
+            self._is_first = False
+            return files_met(self._objects)
+        return files_in_view(self._objects, self._chat.branch)[-MOST_LOOKED_AT:]
+
+
+def files_met(objects: Objects) -> list[str]:
+    return [entry.object for entry in objects.index.entries.values() if entry.type == "file"]
+
+
+def files_in_view(objects: Objects, branch: Branch) -> list[str]:
+    entries, holders = objects.index.entries, branch.plan.holders
+    ordinals = sorted(
+        (n for n in holders if entries[n].type == "file"), key=lambda n: holders[n][-1]
+    )
+    return [*sorted(parts_in_view(objects, branch)), *(entries[n].object for n in ordinals)]
 
 
 class SessionWatch:
-    """Tracks one session's files, and asks for those to be reconciled that have changed."""
+    """Tracks a session's files and has changes reconciled."""
+
+    always_asked = False
 
     def __init__(
         self,
@@ -64,7 +93,7 @@ class SessionWatch:
         notify: Callable[[str, str], None],
         saw_held: Callable[[Iterable[str]], None] | None = None,
     ) -> None:
-        """`saw_held`: called with files that change while a tool writes to them."""
+        """`saw_held` receives files that change while a tool writes them."""
         self._objects = objects
         self._chat = chat
         self._inbox = inbox
@@ -74,12 +103,10 @@ class SessionWatch:
         self._saw_held = saw_held
         self._looked_at = 0
         self._listed: dict[int, str] = {}
-        """Content hashes of files that are not followed yet, since they were never read."""
         self._held: dict[str, set[str] | None] = {}
         """By call: the files that it may write, None for all."""
         self._waiting: set[str] = set()
         self._reported: set[str] = set()
-        """Paths that the tracker has reported, and that were not read since."""
         self._all_reported = False
         """Whether it has reported everything."""
         self._tracker = FileTracker(
@@ -87,7 +114,7 @@ class SessionWatch:
         )
 
     def follow(self) -> None:
-        """Track what the session has met since the last time."""
+        """Tracks what the session has met since the last time."""
         entries = self._objects.index.entries
         read = [n for n, listed in self._listed.items() if entries[n].newest.content_hash != listed]
         for ordinal in (*read, *range(self._looked_at + 1, len(entries) + 1)):
@@ -97,35 +124,31 @@ class SessionWatch:
         self._looked_at = len(entries)
 
     def differing(self) -> list[str]:
-        """Files that the model sees and that may have changed."""
-        entries = self._objects.index.entries
-        holders = self._chat.branch.plan.holders
-        files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
-        files += sorted(parts_in_view(self._objects, self._chat.branch))
+        """Files in view that may have changed."""
+        files = files_in_view(self._objects, self._chat.branch)
         if self._all_reported:
             return files
         # The tracker first: what it reports meanwhile is among what it has reported.
         return list(dict.fromkeys([*self._tracker.differing(files), *sorted(self._reported)]))
 
     def remind(self) -> None:
-        """Look again in a moment at files that were being written at the last look."""
+        """Looks again shortly at files that were being written."""
         if self._inbox.being_written:
             self._tracker.remind(self._inbox.being_written)
 
     def hold(self, call_id: str, event: ToolEvent) -> None:
-        """A tool is about to write: leave changes of its files until its end."""
+        """Holds back changes of a tool's files until it ends."""
         # Otherwise the watcher could see them first, and they would count as another program's.
-        written = [t.path for t in touched_paths(event, limit=1) if t.role == "written"]
-        places = [self._filesystems.locate(path, event.cwd or None) for path in written]
+        targets = [t.path for t in touched_paths(event, limit=1) if t.role == "written"]
+        places = [self._filesystems.locate(path, event.cwd or None) for path in targets]
         if names := {n for place in places if place.local for n in (place.local, place.object_id)}:
             self._held[call_id] = names
 
     def hold_all(self, call_id: str) -> None:
-        """A tool is about to run that may write any file: leave all changes until its end."""
+        """Holds back all changes until a tool ends."""
         self._held[call_id] = None
 
     def release(self, call_id: str | None = None) -> None:
-        """The tool has ended, or all have: look at the changes that were held back."""
         if call_id is None:
             self._held.clear()
         else:
@@ -135,7 +158,7 @@ class SessionWatch:
             self._look(waiting)
 
     def stop(self) -> None:
-        """End all tracking; waits for the threads."""
+        """Ends all tracking; waits for the threads."""
         self._tracker.stop()
 
     def _on_dirty(self, paths: set[str]) -> None:
@@ -146,13 +169,13 @@ class SessionWatch:
 
     def _look(self, paths: set[str]) -> None:
         self._reported.difference_update(paths)
-        held = paths if None in self._held.values() else self._held_among(paths)
+        held_back = paths if None in self._held.values() else self._held_among(paths)
         # Looked at when the tool has ended: by then its result has made them known.
-        self._waiting |= held
-        if held and self._saw_held is not None:
-            self._saw_held(sorted(held))
-        if paths - held:
-            self._reconcile(sorted(paths - held))
+        self._waiting |= held_back
+        if held_back and self._saw_held is not None:
+            self._saw_held(sorted(held_back))
+        if paths - held_back:
+            self._reconcile(sorted(paths - held_back))
 
     def _held_among(self, paths: set[str]) -> set[str]:
         return paths & set().union(*(names for names in self._held.values() if names))

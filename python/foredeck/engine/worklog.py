@@ -1,4 +1,4 @@
-"""What an opened session is shown of its project's earlier work."""
+"""Earlier work of the project, for an opened session."""
 
 from __future__ import annotations
 
@@ -22,32 +22,30 @@ from foredeck.worklog.done import FinishedWork, WorkLog
 log = logging.getLogger(__name__)
 
 BATCH = 200
-"""Versions between two looks at the clock: long outputs of many calls could take seconds."""
+"""Versions between two looks at the clock."""
 
 
 FOLLOWING_S = 0.6
-"""How long taking in a session's own work may take, where no request waits for that."""
+"""Seconds for taking in a session's own work while no request waits."""
 
 
 def make_work_log(
     config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder, wait: TimeBudget
 ) -> WorkLog | None:
-    """The work log's section of the head; None if it is off, or there is no earlier work. A failure
-    to read it is only logged."""
+    """The head's work log; None if off or empty."""
     local = store.local
     if "worklog" not in config.head.shows or local is None or store.latest() is None:
         return None
     try:
-        done = _read(config, local, info, session_folder, wait)
+        work = _read(config, local, info, session_folder, wait)
     except StoreError as error:
         log.warning("the work log cannot be read: %s", error)
         return None
-    return WorkLog(done, info.cwd) if done else None
+    return WorkLog(work, info.cwd) if work else None
 
 
 def follow_work(config: Config, store: Store) -> None:
-    """Take in what the session itself has done, as far as that goes in a moment. A failure is only
-    logged."""
+    """Takes in the session's own work for a moment."""
     # The next opening need not wait for it then.
     local, layer = store.local, load_layer("worklog")
     if local is None or "worklog" not in config.head.shows:
@@ -86,16 +84,18 @@ def _of_project(
     from foredeck.worklog.layer import done_by, folders
 
     with reported(follower.path):
-        known = folders(follower.db)
-        wanted, project = {info.cwd}, None
+        cwd_by_session = folders(follower.db)
+        cwds, project = {info.cwd}, None
         if info.is_live:  # a replay must not look at the disk
             project = session_folder.project.id
-            found = folders_of_project(
-                info.cwd, sorted({*known.values()}), session_folder.filesystems
+            project_folders = folders_of_project(
+                info.cwd, sorted({*cwd_by_session.values()}), session_folder.filesystems
             )
-            wanted.update(found)
+            cwds.update(project_folders)
         # What a private session did is found nowhere outside it.
         hidden = {info.id, *private_sessions(store)}
-        others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id not in hidden]
-        done = done_by(follower.db, others, project, but=info.id)
-        return [one for one in done if one.session not in hidden]
+        others = [
+            id for id, cwd in sorted(cwd_by_session.items()) if cwd in cwds and id not in hidden
+        ]
+        work = done_by(follower.db, others, project, but=info.id)
+        return [one for one in work if one.session not in hidden]

@@ -1,4 +1,4 @@
-"""What asking one of a host's models would cost."""
+"""The price of asking a host's model."""
 
 from __future__ import annotations
 
@@ -6,102 +6,89 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from foredeck.context.state.gauge import tokens_of
-from foredeck.hosts.host import CompleteParams, ModelResult
+from foredeck.hosts.host import CompleteParams, ModelResult, recorded_kept_s
 from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
+from foredeck.model.costs import Cost
+from foredeck.model.costs import dollars as price_of
 
 THINKING_ROOM = {"minimal": 1024, "low": 2048, "medium": 8192}
-"""Tokens that thinking may take before an answer, by level: the budgets that Pi gives models which
-need one."""
+"""By level: Pi's budgets for models that need one."""
 MOST_THINKING = 16_384
-"""The same at every higher level."""
+"""At higher levels."""
 
 
-class AskingPrices(NamedTuple):
-    """Dollars for one token: uncached, read from the cache, generated."""
-
-    fresh: float = 0.0
-    read: float = 0.0
-    output: float = 0.0
-    tiers: tuple[tuple[int, AskingPrices], ...] = ()
-    """Other prices for prompts of more than so many tokens, the lowest such number first."""
-
-    @classmethod
-    def of(cls, model: Mapping[str, Any] | None) -> AskingPrices:
-        """From a host's model record; what it does not say is free, a read as dear as fresh."""
-        cost = (model or {}).get("cost")
-        named = cost if isinstance(cost, dict) else {}
-        tiers = [tier for tier in named.get("tiers") or () if isinstance(tier, dict)]
-        above = [(int(tier["inputTokensAbove"]), _prices(tier)) for tier in tiers]
-        return _prices(named)._replace(tiers=tuple(sorted(above)))
-
-    def at(self, tokens: int) -> AskingPrices:
-        """Those for a prompt of so many tokens."""
-        return next((prices for above, prices in reversed(self.tiers) if tokens > above), self)
+def cost_of(model: Mapping[str, Any] | None) -> Cost:
+    """From a host's model record; what it leaves out is free, a read as dear as fresh input."""
+    cost = (model or {}).get("cost")
+    rates = cost if isinstance(cost, dict) else {}
+    tiers = [tier for tier in rates.get("tiers") or () if isinstance(tier, dict)]
+    above = [{**_rates(tier), "inputTokensAbove": int(tier["inputTokensAbove"])} for tier in tiers]
+    return {**_rates(rates), "tiers": above}
 
 
-def _prices(cost: Mapping[str, Any]) -> AskingPrices:
-    fresh, output = _price(cost, "input", 0.0), _price(cost, "output", 0.0)
-    return AskingPrices(fresh, _price(cost, "cacheRead", fresh), output)
+def _rates(cost: Mapping[str, Any]) -> dict[str, Any]:
+    fresh, output = _rate(cost, "input", 0.0), _rate(cost, "output", 0.0)
+    return {"input": fresh, "cacheRead": _rate(cost, "cacheRead", fresh), "output": output}
 
 
-def _price(cost: Mapping[str, Any], name: str, default: float) -> float:
+def _rate(cost: Mapping[str, Any], name: str, default: float) -> float:
     value = cost.get(name)
     usable = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-    return float(value) / 1_000_000 if usable and value is not None else default
+    return float(value) if usable and value is not None else default
 
 
 class AskingTerms(NamedTuple):
-    """What asking a model would mean now. `warm`: the call whose prompt would be read from the
-    provider's cache, None for none; `prompt_tokens`: its tokens; `rate`: characters a token;
-    `thinking`: how much the model would think, `warm_thinking`: behind that prompt."""
+    """Terms of asking a model now.
+
+    `warm`: the call whose prompt is cached; `keeps`: whether there can be one; `rate`: characters
+    per token.
+    """
 
     model: str
-    prices: AskingPrices
+    cost: Cost
     single_slot: bool
     warm: int | None
     prompt_tokens: int
     rate: float
+    keeps: bool = True
     thinking: str = "off"
     warm_thinking: str = "off"
 
     @classmethod
     def of(cls, offer: ModelResult, stats: CallStats | None) -> AskingTerms:
-        """Of a model that can be asked. `stats`: of the session's newest call."""
         model = offer.model or {}
         return cls(
             model=f"{model.get('provider')}/{model.get('id')}",
-            prices=AskingPrices.of(model),
+            cost=cost_of(model),
             single_slot=offer.single_slot,
             warm=offer.warm,
             prompt_tokens=0 if stats is None else tokens_of(stats, stats.chars_sent),
             rate=CHARS_PER_TOKEN if stats is None else stats.rate,
+            keeps=recorded_kept_s(model) is not None,
             thinking=offer.thinking,
             warm_thinking=offer.warm_thinking,
         )
 
     def room(self, question: CompleteParams) -> int:
-        """Tokens that the model may think before its answer."""
+        """Tokens for thinking before the answer."""
         level = self.thinking if question.warm is None else self.warm_thinking
         level = question.reasoning or level
         return 0 if level == "off" else THINKING_ROOM.get(level, MOST_THINKING)
 
     def with_room(self, question: CompleteParams) -> CompleteParams:
-        """The question as it is sent."""
+        """The question as sent."""
         most = question.max_tokens + self.room(question)
         return question.model_copy(update={"max_tokens": most})
 
     def price(self, question: CompleteParams, output_tokens: int | None = None) -> float:
-        """Dollars that a question is expected to cost. `output_tokens`: how long the answer will
-        be, before which a third of the room is expected to be thought; None: all as long as it may
-        be."""
+        """Expected price in dollars; without `output_tokens`, of the longest answer."""
         chars = len(question.system or "") + sum(map(_chars, question.messages))
         # Uncached, read from the cache with the agent's last prompt, generated.
         fresh = int(chars / self.rate) + 1
         read = self.prompt_tokens if question.warm is not None else 0
         room = self.room(question)
         output = question.max_tokens + room if output_tokens is None else output_tokens + room // 3
-        prices = self.prices.at(fresh + read)
-        return fresh * prices.fresh + read * prices.read + output * prices.output
+        return price_of(self.cost, {"input": fresh, "cacheRead": read, "output": output})
 
 
 def _chars(message: Mapping[str, Any]) -> int:
@@ -113,5 +100,5 @@ def _chars(message: Mapping[str, Any]) -> int:
 
 
 def dollars(amount: float) -> str:
-    """For a person to read."""
+    """A price for people."""
     return f"${amount:.4f}" if amount < 1 else f"${amount:.2f}"

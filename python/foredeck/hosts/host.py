@@ -1,12 +1,11 @@
-"""What an engine asks of the host that it serves, models above all.
+"""What an engine asks of its host, models above all.
 
-Nothing is spent where a question is refused (`NoModel`, `NotAsked`). Whatever was sent comes back
-with its `ModelUsage`, in the answer or in `UselessAnswer`: a meter misses only what was cancelled
-or timed out.
+Refused questions (`NoModel`, `NotAsked`) cost nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self
 
@@ -29,24 +28,20 @@ class ModelName(Params):
 
 
 class CompleteParams(Params):
-    """`host/complete`: one question. With `warm` there is one message, and system prompt, tools,
-    reasoning, session and retention are those of the prompt that is asked again."""
-
     messages: Annotated[list[HostObject], Field(min_length=1)]
-    """In the host's own shape; a time stamp may be left out."""
     max_tokens: Annotated[int, Field(gt=0)]
     system: str | None = None
     model: ModelName | None = None
-    """None: the one that the user has selected."""
+    """None: the selected one."""
     reasoning: Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     tools: list[HostObject] | None = None
     session_id: str | None = None
-    """By which a provider routes to its cache."""
+    """Routes to a provider's cache."""
     retention: Literal["none", "short", "long"] | None = None
     warm: Annotated[int, Field(gt=0)] | None = None
-    """The call whose prompt the message is added to."""
+    """The call whose prompt the message extends."""
     wanted: bool | None = None
-    """The user wants it asked, even of a model that answers one at a time."""
+    """By the user, even of a model with a single slot."""
 
     @model_validator(mode="after")
     def _leaves_the_prompt_as_it_is(self) -> Self:
@@ -57,8 +52,7 @@ class CompleteParams(Params):
 
 
 class ModelUsage(Params):
-    """Tokens of one call: read from the provider's cache, written to it, neither, and generated.
-    `cost` is in dollars, by the host's price list."""
+    """Tokens of one call; `cost` in dollars."""
 
     read: Tokens
     written: Tokens
@@ -68,19 +62,19 @@ class ModelUsage(Params):
 
 
 class WantedCall(Params):
-    """A tool call in an answer to a question that came with tools."""
+    """A tool call in an answer."""
 
     name: str
     arguments: dict[str, Any]
 
 
 class CompleteResult(Params):
-    """The answer to `host/complete`. `failed` says why it is of no use; `text` is empty then."""
+    """`failed` says why the answer is useless; `text` is then empty."""
 
     text: str
     calls: list[WantedCall]
     stop: str
-    """Why the model stopped, in the host's words: `stop`, `length`, `toolUse`."""
+    """The host's stop reason: `stop`, `length`, `toolUse`."""
     failed: str | None = None
     model: ModelName
     usage: ModelUsage
@@ -88,19 +82,24 @@ class CompleteResult(Params):
 
 
 class ModelParams(Params):
-    """`host/model`. `model`: which one; None: the one that the user has selected."""
+    """`host/model`. `model` None: the selected one."""
 
     model: ModelName | None = None
 
 
 _LONG_RETENTION_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
-"""Seconds of the long cache retention where the model record does not say, by the first part of the
-API's name."""
+"""By API prefix, if the model record does not say."""
+
+
+_LASTING = re.compile(r"gpt-(?:5\.[6-9]|[6-9])")
+"""OpenAI's models from GPT-5.6 on."""
+
+_LASTING_S = {"azure-openai": 43_200.0, "openai": 1800.0}
+"""Least cache lifetime by API prefix."""
 
 
 def recorded_kept_s(model: Mapping[str, Any]) -> float | None:
-    """How many seconds the provider keeps a prompt in its cache by the host's record of the model,
-    None where that does not say."""
+    """Cache lifetime in seconds, if the model record says."""
     lifetimes = model.get("promptCache")
     tier = "long" if model.get("retention") == "long" else "short"
     recorded = lifetimes.get(tier) if isinstance(lifetimes, dict) else None
@@ -108,34 +107,36 @@ def recorded_kept_s(model: Mapping[str, Any]) -> float | None:
 
 
 def kept_s(model: Mapping[str, Any]) -> float | None:
-    """The same, else by the documentation of the provider whose API the model has."""
+    """The same, else by the provider's documentation."""
     recorded = recorded_kept_s(model)
-    if recorded is not None or model.get("retention") != "long":
+    if recorded is not None:
         return recorded
-    api = str(model.get("api") or "")
-    return next((s for name, s in _LONG_RETENTION_S.items() if api.startswith(name)), None)
+    api, id = str(model.get("api") or ""), str(model.get("id") or "")
+    lasting = _LASTING_S if _LASTING.search(id) else {}
+    lives = _LONG_RETENTION_S if model.get("retention") == "long" else lasting
+    return next((s for name, s in lives.items() if api.startswith(name)), None)
 
 
 class ModelResult(Params):
-    """The answer to `host/model`: what could be asked now."""
+    """The answer to `host/model`: what can be asked now."""
 
     model: HostObject | None
-    """As in `context/assemble`; None where there is none, for this `reason`."""
+    """As in `context/assemble`; None for the given `reason`."""
     reason: str | None = None
     single_slot: bool = False
-    """It answers one at a time (on this machine, or at no price): never asked unless wanted."""
+    """Whether it answers one at a time, and is asked only if wanted."""
     thinking: Name = "off"
-    """The least that it can think about a question."""
+    """Least thinking about a question."""
     warm: Count | None = None
-    """The call whose prompt could be sent again; None: `cold` says why not."""
+    """The call whose prompt could be resent; None: see `cold`."""
     warm_thinking: Name = "off"
-    """The least that it thinks behind that prompt."""
+    """Least thinking behind that prompt."""
     sent_ms: Milliseconds = 0
     """When that prompt was last sent."""
     cold: str | None = None
 
     def as_of(self, now_ms: int) -> ModelResult:
-        """The offer with the prompt only while the provider has it in its cache."""
+        """The offer, without the prompt once its cache has expired."""
         if self.model is None or self.warm is None:
             return self
         # Others speak the providers' APIs as well, and a prompt that is not kept is paid in full.
@@ -151,19 +152,19 @@ DROPPED = "the provider has dropped the last call from its cache by now"
 
 
 class NoModel(ForedeckError):
-    """There is no model to ask; the text says how to come by one."""
+    """There is no model; the text says how to get one."""
 
     code = -32030
 
 
 class NotAsked(ForedeckError):
-    """The host does not send this question; the text says why."""
+    """The text says why the host does not send the question."""
 
     code = -32031
 
 
 class UselessAnswer(ForedeckError):
-    """The model was asked, and its answer is of no use. `usage` is what that took."""
+    """The model's answer is useless. `usage` is what it took."""
 
     def __init__(self, text: str, usage: ModelUsage) -> None:
         super().__init__(text)
@@ -171,42 +172,45 @@ class UselessAnswer(ForedeckError):
 
 
 class AskTimedOut(ForedeckError):
-    """No answer in time; the call was cancelled, and may have cost something."""
+    """No answer in time; the cancelled call may have cost something."""
 
 
 class AskCancelled(ForedeckError):
-    """The host ended the call before its answer came: the session is over, or foredeck is."""
+    """The host ended the call: the session or foredeck is closing."""
 
 
 class AskModels(Protocol):
-    """The models of a host, as the engine asks them."""
+    """A host's models, for the engine."""
 
     async def offered(self, model: ModelName | None = None) -> ModelResult:
-        """Whether this model could be asked now, at which price; None: the selected one."""
+        """Whether this model can be asked now, and its price."""
         ...
 
     async def ask(self, question: CompleteParams, *, timeout_s: float) -> CompleteResult:
-        """One question. Raises what this module names."""
+        """Asks one question. Raises what this module names."""
         ...
 
 
 CallSoon = Callable[[Callable[[], None]], object]
-"""Runs a function on the engine's thread, between two requests; may be called from any thread."""
 
 Show = Callable[[str], None]
-"""Shows the user what is done in the background; an empty text says that it has ended."""
+"""Shows background work; an empty text ends it."""
 
 
 class Host(NamedTuple):
-    """What a host offers. Without `call_soon` no files are watched; without `models` nothing is
-    done in the background. `priced_in`: where its users set the prices of a model."""
+    """What a host offers.
+
+    Without `call_soon`, files are checked before each call; without `models`, there is no
+    background work.
+    """
 
     notify: Notify = silent
     call_soon: CallSoon | None = None
     models: AskModels | None = None
     show: Show = lambda _text: None
     priced_in: str = ""
+    name: str = "pi"
 
 
 NO_HOST = Host()
-"""Nothing is shown, watched or asked."""
+"""A host that offers nothing."""

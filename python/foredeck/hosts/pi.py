@@ -1,6 +1,3 @@
-"""What is Pi's own: its requests become the neutral ones that the context layer takes, and what is
-read of its session files beside the messages that it hands over."""
-
 from __future__ import annotations
 
 import json
@@ -44,7 +41,7 @@ log = logging.getLogger(__name__)
 _COLLAPSING = frozenset(
     {"bedrock-converse-stream", "google-generative-ai", "google-vertex", "google-gemini-cli"}
 )
-"""Whatever a model record of these says, all changes go out before the chat."""
+"""These send all changes before the chat, whatever a model record says."""
 
 # A larger output is not kept: every copy of the session would be as large.
 MAX_BYTES = 16 * 1024 * 1024
@@ -53,8 +50,7 @@ MAX_BYTES = 16 * 1024 * 1024
 def to_request(
     params: AssembleParams, blobs: dict[str, bytes], known: KnownMessages | None = None
 ) -> Request:
-    """The request behind `context/assemble`; messages to be stored go to `blobs`, `known` ones
-    need not be."""
+    """New messages are stored in `blobs`, `known` ones are not."""
     zone = params.zone
     return Request(
         keep=params.keep,
@@ -72,8 +68,7 @@ def to_request(
 def to_history(
     params: SessionHistoryParams, blobs: dict[str, bytes], known: KnownMessages | None = None
 ) -> Request:
-    """The messages behind `session/history`, as of a call that is never made. `blobs` and `known`:
-    as in `to_request`."""
+    """The messages behind `session/history`, as a call that is never made."""
     return Request(
         keep=0,
         items=_items(params, blobs, known),
@@ -96,7 +91,7 @@ _ASKED_BY: dict[str, AskedBy] = {
 
 
 def to_compaction_request(params: SessionCompactParams) -> CompactionRequest:
-    """The request behind `session/compact`. Its messages are not stored once more."""
+    """The request behind `session/compact`, without storing its messages again."""
     unused: dict[str, bytes] = {}
     return CompactionRequest(
         by=_ASKED_BY[params.reason],
@@ -112,7 +107,7 @@ def to_compaction_request(params: SessionCompactParams) -> CompactionRequest:
 
 
 def to_model(model: Mapping[str, Any] | None) -> Model | None:
-    """Pi's model record, with the cache retention that Pi asks the provider for."""
+    """Pi's model record, with Pi's cache retention."""
     if not model:
         return None
     cost = model["cost"] if isinstance(model.get("cost"), dict) else {}
@@ -129,7 +124,7 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
         reserve=_positive(model.get("reserve")),
         cache_ttl_s=kept_s(model),
         prices=prices,
-        cache=rule_of(api, provider, id),
+        cache=rule_of(api, provider, id, breaks=_breaks(model.get("compat"))),
         marks=api == "anthropic-messages",
         threads=model.get("threads") is True,
         input_price=float(per_million) if isinstance(per_million, int | float) else 0.0,
@@ -139,21 +134,23 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
     )
 
 
+def _breaks(compat: Any) -> bool:
+    return isinstance(compat, dict) and compat.get("supportsExplicitPromptCacheMode") is True
+
+
 def _tiers(cost: Mapping[str, Any]) -> tuple[PriceTier, ...]:
-    """What Pi's record says of the prices of longer prompts."""
-    found: list[PriceTier] = []
+    tiers: list[PriceTier] = []
     for tier in cost.get("tiers") or ():
         names = "inputTokensAbove", "input", "cacheRead", "cacheWrite"
-        given = [tier.get(name) if isinstance(tier, dict) else None for name in names]
-        numbers = [float(each) for each in given if isinstance(each, int | float)]
+        values = [tier.get(name) if isinstance(tier, dict) else None for name in names]
+        numbers = [float(each) for each in values if isinstance(each, int | float)]
         if len(numbers) == len(names):
             fresh, read, write = (each / cost["input"] for each in numbers[1:])
-            found.append([numbers[0], fresh, read, write or fresh])
-    return tuple(found)
+            tiers.append([numbers[0], fresh, read, write or fresh])
+    return tuple(tiers)
 
 
 def _inline(api: str, compat: Any) -> InlineChanges:
-    """Which changes of system prompt and tools Pi's adapter sends at their place in the chat."""
     # `resolveTranscript` and `resolveTranscriptTools` in pi-ai, as each adapter calls them.
     flags: Mapping[str, Any] = compat if isinstance(compat, dict) else {}
     if not flags.get("supportsMidConvoSystemMessages") or api in _COLLAPSING:
@@ -174,7 +171,7 @@ def _positive(value: Any) -> int | None:
 
 
 def to_outcome(outcome: OutcomeParams) -> Outcome:
-    """One entry of `outcomes`."""
+    """An entry of `outcomes`."""
     return Outcome(
         kind=outcome.kind,
         call=outcome.call,
@@ -184,16 +181,17 @@ def to_outcome(outcome: OutcomeParams) -> Outcome:
         time_ms=int(outcome.time_ms or 0),
         reason=outcome.reason or "",
         dropped=tuple((message, block) for message, block in outcome.dropped),
+        bound=outcome.bound,
     )
 
 
 def to_blocks(params: ToolObservedParams) -> list[Block]:
-    """The content blocks of a tool's result."""
+    """A tool result's content blocks."""
     return [block for block in params.content or () if isinstance(block, dict)]
 
 
 def to_nesting(params: ToolObservedParams) -> CallPlace | None:
-    """Inside which call a tool ran, and as which of its calls; None for a call of the model's."""
+    """The outer call of a nested tool; None for the model's calls."""
     if params.parent is None:
         return None
     # Pi gives the n-th call of a script the id `<parent>/<n>`.
@@ -203,8 +201,6 @@ def to_nesting(params: ToolObservedParams) -> CallPlace | None:
 
 
 def to_tool_event(params: ToolObservedParams, cwd: str, changed: Iterable[str] = ()) -> ToolEvent:
-    """What a tool was asked and has answered; `cwd` is the session's folder, `changed` what is
-    known to have changed while it ran."""
     return ToolEvent(
         params.tool,
         params.input or {},
@@ -213,12 +209,13 @@ def to_tool_event(params: ToolObservedParams, cwd: str, changed: Iterable[str] =
         params.is_error,
         cwd,
         tuple(changed),
+        took_ms=params.took_ms,
     )
 
 
 def full_output(details: Any) -> bytes | None:
-    """The untruncated output that a tool result's `details` name a file for. None where they name
-    none, where the file is gone or no regular file, and where it holds more than `MAX_BYTES`."""
+    """The output in the file named by `details`; None if it is missing, irregular or over
+    `MAX_BYTES`."""
     # Pi keeps it in a file where it truncates the result.
     path = details.get("fullOutputPath") if isinstance(details, dict) else None
     if not isinstance(path, str) or not path:
@@ -238,19 +235,18 @@ MOST_HEADER_BYTES = 64 * 1024
 
 
 def session_id_in(path: str) -> str | None:
-    """The id in the header of a session file; None where there is none."""
+    """The session id in a file's header."""
     try:
         with open_to_read(path) as file:
             header = json.loads(file.readline(MOST_HEADER_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
-    found = header.get("id") if isinstance(header, dict) else None
-    return found if isinstance(found, str) and found else None
+    id = header.get("id") if isinstance(header, dict) else None
+    return id if isinstance(id, str) and id else None
 
 
 def session_name(path: str) -> str:
-    """What the user has called a session in Pi, as its file says last; empty where they have not,
-    or the file cannot be read."""
+    """The name that the user last gave a session in Pi."""
     name = ""
     try:
         with open_to_read(path) as file:
@@ -260,15 +256,15 @@ def session_name(path: str) -> str:
                     continue
                 entry = json.loads(line)
                 if isinstance(entry, dict) and entry.get("type") == "session_info":
-                    said = entry.get("name")
-                    name = said.strip() if isinstance(said, str) else ""
+                    value = entry.get("name")
+                    name = value.strip() if isinstance(value, str) else ""
     except (OSError, ValueError, RecursionError):
         return name
     return name
 
 
 def unreadable_lines(path: str) -> int:
-    """How many lines of a session file are cut off or damaged; 0 where it cannot be opened."""
+    """Number of damaged lines in a session file; 0 if unreadable."""
     # Pi skips such lines silently. The first and the last character tell most of them, and reading
     # a long file as JSON would take seconds.
     try:

@@ -1,11 +1,6 @@
-"""What crosses the seam between a host's shim and the engine (docs/protocol.md).
+"""What crosses between a host's shim and the engine (docs/protocol.md).
 
-The parameters of each method are pydantic models: the wire is parsed into them once, and the
-engine takes them as they are. Members that no model knows are ignored, so that a newer shim can
-speak to an older engine. What the engine answers is typed dicts, which cost nothing to make.
-
-Messages, tool definitions and model records are the host's own, in its own shape: only that they
-are objects is checked.
+Unknown members are ignored, so that newer shims work with older engines.
 """
 
 from __future__ import annotations
@@ -19,28 +14,26 @@ PROTOCOL_VERSION = 2
 JsonObject = dict[str, Any]
 # Neither copied nor walked: a request may bring thousands of messages.
 HostObject = InstanceOf[JsonObject]
-"""An object in the host's own shape, passed on as it came."""
+"""An object in the host's shape, passed on unchanged."""
 Count = Annotated[int, Field(ge=0)]
 Milliseconds = int | float
-"""Since 1970, as JavaScript counts: not always a whole number."""
+"""Since 1970; fractions possible, as in JavaScript."""
 Name = Annotated[str, Field(min_length=1)]
 
 
 class Params(BaseModel):
-    """Base of all parameters. JSON types are taken at their word: `"1"` is not a number."""
-
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
 
 
 class HostProgram(Params):
-    """The program that the shim runs in."""
+    """The program around the shim."""
 
     name: str
     version: str
 
 
 class InitializeParams(Params):
-    """`initialize`: versions, the project's folder, and whether the host trusts it."""
+    """`initialize`: versions, project folder, and whether it is trusted."""
 
     protocol: int
     shim: str
@@ -51,65 +44,60 @@ class InitializeParams(Params):
 
 
 class SessionParams(Params):
-    """Base of what concerns one session."""
-
     session: Name
 
 
 class SessionOpenParams(SessionParams):
-    """`session/open`: a session has started or come back."""
+    """`session/open`: a session has started or resumed."""
 
     file: str | None
-    """The host's own file of the session; None where it keeps none."""
+    """The host's session file, if any."""
     cwd: Name
     reason: Literal["startup", "reload", "new", "resume", "fork"]
     parent: str | None
-    """The session that this one is a copy of."""
+    """The session that this one copies."""
     parent_file: str | None = None
-    """The host's own file of that session, where only this is known."""
+    """The host's file of the parent, if only that is known."""
     started_by: str | None = None
-    """The session whose agent started this host process; None where none did."""
+    """The session whose agent started this process, if any."""
     private: bool = False
-    """Whether a new session keeps to itself what is said in it."""
+    """Whether a new session is private."""
     calls: Count | None = None
-    """How many calls the session had when this host process first opened it; None that first
-    time."""
+    """Calls when this process first opened it."""
     by_user: bool = True
-    """Whether what a new session has as the user's is said by this machine's user; a program
-    may put any words there."""
+    """Whether a new session's user text is the user's; programs may put words there."""
 
 
 class OutcomeParams(Params):
-    """What became of one model call. `edited` and `messages` count messages of the host."""
+    """What became of a model call; counts are of host messages."""
 
     call: int | None
-    """The call whose edits were in force; None where none were."""
+    """The call whose edits were in force."""
     kind: Literal["applied", "fallback", "aborted", "off"]
     edited: Count | None = None
-    """Messages before this index went out with those edits."""
+    """Messages before this index went out edited."""
     ending: bool = False
-    """Whether what is inserted before message `edited` went out too."""
+    """Whether inserts before message `edited` went out too."""
     messages: Count | None = None
     time_ms: Milliseconds | None = None
     reason: str | None = None
     dropped: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = []
-    """Reasoning that the provider says it has kept from the model: pairs of a message and a block
-    of it, as the host's list was at that call."""
+    """Reasoning that the provider withheld: pairs of message and block."""
+    bound: bool = False
+    """Whether because of what precedes it."""
 
 
 class ZoneParams(Params):
-    """The time zone of the host's clock, and how far ahead of UTC it is now."""
-
     name: str = Field(max_length=100)
     offset_minutes: int = Field(ge=-1440, lt=1440)
 
 
 class ListParams(SessionParams):
-    """Base of what brings messages of the host's, and what surrounds them."""
+    """Messages of the host with their surroundings."""
 
     messages: list[HostObject]
     entries: list[str | None]
-    """The host's entry id of each message; None where it is not known."""
+    """The host's entry id per message; None if unknown."""
     system: list[HostObject] | None = None
     tools: list[HostObject] | None = None
 
@@ -121,61 +109,57 @@ class ListParams(SessionParams):
 
 
 class SessionHistoryParams(ListParams):
-    """`session/history`: all messages of a session, ahead of its first call in this process."""
+    """`session/history`: messages before a session's first call here."""
 
 
 class AssembleParams(ListParams):
-    """`context/assemble`: the new tail of the host's messages."""
+    """`context/assemble`: the new end of the host's messages."""
 
     keep: Count
-    """How many messages of the last answered request still come before the new ones; of the
-    first request, how many of those that `session/history` has brought."""
+    """Messages of the last answered request that precede the new ones."""
     model: HostObject | None = None
     time_ms: Milliseconds
     warmed_ms: Milliseconds | None = None
-    """When the host last sent the newest request once more to keep the provider's cache warm."""
+    """When the host last renewed the cache."""
     zone: ZoneParams | None = None
     outcomes: list[OutcomeParams] = []
     typed: list[str] = []
-    """What the user has typed since the last answered request. Nothing else that the messages
-    have as the user's is taken for their own words."""
+    """Since the last answered request; nothing else counts as the user's words."""
 
 
 class RefusedParams(SessionParams):
-    """`context/refused`: the provider has refused the prompt of the newest `context/assemble`."""
+    """`context/refused`: the provider refused the newest `context/assemble`."""
 
     message: str
-    """What it said."""
+    """The provider's words."""
 
 
 class SessionCompactParams(SessionParams):
-    """`session/compact`: the host wants to replace `messages` by a summary."""
+    """`session/compact`: the host wants to summarise `messages`."""
 
     reason: Literal["manual", "threshold", "overflow"]
     messages: list[HostObject]
     previous: str | None = None
-    """The summary that comes before these messages."""
+    """The summary before these messages."""
     instructions: str | None = None
     tokens: Count = 0
     """The prompt as the host counts it."""
     reserve: Count = 0
-    """Tokens that the host leaves for an answer."""
+    """Tokens left free for an answer."""
     new_chars: Count = 0
-    """Characters of messages that no `context/assemble` has brought yet."""
+    """Characters in no `context/assemble` yet."""
     model: HostObject | None = None
     time_ms: Milliseconds
 
 
 class ToolCallParams(SessionParams):
-    """`tool/call`: the model calls one of foredeck's tools."""
-
     id: Name
     tool: Name
     input: HostObject
 
 
 class ToolStartedParams(SessionParams):
-    """`tool/started`: a tool that names a file is about to run."""
+    """`tool/started`: a tool is about to run."""
 
     id: Name
     tool: Name
@@ -183,8 +167,7 @@ class ToolStartedParams(SessionParams):
 
 
 class ToolPrepareParams(SessionParams):
-    """`tool/prepare`: a tool that may write files, or `activate` or `pin`, is about to run, and
-    waits for the answer."""
+    """`tool/prepare`: a writing tool, `activate` or `pin` waits."""
 
     id: Name
     tool: Name
@@ -192,91 +175,84 @@ class ToolPrepareParams(SessionParams):
 
 
 class ToolObservedParams(SessionParams):
-    """`tool/observed`: a tool of the host, or of another extension, has run."""
+    """`tool/observed`: a tool has run."""
 
     id: Name
     parent: str | None = None
-    """The call of code mode inside which this one ran; None for the model's own calls."""
+    """The outer call in code mode."""
     tool: Name
     input: HostObject | None = None
     content: list[Any] | None = None
     """The host's content blocks."""
     details: Any = None
     is_error: bool = False
+    took_ms: int | None = None
 
 
 class CommandParams(SessionParams):
-    """`command`: what the user typed: after `/foredeck`, or `/tasks` and `/search`."""
+    """`command`: typed after `/foredeck`, or `/tasks` and `/search`."""
 
     name: Name
     args: str = ""
 
 
 class DoctorParams(Params):
-    """`doctor`: what the user checks inside the host."""
+    """`doctor`: a check within the host."""
 
     ask: bool = False
-    """Ask the model one word."""
+    """Whether to ask the model one word."""
 
 
 class SessionEventParams(SessionParams):
-    """`session/event`: something that the next request will show anyway."""
-
     kind: Name
-    """`compact`, `uncompact` or `answer`; one that is not known is passed over."""
+    """`compact`, `uncompact` or `answer`; others are ignored."""
     summary: str | None = None
-    """`compact`: the summary, where the engine has not written it. `uncompact`: the one that no
-    longer replaces its messages."""
+    """`compact`: the summary; `uncompact`: the one taken back."""
     by: Literal["model", "extension"] = "model"
-    """`compact`: who wrote the summary."""
+    """`compact`: the summary's author."""
     message: HostObject | None = None
     """`answer`: the answer that ends a run."""
     entry: str | None = None
-    """The host's entry id of the message or compaction."""
+    """The host's entry id of message or compaction."""
 
 
 class SessionCloseParams(SessionParams):
-    """`session/close`: the host lets go of the session."""
-
     reason: str | None = None
 
 
 class InitializeResult(TypedDict):
-    """Who the engine is. `warnings` are texts for the user."""
+    """The engine. `warnings` are for the user."""
 
     protocol: int
     engine: str
     store: str
     deadline_ms: int
     prepare_ms: int
-    """How long a tool waits for `tool/prepare`; 0 where that is not wanted."""
+    """How long a tool waits for `tool/prepare`."""
     command: str
-    """What to type in a shell to run the command line."""
+    """The shell command of the command line."""
     warnings: list[str]
 
 
 class TaskStatus(TypedDict):
-    """What the user sees of the project's tasks: a line, empty for none."""
+    """The user's line on the project's tasks; empty for none."""
 
     line: str
 
 
 class SessionOpenResult(TypedDict):
-    """The session as stored: its calls and objects, and whether it had any when it was opened.
-    `tasks` is there where the project has any, as in the answers below."""
+    """The stored session; `tasks` if the project has any."""
 
     session: str
     calls: int
     objects: int
     resumed: bool
     private: NotRequired[bool]
-    """True: nothing said in it is kept outside it; the host shows that while it is open."""
+    """True: private; the host shows that."""
     tasks: NotRequired[TaskStatus]
 
 
 class SessionHistoryResult(TypedDict):
-    """How many of the messages the engine holds now, from the first on."""
-
     messages: int
 
 
@@ -287,7 +263,7 @@ class StatusLine(TypedDict):
 
 
 class UserMessage(TypedDict):
-    """Something that the user should read once; on the wire these are `notices`."""
+    """A message that the user reads once (`notices` on the wire)."""
 
     level: Literal["info", "warning", "error"]
     text: str
@@ -297,8 +273,7 @@ SentPlan = TypedDict(
     "SentPlan",
     {"call": int, "from": int, "ops": list[list[Any]], "marker": str | None},
 )
-"""What goes out from message `from` on, as operations that use up the host's messages in their
-order (`hosts/outgoing.py`); what earlier answers have said of those before it holds."""
+"""Operations from message `from` on; before it earlier answers hold."""
 
 
 class AssembleResult(SentPlan):
@@ -309,34 +284,30 @@ class AssembleResult(SentPlan):
 
 
 class RefusedResult(TypedDict):
-    """`again`: the host is to make the call once more; the engine has another prompt for it."""
+    """`again`: repeat the call, with another prompt."""
 
     again: bool
 
 
 class SessionCompactResult(TypedDict):
-    """`summary` and `details` are there where the action is `summary`."""
+    """What to do about a compaction; `summary` and `details` belong to action `summary`."""
 
     action: Literal["cancel", "host", "summary"]
     keep: NotRequired[str]
-    """The entry id of the first message that stays, where that is not the one that the host has in
-    mind."""
+    """If not the host's choice."""
     notice: NotRequired[str]
-    """What the user should read, once in a session."""
+    """Once per session."""
     summary: NotRequired[str]
     details: NotRequired[JsonObject]
 
 
 class MemoryQuestion(TypedDict):
-    """Something that waits for the user's word: its name, and what they read of it."""
-
     name: str
     lines: list[str]
 
 
 class ToolCallResult(TypedDict):
-    """The text for the model with the images that follow it, and the details that the host keeps on
-    the tool's result."""
+    """Text and images for the model, and details for the host to keep."""
 
     text: str
     details: JsonObject
@@ -346,52 +317,51 @@ class ToolCallResult(TypedDict):
 
 
 class ToolPrepareResult(TypedDict):
-    """Empty where the tool may run and nothing is to be said. `block` and `notice` are for the
-    model."""
+    """The answer, empty if the tool may simply run."""
 
     block: NotRequired[str]
     notice: NotRequired[str]
     reads: NotRequired[str]
-    """The file that `activate` or `pin` would show, and that no `read` has shown in this chat."""
+    """The file that would be shown before any `read`."""
 
 
 class ViewRow(TypedDict):
-    """A row of a view: what keys call it, and what is shown of it."""
+    """A row of a view, by the name that keys use."""
 
     name: str
     cells: list[str]
     fill: NotRequired[str]
-    """What a line that a key asks for begins with."""
+    """Beginning of a line that a key asks for."""
     about: NotRequired[list[str]]
-    """What else is shown while the row is chosen."""
+    """Further lines while the row is chosen."""
 
 
 class ViewKey(TypedDict):
-    """A key of a view, and the command that it runs: its name, then its arguments, in which
-    `{row}` is replaced by the name of the row and `{text}` by a line that the user types."""
+    """A view's key; its command has `{row}`, `{rows}` (marked ones) and `{text}` (typed)
+    replaced."""
 
     key: str
     label: str
     run: str
     asks: NotRequired[str]
-    """What the user is asked for, where there is a `{text}`."""
+    """The question for `{text}`."""
     opens: NotRequired[bool]
-    """Whether the answer is a text to read; else it is a line, and the view is made again."""
+    """Whether the answer is a text, or a line."""
 
 
 class CommandView(TypedDict):
-    """Something to move in, for a host with a screen; `text` beside it is for the others."""
+    """An interactive view for hosts with a screen; others show `text`."""
 
     title: str
     notes: list[str]
     bar: list[tuple[str, int, str]]
-    """Of each part: what it is, how large, and what the legend says."""
+    """Kind, size and legend of each part."""
     heads: list[str]
-    """The headings of the columns."""
+    """Column headings."""
     rows: list[ViewRow]
     keys: list[ViewKey]
     empty: str
-    """What is said where there are no rows."""
+    """Shown without rows."""
 
 
 class CommandResult(TypedDict):
@@ -401,12 +371,11 @@ class CommandResult(TypedDict):
     view: NotRequired[CommandView]
     tasks: NotRequired[TaskStatus]
     private: NotRequired[bool]
-    """As of `SessionOpenResult`."""
+    """As in `SessionOpenResult`."""
     asks: NotRequired[bool]
-    """`off`: that costs so much that the user is asked first."""
+    """`off`: costly enough to ask first."""
     choices: NotRequired[list[tuple[str, str]]]
-    """`complete`: what could be typed, with a description each."""
+    """`complete`: completions with descriptions."""
 
 
-class NoResult(TypedDict):
-    """An empty object."""
+class NoResult(TypedDict): ...

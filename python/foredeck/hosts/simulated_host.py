@@ -1,4 +1,4 @@
-"""Pi and the shim without Pi: the host's part in a session, for whoever drives an engine."""
+"""The host's side of a session without Pi or shim."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from foredeck.model.messages import entry_at
 OpenReason = Literal["startup", "reload", "new", "resume", "fork"]
 
 _UNSEEN = ("details", "usage")
-"""Fields that no model sees: they may differ from call to call."""
+"""Fields invisible to models."""
 
 
 class SimulatedHost:
@@ -51,19 +51,18 @@ class SimulatedHost:
         self.tools = tools
         self.messages: list[Message] = []
         self.entries: list[str | None] = []
-        """Ids of the session file's entries, one for each message."""
         self.plan = SlotPlan()
         """What the answers have said so far."""
         self.outcomes: list[OutcomeParams] = []
-        """What became of the calls since the last answer, for the next request."""
+        """Of the calls since the last answer."""
         self._answered: list[Message] = []
         """The messages of the last request that was answered."""
         self._described: tuple[Any, Any] | None = None
-        """System prompt and tools as the engine has them."""
+        """What the engine has of system prompt and tools."""
         self._engine_is_new = True
 
     def add(self, *messages: Message, entries: Sequence[str | None] = ()) -> None:
-        """Append messages; without `entries`, their entry ids are their numbers."""
+        """Appends messages; entry ids default to their numbers."""
         first = len(self.messages)
         self.messages.extend(messages)
         self.entries.extend(entries or (entry_at(first + n) for n in range(len(messages))))
@@ -71,13 +70,12 @@ class SimulatedHost:
     def opening(
         self, cwd: str, reason: OpenReason = "startup", parent: str | None = None
     ) -> SessionOpenParams:
-        """The parameters of `session/open`."""
         return SessionOpenParams(
             session=self.session, file=None, cwd=cwd, reason=reason, parent=parent
         )
 
     def request(self, time_ms: int) -> AssembleParams:
-        """The parameters of `context/assemble` for the conversation as it is."""
+        """`context/assemble` for the current conversation."""
         keep = 0 if self._engine_is_new else self.unchanged()
         describe = keep == 0 or self._described != (self.system, self.tools)
         return AssembleParams(
@@ -93,7 +91,7 @@ class SimulatedHost:
         )
 
     def history(self) -> SessionHistoryParams:
-        """The parameters of `session/history`: all that the session holds."""
+        """`session/history` with all messages."""
         return SessionHistoryParams(
             session=self.session,
             messages=self.messages,
@@ -103,12 +101,11 @@ class SimulatedHost:
         )
 
     def hold(self, held: SessionHistoryResult) -> None:
-        """The engine has so many messages: the first call need not bring them."""
         self._answered = self.messages[: held["messages"]]
         self._engine_is_new = not self._answered
 
     def accept(self, answer: SentPlan) -> None:
-        """Take in the answer to the newest request: the call goes out as it says."""
+        """Takes the newest answer: the call goes out so."""
         self.plan = self.plan.merged(answer["from"], answer["ops"])
         self.outcomes = [OutcomeParams(call=answer["call"], kind="applied")]
         self._answered = list(self.messages)
@@ -116,15 +113,15 @@ class SimulatedHost:
         self._engine_is_new = False
 
     def prompt(self) -> list[Message]:
-        """The messages that go to the provider."""
+        """The messages for the provider."""
         return self.plan.apply(self.messages)
 
     def replace_engine(self) -> None:
-        """Another engine answers from now on: it is sent everything, outcomes included."""
+        """Switches to another engine, which is sent everything."""
         self._engine_is_new = True
 
     def unchanged(self) -> int:
-        """How many messages at the start are those of the last answered request."""
+        """Number of leading messages from the last answered request."""
         pairs = zip(self._answered, self.messages, strict=False)
         return next(
             (i for i, (old, new) in enumerate(pairs) if not _same_message(old, new)),
@@ -133,7 +130,7 @@ class SimulatedHost:
 
 
 def _same_message(one: Message, other: Message) -> bool:
-    """Equality of what a model can see, as `ts-shim/context/messages.ts` has it."""
+    """Equality of what a model sees, as in `ts-shim/context/messages.ts`."""
     return one is other or _seen(one) == _seen(other)
 
 

@@ -1,1 +1,1 @@
-"""Reading what is stored, for people and programs: sessions, prompts, versions, layers."""
+"""Reads stored objects for people and programs."""

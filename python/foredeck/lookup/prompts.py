@@ -1,4 +1,4 @@
-"""What the model saw at a call, rebuilt from the store alone."""
+"""Rebuilds what the model saw at a call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from foredeck.store.protocol import Head, Store, Token
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One call's prompt, and the call record behind it."""
+    """A call's prompt and record."""
 
     call: int
     system: list[Any]
@@ -29,23 +29,22 @@ class Prompt:
     messages: list[Message]
     record: CallRecord
     edited: frozenset[int]
-    """Positions in `messages` of those whose content is ours, in part or in whole."""
+    """Positions of messages with content of foredeck's."""
     inserted: frozenset[int]
-    """Positions of those that are not the host's, but ours."""
+    """Positions of foredeck's own messages."""
 
 
 def prompt_at(store: Store, session: str, call: int) -> Prompt:
-    """Exactly what the model saw at a call, counted from 1 over the session's branches.
+    """The prompt of a call, counted from 1 over all branches.
 
-    Raises `UnknownSession` where the session or the call is not stored, `Missing` or `Corrupt`
-    where something that it needs is gone or altered.
+    Raises `UnknownSession`, and `Missing` or `Corrupt`.
     """
     (prompt,) = prompts_at(store, session, call)
     return prompt
 
 
 def prompts_at(store: Store, session: str, *calls: int) -> list[Prompt]:
-    """The same of several calls: what they share is read once."""
+    """Several prompts; shared parts are read once."""
     for call in calls:
         if store.head(call_id(session, call)) is None:
             raise _unknown(store, session, call)
@@ -57,18 +56,16 @@ def prompts_at(store: Store, session: str, *calls: int) -> list[Prompt]:
 
     states = [CallLog().sent(call_id(session, call), load) for call in calls]
     needed = {key.address for state in states for key in _shown(state)}
-    known = load_messages(needed, store.blobs)
+    by_address = load_messages(needed, store.blobs)
     # What is missing is asked for by itself, for its error.
-    known |= {each: load_message(each, store.blob) for each in needed - known.keys()}
+    by_address |= {each: load_message(each, store.blob) for each in needed - by_address.keys()}
     return [
-        _prompt(store, heads[call_id(session, call)], state, known)
+        _prompt(store, heads[call_id(session, call)], state, by_address)
         for call, state in zip(calls, states, strict=True)
     ]
 
 
 def _shown(state: StoredPlan) -> Iterator[MessageKey]:
-    """The host's messages that a prompt needs: those that go out, and the one before each message
-    of ours, which has its time."""
     for index, key in enumerate(state.keys):
         if index not in state.omitted or index + 1 in state.says:
             yield key
@@ -78,13 +75,15 @@ def _prompt(store: Store, head: Head, state: StoredPlan, known: Mapping[str, Mes
     messages = [known.get(key.address, {}) for key in state.keys]
     system, tools = system_at(store, head)
     ops = to_ops(state.outgoing(store.blob), lambda index: time_of(messages[index]))
-    sent = SlotPlan().merged(0, ops).apply(messages)
+    outgoing = SlotPlan().merged(0, ops).apply(messages)
     host = {id(message) for message in messages}
     ours = {id(value) for name, value in ops if name == "say"}
-    inserted = frozenset(n for n, message in enumerate(sent) if id(message) in ours)
-    edited = frozenset(n for n, message in enumerate(sent) if id(message) not in host) - inserted
+    inserted = frozenset(n for n, message in enumerate(outgoing) if id(message) in ours)
+    edited = (
+        frozenset(n for n, message in enumerate(outgoing) if id(message) not in host) - inserted
+    )
     record = CallRecord(head.fields)
-    return Prompt(record.ordinal, system, tools, sent, record, edited, inserted)
+    return Prompt(record.ordinal, system, tools, outgoing, record, edited, inserted)
 
 
 def _record(store: Store, id: str) -> CallRecord:
@@ -95,9 +94,9 @@ def _record(store: Store, id: str) -> CallRecord:
 
 
 def system_at(store: Store, head: Head) -> tuple[list[Any], list[Any]]:
-    """System messages and tools as of the call behind this record.
+    """System messages and tools of a call.
 
-    Raises `Missing` where they are gone, `Corrupt` where others are in their place.
+    Raises `Missing` if gone, `Corrupt` if replaced.
     """
     ref = CallRecord(head.fields).system
     if ref is None:

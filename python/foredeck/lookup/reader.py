@@ -1,4 +1,4 @@
-"""What one request reads: the store, its layers, and what of notes and memory counts there."""
+"""What one request reads: store, layers, notes and memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from foredeck.store.kind import open_store
 from foredeck.store.protocol import Advance, LocalStore, Store
 
 PATIENCE_S = 1.0
-"""How long a page waits for a layer; it says so where something is not taken in by then."""
+"""A page mentions a layer that takes longer."""
 
 
 BEHIND = "The index is still being made: what is missing here is found in a moment."
@@ -32,24 +32,23 @@ BEHIND = "The index is still being made: what is missing here is found in a mome
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Opens the configured store for each request."""
+    """Opens the configured store per request."""
 
     # Again each time: a connection of SQLite's keeps to the thread that opened it.
 
     config: Config
     edits: bool = False
-    """Whether the user may change memory on the pages."""
+    """Whether pages may change memory."""
 
     @contextmanager
     def store(self) -> Iterator[LocalStore]:
-        """The store. Raises `StoreUnavailable` where it cannot be opened."""
+        """The store. Raises `StoreUnavailable`."""
         with closing(open_store(self.config, lazy=True)) as store:
             yield store
 
     @contextmanager
     def search(self, store: LocalStore) -> Iterator[tuple[SearchIndex, str]]:
-        """The index for `search`, as far as it got within `PATIENCE_S`, and a line for the reader
-        where that was not all."""
+        """The search index, as far as it gets in `PATIENCE_S`, with a line on the rest."""
         with Follower(store, load_layer("search"), self.config.home, batch=500) as follower:
             complete = _in_time(follower.catch_up)
             with reported(follower.path):
@@ -57,7 +56,7 @@ class Reader:
 
     @contextmanager
     def graph(self, store: LocalStore) -> Iterator[tuple[Graph, str]]:
-        """The graph of references, and such a line."""
+        """The graph, with such a line."""
         with Follower(store, load_layer("notes"), self.config.home, batch=500) as follower:
             complete = _in_time(follower.catch_up) and _in_time(
                 lambda advance: read_chats(follower, store, advance)
@@ -66,7 +65,7 @@ class Reader:
                 yield Graph(follower.db), "" if complete else BEHIND
 
     def warm(self) -> None:
-        """Bring the layers up to date, however long that takes. Errors show on the pages."""
+        """Updates the layers, however long it takes; pages show errors."""
         with self.store() as store:
             for name in ("search", "notes"):
                 with Follower(store, load_layer(name), self.config.home, batch=500) as follower:
@@ -76,7 +75,7 @@ class Reader:
 
 
 def note_rule(config: Config) -> NoteRule:
-    """Which Markdown files are notes, by the configuration and the repositories they lie in."""
+    """Which Markdown files are notes."""
     filesystems = open_filesystems(config, str(Path.cwd()))
     return NoteRule(config.notes.folders, lambda folder: checkout_of(folder, filesystems))
 
@@ -84,24 +83,25 @@ def note_rule(config: Config) -> NoteRule:
 def shown_memories(
     store: Store, config: Config, sessions: Collection[str] | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """The entries of memory that their user may find, each an id and a token: what is kept, and
-    beyond sessions only what they have stated. `sessions`: only what is kept with these."""
+    """Entries that the user may find, as id and token; beyond sessions only stated ones."""
     memory = _memory(store, config)
     if memory is None:
         return ()
-    kept = memory.of_user() + [e for e in memory.all(state="kept") if e.document.place != "global"]
+    entries_kept = memory.of_user() + [
+        e for e in memory.all(state="kept") if e.document.place != "global"
+    ]
     return tuple(
         (entry.id, str(entry.token))
-        for entry in kept
+        for entry in entries_kept
         if sessions is None or entry.document.session in sessions
     )
 
 
 def stated_memories(store: Store, config: Config, project: str) -> tuple[tuple[str, str], ...]:
-    """The same, for a model outside any session: what its user has stated that holds here."""
+    """Entries for a model outside sessions: what the user has stated here."""
     memory = _memory(store, config)
-    kept = () if memory is None else memory.of_user(project)
-    return tuple((entry.id, str(entry.token)) for entry in kept)
+    entries_kept = () if memory is None else memory.of_user(project)
+    return tuple((entry.id, str(entry.token)) for entry in entries_kept)
 
 
 def _memory(store: Store, config: Config) -> MemoryReader | None:
@@ -112,8 +112,7 @@ def _memory(store: Store, config: Config) -> MemoryReader | None:
 
 
 def _in_time(work: Callable[[Advance], object]) -> bool:
-    """Do work that calls an `Advance` at each step; give whether it was done within `PATIENCE_S`,
-    after which it is broken off at a step."""
+    """Runs stepwise work within `PATIENCE_S`; returns whether it finished."""
     try:
         work(until(time.monotonic() + PATIENCE_S))
     except OutOfTime:

@@ -1,4 +1,4 @@
-"""Stored sessions as people know them: by a title, with how long they took and what was in them."""
+"""Stored sessions as people know them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from foredeck.errors import NotFound
-from foredeck.histories.progress import progress_in
 from foredeck.hosts.pi import session_name
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.figures import shortened
+from foredeck.model.history import progress_in
 from foredeck.model.records import call_id
 from foredeck.names import short_ids
 from foredeck.regular_files import read_text
@@ -21,19 +21,14 @@ from foredeck.search.texts import TITLE_CHARS, first_prompt
 from foredeck.store.protocol import Head, Store
 
 _WORKTREES = re.compile(r"^(.+?)/(?:\.[\w-]+/)?\.?worktrees/[^/]+")
-"""Where worktrees are kept inside their project: `app/.worktrees/1`, `app/.claude/worktrees/1`."""
+"""Worktree folders inside a project: `app/.worktrees/1`, `app/.claude/worktrees/1`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """One session, in figures. Times are in milliseconds since 1970.
+    """One session in figures; times in milliseconds since 1970.
 
-    short_id    the start of the id, as long as it takes to be the only one
-    project     the folder of the project: that of a worktree is the one it was made from
-    messages    what people and other programs said, and answers of the model; no tool results
-    calls       recorded model calls; none of a session that was read from a history
-    started_by  the session whose agent started this one
-    is_gone     Pi's own file of the session was deleted
+    `messages`: without tool results; `is_gone`: Pi's own file was deleted.
     """
 
     id: str
@@ -56,7 +51,7 @@ class SessionSummary:
 
     @property
     def duration_ms(self) -> int:
-        """From the first to the last call or message."""
+        """Between the first and last call or message."""
         return self.last_ms - self.first_ms
 
     @property
@@ -65,14 +60,20 @@ class SessionSummary:
         return PurePath(self.project).name or self.project
 
 
+def latest_sessions(store: Store) -> list[SessionSummary]:
+    """All sessions, the one that was used last first."""
+    sessions = summaries(store, store.query("session"))
+    return sorted(sessions, key=lambda session: (session.last_ms, session.first_ms), reverse=True)
+
+
 def summaries(store: Store, heads: Sequence[Head]) -> list[SessionSummary]:
-    """The sessions of these heads, in their order. Ids are shortened among all that are stored."""
+    """Summaries of these sessions, in order, with ids shortened among all."""
     ids = [_id(head) for head in heads]
     newest = newest_calls(store, ids)
     firsts = store.heads(call_id(id, 1) for id in ids)
     short = short_ids([_id(head) for head in store.query("session")])
     projects: dict[str, str] = {}
-    found = []
+    rows = []
     for head in heads:
         id, fields = _id(head), head.fields
         folder = str(fields.get("cwd") or "")
@@ -89,7 +90,7 @@ def summaries(store: Store, heads: Sequence[Head]) -> list[SessionSummary]:
             messages, tool_calls = read_in.messages, read_in.tool_calls
         else:
             messages, tool_calls = _counts(store, id)
-        found.append(
+        rows.append(
             SessionSummary(
                 id=id,
                 short_id=short.get(id, id),
@@ -110,31 +111,31 @@ def summaries(store: Store, heads: Sequence[Head]) -> list[SessionSummary]:
                 host_file=file,
             )
         )
-    return found
+    return rows
 
 
 def title(store: Store, session: Head) -> str:
-    """Pi's name of a session, or what it was first asked, in short; empty where there is neither.
-    `session`: the head of its document."""
+    """Pi's name of a session, or its first question in short; may be empty."""
     file = session.fields.get("host_file")
-    named = _name_in(file) if (session.fields.get("harness") or "pi") == "pi" and file else ""
-    return shortened(named.strip() or first_prompt(store, _id(session)), TITLE_CHARS)
+    file_name = _name_in(file) if (session.fields.get("harness") or "pi") == "pi" and file else ""
+    return shortened(file_name.strip() or first_prompt(store, _id(session)), TITLE_CHARS)
 
 
 def titles(store: Store, sessions: Iterable[str]) -> dict[str, str]:
-    """The titles of the sessions with these ids, as far as they are stored."""
+    """Titles of stored sessions by id."""
     heads = store.heads(map(session_object_id, sessions))
     return {_id(head): title(store, head) for head in heads.values()}
 
 
 def project_folder(folder: str) -> str:
-    """The project's main folder of a folder that may be in a worktree, which need not exist."""
+    """A project's main folder, given one perhaps in a worktree."""
     # No git is asked and nothing is looked up on the disk for folders of other machines.
     match = _WORKTREES.match(folder)
     if match is not None:
         return match[1]
     try:
-        git = read_text(Path(folder) / ".git")
+        # An unknown folder is not this process's own.
+        git = read_text(Path(folder) / ".git") if folder else ""
     except (OSError, ValueError):
         return folder
     main, mark, _ = git.removeprefix("gitdir:").strip().partition("/.git/worktrees/")
@@ -145,7 +146,7 @@ def newest_calls(store: Store, sessions: Sequence[str]) -> dict[str, CallRecord 
     """The newest call of each session."""
     # By doubling, then halving: calls are numbered without gaps, and some sessions have thousands.
     low, high = dict.fromkeys(sessions, 0), dict.fromkeys(sessions, 1)
-    found: dict[str, Head | None] = dict.fromkeys(sessions)
+    by_session: dict[str, Head | None] = dict.fromkeys(sessions)
     searching = set(sessions)
     growing = set(sessions)
     while searching:
@@ -157,26 +158,25 @@ def newest_calls(store: Store, sessions: Sequence[str]) -> dict[str, CallRecord 
         for session, number in at.items():
             head = heads.get(call_id(session, number))
             if head is not None:
-                low[session], found[session] = number, head
+                low[session], by_session[session] = number, head
                 if session in growing:
                     high[session] = number * 2
             else:
                 high[session] = number
                 growing.discard(session)
         searching = {s for s in searching if s in growing or high[s] - low[s] > 1}
-    return {s: None if head is None else CallRecord(head.fields) for s, head in found.items()}
+    return {s: None if head is None else CallRecord(head.fields) for s, head in by_session.items()}
 
 
 def count_calls(store: Store, session: str) -> int:
-    """How many calls a session has made."""
     newest = newest_calls(store, [session])[session]
     return 0 if newest is None else newest.ordinal
 
 
 def checked_call(store: Store, session: str, call: int | None) -> int:
-    """The call of this number, by default the last one; 0 where the session has made none.
+    """A call's number, by default the last; 0 without calls.
 
-    Raises `NotFound` where it has not made as many.
+    Raises `NotFound`.
     """
     calls = count_calls(store, session)
     if call is not None and not 1 <= call <= calls:
@@ -189,11 +189,10 @@ def _id(head: Head) -> str:
 
 
 def _counts(store: Store, session: str) -> tuple[int, int]:
-    """Messages and tool calls of a session's own turns."""
     turns = [head.fields for head in store.query("turn", {"session": session})]
-    asked = len({fields["user"] for fields in turns if fields.get("user")})
+    questions = len({fields["user"] for fields in turns if fields.get("user")})
     answers = sum(bool(fields.get("assistant")) for fields in turns)
-    return asked + answers, sum(len(fields.get("toolcall_ids") or ()) for fields in turns)
+    return questions + answers, sum(len(fields.get("toolcall_ids") or ()) for fields in turns)
 
 
 def _name_in(file: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether a stored file can be looked at where it was."""
+"""Whether files can be checked in place."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ ORPHANED = "orphaned: it cannot be looked at where it was, and its last version 
 
 
 class Tracking:
-    """The files of a store on this machine as it is now.
-
-    `folders`: those that sessions worked in. A folder in them that is gone was removed.
-    """
+    """A store's files on this machine; `folders` are those of sessions."""
 
     def __init__(self, config: Config, folders: Collection[str]) -> None:
         self._filesystems = open_filesystems(config, ".")
@@ -28,11 +25,11 @@ class Tracking:
         self._folders = folders
 
     def is_ours(self, head: Head) -> bool:
-        """Whether a file is of a file system that this machine has, or is to have."""
+        """Whether a file's file system belongs to this machine."""
         return (head.fields.get("source") or {}).get("filesystemId") in self._filesystems.ids
 
     def state(self, head: Head) -> TrackingState | None:
-        """None for what is no file on a file system, and for one that was deleted there."""
+        """None for deleted files and other objects."""
         fields, path = head.fields, path_of(head.fields)
         if head.type != "file" or path is None or fields.get("state") == "deleted":
             return None
@@ -42,6 +39,5 @@ class Tracking:
 
 
 def tracking(config: Config, store: Store) -> Tracking:
-    """The state of a store's files now."""
     folders = {str(head.fields.get("cwd") or "") for head in store.query("session")}
     return Tracking(config, folders - {""})

@@ -1,7 +1,4 @@
-"""The versions of an object: which there are, across a file's renames too, and what each says.
-
-A file has an object for each of its names, with versions of its own.
-"""
+"""Versions of an object; a file has an object per name."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from dataclasses import dataclass
 
 from foredeck.context.state.stored_chat import render_chat
 from foredeck.context.wording import WHY_NO_CONTENT
-from foredeck.errors import NotFound
+from foredeck.errors import NotFound, ToolError
 from foredeck.model.documents import ChatDocument, Document, session_of
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.places import AskedPart
@@ -24,10 +21,7 @@ WHOLE = AskedPart()
 
 
 def version_text(store: Store, head: Head, part: AskedPart = WHOLE) -> tuple[str | None, str]:
-    """The text of a version, or of a part of it; where it has none, None and why.
-
-    Raises `ForedeckError` for a field that there is not.
-    """
+    """Text of a version or part; or None and why. Raises `ForedeckError`."""
     text, why = _content(store, head, part)
     if part.slice is None or part.slice.unit != "char" or text is None:
         return text, why
@@ -37,19 +31,19 @@ def version_text(store: Store, head: Head, part: AskedPart = WHOLE) -> tuple[str
 
 
 def numbered(found: Found, history: Sequence[Head], number: int) -> Head:
-    """The version of an object with this number in its history, from 1. Raises `NotFound`."""
+    """Version by number, from 1. Raises `NotFound`."""
     if not 1 <= number <= len(history):
         raise NotFound(f"{found.name} has no version {number}; it has 1 to {len(history)}.")
     return history[number - 1]
 
 
 def number_of(history: Sequence[Head], version: Head) -> int:
-    """The number of a version in its object's history, from 1."""
-    return next(n for n, known in enumerate(history, start=1) if known.token == version.token)
+    """Number of a version, from 1."""
+    return next(n for n, head in enumerate(history, start=1) if head.token == version.token)
 
 
 def version_of(store: Store, found: Found, part: AskedPart) -> Head:
-    """The version that is asked for, by default the newest. Raises `NotFound`."""
+    """The requested version, by default the newest. Raises `NotFound`."""
     if part.hash is None:
         return found.head
     for head in reversed(store.history(found.id)):
@@ -60,7 +54,7 @@ def version_of(store: Store, found: Found, part: AskedPart) -> Head:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of an object: `number` counts its own history from 1."""
+    """A version; `number` counts its own history from 1."""
 
     number: int
     head: Head
@@ -68,26 +62,25 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The versions that a file had under one name."""
+    """A file's versions under one name."""
 
     found: Found
     versions: list[Version]
 
 
 def stretches(store: Store, found: Found) -> list[Stretch]:
-    """What histories show of the file, what it was called before, in the order of time, what was
-    asked for, and what it is called since."""
+    """A file's stretches in time order: histories, former names, this one, later names."""
     own = Stretch(found, _versions(store, found.id))
-    seen = {found.id}
-    before = list(_before(store, own, seen))
+    visited = {found.id}
+    before = list(_before(store, own, visited))
     heads = [head for each in (*before, own) for head in in_histories(store, each.found)]
     histories = [Stretch(Found(head), _versions(store, head.id)) for head in heads]
-    return [*histories, *reversed(before), own, *_after(store, own, seen)]
+    return [*histories, *reversed(before), own, *_after(store, own, visited)]
 
 
 def versions_until_now(store: Store, found: Found) -> list[Head]:
-    """All versions of a file in the order of time, those under its former names and in histories
-    too. What several histories have of the same call, as those of a fork do, counts once."""
+    """A file's versions in time order, across names; equal calls of several histories count
+    once."""
     versions: dict[tuple[object, ...], Head] = {}
     for stretch in stretches(store, found):
         for head in (version.head for version in stretch.versions):
@@ -104,12 +97,15 @@ def versions_until_now(store: Store, found: Found) -> list[Head]:
 def _content(store: Store, head: Head, part: AskedPart) -> tuple[str | None, str]:
     if part.field is not None:
         document = store.get(head.id, Document, head.token)
-        return field_text(document, part.field, name_of(head), store.blob), ""
+        try:
+            return field_text(document, part.field, name_of(head), store.blob), ""
+        except ToolError as error:
+            raise NotFound(str(error)) from None
     if head.type == "chat":
         session = session_of(head.view(ChatDocument).session_ref)
-        asked = part.slice if part.slice and part.slice.unit != "char" else None
-        text = render_chat(store, session, head.view(ChatDocument).turn_count, asked)
-        return (text, "") if text or asked is None else (None, f"it has no {asked}")
+        turn_slice = part.slice if part.slice and part.slice.unit != "char" else None
+        text = render_chat(store, session, head.view(ChatDocument).turn_count, turn_slice)
+        return (text, "") if text or turn_slice is None else (None, f"it has no {turn_slice}")
     if head.type == "task":
         return _task(store, head), ""
     if head.type == "memory":
@@ -128,7 +124,7 @@ def _content(store: Store, head: Head, part: AskedPart) -> tuple[str | None, str
 
 
 def _last_text(store: Store, deleted: Head) -> str:
-    """Which version a file had text in last, before this one; empty where none had."""
+    """The last earlier version with text; may be empty."""
     history = store.history(deleted.id)
     before = history[: number_of(history, deleted) - 1]
     numbers = [n for n, head in enumerate(before, start=1) if head.fields.get("text_hash")]
@@ -136,19 +132,18 @@ def _last_text(store: Store, deleted: Head) -> str:
 
 
 def _task(store: Store, head: Head) -> str:
-    """All of a task, as it was at this version."""
     fields = head.fields
     document = store.get(head.id, Document, head.token)
-    said = [
+    places = [
         f"{fields['title']} ({fields['status']})",
         fields.get("summary"),
         document and document.content,
     ]
-    return "\n\n".join(text for text in said if text)
+    return "\n\n".join(text for text in places if text)
 
 
 def _before(store: Store, stretch: Stretch, seen: set[str]) -> Iterator[Stretch]:
-    """The nearest first. A name may have been taken more than once, each time from another."""
+    """Nearest first; a name may have been taken repeatedly."""
     for version in reversed(stretch.versions):
         for id in _origins(stretch.versions, version):
             if id in seen:
@@ -179,7 +174,6 @@ def _versions(store: Store, id: str) -> list[Version]:
 
 
 def _origins(versions: Sequence[Version], version: Version) -> list[str]:
-    """The objects that a version came from by a rename; later ones carry the same references."""
     before = next((v for v in versions if v.number == version.number - 1), None)
     carried = set() if before is None else set(_moved_from(before.head))
     return [id for id in _moved_from(version.head) if id not in carried]

@@ -1,5 +1,4 @@
-"""Entries for the user, in words and as JSON: what they say, whose word they are, where from; and
-what waits for the user's word."""
+"""Entries and proposals for the user: content, trust and origin."""
 
 from __future__ import annotations
 
@@ -34,19 +33,18 @@ _FROM = {
     "pinned": "an entry that you pinned",
     "model": "what the model asked to keep",
     "analysis": "the result of a data tool",
-    "observation": "an observation",
-    "import": "a bundle that was imported",
+    "import": "an entry of somebody else's that was imported",
 }
 
 _PROMPT_CHARS = 160
 _LOOKED_BACK = 200
-"""Turns before the one that a proposal came from, among which the prompt is found."""
+"""Earlier turns in which a proposal's prompt is searched."""
 
 _BY = {"human": "the user", "agent": "a model", "system": "foredeck", "tool": "a tool"}
 
 
 class Describer:
-    """Says what there is to say of entries. `projects`: finds what projects are called, by id."""
+    """Describes entries. `projects`: project names by id."""
 
     def __init__(
         self,
@@ -61,7 +59,6 @@ class Describer:
         self._now_ms = now_ms
 
     def json(self, entry: MemoryEntry) -> dict[str, Any]:
-        """All fields that mean something outside the store."""
         document = entry.document
         fields = document.model_dump(
             include={"place", "category", "fact", "native", "state", "act", "session", "turn"}
@@ -81,8 +78,6 @@ class Describer:
         }
 
     def line(self, entry: MemoryEntry) -> str:
-        """One line: name, trust, category, text, tags, when it was learned, and what else is to be
-        known of it."""
         return self._line(entry, [f"learned {day(entry.document.learned_ms)}", *self._marks(entry)])
 
     def _line(self, entry: MemoryEntry, marks: Sequence[str]) -> str:
@@ -95,7 +90,7 @@ class Describer:
         )
 
     def details(self, entry: MemoryEntry) -> str:
-        """Some lines: the entry, where it comes from, where and how long it holds."""
+        """The entry with origin, scope and duration, in several lines."""
         document = entry.document
         rows = [
             self._line(entry, list(self._marks(entry))),
@@ -138,7 +133,7 @@ class Describer:
         return [] if self._ground is None else self._ground.moved(document.grounds)
 
     def _promoted_from(self, entry: MemoryEntry) -> str | None:
-        """What an entry was made from by being pinned: `finding m-k3f9`, `session entry m-k3f9`."""
+        """What a pinned entry was: `finding m-k3f9`."""
         if entry.document.learned_from != "pinned":
             return None
         old = next(filter(None, map(self._memory.get, entry.parents)), None)
@@ -148,7 +143,6 @@ class Describer:
         return f"{kind} {self._memory.name(old.id)}"
 
     def _is_idle(self, entry: MemoryEntry) -> bool:
-        """Whether an entry of the user's own, which never expires, should be reviewed."""
         if entry.trust != "user-stated" or entry.document.state != "kept":
             return False
         idle_ms = self._now_ms - entry.document.used_ms
@@ -157,7 +151,7 @@ class Describer:
 
 @dataclass(frozen=True, slots=True)
 class MemoryDesk:
-    """What a command or a page about memory works with. `project`: the id of the one at hand."""
+    """What commands and pages on memory work with."""
 
     store: Store
     acts: UserActs
@@ -167,7 +161,7 @@ class MemoryDesk:
 
 
 def memory_desk(store: Store, config: Config, folder: str) -> MemoryDesk:
-    """The memory of the user at this machine, seen from a folder."""
+    """This machine's user's memory, seen from a folder."""
     acts, filesystems = acts_of_user(store, config), open_filesystems(config, folder)
     ground = GroundReader(store, filesystems)
     here = project_of(folder, filesystems)
@@ -178,8 +172,7 @@ def memory_desk(store: Store, config: Config, folder: str) -> MemoryDesk:
 
 
 def audit_steps(memory: MemoryReader, entry: MemoryEntry) -> list[dict[str, Any]]:
-    """From an entry to the bytes that it came from: the acts that made it what it is, and its
-    sources, each with its depth."""
+    """The acts and sources behind an entry, with depths."""
     return list(_of_entry(memory, entry, 0, set()))
 
 
@@ -243,18 +236,13 @@ def _of_turn(
 
 
 def audit_text(steps: Iterable[dict[str, Any]]) -> str:
-    """An audit for people, a line for each step, deeper ones further in."""
+    """An audit for people, indented by depth."""
     return "\n".join(_step_line(step) for step in steps)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One of them, by the names that people know.
-
-    prompt   what the user had asked for, in short; empty where that is gone
-    nearest  kept entries like it, by name
-    against  the one of them that says the contrary; None for none
-    """
+    """A proposal with its prompt, the nearest entries, and the one that it contradicts."""
 
     name: str
     entry: MemoryEntry
@@ -264,13 +252,13 @@ class Proposal:
 
 
 def proposals_of(memory: MemoryReader) -> list[Proposal]:
-    """All that wait, the oldest first: whoever answers one by one answers in order."""
-    kept = {entry.id: entry for entry in memory.all(state="kept")}
-    return [_proposal(memory, entry, kept) for entry in reversed(memory.proposals())]
+    """All proposals, oldest first."""
+    entries = {entry.id: entry for entry in memory.all(state="kept")}
+    return [_proposal(memory, entry, entries) for entry in reversed(memory.proposals())]
 
 
 def proposal_lines(proposal: Proposal) -> list[str]:
-    """What the user reads of one before they decide."""
+    """A proposal for the user's decision."""
     document = proposal.entry.document
     lines = [document.fact]
     if document.native and document.native != document.fact:
@@ -284,8 +272,17 @@ def proposal_lines(proposal: Proposal) -> list[str]:
     return lines
 
 
+def crowded_out_text(memory: MemoryReader) -> str:
+    """Tells the user what they stated and is not shown."""
+    count = memory.crowded_out()
+    if not count:
+        return ""
+    are = "entry of yours is" if count == 1 else "entries of yours are"
+    return f"{count} {are} kept but not shown: memory.global_entries is lower than their number."
+
+
 def inbox_text(proposals: Sequence[Proposal]) -> str:
-    """All of them as a list."""
+    """The proposals as a list."""
     if not proposals:
         return "Nothing waits for your word."
     parts = [
@@ -297,7 +294,7 @@ def inbox_text(proposals: Sequence[Proposal]) -> str:
 
 
 def prompt_of(store: Store, turn: str | None) -> str:
-    """What the user asked for in the user turn that a turn belongs to, on one line."""
+    """The user's request behind a turn, on one line."""
     for id in _back(turn):
         head = store.head(id)
         if head is None:
@@ -309,7 +306,7 @@ def prompt_of(store: Store, turn: str | None) -> str:
 
 
 def said(store: Store, address: str) -> str:
-    """The text of a stored message; empty where it is not there any more."""
+    """A stored message's text; empty if gone."""
     try:
         return text_in(load_message(address, store.blob).get("content"))
     except StoreError:
@@ -329,7 +326,7 @@ def _proposal(memory: MemoryReader, entry: MemoryEntry, kept: dict[str, MemoryEn
     facts = [KnownFact(other.id, other.document.fact) for other in rivals]
     compared = compare(entry.document.fact, facts)
     against = compared.contradicts or compared.same
-    near = dict.fromkeys(known.id for known in (*filter(None, [against]), *compared.nearest))
+    near = dict.fromkeys(similar.id for similar in (*filter(None, [against]), *compared.nearest))
     return Proposal(
         memory.name(entry.id),
         entry,
@@ -347,7 +344,6 @@ def _is_rival(entry: MemoryEntry, other: MemoryEntry) -> bool:
 
 
 def _back(turn: str | None) -> Iterator[str]:
-    """The turn, and those of its session before it, the nearest first."""
     session, _, number = (turn or "").removeprefix("turn:").rpartition(":")
     if number.isdigit():
         for before in range(int(number), max(0, int(number) - _LOOKED_BACK), -1):
@@ -362,6 +358,8 @@ def _nature(entry: MemoryEntry) -> str:
         whose = "your own words"
     elif document.tool_originated:
         whose = "from a tool's output: a stranger may have written it"
+    elif document.learned_from == "import":
+        whose = "imported: somebody else may have written it"
     else:
         whose = "the model's wording"
     return f"{document.category}{where}; {whose}"

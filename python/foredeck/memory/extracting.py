@@ -1,4 +1,4 @@
-"""From what was said in some turns of a session to entries in memory."""
+"""From the turns of a session to memory entries."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from foredeck.memory.judging import (
     Surroundings,
     ToolTexts,
     judge,
+    own_sentences,
+    stated_in,
 )
 from foredeck.memory.keeping import BUSY, Leaving, Memory, NewMemory
-from foredeck.memory.words import KnownFact
+from foredeck.memory.words import KnownFact, is_of_project, states_a_rule
 from foredeck.model.documents import Document
 from foredeck.model.memory import MemoryDocument, MemoryState
 from foredeck.model.messages import load_message, text_in
@@ -36,37 +38,35 @@ from foredeck.store.protocol import Batch, Head, Store, Token, retry_on_conflict
 from foredeck.store.sessions import is_private
 
 LOOKED_BACK = 60
-"""Turns before the newest one whose tool results are compared with what was said."""
+"""Earlier turns whose tool results are compared."""
 _RESULT_CHARS = 100_000
-"""Compared of one result, from its beginning."""
+"""Characters compared of a result."""
 
 
 def texts_of_turns(
     store: Store, session: str, first: int, last: int
 ) -> tuple[list[Saying], ToolTexts]:
-    """What was said in the turns `first` to `last` of a session, by number, in its order; and all
-    that tools brought in these turns and those before."""
     # A turn or result that cannot be read is left out: it is gone, and nothing follows from it.
-    wanted = _turns(store, session, range(first, last + 1))
+    turns = _turns(store, session, range(first, last + 1))
     back = _turns(store, session, range(max(1, last - LOOKED_BACK), last + 1))
-    return _sayings(store, wanted), ToolTexts.of(_results(store, back))
+    return _sayings(store, turns), ToolTexts.of(_results(store, back))
 
 
 def _turns(store: Store, session: str, numbers: Iterable[int]) -> list[Head]:
     ids = [turn_id(session, number) for number in numbers]
-    found = store.heads(ids)
-    return [found[id] for id in ids if id in found]
+    heads = store.heads(ids)
+    return [heads[id] for id in ids if id in heads]
 
 
 def _sayings(store: Store, turns: Sequence[Head]) -> list[Saying]:
     fetched = Fetched(store, turns)
-    found: list[Saying] = []
+    sayings: list[Saying] = []
     for turn in turns:
         for role in ("user", "assistant"):
             text = _text(turn.fields.get(role), fetched)
             if text.strip():
-                found.append(Saying(len(found) + 1, role, text, turn.id))
-    return found
+                sayings.append(Saying(len(sayings) + 1, role, text, turn.id))
+    return sayings
 
 
 def _text(address: Any, fetched: Fetched) -> str:
@@ -98,11 +98,9 @@ def _results(store: Store, turns: Sequence[Head]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class AskedTurns:
-    """The turns `first` to `last` of a session, about which a model was asked: what tools brought
-    in them, and what it was shown of what was said.
+    """Turns about which a model was asked.
 
-    live   number of the first turn that came about at this user's side
-    typed  what the user typed since then
+    `live`: the first at this user's side; `typed`: what the user typed since.
     """
 
     session: str
@@ -115,12 +113,24 @@ class AskedTurns:
     typed: Sequence[str] = ()
 
 
+def rules_in(sayings: Iterable[Saying]) -> str:
+    """The answer without a model: the user's own sentences that state a rule."""
+    return "\n".join(
+        f"{'decision' if is_of_project(sentence) else 'preference'}|turn-{saying.number}"
+        f"|{sentence}|{sentence}"
+        for saying in sayings
+        if saying.role == "user"
+        for sentence in own_sentences(saying.text)
+        if states_a_rule(sentence) and "|" not in sentence and stated_in(sentence, sentence)
+    )
+
+
 def read_out(
     memory: ExtractionMemory, turns: AskedTurns, answer: str, accept: Accept
 ) -> tuple[list[JudgedLine], ExtractionResult | None]:
-    """Judge an answer and keep what it is good for, with the record that these turns are read out.
+    """Judges an answer and stores the result; returns each line's fate, and what was stored.
 
-    What became of each line, and what was taken in; None where another process was faster.
+    None if another process was faster.
     """
     around = Surroundings(
         accept,
@@ -128,8 +138,8 @@ def read_out(
         earlier=frozenset(turn_id(turns.session, n) for n in range(turns.first, turns.live)),
         typed=turns.typed if memory.trust.said_by_user(turns.session) == "user-stated" else (),
     )
-    known = known_facts(memory, turns.session, turns.project)
-    judged = judge(answer, turns.shown, turns.tools, known, around)
+    facts = known_facts(memory, turns.session, turns.project)
+    judged = judge(answer, turns.shown, turns.tools, facts, around)
     refused = Counter(each.reason for each in judged if each.reason is not None)
     record = ExtractionDocument(
         id=extraction_id(turns.session, turns.last),
@@ -139,8 +149,8 @@ def read_out(
         refused=dict(sorted(refused.items())),
         time_ms=memory.now_ms(),
     )
-    found = [_found(each, turns) for each in judged if each.fate != "refuse"]
-    return judged, memory.take(record, found)
+    memories = [_found(each, turns) for each in judged if each.fate != "refuse"]
+    return judged, memory.take(record, memories)
 
 
 def _found(judged: JudgedLine, turns: AskedTurns) -> FoundMemory:
@@ -165,13 +175,13 @@ _AS: Mapping[MemoryState, str] = {
     "refused": "refused",
     "deleted": "refused",
 }
-"""What the user has refused or taken out is not asked about again."""
+"""Refused or removed facts are not proposed again."""
 
 
 def known_facts(
     memory: MemoryReader, session: str, project: str | None
 ) -> Mapping[str, list[KnownFact]]:
-    """By category, for a new fact of a session."""
+    """By category, for a session's new fact."""
     # What is kept of the user need not be said again for a session.
     entries = memory.all()
     lasting = [*_facts(e for e in entries if e.document.place == "global" and holds_in(e, project))]
@@ -195,8 +205,7 @@ def _facts(entries: Iterable[MemoryEntry]) -> Iterator[KnownFact]:
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """What was read out. `ask`: the user decides; `replaces`: id of an entry of the session that
-    says the contrary, which it replaces."""
+    """A new memory; `ask`: the user decides; `replaces`: a contrary entry of the session."""
 
     new: NewMemory
     ask: bool
@@ -205,25 +214,26 @@ class FoundMemory:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
-    """What became of it: entries kept at once, those that wait, and those that left for them."""
+    """What was extracted: entries kept, proposed, and gone."""
 
     kept: tuple[MemoryEntry, ...]
     proposed: tuple[MemoryEntry, ...]
     gone: tuple[MemoryEntry, ...]
+    evicted: tuple[MemoryEntry, ...]
 
 
 @dataclass(slots=True)
 class _Plan:
-    """The documents of one transaction."""
+    """One transaction's documents."""
 
     newcomers: list[MemoryDocument] = field(default_factory=list)
     leaving: dict[str, Leaving] = field(default_factory=dict)
     crowded_out: int = 0
-    """How many had no room beside what is worth more."""
+    """Entries without room beside worthier ones."""
 
 
 class ExtractionMemory(Memory):
-    """The memory of one user, for what was read out of sessions."""
+    """One user's memory, for extraction."""
 
     # An answer is stored in one transaction, once, with the record that its turns are read out.
     # Whoever is killed before has taken in nothing, and asks again; of two processes that asked
@@ -232,9 +242,9 @@ class ExtractionMemory(Memory):
     def take(
         self, record: ExtractionDocument, found: Sequence[FoundMemory]
     ) -> ExtractionResult | None:
-        """Store what was found, with the record of it. None where another process was faster.
+        """Stores memories with the record; None if another process was faster.
 
-        Raises `MemoryRefused` where others write all the time.
+        Raises `MemoryRefused` under constant writes by others.
         """
 
         def attempt() -> ExtractionResult | None:
@@ -281,7 +291,6 @@ class ExtractionMemory(Memory):
         plan.leaving[id] = document.seal(), old
 
     def _make_room(self, newcomers: Sequence[MemoryDocument], plan: _Plan) -> None:
-        """The newcomers of one place and state, and who leaves for them."""
         there, most, becomes = self._place_of(newcomers[0])
         stay = [entry for entry in there if entry.id not in plan.leaving]
         new = {d.id: MemoryEntry(d, Token(""), self.trust.entry(d)) for d in newcomers}
@@ -299,6 +308,11 @@ class ExtractionMemory(Memory):
             tuple(entry for entry in entries if entry.document.state == "kept"),
             tuple(entry for entry in entries if entry.document.state == "proposed"),
             tuple(entry for _, entry in plan.leaving.values()),
+            tuple(
+                entry
+                for last_version, entry in plan.leaving.values()
+                if last_version.state == "evicted"
+            ),
         )
 
 

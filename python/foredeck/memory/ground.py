@@ -1,5 +1,3 @@
-"""Whether the files and commits that entries rest on are as they were. No model is asked."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -21,7 +19,7 @@ _State = tuple[int, int, int]
 
 
 class GroundReader:
-    """Checks the ground of entries, seen from one folder."""
+    """Checks entries' grounds from one folder."""
 
     # What was found of a file is kept until that changes, so that this can be asked at every call.
 
@@ -32,23 +30,22 @@ class GroundReader:
         self._commits: dict[tuple[str, str], tuple[_State | None, bool]] = {}
 
     def take(self, names: Iterable[str]) -> list[Ground]:
-        """The ground that these names mean, as it is now: paths of files, `git:COMMIT` for a
-        commit of the repository at hand. Raises `MemoryRefused`."""
+        """Grounds by name: paths, or `git:COMMIT` of this repository. Raises `MemoryRefused`."""
         return [self._commit(n) if n.startswith(_COMMIT) else self._file(n) for n in names]
 
     def again(self, grounds: Iterable[Ground]) -> list[Ground]:
-        """The same ground as it is now; what is not there any more is left out."""
-        found = []
+        """The same grounds now, without missing ones."""
+        current = []
         for ground in grounds:
             version = self._version(ground.path) if ground.kind == "file" else None
             if ground.kind == "commit" and self._has_commit(ground):
-                found.append(ground)
+                current.append(ground)
             elif version is not None:
-                found.append(ground.model_copy(update={"version": version}))
-        return found
+                current.append(ground.model_copy(update={"version": version}))
+        return current
 
     def moved(self, grounds: Iterable[Ground]) -> list[Ground]:
-        """Those that are not as they were."""
+        """Grounds that changed."""
         return [ground for ground in grounds if not self._holds(ground)]
 
     def _holds(self, ground: Ground) -> bool:
@@ -64,7 +61,7 @@ class GroundReader:
         return Ground(path=path, version=version)
 
     def _version(self, path: str) -> str | None:
-        """The SHA-256 of a file's bytes; None where there is no such file."""
+        """SHA-256 of a file; None without it."""
         # What cannot be reached from here, such as a file in a container, is as the store knows it.
         location = self._filesystems.locate(path)
         if location.local is None:
@@ -72,14 +69,14 @@ class GroundReader:
             return None if head is None else head.fields.get("source_hash")
         try:
             state = _state_of(location.local)
-            known = self._files.get(location.local)
-            if known is None or known[0] != state:
+            cached = self._files.get(location.local)
+            if cached is None or cached[0] != state:
                 with open_to_read(location.local) as file:
-                    known = state, file_digest(file, "sha256").hexdigest()
-                self._files[location.local] = known
+                    cached = state, file_digest(file, "sha256").hexdigest()
+                self._files[location.local] = cached
         except OSError:
             return None
-        return known[1]
+        return cached[1]
 
     def _commit(self, name: str) -> Ground:
         folder = self._filesystems.cwd
@@ -91,21 +88,20 @@ class GroundReader:
         return Ground(kind="commit", path=folder, version=commit)
 
     def _has_commit(self, ground: Ground) -> bool:
-        """Whether what is checked out still goes back to a commit."""
         # Git is asked again once it has noted that something else is checked out: it is a process.
         here = self._filesystems.locate(ground.path).local
         if here is None:
             return True  # nobody here can tell
         key, state = (ground.path, ground.version), _last_move(here)
-        known = self._commits.get(key)
-        if known is None or state is None or known[0] != state:
+        cached = self._commits.get(key)
+        if cached is None or state is None or cached[0] != state:
             try:
                 with self._repository(ground.path) as opened:
-                    known = state, opened.contains(ground.version)
+                    cached = state, opened.contains(ground.version)
             except ToolError:
-                known = state, False
-            self._commits[key] = known
-        return known[1]
+                cached = state, False
+            self._commits[key] = cached
+        return cached[1]
 
     def _repository(self, folder: str) -> AbstractContextManager[Repository]:
         local = self._filesystems.locate(folder).local
@@ -115,20 +111,20 @@ class GroundReader:
 
 
 def names_of(grounds: Iterable[Ground]) -> list[str]:
-    """What people call ground."""
+    """What people call grounds."""
     return [g.path if g.kind == "file" else f"git:{g.version[:12]}" for g in grounds]
 
 
 def _state_of(path: str) -> _State:
-    found = Path(path).stat()
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    status = Path(path).stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _last_move(folder: str) -> _State | None:
-    """When git last noted that something else is checked out; None where that cannot be seen."""
-    found = find_git(folder, FilesystemMap("", cwd=folder))
+    """When git last noted a checkout, if known."""
+    git_folder = find_git(folder, FilesystemMap("", cwd=folder))
     try:
-        own = None if found is None else found.own
+        own = None if git_folder is None else git_folder.own
         return None if own is None else _state_of(str(Path(own, "logs", "HEAD")))
     except OSError:
         return None

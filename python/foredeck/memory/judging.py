@@ -1,8 +1,6 @@
-"""What a model is asked after a turn; its answer, lines of four fields, read strictly; and what
-becomes of each line: kept, proposed to the user, or refused.
+"""The question to a model after a turn, its answer, and each line's fate.
 
-Pure: the same answer, sayings, tool results and known facts give the same judgement. Whose words a
-fact is made of is decided by comparing texts; what the model claims only says where to look.
+A fact's author is decided by comparing texts, not by the model's claim.
 """
 
 from __future__ import annotations
@@ -25,9 +23,9 @@ from foredeck.memory.words import (
 from foredeck.search.secrets import mask_secrets
 
 MAX_SAYING, MAX_QUESTION = 4_000, 16_000
-"""Characters of one saying, and of all in one question."""
+"""Characters of one saying, and of all in a question."""
 MAX_ANSWER_TOKENS, EXPECTED_TOKENS = 800, 60
-"""How long an answer may be, and mostly is."""
+"""Longest and usual answer."""
 LEAST_WORDS = 3
 
 SYSTEM = """\
@@ -53,45 +51,44 @@ Most conversations hold nothing to note. The answer is then: NONE"""
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """What the user or the agent said in one message, without tool calls and results."""
+    """What user or agent said in a message, without calls and results."""
 
     number: int
-    """From 1, within one question."""
+    """From 1, within a question."""
     role: Literal["user", "assistant"]
     text: str
     turn: str
-    """Id of the turn document that holds it."""
+    """Id of its turn document."""
 
 
 def within_bounds(sayings: Sequence[Saying]) -> list[Saying]:
-    """The newest sayings that fit into a question, the oldest first, the user's before the agent's;
-    long ones are cut in the middle. Numbers stay."""
-    left, kept = MAX_QUESTION, []
+    """The newest sayings that fit, oldest first; long ones lose their middle."""
+    room, selection = MAX_QUESTION, []
     for role in ("user", "assistant"):
         for saying in reversed([one for one in sayings if one.role == role and one.text.strip()]):
             text = _cut(saying.text, MAX_SAYING)
-            if len(text) > left:
+            if len(text) > room:
                 break
-            left -= len(text)
-            kept.append(replace(saying, text=text))
-    return sorted(kept, key=lambda saying: saying.number)
+            room -= len(text)
+            selection.append(replace(saying, text=text))
+    return sorted(selection, key=lambda saying: saying.number)
 
 
 def is_worth_asking(sayings: Iterable[Saying]) -> bool:
-    """Whether the user has said anything that could be kept: not after a mere "go on"."""
-    said = (content_words(saying.text) for saying in sayings if saying.role == "user")
-    return any(len(words) >= LEAST_WORDS for words in said)
+    """Whether the user said anything worth keeping, not a mere "go on"."""
+    word_lists = (content_words(saying.text) for saying in sayings if saying.role == "user")
+    return any(len(words) >= LEAST_WORDS for words in word_lists)
 
 
 def question(sayings: Iterable[Saying], guard: str) -> str:
-    """The text of the question. `guard`: a secret of the session, the same in all its questions."""
+    """The question. `guard`: the session's secret."""
     lines = [f"<conversation guard={guard}>"]
     for saying in sayings:
         lines.append(f"turn-{saying.number} ({saying.role}):")
         # Indented, so that no line of a saying can pass for the heading of another; without the
         # guard, so that none can end the conversation.
-        said = re.sub(re.escape(guard), "", saying.text, flags=re.IGNORECASE)
-        lines += [f"  {line}" for line in said.splitlines()]
+        text = re.sub(re.escape(guard), "", saying.text, flags=re.IGNORECASE)
+        lines += [f"  {line}" for line in text.splitlines()]
     lines.append(f"</conversation guard={guard}>")
     return "\n".join(lines)
 
@@ -124,22 +121,21 @@ RefusalReason = Literal[
 ]
 
 NOTHING = "NONE"
-"""The whole answer where there is nothing to keep."""
+"""The whole answer without anything to keep."""
 MAX_FACT, MAX_WORDS = 240, 400
 MAX_LINES, MAX_KEPT = 40, 8
-"""Of one answer: as many lines are read, as many facts taken."""
+"""Most lines read, and facts taken, per answer."""
 
 _TURN = re.compile(r"turn-([1-9]\d{0,3})")
 _INVISIBLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
-"""Controls, and characters that no reader sees: direction marks, joiners, tags."""
+"""Controls and invisible characters: direction marks, joiners, tags."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedLine:
-    """A line that has the form. `turn` numbers one of the sayings of the question; `words` are
-    those that the model claims to have copied from it."""
+    """A well-formed line; `words` are claimed to be copied from saying `turn`."""
 
     category: ExtractedCategory
     turn: int
@@ -149,12 +145,9 @@ class ExtractedLine:
 
 @dataclass(frozen=True, slots=True)
 class JudgedLine:
-    """What becomes of a line.
+    """A line's fate: `keep` it, `propose` it, or `refuse` it for `reason`.
 
-    fate             `keep` it, `propose` it to the user, or `refuse` it for `reason`
-    fact, native     what would be kept; `native` is empty where it says nothing more
-    stated           the user's own sentence is what is kept
-    replaces         id of the entry that it is to replace
+    `stated`: it is the user's own sentence; `replaces`: the entry that it replaces.
     """
 
     fate: Literal["keep", "propose", "refuse"]
@@ -170,8 +163,7 @@ class JudgedLine:
 
 
 def read_answer(answer: str, turns: Collection[int]) -> Iterator[ExtractedLine | JudgedLine]:
-    """Each line of an answer that is not empty, refused where it lacks the form. `turns`: numbers
-    of sayings that it may name."""
+    """An answer's non-empty lines, refused if malformed."""
     lines = [line.strip() for line in answer.split("\n")]
     for number, line in enumerate(line for line in lines if line and line != NOTHING):
         if number >= MAX_LINES:
@@ -187,16 +179,15 @@ def _read(line: str, turns: Collection[int]) -> ExtractedLine | JudgedLine:
     category, turn, fact, words = fields
     if category not in get_args(ExtractedCategory):
         return JudgedLine("refuse", line, "category")
-    named = _TURN.fullmatch(turn)
-    if named is None or int(named[1]) not in turns:
+    match = _TURN.fullmatch(turn)
+    if match is None or int(match[1]) not in turns:
         return JudgedLine("refuse", line, "turn")
     if (reason := unfit(fact, words or fact)) is not None:
         return JudgedLine("refuse", line, reason)
-    return ExtractedLine(category, int(named[1]), fact, words or fact)  # type: ignore[arg-type]
+    return ExtractedLine(category, int(match[1]), fact, words or fact)  # type: ignore[arg-type]
 
 
 def unfit(fact: str, words: str) -> RefusalReason | None:
-    """Why a fact is not kept whoever said it; None where nothing speaks against it."""
     if not 0 < len(fact) <= MAX_FACT or len(words) > MAX_WORDS:
         return "length"
     if _INVISIBLE.search(fact + words):
@@ -232,19 +223,18 @@ _OWN_STORE = re.compile(
 
 
 def about_itself(text: str) -> bool:
-    """Whether a text is about the agent, its instructions, or what it remembers."""
     patterns = (_SUBJECT, _ADDRESSED, _OVERRIDE, _OWN_STORE)
     return any(pattern.search(text) for pattern in patterns)
 
 
 SUPPORTED = 0.5
-"""Part of a fact's words that its conversation must hold; with less it is made up."""
+"""Share of a fact's words that the conversation must contain."""
 FROM_TOOL = 0.5
-"""Part of the words that the user did not say which tool results must hold to have brought them."""
+"""More words unsaid by the user make tool results the source."""
 PASTED_CHARS = 1_000
-"""A message longer than this was not typed: nothing in it counts as stated."""
+"""Longer messages were not typed."""
 _SHORTEST, _LONGEST = 10, 240
-"""Characters of a sentence that can be kept as it is."""
+"""Characters of a sentence that can be kept."""
 _LITERAL_WORDS = 3
 
 _FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.MULTILINE | re.DOTALL)
@@ -260,10 +250,7 @@ Accept = Literal["ask", "user-stated", "off"]
 class Surroundings:
     """What a session's lines are judged by.
 
-    accept   what becomes of facts that would outlive the session
-    private  the session lets nothing out
-    typed    what this user has typed in it
-    earlier  ids of turns that were there before this user took part
+    `accept`: what becomes of facts that would outlive the session; `typed`: by this user in it.
     """
 
     accept: Accept = "user-stated"
@@ -279,26 +266,23 @@ def judge(
     known: Mapping[str, Iterable[KnownFact]],
     around: Surroundings,
 ) -> list[JudgedLine]:
-    """What becomes of each line of an answer, in its order.
-
-    `sayings`: those that were in the question; `known`: by category, what is there already.
-    """
+    """The fate of each line; `known`: existing facts by category."""
     numbered = {saying.number: saying for saying in sayings}
     there = {category: list(facts) for category, facts in known.items()}
     judged: list[JudgedLine] = []
-    taken = 0
+    count = 0
     for read in read_answer(answer, numbered):
         if isinstance(read, JudgedLine):
             judged.append(read)
             continue
-        found = _judge_line(read, numbered, tools, there, around)
-        if found.fate != "refuse":
-            taken += 1
-            if taken > MAX_KEPT:
-                found = JudgedLine("refuse", found.line, "too many")
+        line = _judge_line(read, numbered, tools, there, around)
+        if line.fate != "refuse":
+            count += 1
+            if count > MAX_KEPT:
+                line = JudgedLine("refuse", line.line, "too many")
             else:
-                there.setdefault(read.category, []).append(KnownFact("", found.fact, "waiting"))
-        judged.append(found)
+                there.setdefault(read.category, []).append(KnownFact("", line.fact, "waiting"))
+        judged.append(line)
     return judged
 
 
@@ -309,28 +293,28 @@ def _judge_line(
     known: Mapping[str, Sequence[KnownFact]],
     around: Surroundings,
 ) -> JudgedLine:
-    shown = f"{line.category}|turn-{line.turn}|{line.fact}|{line.words}"
+    text = f"{line.category}|turn-{line.turn}|{line.fact}|{line.words}"
     lasting = line.category in LASTING
     if lasting and (around.private or around.accept == "off"):
-        return JudgedLine("refuse", shown, "private" if around.private else "off")
+        return JudgedLine("refuse", text, "private" if around.private else "off")
     # What was there before this user took part, anybody may have written: of a file that was
     # imported, resumed or copied.
     typed = () if sayings[line.turn].turn in around.earlier else around.typed
     origin = origin_of(line, sayings, tools, typed)
     if not origin.supported:
-        return JudgedLine("refuse", shown, "unsupported")
+        return JudgedLine("refuse", text, "unsupported")
     fact = origin.stated or line.fact
     if origin.stated is not None and (unfitting := unfit(fact, fact)) is not None:
-        return JudgedLine("refuse", shown, unfitting)
+        return JudgedLine("refuse", text, unfitting)
     compared = compare(fact, known.get(line.category, ()))
     if compared.same is not None:
         reason: RefusalReason = "duplicate"
         if compared.same.state == "refused":
             reason = "refused before"
-        return JudgedLine("refuse", shown, reason)
+        return JudgedLine("refuse", text, reason)
     return JudgedLine(
         fate=_fate(lasting, origin, compared, around),
-        line=shown,
+        line=text,
         category=line.category,
         fact=fact,
         native="" if origin.stated or line.words == fact else line.words,
@@ -347,13 +331,12 @@ def _fate(
     if not lasting:
         return "keep"
     # What goes against an entry may also hold beside it, which words alone do not tell.
-    asked = around.accept == "ask" or compared.contradicts is not None
+    must_ask = around.accept == "ask" or compared.contradicts is not None
     stated = origin.stated is not None and says_it_lasts(origin.stated)
-    return "keep" if stated and not asked else "propose"
+    return "keep" if stated and not must_ask else "propose"
 
 
 def _replaced(lasting: bool, origin: FactOrigin, compared: FactComparison) -> str | None:
-    """The entry that gives way."""
     against = compared.contradicts
     # What the user has stated gives way to nothing less by itself.
     if against is None or (against.stated and origin.stated is None and not lasting):
@@ -371,13 +354,6 @@ def _replaced(lasting: bool, origin: FactOrigin, compared: FactComparison) -> st
 
 @dataclass(frozen=True, slots=True)
 class FactOrigin:
-    """Where a fact comes from.
-
-    stated           the user's own sentence that says so; None: the user did not say it so
-    tool_originated  a tool result brought what the user did not say
-    supported        what was said holds enough of it
-    """
-
     stated: str | None
     tool_originated: bool
     supported: bool
@@ -385,14 +361,13 @@ class FactOrigin:
 
 @dataclass(frozen=True, slots=True)
 class ToolTexts:
-    """Texts of tool results: their words, and all of it folded."""
+    """Texts of tool results: their words, and the whole folded."""
 
     words: frozenset[str]
     folded: str
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> ToolTexts:
-        """Those of some results, in their order."""
         joined = "\n".join(texts)
         return cls(all_words(joined), f" {folded(joined)} ")
 
@@ -400,14 +375,13 @@ class ToolTexts:
 def origin_of(
     line: ExtractedLine, sayings: Mapping[int, Saying], tools: ToolTexts, typed: Sequence[str] = ()
 ) -> FactOrigin:
-    """Where the fact of a line comes from. `typed`: what the user typed by their own hand; the
-    message of which it is part may hold more, which files or programs have put there."""
+    """The origin of a line's fact. `typed`: messages may also hold text of files or programs."""
     about = content_words(f"{line.fact} {line.words}")
     native = content_words(line.words)
     user_words = _words_of(saying for saying in sayings.values() if saying.role == "user")
     saying = sayings[line.turn]
-    found = (stated_in(line.words, text) for text in typed if saying.role == "user")
-    stated = next((each for each in found if each is not None and each in saying.text), None)
+    sentences = (stated_in(line.words, text) for text in typed if saying.role == "user")
+    stated = next((each for each in sentences if each is not None and each in saying.text), None)
     if stated is not None and f" {folded(stated)} " in tools.folded:
         stated = None  # it was read from somewhere, and may be anybody's
     foreign = [word for word in about if word not in user_words]
@@ -421,31 +395,30 @@ def origin_of(
 
 
 def stated_in(words: str, message: str) -> str | None:
-    """The whole sentence of a user's message that holds these words; None where none does."""
+    """The user's whole sentence with these words, if any."""
     # Neither questions nor code, quoted lines, what follows a line with a colon at its end, and
     # long pasted texts count: a user shows those without saying them.
-    wanted = folded(words)
-    if len(message) > PASTED_CHARS or len(wanted.replace(" ", "")) < _SHORTEST // 2:
+    needle = folded(words)
+    if len(message) > PASTED_CHARS or len(needle.replace(" ", "")) < _SHORTEST // 2:
         return None
     for sentence in own_sentences(message):
         # Scripts without spaces have no whole words to find.
-        whole = f" {wanted} " if words.isascii() else wanted
-        held = whole in f" {folded(sentence)} "
-        if held and _SHORTEST <= len(sentence) <= _LONGEST and not _QUESTION.search(sentence):
+        whole = f" {needle} " if words.isascii() else needle
+        is_inside = whole in f" {folded(sentence)} "
+        if is_inside and _SHORTEST <= len(sentence) <= _LONGEST and not _QUESTION.search(sentence):
             return sentence
     return None
 
 
 def own_sentences(message: str) -> Sequence[str]:
-    """What a message of the user's says by itself: without code, quotes, and what it shows."""
+    """The user's own sentences, without code, quotes and output."""
     typed = _FENCED.sub("\n", message)
     lines = [*_until_shown(typed.splitlines())]
-    found = (sentence.strip() for line in lines for sentence in _SENTENCE.findall(line))
-    return [sentence.lstrip("-*• \t") for sentence in found if sentence]
+    sentences = (sentence.strip() for line in lines for sentence in _SENTENCE.findall(line))
+    return [sentence.lstrip("-*• \t") for sentence in sentences if sentence]
 
 
 def _until_shown(lines: Iterable[str]) -> Iterator[str]:
-    """Lines that are said."""
     # What follows a line that ends with a colon is shown: a mail, a list, whatever is to be read.
     for line in lines:
         if not _QUOTED_LINE.match(line):

@@ -1,8 +1,6 @@
-"""What foredeck and models may do with memory: keep, propose, confirm, inherit, let expire.
+"""What foredeck and models may do with memory.
 
-Nothing in here makes an entry the user's word, but for one case: what they said literally, in a
-session of their own, by the turn in which they said it. All else takes an act of theirs
-(`user_acts.py`).
+Only the user's literal words become their word here; everything else needs an act (`user_acts.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from foredeck.memory.entry import (
-    MOST_PROPOSALS,
     USE_NOTED_MS,
     MemoryCaps,
     MemoryEntry,
@@ -30,6 +27,7 @@ from foredeck.memory.entry import (
 from foredeck.memory.trust import Trust, User, lowest, renewed_word
 from foredeck.model.documents import Generator, Provenance
 from foredeck.model.memory import (
+    MOST_PROPOSALS,
     Category,
     Ground,
     LearnedFrom,
@@ -44,16 +42,15 @@ from foredeck.store.sessions import is_private
 BUSY = "Memory is being changed by others all the time: try again."
 
 Edit = Callable[[MemoryDocument, MemoryEntry], None]
-"""Makes the next version of an entry. Given with it: the entry as it is. May refuse."""
+"""Makes an entry's next version; may refuse."""
 
 Leaving = tuple[MemoryDocument, MemoryEntry]
-"""An entry that leaves: its next version, and as it is."""
+"""An entry's next version, and the current one."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """What a new entry begins with. `turn` and `parents`: ids of what it is made from;
-    `learned_ms`: when that was said, None for now."""
+    """A new entry's content; `turn` and `parents` are ids of its sources."""
 
     category: Category
     fact: str
@@ -71,8 +68,7 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of an act: the entry as it is now, and those that left to make room for it.
-    `was_there`: it said the same before."""
+    """The outcome of an act: the entry, and those that left for it."""
 
     entry: MemoryEntry
     gone: tuple[MemoryEntry, ...] = ()
@@ -80,7 +76,7 @@ class Kept:
 
 
 class Memory(MemoryReader):
-    """The memory of one user, for whoever is not the user. `by`: the session that acts here."""
+    """One user's memory, for others than the user."""
 
     def __init__(
         self,
@@ -95,11 +91,8 @@ class Memory(MemoryReader):
         self._by = by
 
     def add(self, new: NewMemory) -> Kept:
-        """Keep a new entry: in its session, or, where they are the user's own words, beyond it.
-
-        Raises `MemoryRefused` for what has to be proposed, and where its place is full of what is
-        worth more.
-        """
+        """Keeps an entry in its session, or the user's own words beyond it. Raises
+        `MemoryRefused`."""
         document = self._new(new)
         self._check_may_leave(document)
         if document.place == "global" and self._words_of(new) != "user-stated":
@@ -110,15 +103,47 @@ class Memory(MemoryReader):
         return Kept(same, was_there=True)
 
     def propose(self, new: NewMemory) -> Kept:
-        """Ask the user whether to keep an entry. The oldest proposal gives way to the newest."""
+        """Proposes an entry to the user; the oldest proposal makes room."""
         document = self._new(new)
         document.state, document.act = "proposed", "proposed"
         self._check_may_leave(document)
         same = self._equal(document, self.proposals())
         return self._put_new(document) if same is None else Kept(same, was_there=True)
 
+    def propose_imported(self, ids: Iterable[str]) -> tuple[list[MemoryEntry], int]:
+        """Proposes imported entries without the user's word, as room allows; returns those, and the
+        number left."""
+        parents = {parent for entry in self.all() for parent in entry.parents}
+        proposals = self.proposals()
+        there, room = [*self.of_user(), *proposals], MOST_PROPOSALS - len(proposals)
+        proposed, skipped = list[MemoryEntry](), 0
+        for entry in filter(None, map(self.get, ids)):
+            document = entry.document
+            if entry.trust == "user-stated" or document.state != "kept" or entry.id in parents:
+                continue
+            new = NewMemory(
+                category=document.category,
+                fact=document.fact,
+                native=document.native,
+                project=document.project,
+                learned_from="import",
+                tool_originated=document.tool_originated,
+                parents=(entry.id,),
+                learned_ms=document.learned_ms,
+            )
+            try:
+                is_new = self._equal(self._new(new), [*there, *proposed]) is None
+            except MemoryRefused:
+                continue
+            # A proposal more would put out one that waits already.
+            if is_new and len(proposed) < room:
+                proposed.append(self.propose(new).entry)
+            elif is_new:
+                skipped += 1
+        return proposed, skipped
+
     def confirm(self, id: str, grounds: Sequence[Ground]) -> Kept:
-        """The entry still holds, on the ground as it is now."""
+        """Confirms an entry on its present grounds."""
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
             check_kept(entry)
@@ -128,7 +153,7 @@ class Memory(MemoryReader):
         return self._change(id, edit, self._generator)
 
     def note_use(self, ids: Iterable[str]) -> None:
-        """An answer has named these. Noted at most once a day for each."""
+        """Notes use by an answer, at most daily per entry."""
         # Each use that is noted is a version: every answer would make some.
 
         def edit(document: MemoryDocument, _entry: MemoryEntry) -> None:
@@ -142,18 +167,17 @@ class Memory(MemoryReader):
                 self._change(id, edit, "system")
 
     def tidy(self, session: str | None = None) -> list[MemoryEntry]:
-        """Expire what was not used in a session, and proposals that were not answered.
-        Returns which these are, for the user to read when the session opens."""
+        """Expires unused entries and unanswered proposals; returns them."""
         # What is kept of the user has been stated, and stays.
         now, gone = self.now_ms(), []
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
-            asked = entry.document.state == "proposed"
-            document.state, document.act = "expired", "unanswered" if asked else "expired"
+            is_proposal = entry.document.state == "proposed"
+            document.state, document.act = "expired", "unanswered" if is_proposal else "expired"
 
-        kept = [] if session is None else self.of_session(session, "session")
-        kept += [] if session is None else self.of_session(session, "findings")
-        for entry in [*self.proposals(), *kept]:
+        entries = [] if session is None else self.of_session(session, "session")
+        entries += [] if session is None else self.of_session(session, "findings")
+        for entry in [*self.proposals(), *entries]:
             if entry.document.owner != self.user.id:
                 continue
             if has_expired(entry, now, self.caps.expire_days):
@@ -195,15 +219,14 @@ class Memory(MemoryReader):
         return document
 
     def _words_of(self, new: NewMemory) -> Trust:
-        """Whose words a new entry are, by what it was made from and nothing else."""
         # Nothing here asks what a model says of it: an injected text would say "by the user".
         if new.learned_from != "user_turn" or new.tool_originated or new.turn is None:
             return "derived"
-        said = self.trust.document(new.turn, users_part=True)
-        return lowest([said, *(self.trust.document(parent) for parent in new.parents)])
+        turn_trust = self.trust.document(new.turn, users_part=True)
+        return lowest([turn_trust, *(self.trust.document(parent) for parent in new.parents)])
 
     def _check_may_leave(self, document: MemoryDocument) -> None:
-        """Raise `MemoryRefused` for what would be kept beyond a private session."""
+        """Raises `MemoryRefused` for what would leave a private session."""
         if document.place == "global" and is_private(self.store, document.session):
             raise MemoryRefused("The session is private: nothing of it is kept beyond it.")
 
@@ -215,8 +238,6 @@ class Memory(MemoryReader):
 
     @staticmethod
     def _equal(document: MemoryDocument, entries: Iterable[MemoryEntry]) -> MemoryEntry | None:
-        """The entry that says the same in the same place."""
-
         def said(one: MemoryDocument) -> tuple[object, ...]:
             where = one.place, one.category, one.scope, one.project, one.session
             return *where[: 5 if one.place != "global" else 4], one.fact.casefold().split()
@@ -231,7 +252,7 @@ class Memory(MemoryReader):
         return retry_on_conflict(attempt, MemoryRefused(BUSY))
 
     def _change(self, id: str, edit: Edit, generator: Generator) -> Kept:
-        """Store the next version of an entry, as `edit` makes it of the newest one."""
+        """Stores an entry's next version by `edit`."""
 
         def attempt() -> Kept:
             entry = self._reread(id)
@@ -246,15 +267,12 @@ class Memory(MemoryReader):
     def _stored(
         self, document: MemoryDocument, token: Token | None, gone: Sequence[Leaving] = ()
     ) -> Kept:
-        """Commit the next version of an entry, which must still be the one of `token` (None: not
-        there yet), and of those that leave for it."""
-        batch = Batch([document.seal(), *(left for left, _ in gone)])
+        batch = Batch([document.seal(), *(leaving_document for leaving_document, _ in gone)])
         batch.expect = {document.id: token, **{entry.id: entry.token for _, entry in gone}}
         self.store.commit(batch)
         return Kept(self._reread(document.id), tuple(entry for _, entry in gone))
 
     def _making_room(self, document: MemoryDocument) -> list[Leaving]:
-        """Those that leave for an entry."""
         if document.state not in ("kept", "proposed"):
             return []
         newcomer = MemoryEntry(document, Token(""), self.trust.entry(document))
@@ -268,7 +286,7 @@ class Memory(MemoryReader):
         return [(self._leaving(entry, leaving), entry) for entry in over]
 
     def _place_of(self, newcomer: MemoryDocument) -> tuple[list[MemoryEntry], int, MemoryState]:
-        """Who is there already, how many may be, and what becomes of those who leave."""
+        """Entries there, the cap, and the state of those that leave."""
         if newcomer.state == "proposed":
             return self.proposals(), MOST_PROPOSALS, "expired"
         if newcomer.place == "global":
@@ -281,13 +299,11 @@ class Memory(MemoryReader):
     def _leaving(
         self, entry: MemoryEntry, state: MemoryState, generator: Generator = "system"
     ) -> MemoryDocument:
-        """The next version of an entry that leaves."""
         document = self._next(entry, generator)
         document.state, document.act = state, state
         return document.seal()
 
     def _next(self, entry: MemoryEntry, generator: Generator) -> MemoryDocument:
-        """The next version of an entry, as it was."""
         document = entry.document.model_copy(deep=True)
         document.updated_ms = self._later(document)
         document.provenance = self._provenance(generator, entry.parents)
@@ -305,13 +321,13 @@ class Memory(MemoryReader):
         return entry
 
     def _later(self, document: MemoryDocument) -> int:
-        """Now; on a machine whose clock is behind, the time of the version before."""
+        """Now, or the previous version's time on a slow clock."""
         # The times of an entry's versions never go back.
         return max(self.now_ms(), document.updated_ms, document.used_ms)
 
 
 def check_kept(entry: MemoryEntry) -> None:
-    """Raise `MemoryRefused` for what has left memory, or is only proposed."""
+    """Raises `MemoryRefused` unless an entry is kept."""
     if entry.document.state != "kept":
         raise MemoryRefused(f"That entry is {entry.document.state}, and not kept.")
 
@@ -319,22 +335,20 @@ def check_kept(entry: MemoryEntry) -> None:
 def inherited_memory(
     reader: MemoryReader, parent: str, session: str, path: Collection[str], now_ms: int
 ) -> list[MemoryDocument]:
-    """Entries for `session`, a fork of `parent`, as new documents, the oldest first; what it has
-    already is not among them. Each is trusted as far as what it was made from.
+    """A parent's entries as new documents for a fork, oldest first.
 
-    `path`: addresses of the messages that the fork's chat begins with. What was learned from a
-    turn that is not among them was not known there; what was learned from none is taken along.
+    `path`: the fork's first messages; entries from other turns are left behind.
     """
     # The fork has entries of its own from then on, so that neither changes the other's. What the
     # user deletes in the parent goes in its forks, too, since theirs was made from it.
     store = reader.store
-    known = _known_at(reader, parent, path)
+    entries = _known_at(reader, parent, path)
     own = store.query("memory", {"session": session})
-    taken = {ref for head in own for ref in head.view(MemoryDocument).provenance.parent_refs}
+    parent_refs = {ref for head in own for ref in head.view(MemoryDocument).provenance.parent_refs}
     renew = renewed_word(reader.user)
-    made = []
-    for number, entry in enumerate(sorted(known, key=lambda entry: entry.age)):
-        if entry.id in taken:
+    documents = []
+    for number, entry in enumerate(sorted(entries, key=lambda entry: entry.age)):
+        if entry.id in parent_refs:
             continue
         # The order of those that were learned at the same time is that of their ids.
         document = entry.document.model_copy(
@@ -345,12 +359,11 @@ def inherited_memory(
             }
         )
         renew(entry.document, document)
-        made.append(document.seal())
-    return made
+        documents.append(document.seal())
+    return documents
 
 
 def _known_at(reader: MemoryReader, parent: str, path: Collection[str]) -> list[MemoryEntry]:
-    """What a session knew there, by the newest word on it."""
     heads = reader.store.query("memory", {"session": parent})
     entries = {head.id: reader.entry_of(head) for head in heads if is_kept_with(head.fields)}
     turns = reader.store.heads(entry.document.turn or "" for entry in entries.values())
@@ -361,10 +374,10 @@ def _known_at(reader: MemoryReader, parent: str, path: Collection[str]) -> list[
         turn = entries[id].document.turn
         return turn is None or (turn in turns and turns[turn].fields.get("assistant") in path)
 
-    found = []
+    known_entries = []
     for entry in entries.values():
         document = entry.document
         later = document.state == "superseded" and not was_known(document.superseded_by)
         if was_known(entry.id) and (document.state == "kept" or later):
-            found.append(entry)
-    return found
+            known_entries.append(entry)
+    return known_entries

@@ -1,5 +1,4 @@
-"""What of memory stands in the head: rules, and what is kept of the user, the session and its data,
-a line each, with how far each is trusted."""
+"""Memory in the head, a line each with its trust."""
 
 from __future__ import annotations
 
@@ -25,19 +24,17 @@ OF_SESSION = "memory of this session"
 FINDINGS = "findings in this session's data"
 
 MAX_BYTES = 16 * 1024
-"""Of one section, however much the head has room for."""
+"""Of one section."""
 
 REST_SHARE, LEAST_REST, MOST_REST, WORD_CHARS = 0.6, 80, 600, 40
-"""How long the line on what is left out may be: this share of its section, but at least and at most
-so many characters. To say that something is left out comes before one rule more. It names no word
-that is longer than the last number."""
+"""Length of the line on omitted entries; a name is no longer word than the last number."""
 
 _NAME = re.compile(r"[^\W_]+(?:[-_./][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class RulesSection:
-    """What the user has written down as standing rules. It is no memory: nothing is learned."""
+    """The user's written rules, not learned memory."""
 
     path: Path
     name: str = RULES
@@ -55,10 +52,7 @@ class RulesSection:
 class EntriesSection:
     """One place of memory.
 
-    entries    gives those that are kept there now, the newest first
-    about      gives the words that the project's files are about
-    has_floor  see `context/head.py`
-    searched   whether the model can search what is left out
+    `about`: words of the project's files; `searched`: the model can search what is left out.
     """
 
     name: str
@@ -69,11 +63,11 @@ class EntriesSection:
     has_floor: bool = False
     searched: bool = True
     known: dict[str, str] = field(default_factory=dict, repr=False)
-    """By a line that stood in the prompt and is not said any more: the entry that it was of."""
+    """Entries by lines that were in the prompt."""
 
     def text(self, limit: int) -> str:
-        """Those whose ground has not moved, as far as they fit: what the user has stated for good
-        first, then what was of use last."""
+        """Entries with unchanged grounds, as many as fit: lasting statements first, then by last
+        use."""
         valid, moved = self._sorted_out()
         ordered = in_order(valid, self.about())
         return section_text(ordered, len(moved), limit, searched=self.searched)
@@ -83,15 +77,14 @@ class EntriesSection:
         return [entry for entry in self._sorted_out()[0] if is_rule(entry)]
 
     def is_withdrawn(self, said: str) -> bool:
-        """Whether a line must leave the prompt: the user has taken its entry out or moved it away,
-        or its ground has moved."""
+        """Whether a line must leave: the user removed or moved its entry, or its ground changed."""
         # What merely reads otherwise by now, or has made room for others, can wait for the next
         # time that the head is written: what leaves at once costs the provider's whole cache.
-        shown = [line for line in said.splitlines() if line.startswith("- ")]
-        if not shown:
+        lines = [line for line in said.splitlines() if line.startswith("- ")]
+        if not lines:
             return False
         valid, _moved = self._sorted_out()
-        unknown = _without(shown, map(line_of, valid))
+        unknown = _without(lines, map(line_of, valid))
         here = {entry.id for entry in valid}
         unknown = [line for line in unknown if not self._may_wait(self.known.get(line), here)]
         if unknown:
@@ -105,28 +98,22 @@ class EntriesSection:
         return [entry for entry in entries if entry.id not in gone], moved
 
     def _may_wait(self, id: str | None, here: Collection[str]) -> bool:
-        """Whether an entry's line can stay in the prompt for now: the entry is kept here in other
-        words, or has left memory without an act of the user's."""
         head = None if id is None else self.store.head(id)
         if head is None:
             return False
         document = MemoryDocument.model_validate(dict(head.fields))
-        left = document.state in ("superseded", "evicted", "expired")
-        return id in here or (left and not self.ground.moved(document.grounds))
+        has_left = document.state in ("superseded", "evicted", "expired")
+        return id in here or (has_left and not self.ground.moved(document.grounds))
 
     def _look_up(self, lines: Sequence[str]) -> None:
-        """Find the entries of these lines."""
         # All of memory is searched, so what was found is kept for the calls to come.
         for head in self.store.query("memory"):
             for text in lines_in_prompts(self.store, head.id):
-                begun = (line for line in lines if text.startswith(line))
-                self.known.update(dict.fromkeys(begun, head.id))
+                beginnings = (line for line in lines if text.startswith(line))
+                self.known.update(dict.fromkeys(beginnings, head.id))
 
 
 def in_order(entries: Iterable[MemoryEntry], about: Collection[str]) -> list[MemoryEntry]:
-    """Rules first; among them, and after them, what the project's files are about, then what was
-    of use last. Age decides between equals alone."""
-
     def place(entry: MemoryEntry) -> tuple[bool, int, int, tuple[int, str]]:
         shared = len({*content_words(entry.document.fact)} & {*about})
         return is_rule(entry), shared, entry.document.used_ms, entry.age
@@ -135,7 +122,7 @@ def in_order(entries: Iterable[MemoryEntry], about: Collection[str]) -> list[Mem
 
 
 def is_rule(entry: MemoryEntry) -> bool:
-    """Whether the user has stated that it holds for good: a preference, or what says so."""
+    """A preference, or the user's word that says it lasts."""
     document = entry.document
     return entry.trust == "user-stated" and (
         document.category == "preference" or says_it_lasts(document.fact)
@@ -145,11 +132,9 @@ def is_rule(entry: MemoryEntry) -> bool:
 def section_text(
     entries: Sequence[MemoryEntry], moved: int, limit: int, *, searched: bool = True
 ) -> str:
-    """The first of `entries` that fit into `limit` characters, each whole, with a line on those
-    that do not.
+    """The first of `entries` that fit, each whole, with a line on the others.
 
-    moved     how many are left out because what they rest on has changed
-    searched  whether the model can find what is left out, so that the line says by which words
+    `moved`: left out because their grounds changed.
     """
     lines, words = [line_of(entry) for entry in entries], words_of(entries) if searched else []
     changed = f"({moved} left out: the code that they rest on has changed)" if moved else ""
@@ -163,12 +148,12 @@ def section_text(
 
 
 def line_of(entry: MemoryEntry) -> str:
-    """The line of an entry. A rule has no date: it holds whenever it was learned."""
+    """An entry's line; rules have no date."""
     return f"- [{entry.trust}] {_text(entry)}" if is_rule(entry) else dated_line(entry)
 
 
 def lines_in_prompts(store: Store, id: str) -> Iterator[str]:
-    """The lines that an entry may have had in prompts, in all its versions."""
+    """An entry's possible lines in prompts, in all versions."""
     for version in store.history(id):
         document = MemoryDocument.model_validate(dict(version.fields))
         for trust in ("user-stated", "derived"):
@@ -178,23 +163,23 @@ def lines_in_prompts(store: Store, id: str) -> Iterator[str]:
 
 
 def words_of(entries: Sequence[MemoryEntry]) -> list[str]:
-    """For each entry the word to search it by: one that the fewest others have, of these the
-    longest; a name with its hyphens and dots counts as one."""
-    found = [_names(entry.document.fact) for entry in entries]
-    holders = Counter(word.casefold() for words in found for word in set(words))
+    """A search word per entry: the rarest, then longest; names with hyphens and dots are one
+    word."""
+    word_lists = [_names(entry.document.fact) for entry in entries]
+    holders = Counter(word.casefold() for words in word_lists for word in set(words))
     return [
         min(words, key=lambda word: (holders[word.casefold()], -len(word), word), default="")
-        for words in found
+        for words in word_lists
     ]
 
 
 def day(time_ms: int) -> str:
-    """By universal time: `2026-05-03`."""
+    """In UTC: `2026-05-03`."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d")
 
 
 def cut_text(text: str, limit: int) -> str:
-    """A text of the user's own as far as it fits, in whole lines, with a word on the rest."""
+    """The user's text as far as it fits, in whole lines."""
     return whole_lines(block(text), limit, MAX_BYTES)
 
 
@@ -209,7 +194,6 @@ def _text(entry: MemoryEntry) -> str:
 
 
 def dated_line(entry: MemoryEntry) -> str:
-    """The line of an entry with the day on which it was learned."""
     document, text, learned = entry.document, _text(entry), day(entry.document.learned_ms)
     if document.place == "findings":
         tags = "".join(f" #{one_line(tag)}" for tag in document.tags)
@@ -224,21 +208,19 @@ def _names(text: str) -> list[str]:
 
 
 def _rest(count: int, words: Sequence[str], limit: int) -> str:
-    """The line on what is left out: how many, and the words that find them, as many as fit."""
     if not count:
         return ""
-    bare, named = f"({count} left out)", list(dict.fromkeys(filter(None, words)))
+    bare, unique = f"({count} left out)", list(dict.fromkeys(filter(None, words)))
     text = f"({count} left out; memory-search finds them by: "
-    shown: list[str] = []
-    for word in named:
-        if len(text) + len(", ".join([*shown, word])) + len(", ...)") > limit:
+    listed: list[str] = []
+    for word in unique:
+        if len(text) + len(", ".join([*listed, word])) + len(", ...)") > limit:
             break
-        shown.append(word)
-    more = ", ..." if len(shown) < len(named) else ""
-    return f"{text}{', '.join(shown)}{more})" if shown else bare
+        listed.append(word)
+    more = ", ..." if len(listed) < len(unique) else ""
+    return f"{text}{', '.join(listed)}{more})" if listed else bare
 
 
 def _without(lines: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Those that no known line begins with: the last one of a section may have been cut."""
     texts = list(known)
     return [line for line in lines if not any(text.startswith(line) for text in texts)]

@@ -1,5 +1,4 @@
-"""Memory as one session sees it: what of it is shown, which entries an answer has used, and what
-was found in the session's data."""
+"""Memory as one session sees it."""
 
 from __future__ import annotations
 
@@ -28,21 +27,19 @@ class Inheritance(Protocol):
     """What a fork takes over of its parent's memory, once."""
 
     def take_over(self) -> None:
-        """Put it into the transaction of the call that is under way."""
+        """Adds it to the current call's transaction."""
         ...
 
     def uncommitted(self) -> Iterable[MemoryDocument]:
-        """What of it that transaction holds."""
+        """Its entries in that transaction."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SessionMemory:
-    """What is kept of the user, as far as it holds in `project`, and of the session itself.
+    """The user's memory valid in `project`, and the session's own.
 
-    inheritance  of a fork that has made no call when it is opened
-    about        gives the words that the project's files are about
-    searched     whether the model has `memory-search`
+    `about`: words of the project's files; `searched`: the model has `memory-search`.
     """
 
     session: str
@@ -54,36 +51,32 @@ class SessionMemory:
     searched: bool = True
 
     def of_user(self) -> EntriesSection:
-        """What is kept of the user, in the head."""
+        """The user's entries in the head."""
         return self._section(OF_USER, partial(self.memory.of_user, self.project), has_floor=True)
 
     def of_session(self) -> EntriesSection:
-        """What is kept of the session, in the head."""
+        """The session's entries in the head."""
         return self._section(OF_SESSION, partial(self._kept, "session"))
 
     def findings(self) -> EntriesSection:
-        """What was found in its data, in the head."""
+        """The data's findings in the head."""
         return self._section(FINDINGS, partial(self._kept, "findings"))
 
     def entries(self) -> list[MemoryEntry]:
-        """All that a model may be shown here."""
         of_user = self.memory.of_user(self.project)
         return [*of_user, *self._kept("session"), *self._kept("findings")]
 
     def note_answer(self, text: str) -> None:
-        """The model has said this: what of memory it has used counts as used."""
+        """Notes the entries used in an answer."""
         if text:
             entries = self.entries()
             self.memory.note_use(named_in(text, [(e.id, e.document.fact) for e in entries]))
 
     def tidy(self) -> str:
-        """Expire what was not used. Returns what the user should read of it, empty for
-        nothing."""
         return _news(self.memory.tidy(self.session))
 
     def take_over(self) -> None:
-        """A fork has what its parent knew, from the call on that is under way; its chat is known
-        now."""
+        """Gives a fork its parent's entries."""
         if self.inheritance is not None:
             self.inheritance.take_over()
 
@@ -111,28 +104,27 @@ def _news(gone: Sequence[MemoryEntry]) -> str:
         "unused for long": len(gone) - unanswered,
         "proposed and never answered": unanswered,
     }
-    said = " and ".join(f"{count} {why}" for why, count in counts.items() if count)
+    counts_text = " and ".join(f"{count} {why}" for why, count in counts.items() if count)
     listed = "`foredeck memory list --all` lists them."
-    return f"Entries of memory have expired: {said}. {listed}" if said else ""
+    return f"Entries of memory have expired: {counts_text}. {listed}" if counts_text else ""
 
 
 ENOUGH_WORDS = 2
-"""Of an entry that an answer must hold."""
+"""Words of an entry that an answer must contain."""
 
 _WORD = re.compile(r"[^\W_][\w.-]{3,}")
 
 
 def named_in(answer: str, entries: Sequence[tuple[str, str]]) -> list[str]:
-    """Those of `entries` (id and text) of which an answer holds two words that no other entry
-    has."""
+    """Entries with two unique words in an answer."""
     # One word alone is said by chance, and words of fewer than four letters say nothing.
     words = {id: set(_words(text)) for id, text in entries}
-    holders = Counter(word for found in words.values() for word in found)
-    said = set(_words(answer))
+    holders = Counter(word for entry_words in words.values() for word in entry_words)
+    answer_words = set(_words(answer))
     return [
         id
-        for id, found in words.items()
-        if sum(holders[word] == 1 for word in found & said) >= ENOUGH_WORDS
+        for id, entry_words in words.items()
+        if sum(holders[word] == 1 for word in entry_words & answer_words) >= ENOUGH_WORDS
     ]
 
 
@@ -152,8 +144,7 @@ _TAG_CHARS = 30
 
 
 class PromoteFinding:
-    """Proposes findings for one session; the model's tool for one that is worth keeping. `loaded`:
-    whether the session has data."""
+    """The model's tool to propose findings."""
 
     name = PROMOTE_FINDING
 
@@ -162,10 +153,10 @@ class PromoteFinding:
         self._session = session
         self._loaded = loaded
         self.proposed: str | None = None
-        """Id of what the tool's last call has proposed, for the host to ask the user about."""
+        """Id of the last proposal, for the host to ask about."""
 
     def run(self, input: Mapping[str, Any], call: str) -> str:
-        """Propose it; what the model reads where the user cannot be asked at once."""
+        """Proposes a finding; returns text for the model if the user cannot be asked at once."""
         self.proposed = None
         if not self._loaded():
             raise ToolError("No data is loaded in this session: load or query some first.")
@@ -181,8 +172,6 @@ class PromoteFinding:
     def propose(
         self, content: str, tags: tuple[str, ...], learned_from: LearnedFrom, source: str | None
     ) -> MemoryEntry:
-        """Ask the user about one. `source`: id of the tool call that has it. Raises
-        `MemoryRefused`."""
         # Loads with the first finding.
         from foredeck.memory.judging import unfit
 
@@ -217,10 +206,9 @@ _UNFIT = {
 
 
 def findings_in(details: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What a data tool says it has found: `findings` among the details of its result, texts or
-    objects with `content`, `severity` and `tags`. Text and tags of each."""
-    found = details.get("findings") if isinstance(details, Mapping) else None
-    for each in (found if isinstance(found, list) else [])[:MOST_OF_A_RESULT]:
+    """Texts and tags of the `findings` in a data tool's details."""
+    raw = details.get("findings") if isinstance(details, Mapping) else None
+    for each in (raw if isinstance(raw, list) else [])[:MOST_OF_A_RESULT]:
         if isinstance(each, str):
             yield each, ()
         elif isinstance(each, Mapping) and isinstance(each.get("content"), str):
@@ -228,18 +216,18 @@ def findings_in(details: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def tags_of(said: Mapping[str, Any]) -> tuple[str, ...]:
-    """The severity, where it is one, and the tags, each a word or two."""
+    """Severity and tags, a word or two each."""
     severity, tags = said.get("severity"), said.get("tags")
     if isinstance(tags, str):
         tags = tags.split(",")
-    named = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-    plain = (" ".join(tag.split())[:_TAG_CHARS] for tag in named)
+    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    plain = (" ".join(tag.split())[:_TAG_CHARS] for tag in texts)
     first = [severity] if severity in SEVERITIES else []
-    kept = dict.fromkeys([*first, *(tag for tag in plain if tag)])
-    return tuple(kept)[: MOST_TAGS + len(first)]
+    unique = dict.fromkeys([*first, *(tag for tag in plain if tag)])
+    return tuple(unique)[: MOST_TAGS + len(first)]
 
 
 def has_data(store: Store, session: str, tools: Iterable[str]) -> bool:
-    """Whether a data tool has brought anything in a session."""
+    """Whether a data tool succeeded in a session."""
     where = {"chat_ref": chat_id(session), "status": "ok"}
     return any(store.query("toolcall", {**where, "tool": tool}, limit=1) for tool in tools)

@@ -1,8 +1,6 @@
-"""How far anything stored is trusted by this user: as their own word, or as derived.
+"""How far a user trusts anything stored: as their word, or as derived.
 
-It follows from provenance alone, for every kind of document. Whatever does not carry their word
-(`User.vouch`) is derived: what a model wrote, what was imported or read from old histories, what
-others on the same database have said.
+By provenance alone: models', imported and others' is derived.
 """
 
 from __future__ import annotations
@@ -39,12 +37,12 @@ Trust = Literal["user-stated", "derived"]
 
 
 class BadUserKey(ForedeckError):
-    """The file with the user's key holds something else."""
+    """The user's key file is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who works with this state folder, with the key that proves what they have said."""
+    """The user of this state folder, with the key that proves their words."""
 
     # Stores are shared, sessions imported, and documents written by anybody: a field that says "by
     # the user" would be as good as whoever wrote it. A code that cannot be made without the key is
@@ -53,16 +51,13 @@ class User:
 
     @property
     def id(self) -> str:
-        """Distinguishes users of a shared store: 16 hexadecimal digits that follow from the key,
-        and do not give it away."""
         return sha256(b"foredeck user\0" + self.key).hexdigest()[:_ID_LETTERS]
 
     def vouch(self, statement: Sequence[Any]) -> str:
-        """The code that means "this user has said so". `statement`: JSON values."""
+        """The code for "this user has said so"."""
         return hmac.new(self.key, canonical_json(list(statement)), sha256).hexdigest()
 
     def vouches(self, statement: Sequence[Any], code: str | None) -> bool:
-        """Whether a code is this user's, for this very statement."""
         # In constant time: how long a comparison takes must not give a code away.
         return isinstance(code, str) and hmac.compare_digest(
             self.vouch(statement).encode(), code.encode(errors="replace")
@@ -70,20 +65,18 @@ class User:
 
 
 class TrustOf:
-    """Says how far the documents of a store are trusted by one user."""
+    """One user's trust in a store's documents."""
 
     def __init__(self, store: Store, user: User) -> None:
         self._store = store
         self._user = user
 
     def entry(self, document: MemoryDocument) -> Trust:
-        """Of an entry of memory."""
         word = self._user.vouches(document.statement(), document.vouched)
         return "user-stated" if word and document.owner == self._user.id else "derived"
 
     def said_by_user(self, session: str | None) -> Trust:
-        """For what a session's chat has as the user's: their word only where the session began at
-        this user's side."""
+        """Trust in a session chat's user text, by where the session began."""
         # What was imported may say anything, also in a session of theirs, and a subagent's user is
         # the agent that started it.
         if session is None or self._store.head(imported_id(session)) is not None:
@@ -95,14 +88,14 @@ class TrustOf:
         return "user-stated" if self._user.vouches(session_statement(session), code) else "derived"
 
     def document(self, id: str, *, users_part: bool = False) -> Trust:
-        """Of any document. `users_part`: of a turn, what the user said in it."""
+        """Trust in any document; `users_part`: in a turn's user text."""
         head = self._store.head(id)
         if head is None:
             return "derived"
         return self.fields(head.fields, users_part=users_part)
 
     def fields(self, fields: Fields, *, users_part: bool = False) -> Trust:
-        """As `document`, of one that has been read."""
+        """As `document`, given fields."""
         match fields.get("type"):
             case "memory":
                 return self.entry(MemoryDocument.model_validate(dict(fields)))
@@ -112,7 +105,7 @@ class TrustOf:
 
 
 def user_of(config: Config) -> User | None:
-    """Who works here; None where their key cannot be read, and nothing counts as said by them."""
+    """The current user; None if the key is unreadable."""
     try:
         return load_user(config.home)
     except (OSError, ForedeckError) as error:
@@ -121,10 +114,7 @@ def user_of(config: Config) -> User | None:
 
 
 def load_user(home: Path) -> User:
-    """The user of a state folder, which must be there; their key is made at the first time.
-
-    Raises `BadUserKey` for a damaged file, `OSError` where it cannot be read or made.
-    """
+    """Makes the key the first time. Raises `BadUserKey`, or `OSError`."""
     path = home / KEY_FILE
     try:
         text = read_regular(path).decode("ascii")
@@ -146,30 +136,30 @@ def load_user(home: Path) -> User:
 
 
 def lowest(trusts: Iterable[Trust]) -> Trust:
-    """What rests on several things is trusted as the least of them; on nothing, not at all."""
-    found = set(trusts)
-    return "user-stated" if found == {"user-stated"} else "derived"
+    """The least trust; derived for nothing."""
+    kinds = set(trusts)
+    return "user-stated" if kinds == {"user-stated"} else "derived"
 
 
 def session_statement(session: str) -> list[Any]:
-    """What an engine vouches for when it begins a session at this user's side."""
+    """What an engine vouches for when a session begins at the user's side."""
     return ["session", session]
 
 
 def renewed_word(user: User) -> Callable[[Document, Document], None]:
-    """For what is imported under fresh ids: an entry that carried this user's word, unchanged,
-    carries it under its new id. No other entry comes to carry it."""
+    """Keeps this user's word on entries that are rewritten."""
 
     def renew(before: Document, now: Document) -> None:
-        if isinstance(before, MemoryDocument) and isinstance(now, MemoryDocument):
-            held = user.vouches(before.statement(), before.vouched) and before.owner == user.id
-            now.vouched = user.vouch(now.statement()) if held else None
+        if not (isinstance(before, MemoryDocument) and isinstance(now, MemoryDocument)):
+            return
+        # The code of another's stays: it says nothing, until the entry is back where they are.
+        if user.vouches(before.statement(), before.vouched) and before.owner == user.id:
+            now.vouched = user.vouch(now.statement())
 
     return renew
 
 
 def _make(path: Path) -> None:
-    """Make a new key, or leave that of whoever was first."""
     # Written aside and linked, so that the file is whole from its first moment on. A link fails
     # where the file is there, a rename would replace the other process's key.
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

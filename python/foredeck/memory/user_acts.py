@@ -1,8 +1,4 @@
-"""What only the user does with memory, and what a purge takes out of it.
-
-Each act is a version with their name on it, and the only way in which anything comes to be trusted
-more.
-"""
+"""The user's own acts on memory: only these raise trust."""
 
 from __future__ import annotations
 
@@ -33,12 +29,12 @@ if TYPE_CHECKING:  # an engine never purges
     from foredeck.store.purging import Amend
 
 SHORTEST_TEXT = 6
-"""Characters of a text that is searched for literally: a shorter one is a part of many words."""
+"""Shorter texts are not searched literally."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What the user makes an entry say; None leaves a part as it is."""
+    """The user's wording; None leaves a part."""
 
     fact: str | None = None
     native: str | None = None
@@ -46,15 +42,12 @@ class Wording:
 
 
 class UserActs(Memory):
-    """The memory of one user, in their own hands.
-
-    Made where a person has typed something, and nowhere else.
-    """
+    """One user's memory in their own hands, for what a person has typed."""
 
     _generator: Generator = "human"
 
     def add(self, new: NewMemory) -> Kept:
-        """Keep what the user has typed for it."""
+        """Keeps what the user typed."""
         document = self._new(replace(new, learned_from="manual"))
         self._check_may_leave(document)
         there = [*self._place_of(document)[0], *self.proposals()]
@@ -68,8 +61,7 @@ class UserActs(Memory):
         return self.edit(same.id, Wording(fact=new.fact, native=new.native or None))
 
     def accept(self, id: str, wording: Wording | None = None) -> Kept:
-        """Keep what was proposed, as it is or as the user words it. It is their word then, but for
-        a finding that is only confirmed."""
+        """Keeps a proposal, perhaps reworded, as the user's word."""
         is_confirmed = wording is None and self._reread(id).document.place == "findings"
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
@@ -82,7 +74,7 @@ class UserActs(Memory):
         return self._change(id, edit if is_confirmed else self._by_user(edit), "human")
 
     def accept_instead(self, id: str, of: str) -> Kept:
-        """Keep what was proposed, in place of the entry `of`."""
+        """Keeps a proposal in place of the entry `of`."""
         # Both in one transaction, so that there is always exactly one of them.
 
         def attempt() -> Kept:
@@ -94,14 +86,14 @@ class UserActs(Memory):
             document.state, document.act = "kept", "accepted"
             document.used_ms = self._later(document)
             document.vouched = self.user.vouch(document.statement())
-            left = self._leaving(old, "superseded")
-            left.superseded_by = id
-            return self._stored(document, entry.token, [(left.seal(), old)])
+            superseded = self._leaving(old, "superseded")
+            superseded.superseded_by = id
+            return self._stored(document, entry.token, [(superseded.seal(), old)])
 
         return retry_on_conflict(attempt, MemoryRefused(BUSY))
 
     def refuse(self, id: str) -> Kept:
-        """Do not keep what was proposed."""
+        """Refuses a proposal."""
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
             _check_proposed(entry, "entry")
@@ -110,7 +102,7 @@ class UserActs(Memory):
         return self._change(id, edit, "human")
 
     def edit(self, id: str, wording: Wording) -> Kept:
-        """Make an entry say what the user says; it is their word then."""
+        """Rewords an entry as the user's word."""
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
             _check_there(entry)
@@ -120,8 +112,8 @@ class UserActs(Memory):
         return self._change(id, self._by_user(edit), "human")
 
     def pin(self, id: str, category: Category, project: str | None = None) -> Kept:
-        """Keep an entry of a session, or a finding, beyond it: a new entry, with its ground. A
-        decision holds in `project`, where one is given."""
+        """Keeps a session's entry or finding beyond it, as a new entry; a decision holds in
+        `project`."""
         entry = self._reread(id)
         check_kept(entry)
         if entry.document.place == "global":
@@ -141,8 +133,7 @@ class UserActs(Memory):
         return self._put_new(document)
 
     def demote(self, id: str, session: str | None = None) -> Kept:
-        """Make a global entry a matter of one session, by default the one it was learned in. It is
-        trusted as before."""
+        """Moves a global entry to one session, with its trust."""
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
             _check_there(entry)
@@ -160,8 +151,7 @@ class UserActs(Memory):
         return self._change(id, edit, "human")
 
     def set_scope(self, id: str, project: str | None) -> Kept:
-        """Let a global entry hold in one project, or, without one, everywhere. It is trusted as
-        before."""
+        """Limits a global entry to a project, or to none, with its trust."""
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
             _check_there(entry)
@@ -175,8 +165,8 @@ class UserActs(Memory):
         return self._change(id, edit, "human")
 
     def delete(self, id: str) -> list[MemoryEntry]:
-        """Take out an entry, with everything of this user's that was made from it, all or nothing.
-        Their text stays in earlier versions until it is purged."""
+        """Removes an entry with everything derived from it. Texts stay in earlier versions until
+        purged."""
 
         def attempt() -> list[MemoryEntry]:
             family = [self._reread(id), *self.descendants(id)]
@@ -193,8 +183,7 @@ class UserActs(Memory):
         return retry_on_conflict(attempt, MemoryRefused(BUSY))
 
     def restore_without(self, gone: Collection[str]) -> list[MemoryEntry]:
-        """Bring back what left memory only because of these entries, which are about to be purged:
-        what they superseded, and what was evicted for them."""
+        """Restores what these entries superseded or evicted."""
         entries = [entry for entry in self.all() if entry.id not in gone]
         back = [entry for entry in entries if entry.document.superseded_by in gone]
         places = {
@@ -213,16 +202,15 @@ class UserActs(Memory):
     def _refill(
         self, entries: Sequence[MemoryEntry], place: Place, session: str | None
     ) -> list[MemoryEntry]:
-        """Those of a place that were evicted, as many as there is room for again."""
         here = [
             entry
             for entry in entries
             if entry.document.place == place
             and (place == "global" or entry.document.session == session)
         ]
-        kept = [entry for entry in here if entry.document.state == "kept"]
+        entries_kept = [entry for entry in here if entry.document.state == "kept"]
         evicted = [entry for entry in here if entry.document.state == "evicted"]
-        room = max(0, self.caps.of(place) - len(kept))
+        room = max(0, self.caps.of(place) - len(entries_kept))
         return sorted(evicted, key=keeping_order, reverse=True)[:room]
 
     def _set_back(self, entry: MemoryEntry, edit: Edit) -> MemoryEntry:
@@ -245,12 +233,12 @@ class UserActs(Memory):
         if wording.category is not None:
             place: Place = place_of(wording.category)
             if place != document.place:
-                known = " or ".join(CATEGORIES[document.place])
-                raise MemoryRefused(f"Here it can be {known}; `pin` and `demote` move an entry.")
+                accepted = " or ".join(CATEGORIES[document.place])
+                raise MemoryRefused(f"Here it can be {accepted}; `pin` and `demote` move an entry.")
             document.category = wording.category
 
     def _by_user(self, edit: Edit) -> Edit:
-        """As `edit`, and what comes of it is the user's word."""
+        """As `edit`, with the user's word."""
 
         def vouched(document: MemoryDocument, entry: MemoryEntry) -> None:
             edit(document, entry)
@@ -259,36 +247,30 @@ class UserActs(Memory):
         return vouched
 
     def _keep_trust(self, document: MemoryDocument, trust: Trust) -> None:
-        """What is moved needs a new word of the user's only where it had one."""
         if trust == "user-stated":
             document.vouched = self.user.vouch(document.statement())
 
 
 def acts_of_user(store: Store, config: Config) -> UserActs:
-    """The memory of the user at this machine; their key is made at the first time.
-
-    Raises `ForedeckError` or `OSError` where it cannot be read.
-    """
+    """Makes the key the first time. Raises `ForedeckError` or `OSError`."""
     return UserActs(store, load_user(config.home), caps_of(config))
 
 
 def family_of(memory: MemoryReader, id: str) -> set[str]:
-    """The id of an entry, if there is one of this id, and of all that was made from what has the
-    id, in whatever state."""
+    """An entry and everything derived from it."""
     entry = memory.get(id)
     return {one.id for one in (entry, *memory.descendants(id)) if one is not None}
 
 
 def said_by_tool(memory: MemoryReader, turn: str | None) -> set[str]:
-    """Ids of the entries that were read out of a turn and say what a tool had said, with all that
-    was made from those."""
-    found = [] if turn is None else memory.descendants(turn)
-    said = (entry for entry in found if entry.document.tool_originated)
-    return {id for entry in said for id in family_of(memory, entry.id)}
+    """A turn's entries that repeat a tool, with everything derived from them."""
+    entries = [] if turn is None else memory.descendants(turn)
+    from_tools = (entry for entry in entries if entry.document.tool_originated)
+    return {id for entry in from_tools for id in family_of(memory, entry.id)}
 
 
 def vouch_again(user: User) -> Amend:
-    """An entry that loses a text stays its user's word: they have asked for that."""
+    """Renews the word on an entry that loses text by the user's wish."""
 
     def amend(before: Document, after: Document) -> None:
         if before.type == "memory":

@@ -1,5 +1,4 @@
-"""Short texts compared by their words, whatever their language: how alike two are, whether one
-contradicts the other, whether a sentence says that it holds for longer."""
+"""Compares short texts by words: likeness, contradiction, and claims to last."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ _FRAME = _split("""\
 user users prefers prefer preferred wants want wanted likes like asked asks asking says
 said stated states decided decides decision chose chosen project team session please
 always should must uses use used using""")
-"""How a fact in the third person is put: words that say nothing of what it is about."""
+"""Frame words of third-person facts, without content."""
 _ENDINGS = ("ing", "ed", "es", "s")
 
 _LASTING = re.compile(
@@ -48,7 +47,7 @@ _LASTING_UNSPACED = re.compile(
 )
 
 SAME, NEAR = 0.8, 0.2
-"""How alike two facts are that say the same; that are worth showing beside each other."""
+"""Likeness of equal facts, and of facts to show together."""
 SHOWN = 3
 _NEGATIONS = frozenset(
     ("no", "not", "never", "without", "avoid", "dont", "stop", "nicht", "kein", "nie", "pas")
@@ -56,53 +55,41 @@ _NEGATIONS = frozenset(
 
 
 def folded(text: str) -> str:
-    """All words of a text in one case, one space between them: for finding one text literally in
-    another."""
     return " ".join(WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
 def content_words(text: str) -> list[str]:
-    """The words that a short text is about, in their order, each once, without endings; words that
-    say nothing of that are left out."""
-    found = (word for word in words_in(text) if word not in _EMPTY and word not in _FRAME)
-    return list(dict.fromkeys(_stem(word) for word in found))
+    words = (word for word in words_in(text) if word not in _EMPTY and word not in _FRAME)
+    return list(dict.fromkeys(_stem(word) for word in words))
 
 
 def all_words(text: str) -> frozenset[str]:
-    """Every word of a text of any length, as `content_words` writes them."""
     return frozenset(_stem(word) for word in words_in(text))
 
 
 def share_in(words: Collection[str], of: Collection[str]) -> float:
-    """Which part of `words` is among `of`, from 0 to 1; 0 for no words."""
     return sum(word in of for word in words) / len(words) if words else 0.0
 
 
 def likeness(one: Collection[str], other: Collection[str]) -> float:
-    """How much two sets of words have in common: 1 for the same, 0 for nothing."""
     together = len({*one, *other})
     return len({*one} & {*other}) / together if together else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact that is there already: kept, waiting to be accepted, or refused."""
+    """An existing fact: kept, waiting or refused."""
 
     id: str
     text: str
     state: Literal["kept", "waiting", "refused"] = "kept"
     stated: bool = False
-    """The user stated it."""
+    """Whether the user stated it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactComparison:
-    """What is known beside a new fact.
-
-    same         says the same
-    contradicts  says something else of the same thing, and is kept
-    nearest      the kept entries most like it, the likest first
-    """
+    """What is known beside a new fact: the same, contradicting, and nearest entries."""
 
     same: KnownFact | None
     contradicts: KnownFact | None
@@ -110,23 +97,23 @@ class FactComparison:
 
 
 def compare(text: str, known: Iterable[KnownFact]) -> FactComparison:
-    """Look for what is known of a fact; the first of several as alike."""
+    """What is known about a fact; of equals the first."""
     words = content_words(text)
     ranked = sorted(
         ((likeness(words, content_words(other.text)), other) for other in known),
         key=lambda pair: -pair[0],
     )
     same = next((other for much, other in ranked if _says_the_same(text, other.text, much)), None)
-    kept = [(much, other) for much, other in ranked if other.state == "kept"]
+    similar = [(much, other) for much, other in ranked if other.state == "kept"]
     against = next(
-        (other for _, other in kept if same is None and contradicts(text, other.text)), None
+        (other for _, other in similar if same is None and contradicts(text, other.text)), None
     )
-    near = tuple(other for much, other in kept if much >= NEAR)[:SHOWN]
+    near = tuple(other for much, other in similar if much >= NEAR)[:SHOWN]
     return FactComparison(same, against, near)
 
 
 def contradicts(one: str, other: str) -> bool:
-    """Whether two short facts differ in one word of several, or only in that one is a negation."""
+    """Whether two facts differ in one word, or by a negation."""
     # It is what words alone show; what it misses is kept beside the other entry, and the user
     # decides.
     if _negated(one) != _negated(other):
@@ -137,11 +124,41 @@ def contradicts(one: str, other: str) -> bool:
     return len(shared) >= 2 and differ == (1, 1)
 
 
-def says_it_lasts(sentence: str) -> bool:
-    """Whether a sentence of the user's holds a word that says so.
+_HAPPENED = (
+    r"\w+ed|are|did|found|forgot|got|had|has|heard|knew|ran|said|saw|seen|thought|understood|was|were"
+    r"|wrote|breaks|crashes|ends|fails|gets|gives|goes|hangs|happens|prints|returns|says|seems|shows"
+    r"|takes|throws|works|an?|the"
+)
+"""After "always" or "never" these report instead of ruling."""
+_HAPPENS = rf"{_HAPPENED}|am|forget|get|have|know|see"
+"""The same after "I" and "we"."""
+_RULE = re.compile(
+    r"^(?:please |and |but |so )*(?:"
+    rf"(?:always|never)\b(?=\W+\w)(?!\W+(?:{_HAPPENED}|mind)\b)"
+    r"|(?:as a rule|by default|immer|nie(?:mals)?|toujours|jamais|siempre|nunca|sempre|mai|altijd"
+    r"|nooit|zawsze|nigdy)\b)"
+    r"|\b(?:from now on|ab (?:jetzt|sofort)|d\u00e9sormais)\b"
+    rf"|\b(?:i|we) (?:(?:always|never) (?!(?:{_HAPPENS})\b)|prefer\b)",
+    re.IGNORECASE,
+)
+_OF_A_PROJECT = re.compile(
+    r"\b(?:we|our|us|here|this|project|repo(?:sitory)?|wir|unser\w*|hier|nous|notre|ici)\b", re.I
+)
 
-    In languages that are not known here, and where a preference is put otherwise, it does not.
-    """
+
+def states_a_rule(sentence: str) -> bool:
+    """Whether a user's sentence states a rule."""
+    # Stricter than `says_it_lasts`: nobody has judged beforehand that it is worth keeping.
+    return bool(_RULE.search(sentence) or _LASTING_UNSPACED.match(sentence))
+
+
+def is_of_project(sentence: str) -> bool:
+    """Whether a rule is about the work, not only its user."""
+    return bool(_OF_A_PROJECT.search(sentence))
+
+
+def says_it_lasts(sentence: str) -> bool:
+    """Whether a user's sentence says that it lasts, in known languages."""
     # Only the user may say so: an extractor that obeys a web page would call any order of the
     # user's a preference.
     return bool(

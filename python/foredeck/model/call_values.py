@@ -1,9 +1,6 @@
-"""The values inside a call record, each with its stored form: what becomes of messages, how sets
-have changed, what was decided, what it cost.
+"""Values inside a call record, each with its stored form, whose names and positions stay.
 
-`from_record` reads what a store holds, `to_record` (or `to_row`) writes it: the names and positions
-there are the stored form of 0.1.0, and stay. What a record leaves out has the default.
-They are named tuples, since a session that is opened makes thousands of them.
+Named tuples, since opening a session makes thousands.
 """
 
 from __future__ import annotations
@@ -11,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+
+from foredeck.model.rewrite_reasons import SHORT_REASONS
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRichComparison
@@ -23,7 +23,6 @@ Stored = Mapping[str, Any]
 
 @cache
 def _stored_fields(kind: Any) -> list[tuple[str, Any]]:
-    """The fields of a kind of values, with their defaults."""
     return list(kind._field_defaults.items())
 
 
@@ -37,7 +36,6 @@ def _read(kind: Callable[..., V], stored: Stored) -> V:
 
 
 def _written(value: Any, *always: str) -> dict[str, Any]:
-    """What a record keeps: these fields, and of the others those that do not have the default."""
     pairs = zip(_stored_fields(value.__class__), value, strict=True)
     return {
         name: list(each) if isinstance(each, tuple) else each
@@ -48,41 +46,24 @@ def _written(value: Any, *always: str) -> dict[str, Any]:
 
 DecisionKind = Literal["append", "rebase", "host"]
 
+ADOPTED = "adopted"
+"""Reason of a call older than foredeck."""
+
 CHARS_PER_TOKEN = 3.5
-"""An estimate, until the provider's own counts tell (`gauge.py`); code has fewer than prose."""
+"""An estimate until the provider reports; code has fewer than prose."""
 
 UNSENT = frozenset({"fallback", "aborted", "refused"})
-"""Outcomes of calls whose answer never went out, or was refused by the provider."""
+"""Outcomes of calls whose answer never went out, or was refused."""
 
 REWRITTEN = "rewritten"
-"""An outcome: another extension has changed the call's request, or the one before it."""
-
-
-REASONS: dict[str, str] = {
-    "cold": "the provider's cache had expired, so rewriting cost nothing extra",
-    "model": "another model was chosen, whose cache held nothing of it",
-    "history": "the host had changed what was sent before",
-    "system": "other tools or instructions had come before the chat, so nothing of it was cached",
-    "layout": "another layout was configured",
-    "withdrawn": "what you have taken back, or what has changed, had to leave the head",
-    "pays": "it pays",
-    "look-back": "the provider's cache would not have found what stood there anyway",
-    "no-cache": "the model has no prompt cache, so rewriting costs nothing extra",
-    "high-water": "the prompt would have filled too much of the model's window",
-    "window": "the prompt would not have fitted the window",
-    "off": "foredeck was switched off",
-    "timeout": "the engine did not answer in time",
-    "away": "the engine did not run",
-}
-"""Why a prompt was rewritten, or went out without foredeck, in words for its user."""
+"""Outcome: another extension changed the request, or the previous one."""
 
 
 class Decision(NamedTuple):
-    """What was decided at a call, and why.
+    """A call's decision and its reason.
 
-    `append`: what was sent before stays as it was. `rebase`: it was rewritten from message
-    `changed_from` on. `host`: the call went out without foredeck, as the host has it from message
-    `edited` on.
+    `append`: earlier bytes stayed. `rebase`: rewritten from `changed_from` on. `host`: sent without
+    foredeck.
     """
 
     kind: DecisionKind = "append"
@@ -90,27 +71,23 @@ class Decision(NamedTuple):
     changed_from: int | None = None
     edited: int | None = None
     carrying_cost: int | None = None
-    """What reading the candidates had cost, in tokens of uncached input."""
+    """Reading the candidates so far, in tokens of uncached input."""
     rewrite_cost: int | None = None
-    """What rewriting the rest costs more, in the same tokens."""
-    saves: int | None = None
-    """By how many tokens each later call is shorter."""
+    """Rewriting the rest, in the same tokens."""
     compaction: str | None = None
-    """Id of the compaction with which the prompt was brought into the window."""
+    """Id of the compaction that made the prompt fit."""
     covers: Sequence[str] = ()
-    """Ids of the observations and reflections that took the place of messages at this call."""
+    """Ids of the stand-ins that replaced messages at this call."""
     copies: int | None = None
-    """Tokens of the current copies of files at work that a rebase has put in."""
     replaced: int | None = None
     """Tokens of what they replace."""
     call_groups: int | None = None
-    """How many groups of folded calls one text has replaced since this call."""
     turn_ended: bool | None = None
-    """Whether a word of ours has ended the turn under way, so that its reasoning left, too."""
+    """Whether a say ended the current turn."""
 
     @property
     def is_rebase(self) -> bool:
-        """Whether bytes that were sent before have changed."""
+        """Whether sent bytes changed."""
         return self.kind == "rebase"
 
     @property
@@ -119,54 +96,67 @@ class Decision(NamedTuple):
         return self.kind == "host"
 
     @property
+    def host_words(self) -> str:
+        """How a user reads a call without foredeck; else empty."""
+        if not self.is_host:
+            return ""
+        return "before foredeck" if self.reason == ADOPTED else "without foredeck"
+
+    @property
+    def short_words(self) -> str:
+        if not self.is_rebase:
+            return self.host_words
+        return f"rewritten: {SHORT_REASONS.get(self.reason or '', self.reason)}"
+
+    @property
     def weighed(self) -> dict[str, int]:
-        """The figures behind a rebase, in tokens: `carrying_cost`, `rewrite_cost` and `saves` of
-        one that pays, `copies` and `replaced` of one with current copies; empty for others."""
-        names = ("carrying_cost", "rewrite_cost", "saves", "copies", "replaced")
+        """A rebase's figures in tokens: `carrying_cost` and `rewrite_cost`, or `copies` and
+        `replaced`."""
+        names = ("carrying_cost", "rewrite_cost", "copies", "replaced")
         weighed = {name: getattr(self, name) for name in names}
         return {name: value for name, value in weighed.items() if value is not None}
 
     @classmethod
     def from_record(cls, stored: Stored) -> Decision:
-        """The inverse of `to_record`."""
         return _read(cls, stored)
 
     def to_record(self) -> dict[str, Any]:
-        """As a record keeps it and the host gets it."""
         return _written(self._replace(covers=tuple(self.covers)), "kind")
 
 
 class CallStats(NamedTuple):
-    """How large the prompt was, and what the session held, once the call was decided."""
+    """Size of the prompt and contents of the session, after the decision."""
 
     messages: int = 0
     chars_host: int = 0
-    """Characters that the host alone would have sent, system prompt and tools included."""
+    """Characters of the host's own prompt, with system prompt and tools."""
     chars_sent: int = 0
-    """Characters that went out."""
+    """Characters sent."""
     rate: float = 0.0
-    """Characters per token, as gauged at the time; 0 where it was not recorded."""
+    """Characters per token at the time; 0 if not recorded."""
     reports: int = 0
-    """On how many counts of the provider `rate` rests; 0: it is an estimate."""
+    """Provider reports behind `rate`; 0: an estimate."""
     images: int = 0
     image_tokens: int = 0
-    """What these images count, in tokens; in characters each counts alike."""
+    """Tokens of the images; in characters each counts alike."""
+    withheld: int = 0
+    """Characters of reasoning that the provider withholds and does not count."""
     rebase_in: int | None = None
-    """In how many calls at the earliest a rebase pays, where that was known."""
+    """Least calls until a rebase pays, if known."""
     objects: int = 0
     active: int = 0
     pinned: int = 0
     folded: int = 0
-    """Objects of the chat whose content was folded."""
+    """Objects whose content was folded."""
+    shorter_by: int = 0
+    """Characters saved by a rebase."""
 
     @classmethod
     def from_record(cls, stored: Stored) -> CallStats:
-        """The inverse of `to_record`."""
         images, image_tokens = stored.get("images") or (0, 0)
         return _read(cls, {**stored, "images": images, "image_tokens": image_tokens})
 
     def to_record(self) -> dict[str, Any]:
-        """As a record keeps them and the host gets them."""
         sizes = "messages", "chars_host", "chars_sent", "rate", "reports"
         sets = "objects", "active", "pinned", "folded"
         rest = self._replace(images=0, image_tokens=0, rebase_in=self.rebase_in or None)
@@ -174,44 +164,52 @@ class CallStats(NamedTuple):
         return _written(rest, *sizes, *sets) | images
 
 
+DEFAULT_READ, DEFAULT_WRITE, DEFAULT_OUTPUT = 0.1, 1.25, 5.0
+"""Default prices relative to uncached input, of a provider that charges for writing."""
+
+DEFAULT_TTL_S = 300
+"""Default cache lifetime in seconds."""
+
 PriceTier = Sequence[float]
-"""Of prompts with more tokens than the first number: the prices of uncached input, of a read and of
-a written token, relative to the uncached input of shorter ones."""
+"""For prompts of more tokens than the first number: prices of uncached input, a cached and a
+written token."""
+
+
+def tier_of(tiers: Iterable[V], tokens: float, above: Callable[[V], float]) -> V | None:
+    """The tier whose prices hold for a prompt of this size; None below all."""
+    return max((tier for tier in tiers if tokens > above(tier)), key=above, default=None)
 
 
 class CalledModel(NamedTuple):
-    """The model that a call was made to; without a name where none is known."""
+    """The model called; unnamed if unknown."""
 
     name: str = ""
     """`provider/id`."""
     api: str = ""
     window: int | None = None
     """In tokens."""
-    read: float = 0.1
-    """Price of a token read from the cache, relative to one of uncached input."""
-    write: float = 1.25
-    """Price of a token written to it."""
+    read: float = DEFAULT_READ
+    write: float = DEFAULT_WRITE
+    """Price of a written token."""
     guessed: bool = False
-    """Whether `read` and `write` are defaults, because the host names no prices."""
+    """Whether `read` and `write` are defaults."""
     ttl_s: float | None = None
-    """For how many seconds the cache lives, where the host says so."""
+    """Cache lifetime in seconds, if known."""
     input_price: float = 0.0
-    """Of a million tokens of uncached input, in the host's currency; 0 where it is not known."""
     tiers: Sequence[PriceTier] = ()
-    """What longer prompts cost."""
+    """Prices of longer prompts."""
 
     @classmethod
     def from_record(cls, stored: Stored) -> CalledModel:
-        """The inverse of `to_record`."""
         return _read(cls, stored)
 
     def to_record(self) -> dict[str, Any]:
-        """As a record keeps it: empty where no model is known."""
+        """As stored; empty without a model."""
         return _written(self, "name", "api", "window", "read", "write") if self.name else {}
 
 
 class ReportedUsage(NamedTuple):
-    """What the provider has counted of an earlier call, in tokens."""
+    """The provider's token counts of an earlier call."""
 
     call: int
     """Its ordinal."""
@@ -219,17 +217,14 @@ class ReportedUsage(NamedTuple):
     written: int
     fresh: int
     model: CalledModel | None = None
-    """The model that has answered it; None where it is that of the call's record. Where the host
-    picks a model for each request, it is known only by the answer."""
+    """The model that answered, if not the recorded one."""
 
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> ReportedUsage:
-        """The inverse of `to_row`."""
         model = CalledModel.from_record(row[_COUNTS]) if len(row) > _COUNTS else None
         return cls(*row[:_COUNTS])._replace(model=model)
 
     def to_row(self) -> list[Any]:
-        """As a record keeps it."""
         counts = list(self[:_COUNTS])
         return counts if self.model is None else [*counts, self.model.to_record()]
 
@@ -238,50 +233,48 @@ _COUNTS = 4
 
 
 class PromptTokens(NamedTuple):
-    """Tokens of one prompt, by what the provider's cache does with them."""
+    """Tokens of a prompt by cache treatment."""
 
     read: int
     written: int
     fresh: int
-    """Of neither kind."""
+    """Neither cached nor written."""
 
     def cost(self, model: CalledModel) -> float:
-        """What they cost, in tokens of uncached input of a short prompt."""
+        """Cost in tokens of uncached input of a short prompt."""
         total = self.read + self.written + self.fresh
-        passed = [tier for tier in model.tiers if total > tier[0]]
         none = (0, 1.0, model.read, model.write)
-        _, fresh, read, write = max(passed, key=lambda tier: tier[0], default=none)
+        _, fresh, read, write = tier_of(model.tiers, total, itemgetter(0)) or none
         return self.read * read + self.written * write + self.fresh * fresh
 
 
 class CachePrediction(NamedTuple):
-    """What the provider's cache was expected to do with a call; all None without a prediction, as
-    where the call went out without foredeck."""
+    """Expected cache behaviour of a call; all None without a prediction."""
 
     rule: str | None = None
-    """By which rule the provider keeps prompts."""
+    """The provider's cache rule."""
     hit: int | None = None
-    """Messages of the prefix that is found; 0: only what comes before them, -1: nothing."""
+    """Messages in the cached prefix; -1: not even what precedes them."""
     read: int | None = None
-    """Tokens read from the cache."""
+    """Cached tokens."""
     written: int | None = None
-    """Tokens written to it."""
+    """Tokens written to the cache."""
     fresh: int | None = None
-    """Tokens of neither kind."""
+    """Other tokens."""
     marked: int | None = None
-    """How many messages come before one more cache marker, where one is set."""
+    """Number of messages before an additional cache marker."""
     warmed_ms: int = 0
-    """When the host had last sent the newest prompt again to keep it cached; 0: it had not."""
+    """When the host last renewed the cache; 0: never."""
     reported: ReportedUsage | None = None
-    """What the provider has counted of the call before."""
+    """The provider's counts of the previous call."""
     baseline: PromptTokens | None = None
-    """What the host alone would have sent."""
+    """Tokens of the host alone."""
     around: str = ""
-    """A hash of what went out before the chat."""
+    """A hash of what precedes the chat."""
 
     @classmethod
     def from_record(cls, stored: Stored | None) -> CachePrediction:
-        """The inverse of `to_record`; of None an empty prediction."""
+        """The inverse of `to_record`; empty for None."""
         if not stored:
             return NO_PREDICTION
         reported, baseline = stored.get("reported"), stored.get("baseline")
@@ -291,7 +284,7 @@ class CachePrediction(NamedTuple):
         )
 
     def to_record(self) -> dict[str, Any] | None:
-        """As a record keeps it; None without a prediction."""
+        """As stored; None without a prediction."""
         counts = "hit", "read", "written", "fresh"
         reported = {} if self.reported is None else {"reported": self.reported.to_row()}
         rest = _written(self._replace(reported=None), "rule", *counts)
@@ -302,59 +295,54 @@ NO_PREDICTION = CachePrediction()
 
 
 class Ack(NamedTuple):
-    """What has become of an earlier call, as the host has reported since."""
-
     call: int
     """Its ordinal."""
     outcome: str
     """`applied`, `aborted`, `fallback`, `refused`, or `rewritten`."""
     detail: str = ""
-    """Of a call that was rewritten: what another extension has changed."""
+    """For `rewritten`: what another extension changed."""
 
     def to_row(self) -> list[Any]:
-        """As a record keeps it."""
         return list(self) if self.detail else list(self[:2])
 
 
 class BranchCost(NamedTuple):
-    """What a branch has cost so far, in tokens of uncached input."""
+    """Cost of a branch so far, in tokens of uncached input."""
 
     baseline: float = 0.0
     """With nothing folded."""
     actual: float = 0.0
-    """As it went out."""
+    """As sent."""
     left: int = 0
-    """Characters of the chat that the host would have compacted away by now."""
+    """Characters that the host would have compacted by now."""
 
     def after(self, baseline: float, actual: float) -> BranchCost:
-        """With the prompts of one more call; rounded, so that a stored one is the same."""
+        """With one more call; rounded as stored."""
         return BranchCost(
             round(self.baseline + baseline, 1), round(self.actual + actual, 1), self.left
         )
 
     @classmethod
     def from_record(cls, stored: Stored) -> BranchCost:
-        """The inverse of `to_record`."""
         return _read(cls, stored)
 
     def to_record(self) -> dict[str, float]:
-        """As a record keeps it."""
         return _written(self, "baseline", "actual")
 
 
 class ModelSpending(NamedTuple):
-    """What the calls of a session to one model have cost, in tokens of uncached input."""
+    """Cost of a session's calls to one model, in tokens of uncached input."""
 
     model: str
     price: float
-    """Of a million of these tokens, in the host's currency; 0 where it is not known."""
+    """Per million tokens, in the host's currency; 0: unknown."""
     calls: int
     plain: float
-    """What the host's own prompts would have cost at the same calls."""
+    """What the host's own prompts would have cost."""
     ours: float
 
     def less(self, before: ModelSpending | None) -> ModelSpending:
-        """What was added since an earlier sum of the same model."""
+        """What was added since an earlier sum."""
         if before is None:
             return self
         calls, plain, ours = (now - then for now, then in zip(self[2:], before[2:], strict=True))
@@ -362,44 +350,38 @@ class ModelSpending(NamedTuple):
 
 
 Form = Literal["host", "full", "same", "diff", "reference", "note", "omitted", "folded"]
-"""`host`: all that the host has, with lines of ours where there are blocks. `full`: the content
-with its handle. `same` and `diff`: said by reference to an earlier copy. `reference`: folded to a
-line. `note`: a tool's short answer. `omitted`: left out. `folded`: a message without some of its
-pieces."""
+"""How a message goes out; see `Form` in `context/plan/ops.py`."""
 
 
 _WITHOUT_FOLDED = 7
 
 
 class OpRow(NamedTuple):
-    """What becomes of a message (`context.plan.ops`), as a record keeps it."""
+    """An operation (`context.plan.ops`) as stored."""
 
     message: int
     """Its index."""
     form: Form
     packed: list[Any] | None
-    """Its recipe, long texts moved to blobs; None: as the host has it."""
+    """Its recipe, long texts in blobs; None: the host's."""
     subject: int | None = None
-    """Handle of the object whose content it carries."""
+    """Handle of the object that it carries."""
     version: int | None = None
-    """Which version of the object, by its ordinal in the session."""
+    """The session's number of the version."""
     base: int | None = None
-    """Index of the earlier message that it refers to."""
     text_hash: str | None = None
     folded: tuple[int, ...] = ()
-    """The folded pieces of the message."""
+    """The folded pieces."""
 
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> OpRow:
-        """The inverse of `to_row`."""
         if len(row) == _WITHOUT_FOLDED:
             return cls(*row)
         return cls(*row[:_WITHOUT_FOLDED], tuple(row[_WITHOUT_FOLDED]))  # type: ignore[call-arg]
 
     @property
     def shows(self) -> bool:
-        """Whether the subject's content can be read in the message, with the base for a
-        difference."""
+        """Whether the subject's content can be read here, with the base for a difference."""
         return self.form in ("full", "diff", "host")
 
     @property
@@ -408,29 +390,27 @@ class OpRow(NamedTuple):
         return self.form == "omitted"
 
     def to_row(self) -> list[Any]:
-        """As a record keeps it: by position, `folded` only where there are some."""
+        """The stored form, by position."""
         row = list(self[:_WITHOUT_FOLDED])
         return [*row, list(self.folded)] if self.folded else row
 
 
 class Delta(NamedTuple, Generic[T]):
-    """What has come into a set since the call before, and what has gone."""
-
     added: Sequence[T] = ()
     removed: Sequence[T] = ()
 
     @classmethod
     def between(cls, before: AbstractSet[T], now: AbstractSet[T]) -> Delta[T]:
-        """What has come and what has gone, each side sorted."""
+        """The difference of two sets, sorted."""
         return cls(tuple(sorted(now - before)), tuple(sorted(before - now)))
 
     @classmethod
     def from_record(cls, stored: Mapping[str, Sequence[T]]) -> Delta[T]:
-        """What is stored as `+` and `-`."""
+        """Reads `+` and `-`."""
         return cls(stored.get("+", ()), stored.get("-", ()))
 
     def to_record(self, name: str = "") -> dict[str, list[T]]:
-        """The inverse of `from_record`, with a name before the signs. An empty side is left out."""
+        """The inverse of `from_record`, with `name` before the signs."""
         sides: Iterable[tuple[str, Sequence[T]]] = (("+", self.added), ("-", self.removed))
         return {name + sign: list(members) for sign, members in sides if members}
 
@@ -439,23 +419,21 @@ _NONE: Delta[Any] = Delta()
 
 
 class SetChanges(NamedTuple):
-    """How the sets of a branch have changed at a call: objects by handle, messages by index."""
+    """Changes of a branch's sets: objects by handle, messages by index."""
 
     pool: Delta[int] = _NONE
     active: Delta[int] = _NONE
     pinned: Delta[int] = _NONE
     released: Delta[int] = _NONE
-    """Messages whose content is no longer kept, whether it has left the prompt or not."""
+    """Messages no longer kept, in the prompt or not."""
 
     @classmethod
     def from_record(cls, stored: Mapping[str, Sequence[int]]) -> SetChanges:
-        """The inverse of `to_record`."""
         if not stored:
             return NO_CHANGES
         return cls(*[_delta(stored, plus, minus) for plus, minus in _SIGNED])
 
     def to_record(self) -> dict[str, list[int]]:
-        """As a record keeps them: `pool+`, `pool-`, `active+` and so on."""
         deltas = (self.pool, self.active, self.pinned, self.released)
         pairs = zip(_SETS, deltas, strict=True)
         return {key: value for name, d in pairs for key, value in d.to_record(name).items()}

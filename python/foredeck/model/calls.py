@@ -1,8 +1,6 @@
-"""Call records: what is stored of one model call, and how to read it.
+"""Call records: the stored form `CallDocument`, and the view `CallRecord`.
 
-`CallDocument` is the stored form, `CallRecord` the view by which everybody reads it. A session that
-is opened loads thousands of records and reads few fields of each, so a view validates nothing and
-makes its values when they are asked for.
+The view validates nothing, since opening a session loads thousands.
 """
 
 from __future__ import annotations
@@ -31,30 +29,26 @@ from foredeck.model.records import RecordDocument, VersionRef
 
 
 class CallDocument(RecordDocument):
-    """What one model call was made of; everything that a restarted engine must not recompute.
+    """Everything about a model call that must not be computed again.
 
-    A branch is a chain of these: `parent` is the call record that this one continues, `shared`
-    how many of its messages are still there, `keys` the messages after them.
+    `shared`: messages of `parent` that remain; `keys`: those after them.
     """
 
     type: str = "call"
     session: str
     ordinal: int
-    """From 1, in the order in which the session's calls were made, over all branches."""
+    """From 1, in call order over all branches."""
     parent: str | None
     shared: int
     keys: list[list[Any]]
-    """`[entry id or None, message hash]` for each message after the shared ones."""
     tip: str
-    """Rolling hash over all keys: equal tips mean equal message lists."""
+    """Rolling hash over all keys; equal tips mean equal lists."""
     ops: list[list[Any]] = Field(default_factory=list)
-    """What becomes of the messages that were rendered at this call: `OpRow`."""
+    """Operations of messages rendered at this call: `OpRow`."""
     changed_from: int = 0
-    """Says and omissions at or after this index replace those of the parent."""
+    """Says and omissions from this index on replace the parent's."""
     says: list[list[Any]] = Field(default_factory=list)
-    """`[index, messages]`: messages of ours that go before the host's message `index`, packed."""
     omitted: list[int] = Field(default_factory=list)
-    """Indexes of host messages that are not sent."""
     system: VersionRef | None = None
     model: dict[str, Any] = Field(default_factory=dict)
     """`CalledModel`."""
@@ -66,13 +60,11 @@ class CallDocument(RecordDocument):
     sets: dict[str, list[int]] = Field(default_factory=dict)
     """Changes since the parent: `SetChanges`."""
     state: dict[str, Any] = Field(default_factory=dict)
-    """What a restart must find again: the `policy`'s own state, the branch's `cost`, how many
-    tokens the `head` may have, where there is one, and `reasoning`: `free` in a turn in which bytes
-    before signed reasoning may change. `spent`: what the session has cost so far; `lost`: how much
-    reasoning, as a `LostSum`."""
+    """State for a restart: the policy's own, the branch's `cost`, the `head`'s token limit,
+    `reasoning` (`free` if bytes before sealed reasoning may change), `spent`, and `lost`
+    reasoning."""
     foldable: dict[str, list[list[int]]] = Field(default_factory=dict)
-    """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
-    and a piece of it (`context.plan.ops.PieceRef`)."""
+    """Candidates for a rebase gained (`+`) and lost (`-`): pairs of message index and piece."""
     stats: dict[str, Any] = Field(default_factory=dict)
     """`CallStats`."""
     cache: dict[str, Any] | None = None
@@ -87,8 +79,7 @@ T = TypeVar("T")
 
 
 class _Stored(Generic[T]):
-    """A field of a call record. `read` makes the value of what is stored, or of `default` where
-    that is given and nothing is."""
+    """A field of a call record; `read` makes its value."""
 
     def __init__(self, name: str, read: Callable[[Any], T], default: Any = None) -> None:
         self._name = name
@@ -103,88 +94,75 @@ class _Stored(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """A call record, read from the fields that a store holds of it.
-
-    Each field builds its value at every access: keep what is needed more than once.
-    """
+    """A view of a stored call record; each access builds the value anew."""
 
     fields: Mapping[str, Any]
 
     id = _Stored("id", str)
-    """Id of the document."""
     session = _Stored("session", str)
-    """Id of the session in which the call was made."""
+    """The session of the call."""
     ordinal = _Stored("ordinal", int)
-    """Number of the call in its session, from 1, over all branches."""
     shared = _Stored("shared", int)
-    """How many of the parent's messages are still there."""
+    """How many of the parent's messages remain."""
     keys = _Stored("keys", lambda keys: [MessageKey(*key) for key in keys])
     """The messages after the shared ones."""
     tip = _Stored("tip", str)
     """Rolling hash over all keys."""
     ops = _Stored("ops", lambda rows: [*map(OpRow.from_row, rows)], ())
-    """The messages that were rendered at this call."""
+    """Messages rendered at this call."""
     changed_from = _Stored("changed_from", int, 0)
-    """Says and omissions at or after this index replace those of the parent."""
     says = _Stored[dict[int, list[Any]]]("says", dict, ())
-    """By index, the messages of ours that go before the host's message, packed."""
+    """Packed says by the index of the host message that follows."""
     model = _Stored("model", CalledModel.from_record, {})
-    """The model that was called."""
     time_ms = _Stored("time_ms", int)
-    """When the call was made, by the host's clock."""
     layout = _Stored("layout", str)
-    """Name of the layout that the prompt is written in."""
+    """Name of the layout."""
     policy = _Stored("policy", str)
-    """Name of the policy in force."""
+    """Name of the policy."""
     decision = _Stored("decision", Decision.from_record, {})
-    """What was decided, and why."""
     sets = _Stored("sets", SetChanges.from_record, {})
-    """How the sets have changed since the parent."""
+    """Set changes since the parent."""
     foldable = _Stored[Delta[list[int]]]("foldable", Delta.from_record, {})
-    """What may be folded now and could not before, and the reverse: message index and piece."""
+    """Changes of the candidates for a rebase: message index and piece."""
     stats = _Stored("stats", CallStats.from_record, {})
-    """How large the prompt was, and what the session held."""
     cache = _Stored("cache", CachePrediction.from_record, {})
-    """What the provider's cache was expected to do."""
+    """Expected cache behaviour."""
     acks = _Stored("acks", lambda rows: [Ack(*row) for row in rows], ())
-    """What the host has reported of earlier calls."""
+    """What the host reported of earlier calls."""
     lost = _Stored("lost", LostReasoning.from_record, {})
-    """Reasoning that the model lacks since this call."""
+    """Reasoning lost with this call."""
     _state = _Stored[Mapping[str, Any]]("state", dict, {})
 
     @property
     def parent(self) -> str | None:
-        """Id of the record that this one continues; None at the root of a branch."""
         return self.fields.get("parent")
 
     @property
     def addresses(self) -> Iterator[str]:
-        """The addresses of the messages after the shared ones."""
         return (address for _, address in self.fields["keys"])
 
     @property
     def length(self) -> int:
-        """How many messages the host's list had."""
+        """Length of the host's list."""
         return self.shared + len(self.fields["keys"])
 
     @property
     def stored_rows(self) -> dict[int, Sequence[Any]]:
-        """The rows by message, as stored: `OpRow.from_row` reads one."""
+        """Stored rows by message; `OpRow.from_row` reads one."""
         return {row[0]: row for row in self.fields.get("ops") or ()}
 
     @property
     def first_rendered(self) -> int | None:
-        """The index of the first of these messages."""
+        """The first message rendered at this call."""
         return min([row[0] for row in self.fields.get("ops") or ()], default=None)
 
     @property
     def omitted(self) -> Sequence[int]:
-        """Indexes of host messages that are not sent."""
         return self.fields.get("omitted") or ()
 
     @property
     def system(self) -> VersionRef | None:
-        """The version of the system prompt that the call went out with."""
+        """The system prompt's version."""
         ref = self.fields.get("system")
         return VersionRef.model_validate(ref) if ref else None
 
@@ -195,27 +173,27 @@ class CallRecord:
 
     @property
     def policy_state(self) -> Mapping[str, Any]:
-        """What the policy wants to find again after a restart."""
+        """The policy's state for a restart."""
         return self._state.get("policy") or {}
 
     @property
     def cost(self) -> BranchCost:
-        """What the branch has cost up to this call, by the default rate of characters per token."""
+        """The branch's cost up to this call."""
         return BranchCost.from_record(self._state.get("cost") or {})
 
     @property
     def spent(self) -> tuple[ModelSpending, ...]:
-        """What the session has cost up to this call, over all branches, by model."""
+        """The session's cost up to this call, by model."""
         return tuple(ModelSpending(*row) for row in self._state.get("spent") or ())
 
     @property
     def lost_so_far(self) -> LostSum:
-        """How much reasoning calls of the session have lost up to this one, over all branches."""
+        """Reasoning lost by the session up to this call."""
         return LostSum(*(self._state.get("lost") or ()))
 
     @property
     def head_tokens(self) -> int:
-        """How many tokens the block before the chat might have; 0 where there is none."""
+        """Token limit of the head; 0 without one."""
         return int(self._state.get("head") or 0)
 
     @property
@@ -225,5 +203,4 @@ class CallRecord:
 
 
 def in_order(fields: Iterable[Mapping[str, Any]]) -> list[CallRecord]:
-    """The records behind stored fields, in the order of the calls."""
     return sorted(map(CallRecord, fields), key=lambda record: record.ordinal)

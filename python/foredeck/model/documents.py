@@ -1,11 +1,6 @@
-"""The documents that the store keeps: an immutable envelope and a mutable payload.
+"""Documents: an immutable envelope and a mutable payload.
 
-Objects (`file`, `toolcall`, `user`, `pointer`, `chat`, `system_prompt`, `session`, and `compaction`
-in `observations.py`) are what the model can refer to. Records (`call` in `calls.py`, all others in
-`records.py`) are the bookkeeping around them, versioned by the same store with the same hashes.
-
-Each class prepares its validation with its first document (`defer_build`): a process starts without
-the 2 ms that each of some thirty takes, most of which it never makes a document of.
+Objects are what the model can refer to; records are bookkeeping.
 """
 
 from __future__ import annotations
@@ -21,18 +16,14 @@ from foredeck.model.canonical import hash_text, hash_value
 from foredeck.model.sources import PointerSource, Source
 
 SUMMARIES = ("short_summary", "long_summary")
-"""Texts beside the content, each with a hash of its own: one line that says what it is, and a
-longer one. A document has them only where some were given; one without their hashes is not checked.
-"""
+"""Texts beside the content, each with a hash of its own."""
 
 
 def summary_hash_name(summary: str) -> str:
-    """The field with a summary's hash."""
     return f"{summary}_hash"
 
 
 def seal_summaries(fields: dict[str, Any]) -> None:
-    """Give each summary among these fields its hash, and drop that of one which is gone."""
     for name in SUMMARIES:
         text = fields.get(name)
         if isinstance(text, str):
@@ -42,7 +33,6 @@ def seal_summaries(fields: dict[str, Any]) -> None:
 
 
 def damaged_summary(fields: Mapping[str, Any]) -> str | None:
-    """The first summary that does not fit its hash; None where all do."""
     for name in SUMMARIES:
         text, digest = fields.get(name), fields.get(summary_hash_name(name))
         if digest is not None and (not isinstance(text, str) or hash_text(text) != digest):
@@ -51,16 +41,15 @@ def damaged_summary(fields: Mapping[str, Any]) -> str | None:
 
 
 Fields = Mapping[str, Any]
-"""The fields of a document as a store hands them out, by name."""
+"""A document's fields by name, as stores return them."""
 
 Generator = Literal["human", "agent", "tool", "system"]
 
 
 class Provenance(BaseModel):
-    """Where a version came from: `origin` in words or an id, who made it, what it derives from.
+    """Origin of a version: `origin` in words or an id, its generator and parents.
 
-    A file's version that a tool call made also has `tool_call`, the id of that call's object. It is
-    no field, because a version without it must keep its hashes.
+    `tool_call` is no field, so that versions without it keep their hashes.
     """
 
     model_config = ConfigDict(extra="allow", defer_build=True)
@@ -74,15 +63,13 @@ ENVELOPE = frozenset({"id", "type", "source", "identity_hash"})
 HASHES = frozenset({"source_hash", "content_hash", "text_hash", "metadata_view_hash"})
 _NO_PAYLOAD = ENVELOPE | HASHES
 _SEALED = "_sealed_fields"
-"""Under this name a document keeps the fields that were hashed. It is no field itself, so it is
-neither dumped nor compared."""
+"""Attribute with the hashed fields, neither dumped nor compared."""
 
 
 class Document(BaseModel):
-    """Base of every document. Make one, fill it, then `seal()` it before it is stored.
+    """Make and fill a document, `seal()` it, then store it.
 
-    `content` is the text that activation loads, or None (deleted, not text, or none by nature).
-    Fields that a type does not know are kept as given.
+    `content` is the text to activate, or None. Unknown fields are kept.
     """
 
     model_config = ConfigDict(extra="allow", validate_assignment=False, defer_build=True)
@@ -105,11 +92,10 @@ class Document(BaseModel):
     view: list[str] | None = None
 
     def seal(self) -> Self:
-        """Compute the hashes from the current fields. Returns the document itself.
+        """Computes the hashes; returns the document.
 
-        `identity_hash` covers type and source, `text_hash` the content alone,
-        `metadata_view_hash` the metadata view, `content_hash` every payload field but these hashes.
-        A summary has a hash of its own, which is a payload field like the summary.
+        `identity_hash` covers type and source, `text_hash` the content, `content_hash` every
+        payload field but these hashes.
         """
         if self.model_extra:
             seal_summaries(self.model_extra)
@@ -124,22 +110,15 @@ class Document(BaseModel):
         return self
 
     def sealed_fields(self) -> Mapping[str, Any] | None:
-        """All fields as they were when they were hashed, content included; None where they are no
-        longer the same, and for a document that was not sealed in this process.
-
-        Whoever stores it need not hash it once more.
-        """
+        """The fields as hashed, content included; None if changed since, or never sealed here."""
         body: Mapping[str, Any] | None = vars(self).get(_SEALED)
         return body if body == self.model_dump() else None
 
     def metadata_view(self, body: Mapping[str, Any] | None = None) -> list[list[Any]]:
-        """The fields that represent this object while its content is not loaded.
-
-        A list of `[name, value]` pairs in a fixed order: `view` where it is set, else the
-        defaults of the type. `path` is read from the source binding.
-        """
         fields = body if body is not None else self.model_dump()
-        names = self.view if self.view is not None else self.metadata_fields
+        names = [*(self.view if self.view is not None else self.metadata_fields)]
+        if "state" not in names and self.type == "file" and fields.get("state") != "text":
+            names.append("state")
         view = [[name, fields.get(name)] for name in ("id", "type", *names)]
         if source := fields.get("source"):
             return [[n, source.get("path") if n == "path" else value] for n, value in view]
@@ -147,7 +126,6 @@ class Document(BaseModel):
 
 
 def identity_hash(type_: str, source: Mapping[str, Any] | Source | None) -> str:
-    """SHA-256 of the immutable envelope `{type, source}`: the id of every sourced object."""
     if source is None:
         return _unsourced_identity(type_)
     binding = source.model_dump() if isinstance(source, BaseModel) else source
@@ -156,20 +134,17 @@ def identity_hash(type_: str, source: Mapping[str, Any] | Source | None) -> str:
 
 @lru_cache(maxsize=64)
 def _unsourced_identity(type_: str) -> str:
-    """One for each type, which every document that is sealed or read asks for."""
+    """One per type, cached: every document needs it."""
     return hash_value({"type": type_, "source": None})
 
 
 def content_hash(body: Mapping[str, Any]) -> str:
-    """SHA-256 of the payload: all fields but the envelope and the hashes.
-
-    A content of None and a missing content are the same payload.
-    """
+    """SHA-256 of all fields without envelope and hashes; None and missing content are equal."""
     return hash_value({k: v for k, v in body.items() if v is not None and k not in _NO_PAYLOAD})
 
 
 class FileDocument(Document):
-    """A file on a file system. `content` is None when it is deleted, not text, or too large."""
+    """A file. `content` is None if deleted, not text, or too large."""
 
     metadata_fields = ("path", "file_type", "char_count", "nickname")
 
@@ -177,18 +152,16 @@ class FileDocument(Document):
     file_type: str = ""
     char_count: int = 0
     state: Literal["text", "binary", "huge", "listed", "deleted", "unreadable", "special"] = "text"
-    """Why `content` is what it is; `listed`: the file was named by a listing and never read."""
+    """Why `content` is as it is; `listed`: named by a listing, never read."""
     revision: str | None = None
-    """For a binary or huge file, which has no `content`: identifies this state of it."""
+    """Identifies the state of a binary or huge file."""
     moved_to: str | None = None
-    """Id of the object that the file became when it was renamed."""
     volume: str | None = None
-    """Names the file system that its folder was on, and the place in it: where that is another now,
-    nothing is known of the file, and it is not deleted."""
+    """The file system of its folder, and the place there."""
 
 
 class ToolcallDocument(Document):
-    """The result of one tool call: `content` is its text, `args` are the model's arguments."""
+    """A tool call's result: `content` is its text, `args` the model's arguments."""
 
     metadata_fields = ("tool", "args_display", "status")
 
@@ -197,34 +170,35 @@ class ToolcallDocument(Document):
     args: dict[str, Any] = Field(default_factory=dict)
     args_display: str = ""
     status: Literal["ok", "fail"] = "ok"
+    took_ms: int | None = None
+    """How long the tool ran, where its host says so."""
     chat_ref: str = ""
     turn_ref: str | None = None
-    """Id of the turn that asked for it."""
+    """Id of the turn that made the call."""
     position: int | None = None
-    """Which of that turn's calls it is, from 0; of its parent's, where it has one."""
+    """Position among the turn's or the parent's calls, from 0."""
     parent_ref: str | None = None
-    """Id of the tool call inside which it ran, such as a script of code mode."""
+    """Id of the outer tool call, such as a code mode script."""
     file_refs: list[str] = Field(default_factory=list)
     file_version_ref: dict[str, Any] | None = None
-    """For `read`: the version of the file that was current, and the lines asked for."""
+    """For `read`: the file's version, and the requested lines."""
     provider_call_id: str = ""
-    """The provider's id of the call; not `id` where an earlier call has that one."""
+    """Differs from `id` if an earlier call has it."""
     details: Any = None
     images: list[str] = Field(default_factory=list)
-    """Hashes of the blobs that hold the result's images."""
+    """Blob hashes of the result's images."""
     full_output: str | None = None
-    """Hash of the blob with the untruncated output, where the host kept one."""
 
 
 class ChatDocument(Document):
-    """The head of a session's chat, locked. Its turns are documents of their own."""
+    """The locked head of a session's chat; turns are documents of their own."""
 
     metadata_fields = ("session_ref", "turn_count")
 
     type: str = "chat"
     locked: bool = True
     session_ref: str
-    """Id of the session's own object; in older documents the session's own id (`session_of`)."""
+    """Id of the session's object; older documents have the session's own id."""
     turn_count: int = 0
 
 
@@ -244,11 +218,8 @@ class SystemPromptDocument(Document):
 
 
 class SessionDocument(Document):
-    """One agent's interaction: what it is keyed to and what belongs to it.
-
-    The sets are not in here: index entries are `member` documents, changes of pool, active and
-    pinned set are in the call records, so that a long session never rewrites a growing list.
-    """
+    """A session's identity and settings; its index is in `member` documents, so that nothing grows
+    here."""
 
     metadata_fields = ("harness", "session_id")
 
@@ -260,22 +231,18 @@ class SessionDocument(Document):
     cwd: str = ""
     host_file: str | None = None
     parent_session: str | None = None
-    """Session id that this one was forked or cloned from."""
+    """The session that this one was forked from."""
     started_by: str | None = None
-    """Id of the session whose agent started this one: a subagent's link to its parent."""
+    """The session whose agent started this one."""
     untold: dict[str, str] | None = None
-    """Pending notices: by handle, which files changed on disk the model has yet to hear of."""
+    """Pending notices by handle."""
     behind: dict[str, str] | None = None
-    """By handle, the hash of the text that the agent knows of a file which something else has
-    changed since: what a write of it must be compared with."""
+    """By handle, the hash of the text that the agent knows of a file changed from outside."""
     begun_by: str | None = None
-    """That it began at this user's side (`memory/trust.py`): what its chat has as the user's words
-    is theirs."""
+    """Proof that the session began at this user's side (`memory/trust.py`)."""
     private: bool | None = None
-    """Whether it keeps to itself what is said in it; settled before its first message."""
     observing_mode: str | None = None
-    """The kind of work that its user has said it is observed as (`model/observations.py`), or
-    `guess`; None where they have said nothing."""
+    """The observing mode that its user chose, or `guess`."""
 
     @staticmethod
     def is_private(fields: Fields) -> bool:
@@ -284,34 +251,29 @@ class SessionDocument(Document):
 
 
 def chat_id(session: str) -> str:
-    """Id of a session's chat object."""
     return f"chat:{session}"
 
 
 def session_object_id(session: str) -> str:
-    """Id of a session's own object."""
     return f"session:{session}"
 
 
 def session_of(session_ref: str) -> str:
-    """The session that a `session_ref` means, whether it is its object's id or, as in documents of
-    before, its own."""
+    """The session of a `session_ref`, in its newer or older form."""
     return session_ref.removeprefix("session:")
 
 
 def system_prompt_id(session: str) -> str:
-    """Id of a session's system prompt object."""
     return f"system_prompt:{session}"
 
 
 def by_a_name() -> Provenance:
-    """Where pointers come from: what they lead to was named."""
+    """Provenance of pointers: a name."""
     return Provenance(origin="pointer", generator="system")
 
 
 class PointerDocument(Document):
-    """What is known of a thing without fetching it: `locator` says where it is, as a user writes
-    it. It has no content."""
+    """A thing known without being fetched; `locator` is where it is."""
 
     metadata_fields = ("locator", "file_type")
 
@@ -319,11 +281,10 @@ class PointerDocument(Document):
     provenance: Provenance = Field(default_factory=by_a_name)
     locator: str = ""
     file_type: str = ""
-    """The extension in the name, empty where there is none."""
 
     @classmethod
     def of(cls, source: PointerSource, locator: str, file_type: str) -> PointerDocument:
-        """The sealed object that points to a source."""
+        """The sealed object of a source."""
         id = identity_hash("pointer", source)
         return cls(id=id, source=source, locator=locator, file_type=file_type).seal()
 
@@ -331,19 +292,16 @@ class PointerDocument(Document):
 FIRST_LINE_CHARS = 80
 
 PASTE_CHARS = 8000
-"""From this many characters on a text of the user's is an object, and folds."""
+"""Length from which a user's text is an object, and folds."""
 
 
 def by_the_user() -> Provenance:
-    """Where such a text comes from."""
+    """Provenance of a user's text."""
     return Provenance(origin="user-input", generator="human")
 
 
 class UserDocument(Document):
-    """What a user has written or pasted: `content` is the text, and never changes.
-
-    It belongs to no session: the same text is the same object wherever it is pasted.
-    """
+    """A user's text; equal texts are one object."""
 
     metadata_fields = ("char_count", "line_count", "first_line")
 
@@ -352,7 +310,7 @@ class UserDocument(Document):
     char_count: int = 0
     line_count: int = 0
     first_line: str = ""
-    """The first line that is not blank, as far as it is short."""
+    """The first non-blank line, shortened."""
 
     @classmethod
     def of(cls, text: str) -> UserDocument:
@@ -371,7 +329,7 @@ class UserDocument(Document):
 
 
 def user_object_id(text_hash: str) -> str:
-    """Id of the object of a text, by the text's hash."""
+    """Id by the text's hash."""
     return f"user:{text_hash[:32]}"
 
 
@@ -382,11 +340,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def view_of(kind: type[M], fields: Mapping[str, Any]) -> M:
-    """The fields of a version, or of a part of one, as attributes. Its methods are not there.
-
-    A field that the version lacks has its default, as in versions from before there was that field.
-    Raises `KeyError` for one without a default, and for `content`, which is loaded with `get`.
-    """
+    """A version's fields as attributes. Raises `KeyError` for `content`, which `get` loads."""
     return cast(M, _class_of(kind)(fields))
 
 
@@ -410,11 +364,11 @@ def _class_of(kind: type[BaseModel]) -> type[_View]:
 
 
 def _property(kind: type[BaseModel], name: str) -> property:
-    known = kind.model_fields.get(name)
-    part = None if known is None else _part(known.annotation)
+    info = kind.model_fields.get(name)
+    part = None if info is None else _part(info.annotation)
     default: Any = None  # called where the field is absent
-    if known is not None and not known.is_required() and name != "content":
-        default = known.default_factory or (lambda: known.default)
+    if info is not None and not info.is_required() and name != "content":
+        default = info.default_factory or (lambda: info.default)
 
     def read(view: _View) -> Any:
         try:
@@ -429,7 +383,6 @@ def _property(kind: type[BaseModel], name: str) -> property:
 
 
 def _part(annotation: Any) -> type[BaseModel] | None:
-    """The class of a field that is a model of its own; None for all others."""
     is_union = get_origin(annotation) in (Union, UnionType)
     for each in get_args(annotation) if is_union else (annotation,):
         if isinstance(each, type) and issubclass(each, BaseModel):

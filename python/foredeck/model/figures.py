@@ -1,50 +1,91 @@
-"""Numbers, money and times as people read them, and texts cut to the size of their place: an
-ellipsis ends what was cut.
-"""
+"""Numbers, money, times and shortened texts for people; an ellipsis ends a cut text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
     *("October", "November", "December"),
 )
-"""In English, whatever the machine's language: they stand in prompts and in what models write."""
+"""English on every machine: they occur in prompts and in models' answers."""
 
 
-def short_count(count: int) -> str:
-    """A number with three significant digits: 950, 12.3k, 4.56M."""
-    for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+_UNITS = ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"))
+
+
+def short_count(count: float) -> str:
+    """Three significant digits: 950, 12.3k, 4.56M, -1.20k."""
+    if count < 0:
+        return f"-{short_count(-count)}" if round(count) else "0"
+    # As it is rounded: 999,600 is 1.00M.
+    count = float(f"{count:.3g}") if count >= 1_000 else round(count)
+    for limit, unit in _UNITS:
         if count >= limit:
             value = count / limit
             return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}{unit}"
-    return str(count)
+    return str(round(count))
 
 
-def short_tokens(count: int) -> str:
-    """A count of tokens with one digit behind the point, if any: 950, 12.3k."""
-    return str(count) if count < 1000 else f"{count / 1000:.1f}".removesuffix(".0") + "k"
+def short_bytes(size: int) -> str:
+    """950B, 12.3kB, 4.56MB."""
+    return f"{short_count(size)}B"
+
+
+class Amounts(NamedTuple):
+    """Two amounts and their difference, as text."""
+
+    plain: str
+    ours: str
+    saved: str
+
+
+def amounts(plain: float, ours: float, *, in_money: bool) -> Amounts:
+    """Dollars or tokens that add up as printed."""
+    unit, letter = 1, ""
+    if not in_money:
+        # In thousands from 10,000 on: what is saved of less would have no digits.
+        larger = max(plain, ours)
+        unit, letter = next((pair for pair in _UNITS if larger >= 10 * pair[0]), (1, ""))
+    plain, ours = plain / unit, ours / unit
+    digits = _digits(abs(plain - ours)) or _digits(max(plain, ours))
+    digits = max(digits, 2) if in_money else min(max(digits, 1), 2) if letter else 0
+    plain, ours = round(plain, digits), round(ours, digits)
+    saved = round(plain - ours, digits)
+    sign, dollar = "-" if saved < 0 else "", "$" if in_money else ""
+    return Amounts(
+        f"{dollar}{plain:,.{digits}f}{letter}",
+        f"{dollar}{ours:,.{digits}f}{letter}",
+        f"{sign}{dollar}{abs(saved):,.{digits}f}{letter}"
+        if saved
+        else money(0)
+        if in_money
+        else "0",
+    )
+
+
+def _digits(value: float) -> int:
+    limits = (0.00005, 4), (0.0095, 3), (0.095, 2), (9.5, 0)
+    return max(((limit, digits) for limit, digits in limits if value >= limit), default=(0, 0))[1]
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun: `1 call`, `1,234 calls`."""
+    """`1 call`, `1,234 calls`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def money(value: float) -> str:
-    """Dollars, with two digits that say something: `$12.40`, `$0.14`, `$0.0021`."""
+    """Dollars with two useful digits: `$12.40`, `$0.14`, `$0.0021`."""
     if value <= -0.00005:
         return f"-{money(-value)}"
     value = max(0.0, value)
-    if value >= 0.095 or value < 0.00005:
-        return f"${value:,.2f}"
-    return f"${value:.{3 if value >= 0.0095 else 4}f}"
+    return f"${value:,.{max(2, _digits(value))}f}"
 
 
 def when(time_ms: int) -> str:
-    """Milliseconds since 1970 as local date and time; unchanged where no calendar has that time."""
+    """Milliseconds since 1970 as local date and time."""
     try:
         return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
@@ -52,7 +93,7 @@ def when(time_ms: int) -> str:
 
 
 def lasted(duration_ms: int) -> str:
-    """A duration with its two largest units: `0.4s`, `45s`, `12m`, `6h 12m`, `3d 4h`."""
+    """A duration in its two largest units: `0.4s`, `45s`, `12m`, `6h 12m`, `3d 4h`."""
     if 0 < duration_ms < 10_000:
         return f"{duration_ms / 1000:.1f}s"
     seconds = duration_ms // 1000
@@ -63,24 +104,21 @@ def lasted(duration_ms: int) -> str:
 
 
 def cut(text: str, chars: int, end: str = "…") -> str:
-    """At most this many characters of a text, with `end` where it was cut."""
     return text if len(text) <= chars else text[: chars - len(end)] + end
 
 
 def shortened(text: str, chars: int) -> str:
-    """A text on one line of at most this many characters."""
     return cut(" ".join(text.split()), chars)
 
 
 def some_of(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """The first of some names in a row, with the number of the others: `a, b and 3 more`."""
+    """The first names and the number of the rest: `a, b and 3 more`."""
     more = f"{between.strip(' ,')} and {len(names) - most:,} more" if len(names) > most else ""
     return between.join(names[:most]) + more
 
 
 def whole_lines(text: str, chars: int, size: int | None = None) -> str:
-    """A text as far as it fits into `chars` characters and `size` bytes, in whole lines, with a
-    word on the rest; empty where not even the first line fits."""
+    """Whole lines within `chars` characters and `size` bytes, with a note on the rest."""
 
     def fits(part: str) -> bool:
         if len(part) > chars:
@@ -89,13 +127,13 @@ def whole_lines(text: str, chars: int, size: int | None = None) -> str:
 
     if fits(text):
         return text
-    kept = ""
+    beginning = ""
     for line in text.splitlines(keepends=True):
-        longer = kept + line
+        longer = beginning + line
         if not fits(longer + _rest(text, longer)):
             break
-        kept = longer
-    return kept + _rest(text, kept) if kept else ""
+        beginning = longer
+    return beginning + _rest(text, beginning) if beginning else ""
 
 
 def _rest(text: str, kept: str) -> str:

@@ -1,6 +1,4 @@
-"""Ids that are made here, and the short names of tasks and entries of memory: a mark and the first
-letters of a key, such as `t-k3f9`.
-"""
+"""New ids, and short names of tasks and memory entries such as `t-k3f9`."""
 
 from __future__ import annotations
 
@@ -12,18 +10,16 @@ from uuid import UUID
 
 _lock = threading.Lock()
 _counts: dict[int, int] = {}
-"""By millisecond, of those that got ids last: the count of the newest of these."""
+"""The newest id's count, by millisecond."""
 _KEPT = 64
-"""So many milliseconds: a clock that a test passes in may stop while the real one goes on."""
+"""Milliseconds kept: a clock passed in by tests may stop."""
 
 
 def uuid7(now_ms: int | None = None) -> str:
-    """A new UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits that count this process's
-    ids of one millisecond, 62 random bits.
+    """A UUID version 7 (RFC 9562), with a count of the millisecond's ids after the time.
 
-    So the ids of a process sort as they were made. The count begins at a random number below
-    2,048, so that after more than 2,048 ids of one millisecond the order may be lost, but not that
-    they differ.
+    The count starts below 2,048: more ids in a millisecond may lose their order, never their
+    uniqueness.
     """
     milliseconds = (time.time_ns() // 1_000_000 if now_ms is None else now_ms) & (2**48 - 1)
     random = int.from_bytes(os.urandom(10))
@@ -43,20 +39,20 @@ def uuid7(now_ms: int | None = None) -> str:
 # random bits at the end. Four of its letters are a name; more only where two ids share four.
 
 TASK, ENTRY = "t-", "m-"
-"""The marks of tasks, and of entries of memory."""
+"""The marks of tasks and memory entries."""
 
 SHORTEST = 4
-"""Letters that a name has at least."""
+"""Least characters of a short name, or of an id that is not given in full."""
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
-"""Without those that are mistaken for another."""
+"""Without easily confused ones."""
 _KEY_LETTERS = 12
 _MISREAD = str.maketrans("oil", "011")
 _ATTEMPTS = 20
 
 
 def key_of(id: str) -> str:
-    """The key of an id: twelve letters. An id that holds no UUID is its own key."""
+    """An id's key of twelve letters; an id without a UUID is its own key."""
     try:
         bits = UUID(id.rpartition(":")[2]).int
     except ValueError:
@@ -65,7 +61,7 @@ def key_of(id: str) -> str:
 
 
 class ShortNames:
-    """The names of some ids, all with one mark."""
+    """Short names of ids with one mark."""
 
     def __init__(self, mark: str, ids: Iterable[str] = ()) -> None:
         self._mark = mark
@@ -75,13 +71,13 @@ class ShortNames:
             self.add(id)
 
     def add(self, id: str) -> None:
-        """Take in an id; a known one changes nothing."""
+        """Adds an id; known ones change nothing."""
         if id not in self._ids:
             self._ids[id] = None
             self._by_start.setdefault(key_of(id)[:SHORTEST], []).append(id)
 
     def mint(self, now_ms: int) -> str:
-        """A new UUIDv7 that four letters name, if there are any left that name none."""
+        """A new UUIDv7 whose first four letters are unused, if any are left."""
         for _ in range(_ATTEMPTS):
             id = uuid7(now_ms)
             if key_of(id)[:SHORTEST] not in self._by_start:
@@ -89,7 +85,7 @@ class ShortNames:
         return id
 
     def name(self, id: str) -> str:
-        """The shortest name that means this id alone."""
+        """The shortest unique name."""
         key = key_of(id)
         others = [key_of(o) for o in self._by_start.get(key[:SHORTEST], ()) if o != id]
         length = SHORTEST
@@ -98,12 +94,12 @@ class ShortNames:
         return self._mark + key[:length]
 
     def find(self, text: str) -> list[str]:
-        """What may be meant by a name, the start of one, or an id."""
-        asked = text.strip()
-        for id in (asked, asked.lower()):
+        """Ids that a name, its beginning, or an id may mean."""
+        query = text.strip()
+        for id in (query, query.lower()):
             if id in self._ids:
                 return [id]
-        start = asked.lower().removeprefix(self._mark).translate(_MISREAD)
+        start = query.lower().removeprefix(self._mark).translate(_MISREAD)
         if not start:
             return []
         among = self._by_start.get(start[:SHORTEST], ()) if len(start) >= SHORTEST else self._ids

@@ -1,10 +1,4 @@
-"""The part of JSON Schema that says what a page of working memory may hold.
-
-Checked are `type`, `properties`, `additionalProperties` (true or false), `items`, `enum`,
-`maxLength` and `maxItems`. Known, but not checked, are the keywords that only explain, and
-`required`: a page is filled field by field, so any field may still be missing. A schema with any
-other keyword is refused: what is not checked must not look as if it were.
-"""
+"""The subset of JSON Schema for pages of working memory; unknown keywords are refused."""
 
 from __future__ import annotations
 
@@ -34,15 +28,13 @@ _VALUES: Mapping[str, tuple[type, str]] = {
 
 
 def check_schema(schema: Mapping[str, Any], place: str = "") -> None:
-    """Raise `ValueError` for a schema that has keywords which are not known, or values that they
-    cannot have. `place`: where it is in the whole schema."""
     here = f"{place}: " if place else ""
     if unknown := sorted(schema.keys() - _KNOWN):
         raise ValueError(
             f"{here}{unknown[0]!r} is not known; known are {', '.join(sorted(_KNOWN))}"
         )
-    named = schema.get("type")
-    for name in named if isinstance(named, list) else [named]:
+    types = schema.get("type")
+    for name in types if isinstance(types, list) else [types]:
         if name is not None and not (isinstance(name, str) and name in _TYPES):
             raise ValueError(f"{here}{name!r} is no type; types are {', '.join(_TYPES)}")
     for keyword, (kind, what) in _VALUES.items():
@@ -58,9 +50,11 @@ def check_schema(schema: Mapping[str, Any], place: str = "") -> None:
 
 
 def faults(value: Any, schema: Mapping[str, Any], place: str = "") -> Iterator[str]:
-    """What the schema does not allow in a value, a sentence for each, in the order of the value."""
-    named = schema.get("type")
-    types = named if isinstance(named, list) else [] if named is None else [named]
+    """What the schema forbids in a value, a sentence each, in order."""
+    type_names = schema.get("type")
+    types = (
+        type_names if isinstance(type_names, list) else [] if type_names is None else [type_names]
+    )
     here = place or "the page"
     if types and not any(_is(value, name) for name in types):
         yield f"{here} must be {' or '.join(types)}"
@@ -86,8 +80,8 @@ def _faults_of_object(
         if name in properties:
             yield from faults(item, properties[name], _below(place, name))
         elif schema.get("additionalProperties") is False:
-            known = ", ".join(properties) or "none"
-            yield f"{_below(place, name)} is not in the schema: its fields are {known}"
+            names = ", ".join(properties) or "none"
+            yield f"{_below(place, name)} is not in the schema: its fields are {names}"
 
 
 def _below(place: str, name: str) -> str:

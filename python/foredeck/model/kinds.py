@@ -1,4 +1,4 @@
-"""The class of each document type, and whose its documents are."""
+"""Classes of document types, and their owners."""
 
 from __future__ import annotations
 
@@ -67,10 +67,8 @@ KINDS: dict[str, type[Document]] = {
     "calibration": CalibrationDocument,
     "reasoning": ReasoningDocument,
 }
-"""Class by the `type` field. A type that is not in here is kept as a plain `Document`.
-
-The order is that in which the documents of one transaction are written: what others refer to by
-its version comes first."""
+"""Class by `type`, in the order in which a transaction's documents are written: referenced versions
+first."""
 
 _RANK = {type: place for place, type in enumerate(KINDS)}
 
@@ -78,7 +76,7 @@ OBJECT_TYPES = (
     *("file", "toolcall", "user", "pointer", "chat", "compaction", "system_prompt", "session"),
     *("observation", "reflection"),
 )
-"""The types of what the model can refer to; all others are records."""
+"""Types that the model can refer to; others are records."""
 
 OWNED = {
     "session": "session_id",
@@ -94,13 +92,15 @@ OWNED = {
         "session",
     ),
 }
-"""The types of which a session has documents of its own, and the field that names the session."""
+"""Types owned by a session, and the field that names it."""
 
 SHARED = frozenset({"file", "user", "pointer", "task", "nickname"})
-"""The types whose documents belong to every session that has met them."""
+
+PROJECTS = ("task", "working", "memory")
+"""Types that a project owns."""
 
 KEPT_HERE = frozenset({"imported", "forgotten", "calibration", "reasoning"})
-"""The types that say something of this store, and are in no export."""
+"""Types about this store, never exported."""
 
 
 def kind_of(type: str) -> type[Document]:
@@ -109,13 +109,11 @@ def kind_of(type: str) -> type[Document]:
 
 
 def rank_of(type: str) -> int:
-    """The place of a type in the order of `KINDS`; unknown ones are last."""
     return _RANK.get(type, len(_RANK))
 
 
 def owner_of(type: str, fields: Mapping[str, Any]) -> str | None:
-    """The session whose own a document is; None for one that is shared, or belongs to a project or
-    a user. `fields`: as in a `Head`."""
+    """The session that owns a document, if one does."""
     if type in ("chat", "system_prompt"):  # older ones name their session in other ways
         return str(fields["id"]).removeprefix(f"{type}:")
     if type == "memory" and not is_kept_with(fields):
@@ -124,3 +122,11 @@ def owner_of(type: str, fields: Mapping[str, Any]) -> str | None:
     if not isinstance(owner, str) or not owner:
         return None
     return owner.removeprefix("chat:") if type == "toolcall" else owner
+
+
+def project_of_document(type: str, fields: Mapping[str, Any]) -> str | None:
+    """The project that owns a document, if one does."""
+    holds = {"working": fields.get("scope") == "resource", "task": True}
+    holds["memory"] = not is_kept_with(fields) and fields.get("scope") == "project"
+    project = fields.get("project")
+    return project if isinstance(project, str) and holds.get(type, False) else None

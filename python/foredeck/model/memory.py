@@ -1,6 +1,4 @@
-"""Memory: entries, kept of a session, of its data or of its user; and pages of working memory,
-which a project or a session keeps.
-"""
+"""Memory entries of a session, its data or its user; and pages of working memory."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from foredeck.model.documents import Document, Provenance
 from foredeck.model.records import RecordDocument
 
 Place = Literal["session", "global", "findings"]
-"""Where an entry is kept: in one session's memory, in its user's, or with a session's findings."""
+"""A session's memory, the user's, or a session's findings."""
 
 Category = Literal["fact", "context", "preference", "decision", "finding"]
 
@@ -22,7 +20,7 @@ CATEGORIES: dict[Place, tuple[Category, ...]] = {
     "global": ("preference", "decision"),
     "findings": ("finding",),
 }
-"""What an entry of each place may be."""
+"""Categories by place."""
 
 MemoryState = Literal["proposed", "kept", "refused", "superseded", "evicted", "expired", "deleted"]
 """Only what is kept is ever shown to a model.
@@ -36,21 +34,22 @@ deleted     the user has taken it out
 """
 
 LearnedFrom = Literal[
-    "user_turn", "assistant_turn", "manual", "pinned", "model", "analysis", "observation", "import"
+    "user_turn", "assistant_turn", "manual", "pinned", "model", "analysis", "import"
 ]
-"""What an entry was made from: what the user, or the model, said; what the user typed for it; an
-entry that the user pinned; a tool with which the model asked for it; the result of a data tool; an
-observation; a bundle that was imported."""
+"""The source of an entry: words, an act of the user, or a tool's result."""
 
 FACT_CHARS = 400
 """Longest text of an entry."""
 
+MOST_PROPOSALS = 50
+"""Further ones displace the oldest."""
+
 
 class Ground(BaseModel):
-    """What of the code an entry rests on, as it was then.
+    """What of the code an entry rests on.
 
-    file    `path` is absolute, `version` the SHA-256 of the file's bytes
-    commit  `path` is the folder of the repository, `version` the commit's full id
+    Of a file: its absolute path, and the SHA-256 of its bytes. Of a commit: the repository's
+    folder, and the full id.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -61,11 +60,9 @@ class Ground(BaseModel):
 
 
 class MemoryDocument(RecordDocument):
-    """One entry. Times are milliseconds since 1970.
+    """An entry; times in milliseconds since 1970.
 
-    How far it is trusted is not in here: that follows from `vouched`, by the key of the user who
-    asks (`memory/trust.py`). `provenance.parent_refs` names what it was made from, and
-    `provenance.generator` who made this version.
+    Trust is not stored: it follows from `vouched` and the asking user's key (`memory/trust.py`).
     """
 
     metadata_fields: ClassVar[tuple[str, ...]] = ("fact", "category", "state")
@@ -76,33 +73,29 @@ class MemoryDocument(RecordDocument):
     fact: str
     """One line, in English."""
     native: str = ""
-    """The same in the user's language, where that is another one."""
+    """The same in the user's language, if different."""
     state: MemoryState = "kept"
     act: str = "added"
     """What made this version: added, proposed, accepted, edited, pinned, demoted, ..."""
     owner: str
-    """Id of the user whose it is."""
+    """Id of its user."""
     session: str | None = None
-    """The session that it was learned in, and whose it is unless it is global."""
     turn: str | None = None
-    """Id of the turn that it was learned from."""
     learned_from: LearnedFrom = "manual"
     tool_originated: bool = False
     """Whether a tool's output says it."""
     vouched: str | None = None
-    """That the user has said just this, by a recorded act (`memory/trust.py`)."""
+    """Proof that the user said this, by a recorded act (`memory/trust.py`)."""
     scope: Literal["everywhere", "project"] = "everywhere"
     project: str | None = None
-    """Id of the project in which it was learned; with the scope `project`, where it holds."""
+    """Where it was learned; with scope `project`, where it holds."""
     promoted_from: Literal["session", "findings"] | None = None
-    """Where it was when it was pinned."""
+    """Where it was before it was pinned."""
     tags: list[str] = Field(default_factory=list)
     grounds: list[Ground] = Field(default_factory=list)
     superseded_by: str | None = None
     object: str | None = None
-    """The list that it is in (`list_of_user`), as long as it outlives its session or waits for the
-    user's word: a field that stores have an index of, so that a call need not look at the entries
-    of all sessions."""
+    """Its list (`list_of_user`) if it outlives its session or awaits the user."""
     learned_ms: int
     """When its source was said."""
     created_ms: int
@@ -111,14 +104,14 @@ class MemoryDocument(RecordDocument):
     """When it was last of use."""
 
     def seal(self) -> Self:
-        """See `Document.seal`. The list follows from the rest."""
+        """Also derives the list."""
         waits = self.state == "proposed"
         is_listed = waits or (self.state == "kept" and self.place == "global")
         self.object = list_of_user(self.owner) if is_listed else None
         return super().seal()
 
     def statement(self) -> list[Any]:
-        """What the user's word is given for: no part of it can change and the word still hold."""
+        """What the user's word covers: any change voids it."""
         return [
             *("memory", self.id, self.place, self.category, self.fact, self.native, self.scope),
             *(self.project, self.session, self.tool_originated),
@@ -126,27 +119,26 @@ class MemoryDocument(RecordDocument):
 
 
 def list_of_user(user: str) -> str:
-    """What the entries of a user's are found by, and what waits for their word."""
+    """The index key of a user's entries and proposals."""
     return f"memory-of:{user}"
 
 
 def is_kept_with(fields: Mapping[str, Any]) -> bool:
-    """Whether an entry goes where its session goes; what is global stays. `fields`: as in a
-    `Head`."""
+    """Whether an entry belongs to its session; global ones do not."""
     return fields.get("place") != "global"
 
 
 MemoryScope = Literal["resource", "thread"]
-"""Whose page it is: the project's, or one session's."""
+"""Owner of a page: the project, or one session."""
 
 
 def by_an_agent(session: str) -> Provenance:
-    """Where a version that a model has written comes from."""
+    """Provenance of a model's version."""
     return Provenance(origin=session, generator="agent")
 
 
 class WorkingDocument(Document):
-    """A page of working memory: `content` is Markdown, or JSON where `form` says so."""
+    """A page of working memory: Markdown, or JSON by `form`."""
 
     metadata_fields = ("scope", "form")
 
@@ -154,12 +146,12 @@ class WorkingDocument(Document):
     provenance: Provenance = Field(default_factory=lambda: by_an_agent(""))
     scope: MemoryScope = "resource"
     project: str | None = None
-    """Id of the project whose page it is."""
+    """Id of the owning project."""
     session: str | None = None
-    """The session whose page it is."""
+    """The owning session."""
     form: Literal["markdown", "json"] = "markdown"
 
 
 def working_id(scope: MemoryScope, owner: str) -> str:
-    """Id of a page, by the id of its project or session."""
+    """Id by project or session."""
     return f"working:{scope}:{owner}"

@@ -1,10 +1,7 @@
-"""Host messages as stored: one content-addressed JSON blob each, long strings in blobs apart. And
-exchanges: which result answers which call in a list of messages.
+"""Stored host messages, and which result answers which call.
 
-A message is whatever JSON object the host sent. Its hash is that of its canonical JSON, so the
-same message is stored once. Strings of `LONG_STRING` characters or more are replaced by
-`{"$text": <hash>}` and base64 image data by `{"$base64": <hash>}`; a tool result's text thus
-shares its blob with the tool call's content and with the file that it shows.
+A message is a blob under the hash of its canonical JSON; strings from `LONG_STRING` on are blobs of
+their own, marked `{"$text": <hash>}`, images `{"$base64": <hash>}`.
 """
 
 from __future__ import annotations
@@ -21,32 +18,28 @@ from typing import Any, Literal, NamedTuple, Protocol
 from foredeck.model.canonical import canonical_json, decode_text, encode_text, sha256_hex
 
 WORDS_LEFT = "$words"
-"""The key under which a message that was pruned has its distinct words, by kind."""
+"""Key of a pruned message's distinct words, by kind."""
 
 LONG_STRING = 512
-"""From this many characters on a string is a blob of its own."""
+"""Length from which a string is a blob."""
 _MARKS = frozenset({"$text", "$base64", "$json"})
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class MessageKey(NamedTuple):
-    """Which message it is: the host's entry id where it is known, and the content's address.
-
-    Two messages with one address are the same message.
-    """
+    """A message's identity: the host's entry id, if known, and the content's address."""
 
     entry: str | None
     address: str
 
 
 def entry_at(index: int) -> str:
-    """The entry of a message whose host has none of its own: its place in the list."""
+    """Entry id by list position, for hosts without ids."""
     return f"{index:08x}"
 
 
 def texts_in(content: Any) -> list[str]:
-    """What a message's content says: itself where it is a text, else its text blocks. Thinking,
-    calls and images are left out."""
+    """The texts of a message's content, without thinking, calls and images."""
     if isinstance(content, str):
         return [content]
     blocks = content if isinstance(content, list) else ()
@@ -55,12 +48,11 @@ def texts_in(content: Any) -> list[str]:
 
 
 def text_in(content: Any) -> str:
-    """As `texts_in`, a line break between them."""
+    """As `texts_in`, joined by line breaks."""
     return "\n".join(texts_in(content))
 
 
 def pack(value: Any, blobs: dict[str, bytes]) -> Any:
-    """A copy of a JSON value with its long strings moved into `blobs` (hash to bytes)."""
     if isinstance(value, str):
         if len(value) < LONG_STRING:
             return value
@@ -89,7 +81,6 @@ def _pack_object(value: dict[str, Any], blobs: dict[str, bytes]) -> dict[str, An
 
 
 def _image_bytes(value: dict[str, Any]) -> bytes | None:
-    """The bytes of an image block's data that is long and plain base64; else None."""
     data = value.get("data")
     if not isinstance(data, str) or len(data) < LONG_STRING:
         return None
@@ -97,7 +88,6 @@ def _image_bytes(value: dict[str, Any]) -> bytes | None:
 
 
 def _plain_base64(data: str) -> bytes | None:
-    """The bytes, if encoding them again gives exactly `data`; else None."""
     try:
         raw = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
@@ -106,14 +96,14 @@ def _plain_base64(data: str) -> bytes | None:
 
 
 def put_blob(data: bytes, blobs: dict[str, bytes]) -> str:
-    """Add `data` to `blobs` under its SHA-256, which is returned."""
+    """Adds `data` to `blobs`; returns its SHA-256."""
     digest = sha256_hex(data)
     blobs[digest] = data
     return digest
 
 
 def unpack(value: Any, blob: Callable[[str], bytes]) -> Any:
-    """The inverse of `pack`; `blob` fetches bytes by hash and raises if they are missing."""
+    """The inverse of `pack`; `blob` loads bytes by hash and raises if they are missing."""
     if isinstance(value, list):
         return [unpack(item, blob) for item in value]
     if isinstance(value, dict):
@@ -130,7 +120,7 @@ def unpack(value: Any, blob: Callable[[str], bytes]) -> Any:
 
 
 def marked(value: Any) -> Iterator[str]:
-    """The hashes of the blobs that a packed value names."""
+    """Hashes of the blobs in a packed value."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -151,24 +141,20 @@ def is_digest(value: object) -> bool:
 
 
 def store_message(message: dict[str, Any], blobs: dict[str, bytes]) -> str:
-    """Add a message to `blobs` and return the address of its packed form.
-
-    The address is the hash of the packed JSON. Packing is deterministic, so equal messages
-    have equal addresses.
-    """
+    """Adds a message to `blobs`; returns its address."""
     return put_blob(canonical_json(pack(message, blobs)), blobs)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownMessages:
-    """Messages that are stored already: a resumed session sends thousands of them again."""
+    """Stored messages: a resumed session sends thousands again."""
 
     addresses: Container[str]
     by_print: dict[str, str]
-    """By the fingerprint of a message, its address; what is sent is added."""
+    """Addresses by fingerprint; sent messages are added."""
 
     def store(self, message: dict[str, Any], blobs: dict[str, bytes]) -> str:
-        """As `store_message`, but of what is stored already nothing is added to `blobs`."""
+        """As `store_message`, adding nothing for stored messages."""
         found_by = fingerprint(message)
         address = self.by_print.get(found_by)
         if address is not None and address in self.addresses:
@@ -181,18 +167,13 @@ class KnownMessages:
 
 
 def fingerprint(message: dict[str, Any]) -> str:
-    """What distinguishes a message from others, in a quarter of the time that its address takes.
-
-    The same message may have several, by the order of its keys and the version of Python; two
-    messages never have the same.
-    """
+    """Distinguishes messages in a quarter of an address's time; one message may have several."""
     # SHA-256 is the fastest of the sound ones: processors have instructions for it.
     return sha256_hex(marshal.dumps(message, 2))[:32]
 
 
 def load_message(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:
-    """The message stored under `address`, as the host gave it (keys in canonical order); of one
-    that was pruned, what is left of it without its words."""
+    """The message as the host gave it; a pruned one without its words."""
     message = load_with_words(address, blob)
     message.pop(WORDS_LEFT, None)
     return message
@@ -201,8 +182,7 @@ def load_message(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:
 def load_messages(
     addresses: Iterable[str], blobs: Callable[[Iterable[str]], dict[str, bytes]]
 ) -> dict[str, dict[str, Any]]:
-    """Many as `load_message` has each, by address, in two readings of the store. Those that are
-    missing are left out."""
+    """Messages by address, without missing ones."""
     packed = {a: json.loads(decode_text(data)) for a, data in blobs(addresses).items()}
     texts = blobs({digest for value in packed.values() for digest in marked(value)})
     loaded: dict[str, dict[str, Any]] = {}
@@ -214,7 +194,7 @@ def load_messages(
 
 
 def load_with_words(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:
-    """As `load_message`; of a message that was pruned also its words, under `WORDS_LEFT`."""
+    """Like `load_message`, with a pruned message's words under `WORDS_LEFT`."""
     loaded = unpack(json.loads(decode_text(blob(address))), blob)
     if not isinstance(loaded, dict):
         raise TypeError(f"blob {address} does not hold a message")
@@ -222,7 +202,6 @@ def load_with_words(address: str, blob: Callable[[str], bytes]) -> dict[str, Any
 
 
 def strings_in(value: Any, *, names: bool = False) -> Iterator[str]:
-    """Every string inside a JSON value, in order; `names`: also those of fields."""
     # Without recursion: what others have written may be nested deeper than Python calls.
     stack = [value]
     while stack:
@@ -240,8 +219,8 @@ def strings_in(value: Any, *, names: bool = False) -> Iterator[str]:
 # Exchanges. A list of the host's may have holes, which `context/plan/repairs.py` closes.
 
 MessageKind = Literal["user", "assistant", "result", "context", "opaque"]
-"""`context`: text of other origin that the model sees as a user's (summaries, notes of other
-extensions). `opaque`: a message whose content is not ours to edit, or that the model never sees."""
+"""`context`: text of other origin shown as a user's. `opaque`: not editable, or invisible to the
+model."""
 
 
 class _HasId(Protocol):
@@ -263,8 +242,6 @@ class CallOrResult(Protocol):
 
 
 def answered_by(calls: Sequence[str], result: str) -> int | None:
-    """Which of the calls that wait for a result, by their ids, this one answers: the first of its
-    id; where one of the two has no id, the first that may be meant. None for none."""
     for number, call in enumerate(calls):
         if call == result:
             return number
@@ -273,7 +250,7 @@ def answered_by(calls: Sequence[str], result: str) -> int | None:
 
 
 def are_answered(messages: Iterable[CallOrResult]) -> Iterator[bool]:
-    """After each message: whether every call so far has its result."""
+    """After each message: whether every call has its result."""
     open_calls: list[str] = []
     for message in messages:
         if message.kind == "assistant" and not message.unsent:
@@ -289,8 +266,7 @@ def are_answered(messages: Iterable[CallOrResult]) -> Iterator[bool]:
 
 
 def newest_answer(items: Sequence[CallOrResult], before: int, *, sent: bool = False) -> int:
-    """The newest answer before a place, -1 where there is none. `sent`: one that the host sends,
-    neither aborted nor failed."""
+    """The newest answer before a place, or -1. `sent`: neither aborted nor failed."""
     for index in range(before - 1, -1, -1):
         if items[index].kind == "assistant" and not (sent and items[index].unsent):
             return index
@@ -298,8 +274,7 @@ def newest_answer(items: Sequence[CallOrResult], before: int, *, sent: bool = Fa
 
 
 def exchanges(items: Sequence[CallOrResult], first: int, until: int) -> Iterator[list[int]]:
-    """Each message of a span with the results that follow it, as places: of an answer those of its
-    calls, of any other message none. What no model sees is left out."""
+    """Indexes of each visible message of a span with its results."""
     group: list[int] = []
     for index in range(first, until):
         kind = items[index].kind
@@ -313,8 +288,7 @@ def exchanges(items: Sequence[CallOrResult], first: int, until: int) -> Iterator
 
 
 def exchange_of(items: Sequence[CallOrResult], index: int) -> list[int]:
-    """The exchange of a result: its answer, then all results. Empty for any other message, and for
-    a result that answers no call before it."""
+    """A result's answer and all its results; empty for anything else."""
     first = newest_answer(items, index)
     if items[index].kind != "result" or first < 0:
         return []

@@ -1,11 +1,4 @@
-"""Names in a text: identifiers, paths, numbers, and the words that they are made of.
-
-A text is asked three things, each by a rule of its own:
-
-words_in, humps  which words it is made of, so that a name is found by a part of it
-identifiers      which names it can only have from elsewhere: whoever writes one has seen it
-names_in         which paths, addresses and identifiers it spells out, as a reader would list them
-"""
+"""Names in a text: identifiers, paths, numbers, and the words they are made of."""
 
 from __future__ import annotations
 
@@ -23,34 +16,31 @@ UNSPACED = (
     "\u3005-\u3007\u3031-\u3035\u3041-\u309f\u30a1-\u30fa\u30fc-\u312f\u31a0-\u31bf\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Japanese and Chinese
 )
-"""Letters of scripts that put no spaces between words, or put endings and other words to them, as a
-class of characters: where a word begins is not known, so any two that follow each other count."""
+"""Letters of scripts without spaces, as a character class."""
 UNSPACED_MARKS = "".join(
     char
     for first, last in ((0x0E01, 0x0EDF), (0x1000, 0x109D), (0x1780, 0x17DD), (0x3099, 0x309A))
     for char in map(chr, range(first, last + 1))
     if unicodedata.category(char) in ("Mn", "Mc")
 )
-"""Those of them that Unicode calls marks and no letters: vowels and tones."""
+"""Their combining marks: vowels and tones."""
 
 WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
-"""What is one word to FTS5's tokenizer, with the text as `spaced` gives it: the parts of
-`snake_case`, dotted names and paths are, and each letter of a script without spaces."""
+"""A word of FTS5's tokenizer on `spaced` text."""
 RUN = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
-"""The same, but letters of scripts without spaces together."""
+"""Like `WORD`, with letters of scripts without spaces together."""
 
 _LETTER = re.compile(f"([{UNSPACED}])")
 _WIDE = re.compile(r"[\uff00-\uffef]+")
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether a word, or run of letters, is of a script without spaces."""
+    """Whether a word or run belongs to a script without spaces."""
     return _LETTER.match(word) is not None
 
 
 def composed(text: str) -> str:
-    """A text with one form for each letter, whether it was written in one or several characters,
-    or in the full or half width of East Asian ones."""
+    """A text with one form per letter, composed and of one width."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFC", text)
@@ -58,12 +48,11 @@ def composed(text: str) -> str:
 
 
 def spaced(text: str) -> str:
-    """A text as a full-text index takes it in: each letter of a script without spaces apart."""
     return text if text.isascii() else _LETTER.sub(r" \1 ", composed(text))
 
 
 def joined(words: Iterable[str]) -> str:
-    """Words of `WORD` as a text has them, with no space between letters that need none."""
+    """Words as text, without spaces between letters that need none."""
     text = ""
     for word in words:
         text += " " * bool(text and not (is_unspaced(word) and is_unspaced(text[-1]))) + word
@@ -71,35 +60,32 @@ def joined(words: Iterable[str]) -> str:
 
 
 def pairs(run: str) -> list[str]:
-    """Of a run of letters without spaces each two that follow each other; of any other its text."""
+    """A run's adjacent letter pairs in scripts without spaces; otherwise the run."""
     if len(run) < 3 or not is_unspaced(run):
         return [run]
     return [run[at : at + 2] for at in range(len(run) - 1)]
 
 
 def words_in(text: str) -> list[str]:
-    """The words by which short texts are compared and found, in any case, each once, in the order
-    of their first places: of a script without spaces each two letters that follow each other."""
+    """Unique, case-folded words in order; letter pairs in scripts without spaces."""
     # Most of a long text is the same words again.
     runs = dict.fromkeys(RUN.findall(composed(text).casefold()))
     return list(dict.fromkeys(word for run in runs for word in pairs(run)))
 
 
 _HUMP = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-"""A part of a word in camelCase; an abbreviation with its plural (`userIDs`) is one part."""
 
 
 def humps(word: str) -> list[str]:
-    """The parts of a word in camelCase, in lower case: `readHTTPBody` is read, http, body."""
+    """The lower-case parts of a camelCase word: `readHTTPBody` is read, http, body."""
     return [part.lower() for part in _HUMP.findall(word)]
 
 
 SHORTEST_PART = 3
-"""Characters of a part of a name that is looked for by itself: `k` of `k8s` is anywhere."""
+"""Shortest part searched alone: `k` of `k8s` is everywhere."""
 
 
 def telling_parts(word: str) -> list[str]:
-    """The parts of a word in camelCase that are looked for by themselves."""
     parts = humps(word) if word.isascii() else []
     return [part for part in parts if len(part) >= SHORTEST_PART] if len(parts) > 1 else []
 
@@ -108,10 +94,10 @@ def telling_parts(word: str) -> list[str]:
 # out is read by it: it has to be fast.
 
 _ENDS = "./-"
-"""Allowed within a word, and neither at its beginning nor at its end."""
+"""Allowed within a word, not at its ends."""
 _WORD_CHARS = f"{string.ascii_letters}{string.digits}_$"
 _GAPS = bytes(code if chr(code) in _WORD_CHARS + _ENDS else ord(" ") for code in range(256))
-"""Turns what belongs to no word into spaces."""
+"""Turns non-word characters into spaces."""
 _TELLING = re.compile(r"[0-9_./$]|[a-z][A-Z]")
 _ESCAPE = re.compile(r"\\(?:[bnrt]|u[0-9a-fA-F]{4})")
 _DRIVE = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]:\\")
@@ -121,12 +107,10 @@ MAX_CHARS = 200
 
 
 def identifiers(text: str) -> frozenset[str]:
-    """The identifiers, paths and numbers in a text; of a path its last part too. Ordinary words are
-    left out, since they prove nothing.
+    """Identifiers, paths and numbers in a text.
 
-    A word counts where it has at least `MIN_CHARS` characters and looks unlike prose: a digit, an
-    underscore, a dot or slash inside, or a capital after a small letter. The letter of an escape,
-    as in a string literal's `\\nCommand`, belongs to no word; in a path of Windows it does.
+    A word needs `MIN_CHARS` characters and a digit, underscore, inner dot or slash, or inner
+    capital.
     """
     if "\\" in text and not _DRIVE.search(text):
         text = _ESCAPE.sub(" ", text)
@@ -134,19 +118,19 @@ def identifiers(text: str) -> frozenset[str]:
     # Bytes are cut into words in half the time that a pattern takes. Most words are recognised
     # without one: plain ones, and names with a digit or an underscore.
     spaced = text.encode("ascii", "replace").translate(_GAPS).decode("ascii")
-    found = {
+    names = {
         word
         for each in set(spaced.split())
         if not (each.isalpha() and each.islower())
         and (((word := each.strip(_ENDS)).isidentifier() and not word.isalpha()) or telling(word))
     }
     if "/" in text:
-        tails = {word.rpartition("/")[2] for word in found if "/" in word}
-        found |= {tail for tail in tails if telling(tail)}
+        tails = {word.rpartition("/")[2] for word in names if "/" in word}
+        names |= {tail for tail in tails if telling(tail)}
     return frozenset(
         [
             word
-            for word in found
+            for word in names
             if MIN_CHARS <= len(word) <= MAX_CHARS
             or (MIN_DIGITS <= len(word) <= MAX_CHARS and word.isdecimal())
         ]
@@ -154,8 +138,7 @@ def identifiers(text: str) -> frozenset[str]:
 
 
 def inner_identifiers(text: str) -> frozenset[str]:
-    """Identifiers of a text that also every longer text has which holds it: none that begins or
-    ends where the text does."""
+    """Identifiers not at a text's edges, which every longer text has too."""
     # How escapes are read depends on what stands elsewhere.
     return frozenset() if "\\" in text else identifiers(text.strip(_WORD_CHARS + _ENDS))
 
@@ -171,38 +154,40 @@ _IDENTIFIER = re.compile(
     r"[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[A-Z][A-Z0-9]*_[A-Z0-9_]+|[A-Za-z_]\w+(?=\())"
 )
 _PLAIN = re.compile(r"[A-Za-z]+/[A-Za-z]+")
-"""`read/write`, `and/or`: as much a figure of speech as a path."""
+"""`read/write`, `and/or`: more a figure of speech than a path."""
 _ENDING = re.compile(
     r"pyi?|[cm]?[jt]sx?|jsonl?|toml|ya?ml|md|rst|txt|rs|go|java|kts?|[ch](?:c|pp)?|cs|rb|php|swift"
     r"|scala|clj[cs]?|edn|exs?|erl|hs|mli?|sql|(?:ba|z|fi)?sh|ps1|html?|s?css|vue|svelte|xml|[ct]sv"
     r"|lock|cfg|ini|conf|env|log|ipynb|proto|gradle|tf|nix|lua|jl|dart|zig|png|svg|jpe?g|gif|pdf|db"
     r"|sqlite|gz|zip"
 )
-"""Of files: `users.ts` is one, `user.id` may be a field."""
+"""File endings: `users.ts` is a file, `user.id` may be a field."""
 
 
 def files_in(text: str) -> list[str]:
-    """The files that a text mentions, as it writes them, in the order of their first mention."""
+    """Files that a text mentions, as written, in order."""
     bare = _URL.sub(" ", text)
-    found = [(m.start(), _bare(m[0])) for m in _PATH.finditer(bare) if not _PLAIN.fullmatch(m[0])]
+    mentions = [
+        (m.start(), _bare(m[0])) for m in _PATH.finditer(bare) if not _PLAIN.fullmatch(m[0])
+    ]
     # By character: a list of thousands of names takes no longer for each of them.
     within = bytearray(len(bare))
     for match in _PATH.finditer(bare):
         within[match.start() : match.end()] = bytes([1]) * len(match[0])
     for match in _FILE.finditer(bare):
         if not within[match.start()] and _is_file(match[0]):
-            found.append((match.start(), _bare(match[0])))
-    return list(dict.fromkeys(name for _, name in sorted(found) if name))
+            mentions.append((match.start(), _bare(match[0])))
+    return list(dict.fromkeys(name for _, name in sorted(mentions) if name))
 
 
 def lines_in(text: str) -> list[int]:
-    """The line numbers that a text mentions (`a.py:45-60`, `line 12`): of a range both ends."""
-    found = [int(number) for m in _LINES.finditer(text) for number in m.groups() if number]
-    return list(dict.fromkeys(found))
+    """Line numbers that a text mentions (`a.py:45-60`, `line 12`); of a range both ends."""
+    numbers = [int(number) for m in _LINES.finditer(text) for number in m.groups() if number]
+    return list(dict.fromkeys(numbers))
 
 
 def names_in(text: str) -> list[str]:
-    """Paths, addresses and identifiers of a text, each once, in the order of their kinds."""
+    """Paths, addresses and identifiers of a text, unique, by kind."""
     urls = [url.rstrip(".,;:") for url in _URL.findall(text)]
     bare = _URL.sub(" ", text)
     files = files_in(bare)
@@ -218,6 +203,5 @@ def _bare(name: str) -> str:
 
 
 def _is_file(name: str) -> bool:
-    """`users.ts` is a file, `e.g` and `3.12` are none; `user.id` may be a field, not a file."""
     stem, _, ending = name.rpartition(".")
     return bool(stem) and not stem.isdigit() and bool(_ENDING.fullmatch(ending.lower()))

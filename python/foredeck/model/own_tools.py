@@ -1,12 +1,12 @@
-"""The tools that foredeck gives the model, by the facility that they belong to.
+"""Foredeck's tools for the model, by facility.
 
-`ts-shim/tools.json` defines them, for the host's extension and for the engine alike.
+Defined in `ts-shim/tools.json` for shim and engine.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,7 @@ PROMOTE_FINDING = "promote-finding"
 Severity = Literal["critical", "high", "medium", "low", "info"]
 
 Facility = str
-"""What is switched on and off as one: a key of `[tools]`."""
+"""What is switched as one: a key of `[tools]`."""
 
 
 def _definitions() -> tuple[dict[str, Any], ...]:
@@ -30,28 +30,23 @@ def _definitions() -> tuple[dict[str, Any], ...]:
 
 
 DEFINITIONS = _definitions()
-"""Each has its `facility`, and the `name`, `description` and `parameters` that a provider gets. In
-the order in which they are declared."""
 
 FACILITY_TOOLS: Mapping[Facility, tuple[str, ...]] = {
     facility: tuple(tool["name"] for tool in DEFINITIONS if tool["facility"] == facility)
     for facility in dict.fromkeys(tool["facility"] for tool in DEFINITIONS)
 }
-"""The names of each facility's tools, in the order in which they are declared."""
+"""Tool names by facility, in declared order."""
 
 DEFAULT_FACILITIES: tuple[Facility, ...] = ("context", "search")
-"""What a project declares of which nothing else is known."""
+"""Declared by an unknown project."""
 
 CONTEXT_TOOLS = frozenset(FACILITY_TOOLS["context"])
-"""Tools that manage the sets of a branch, run by `ContextTools`. Their results get no handle and do
-not count in any window of recent results: any other tool belongs to another facility."""
 
 OWN_TOOLS = frozenset(tool["name"] for tool in DEFINITIONS)
-"""All of them. What they answer is a view of what is stored elsewhere."""
+"""All of them; their answers show what is stored elsewhere."""
 
 
 def own_definitions(*facilities: Facility) -> list[dict[str, Any]]:
-    """The tools of these facilities as a host declares them."""
     return [
         {name: tool[name] for name in ("name", "description", "parameters")}
         for tool in DEFINITIONS
@@ -59,20 +54,51 @@ def own_definitions(*facilities: Facility) -> list[dict[str, Any]]:
     ]
 
 
+_SHORTENED = {"activate": " show=", "memory-search": None}
+"""Where descriptions of optional arguments begin."""
+
+
+def short_definitions(*facilities: Facility) -> list[dict[str, Any]]:
+    """Definitions for hosts where each call costs a whole prompt: indispensable tools and words."""
+    return [
+        _short(tool) if tool["name"] in _SHORTENED else tool
+        for tool in own_definitions(*facilities)
+        if tool["name"] not in CONTEXT_TOOLS - _SHORTENED.keys()
+    ]
+
+
+def _short(tool: Mapping[str, Any]) -> dict[str, Any]:
+    optional, parameters = _SHORTENED[tool["name"]], tool["parameters"]
+    needed = {name: parameters["properties"][name] for name in parameters["required"]}
+    return {
+        "name": tool["name"],
+        "description": tool["description"].partition(optional)[0]
+        if optional
+        else tool["description"],
+        "parameters": {**parameters, "properties": needed},
+    }
+
+
 @cache
 def definition_chars(*facilities: Facility) -> int:
-    """What the tools of these facilities add to every prompt, in characters as Anthropic gets
-    them."""
-    return sum(map(_chars_of, facilities))
+    """Characters that these tools add to every prompt, as Anthropic receives them."""
+    return declared_chars(own_definitions(*facilities))
 
 
-def _chars_of(facility: Facility) -> int:
+def declared_chars(tools: Iterable[Any]) -> int:
+    """Characters of foredeck's tools among these definitions."""
+    declared = {str(tool.get("name")): tool for tool in tools if isinstance(tool, Mapping)}
+    lists = ([declared[n] for n in own if n in declared] for own in FACILITY_TOOLS.values())
+    return sum(map(_chars_of, filter(None, lists)))
+
+
+def _chars_of(tools: Sequence[Mapping[str, Any]]) -> int:
     declared = [
         {
             "name": tool["name"],
-            "description": tool["description"],
-            "input_schema": tool["parameters"],
+            "description": tool.get("description"),
+            "input_schema": tool.get("parameters"),
         }
-        for tool in own_definitions(facility)
+        for tool in tools
     ]
     return len(json.dumps(declared, separators=(",", ":")))

@@ -1,5 +1,5 @@
-"""What may follow an object's name, and the part of the object that it asks for: `@12 turns 3-7`,
-`chat:ID message 93`, `@52::args.command`, `notes.md#Decisions`, `@12 v2`, `@12 at 3f2a91bc`."""
+"""Suffixes that ask for a part: `@12 turns 3-7`, `chat:ID message 93`, `@52::args.command`,
+`notes.md#Decisions`, `@12 v2`."""
 
 from __future__ import annotations
 
@@ -19,18 +19,15 @@ _VERSION = re.compile(r"^(?P<name>.+?)\s+(?:v(?P<version>\d+)|(?:as of )?call (?
 _LINK = re.compile(r"^!?\[\[(?P<inner>[^\[\]|]+)(?:\|[^\[\]]*)?\]\](?P<rest>.*)$")
 
 OF_STORED = (_SLICE, _WITH_HASH, _FIELD)
-"""What may follow the name of any stored object."""
+"""Suffixes of any stored object."""
 OF_A_SESSION = (*OF_STORED, _SECTION, _VERSION)
-"""What may follow a name within a session, which numbers the versions that it has seen."""
+"""Suffixes within a session, which numbers its versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A part of an object, both ends included, counted from 1."""
-
     unit: str
-    """`turn`: of the user's; `message`: of a chat, one answer with what was said before it; or
-    `char`."""
+    """`turn`, `message` (an answer with what preceded it) or `char`."""
     first: int
     last: int
 
@@ -44,23 +41,21 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class AskedPart:
-    """What of an object is asked for; without any of these the object as it is."""
-
     version: int | None = None
-    """As the session counts the versions that it has seen."""
+    """By the session's count of versions."""
     call: int | None = None
-    """The version that the session had at this call."""
+    """The version of this call."""
     slice: Slice | None = None
     section: str | None = None
-    """A heading of a Markdown file, or the name of a block (`^id`): only what is there."""
+    """A heading of a Markdown file, or a block (`^id`)."""
     field: str | None = None
-    """A field of the object, such as `args.path`, in place of its content."""
+    """A field, such as `args.path`, instead of the content."""
     hash: str | None = None
-    """How the hash of a stored version begins."""
+    """Beginning of a stored version's hash."""
 
 
 def unlinked(text: str) -> str:
-    """A name without the marks of a link: `[[notes/tides#Neap|tides]]` as `notes/tides#Neap`."""
+    """A name without link marks: `[[notes/tides#Neap|tides]]` as `notes/tides#Neap`."""
     name = text.strip()
     link = _LINK.match(name)
     return name if link is None else (link["inner"].strip() + link["rest"]).strip()
@@ -69,19 +64,18 @@ def unlinked(text: str) -> str:
 def split_name(
     text: str, forms: Sequence[re.Pattern[str]], is_whole: Callable[[str], bool]
 ) -> tuple[str, AskedPart]:
-    """An object's name, and the part of it that is asked for behind the name.
+    """Splits a name from its suffixes.
 
-    `forms`: what may follow a name; `is_whole`: whether an object has exactly this name, which may
-    itself look like a name with a part behind it.
+    `is_whole`: whether an object has exactly this name, suffix and all.
     """
-    found: list[re.Match[str]] = []
+    matches: list[re.Match[str]] = []
     while (match := _match(text, forms)) is not None and not is_whole(text):
-        found.append(match)
+        matches.append(match)
         text = match["name"]
         if match.re is _VERSION:
             break  # a version is one of an object, not of a part or a version of it
     # The innermost first: of two that say the same, the one that stands last counts.
-    return text, reduce(_with, reversed(found), AskedPart())
+    return text, reduce(_with, reversed(matches), AskedPart())
 
 
 def _match(text: str, forms: Sequence[re.Pattern[str]]) -> re.Match[str] | None:

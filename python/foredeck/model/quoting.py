@@ -1,15 +1,14 @@
-"""Text of others among lines of foredeck's: one quoting for every prompt and every terminal.
+"""Quotes text of others among lines of foredeck's.
 
-A line of foredeck's begins at the margin. What others wrote goes inside such a line, on which
-`name`, `quoted` and `one_line` keep it, or on lines of its own, which `block` moves in by a space.
-So nothing that others wrote can begin a line of foredeck's, and none of it passes for a tag of how
-far memory is trusted. Full contents are not quoted: a handle of ours comes before them.
+A line of foredeck's begins at the margin; what others wrote is inside such a line, or moved in by a
+space.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 _BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 """Where some reader ends a line."""
@@ -20,31 +19,29 @@ _HIDDEN_CHARS = (
     "\ufff0-\ufffb\U000e0000-\U000e0fff"
 )
 _HIDDEN = re.compile(f"[{_HIDDEN_CHARS}]")
-"""Controls, half characters, and what no reader sees: direction marks, joiners, tags. Not tab and
-line feed, and not the sign that makes an emoji of a character."""
+"""Controls, half characters, direction marks, joiners, tags; not tab, line feed and emoji
+selectors."""
 _UNNAMED = re.compile(f"[\t\n{_HIDDEN_CHARS}]")
 
 _TAG = re.compile(r"[\[\uff3b\u3010\u27e6](?=\s*(?:user-stated|derived|foredeck)\b)", re.IGNORECASE)
 _WORD = re.compile(r"\w(?:[\w./:-]*\w)?")
 
 _OURS = re.compile(r"^(?:@\d+\b|\[foredeck\]|Unchanged: |<activate \"?@\d+\b)", re.MULTILINE)
-_REFERENCE = re.compile(r"@\d+ folded: ")
+_REFERENCE = re.compile(r"@\d+ (?:folded: |tool=\S+ status=(?:ok|fail)$)")
 _RUN = re.compile(r"\[foredeck\] (?:\d+ calls?, folded:|Turn \d+, folded[.:])")
 
 
 def name(text: str) -> str:
-    """A path or another name, as it is or as a JSON string that spells out what cannot be seen."""
     return _json(text) if _UNNAMED.search(text) or _TAG.search(text) else text
 
 
 def word(text: str) -> str:
-    """A name that a line of ours begins with, such as a tool's; anything but a word in quotes."""
     return text if _WORD.fullmatch(text) and text.isprintable() else _json(text)
 
 
-def quoted(text: str) -> str:
-    """A text as a JSON string."""
-    return _json(text)
+def quoted(value: Any) -> str:
+    """A text, or another value, as JSON."""
+    return _json(value)
 
 
 def one_line(text: str) -> str:
@@ -61,13 +58,12 @@ def block(text: str) -> str:
 
 
 def spelled(text: str) -> str:
-    """JSON with what cannot be seen, and what steers a terminal, as escapes: the same value."""
+    """JSON with invisible characters and terminal controls escaped."""
     return _HIDDEN.sub(_escape, text)
 
 
 def printable(text: str) -> str:
-    """For a terminal: what steers it, turns its text round or hides in it becomes escapes. Line
-    feeds and tabs stay."""
+    """Escapes controls and invisible characters for a terminal, except line feeds and tabs."""
     return text if text.isprintable() else _HIDDEN.sub(_visible, text)
 
 
@@ -77,17 +73,17 @@ def looks_like_ours(text: str) -> bool:
 
 
 def is_reference(text: str) -> bool:
-    """Whether a text is what is left of a folded result: a reference line, then its digest."""
+    """Whether a text is a reference line, with or without digest."""
     return _REFERENCE.match(text) is not None
 
 
 def is_run(text: str) -> bool:
-    """Whether a text is that of a run of folded calls: a heading, the calls, then names."""
+    """Whether a text is that of a run of folded calls."""
     return _RUN.match(text) is not None
 
 
-def _json(text: str) -> str:
-    spelled = _UNNAMED.sub(_escape, json.dumps(text, ensure_ascii=False))
+def _json(value: Any) -> str:
+    spelled = _UNNAMED.sub(_escape, json.dumps(value, ensure_ascii=False))
     return _TAG.sub(lambda match: f"\\u{ord(match[0]):04x}", spelled)
 
 
@@ -97,5 +93,4 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    """As in a JSON string: `\\u202e`, and two of these beyond the first 65,536 characters."""
     return json.dumps(match[0])[1:-1]

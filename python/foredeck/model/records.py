@@ -1,10 +1,6 @@
-"""Record documents: turns, index membership, nickname claims, calibrations, how models treat signed
-reasoning, what was asked of a model and read out of a session, what tool calls have done to files,
-and what is left to say of what was erased, pruned or imported.
+"""Records: versioned and hashed like objects, but not for the model to refer to.
 
-They are documents like any other to the store. With the stored messages they are enough to put
-every prompt together again, and to resume a session on any of its branches.
-Call records have a module of their own (`calls`).
+With the stored messages they suffice to rebuild every prompt.
 """
 
 from __future__ import annotations
@@ -18,11 +14,10 @@ from foredeck.model.documents import Document, Provenance
 from foredeck.model.ids import uuid7
 
 SAME_TRANSACTION = "self"
-"""A reference's token where the version it names was written in the reference's own transaction."""
+"""Token of a reference to a version of its own transaction."""
 
 
 def by_foredeck() -> Provenance:
-    """Where records come from."""
     return Provenance(origin="foredeck", generator="system")
 
 
@@ -33,16 +28,12 @@ class RecordDocument(Document):
 
 
 class VersionRef(BaseModel):
-    """Exactly this version of exactly this object, and how to verify it.
-
-    Documents keep it under `version_ref` or `file_version_ref`, call records under `system`.
-    """
+    """A version of an object, verifiable."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     object: str
     version: int
-    """Ordinal of the version within the session, from 1: what `@12 v3` means."""
     token: str
     content_hash: str
     text_hash: str | None
@@ -50,10 +41,9 @@ class VersionRef(BaseModel):
 
 
 class TurnDocument(RecordDocument):
-    """One assistant message with the user message that began it, if any, and its calls.
+    """An assistant message with its calls, and the user message before it.
 
-    `user`, `assistant` and `others` are hashes of stored messages (see `messages.py`): text is
-    stored once, however many turns, branches and calls hold it.
+    `user`, `assistant` and `others` are hashes of stored messages.
     """
 
     type: str = "turn"
@@ -64,24 +54,17 @@ class TurnDocument(RecordDocument):
     toolcall_ids: list[str] = Field(default_factory=list)
     assistant_meta: dict[str, Any] = Field(default_factory=dict)
     user_turn: int = 0
-    """Ordinal of the user turn that it belongs to, from 1: what a window counts."""
+    """Ordinal of its user turn, from 1."""
     extras: dict[str, Any] | None = None
-    """What the host gave with messages beside what identifies them, such as the details of
-    another extension's message: packed objects by the message's address. Of the messages named
-    here, and of tool results since the turn before."""
+    """The host's further fields of these messages, packed, by address."""
     answers: str | None = None
-    """For an answer that ended a run: id of the call record that it answers. For all others the
-    record of the next call says so."""
+    """Id of the call record of an answer that ended a run."""
     task: str | None = None
-    """Id of the task that the session worked on then."""
+    """Id of the task worked on."""
 
 
 class MemberDocument(RecordDocument):
-    """An object in a session's index. `ordinal` is its handle, the same on every branch.
-
-    Each version of the document is one version of the object that the session has seen, so the
-    document's history is the list behind `@12 v1`, `@12 v2` and so on.
-    """
+    """An object of a session's index; its versions are those that the session has seen."""
 
     type: str = "member"
     session: str
@@ -89,19 +72,19 @@ class MemberDocument(RecordDocument):
     object: str
     object_type: str
     label: str = ""
-    """What else the object can be called by: the path of a file, a tool call's provider id."""
+    """Another name of the object: a file's path, or a call's provider id."""
     version_ref: VersionRef
 
 
 class NicknameDocument(RecordDocument):
-    """The claim of a nickname: made by compare-and-put, so a name means one object at a time."""
+    """The claim of a nickname, by compare-and-put: a name means one object."""
 
     type: str = "nickname"
     object: str | None
 
 
 class ForgottenDocument(RecordDocument):
-    """The tombstone of a session that was erased: that it existed, and how much was erased."""
+    """The tombstone of an erased session."""
 
     type: str = "forgotten"
     session: str
@@ -110,92 +93,84 @@ class ForgottenDocument(RecordDocument):
 
 
 def forgotten_id(session: str) -> str:
-    """Id of the tombstone of a session."""
     return f"forgotten:{session}"
 
 
 class ImportedDocument(RecordDocument):
-    """That a session, or a part of it, came from a file that others may have written.
-
-    Stored before anything of it: what its chat has as the user's is not taken for their
-    word, and what its tool calls say of files is not written to the disk unasked.
-    """
+    """Marks a session that came from a file, so its user text is not trusted."""
 
     type: str = "imported"
     session: str
 
 
 def imported_id(session: str) -> str:
-    """Id of the mark of an imported session."""
     return f"imported:{session}"
 
 
 class CalibrationDocument(RecordDocument):
-    """How many characters make a token of a model, by its provider's own counts."""
+    """Characters per token of a model, by its provider's counts."""
 
     type: str = "calibration"
     model: str
     """`provider/id`."""
     chars_per_token: float
     points: list[list[float]]
-    """`[characters, tokens]` of the newest prompts that were counted, without images."""
+    """`[characters, tokens]` of the newest counted prompts, without images."""
 
 
 def calibration_id(model: str) -> str:
-    """Id of the calibration of a model (`provider/id`)."""
+    """Id by model (`provider/id`)."""
     return f"calibration:{model}"
 
 
 class ReasoningDocument(RecordDocument):
-    """That a model has refused a prompt because of what stood before its signed reasoning."""
+    """A model's refusal or loss because of what precedes its reasoning."""
 
     type: str = "reasoning"
     model: str
     """`provider/id`."""
     binds: bool
-    """False once that was taken back."""
+    """False once taken back."""
+    every_turn: bool = False
+    """Whether it loses reasoning of any turn."""
 
 
 def reasoning_id(model: str) -> str:
-    """Id of what is known of a model's signed reasoning (`provider/id`)."""
+    """Id by model (`provider/id`)."""
     return f"reasoning:{model}"
 
 
 def member_id(session: str, ordinal: int) -> str:
-    """Id of the index entry with this handle."""
     return f"member:{session}:{ordinal}"
 
 
 def call_id(session: str, ordinal: int) -> str:
-    """Id of a session's n-th call record."""
     return f"call:{session}:{ordinal}"
 
 
 def turn_id(session: str, number: int) -> str:
-    """Id of a session's n-th turn, those of all its branches counted."""
+    """Counted over all branches."""
     return f"turn:{session}:{number}"
 
 
 def nickname_id(name: str) -> str:
-    """Id of the claim of a nickname."""
     return f"nickname:{name}"
 
 
 def messages_of_turn(fields: Mapping[str, Any]) -> list[str]:
-    """The addresses of the messages of a turn, by its fields."""
-    named = (fields.get("user"), fields.get("assistant"), *(fields.get("others") or ()))
-    return [address for address in named if address]
+    """Addresses of a turn's messages."""
+    addresses = (fields.get("user"), fields.get("assistant"), *(fields.get("others") or ()))
+    return [address for address in addresses if address]
 
 
 ARCHIVED = "(archived)"
-"""The placeholder for text that was pruned."""
+"""In place of pruned text."""
 
 
 class ArchivedDocument(RecordDocument):
-    """The messages of a session that have lost their text; each pruning adds a version.
+    """A session's pruned messages.
 
-    `messages`: by the address of a message, what is left of it, packed as `{"$json": hash}`.
-    `texts`: hashes of longer texts that went with them. Of these nothing is left.
+    `messages`: what is left, by address. `texts`: hashes of longer texts that are gone.
     """
 
     type: str = "archived"
@@ -205,74 +180,66 @@ class ArchivedDocument(RecordDocument):
 
 
 def archived_id(session: str) -> str:
-    """Id of what is left of a session's pruned messages."""
     return f"archived:{session}"
 
 
 class ExtractionDocument(RecordDocument):
-    """One answer of a model to the question what is worth remembering of some turns.
-
-    Stored in one transaction with the entries that came of it. Holds no words of
-    a chat, so that there is nothing in it to erase.
-    """
+    """A model's answer about what to remember; holds no words of the chat."""
 
     type: str = "extraction"
     session: str
     first: int
-    """Numbers of the turns that were read: from this one"""
+    """Number of the first turn read."""
     last: int
-    """to this one."""
+    """Number of the last."""
     entries_kept: list[str] = Field(default_factory=list)
-    """Ids of the entries that were kept at once;"""
+    """Ids of entries kept at once."""
     entries_proposed: list[str] = Field(default_factory=list)
-    """of those that wait for the user's word."""
+    """Ids of entries that await the user."""
     refused: dict[str, int] = Field(default_factory=dict)
-    """How many lines were refused, by reason."""
+    """Refused lines by reason."""
     time_ms: int
 
 
 def extraction_id(session: str, last: int) -> str:
-    """Id of what was read out of a session up to this turn."""
+    """Id by the last turn read."""
     return f"extraction:{session}:{last}"
 
 
 AskedOutcome = Literal["open", "answered", "useless", "timed_out", "cancelled", "refused"]
-"""`open`: no answer yet, or the engine has died before it; `useless`: the provider failed, or the
-answer is none; `refused`: the host has not sent it."""
+"""`open`: no answer yet; `useless`: failed or empty; `refused`: not sent by the host."""
 
 
 class AskedDocument(RecordDocument):
-    """One question. Stored before it is sent and once more when it has ended, so that one whose
-    engine was killed counts too."""
+    """A question to a model, stored before it is sent and when it ends, so that killed engines'
+    questions count."""
 
     type: str = "asked"
     session: str
     purpose: str
-    """The work that it belongs to: `observe`, `reflect`, `extract`."""
+    """Its purpose: `observe`, `reflect`, `extract`."""
     call: int = 0
-    """Ordinal of the session's newest call when it was asked."""
+    """Ordinal of the session's newest call then."""
     time_ms: int
     ended_ms: int | None = None
     model: str = ""
     """`provider/id`."""
     warm: bool = False
-    """It was added to the agent's last prompt, to be read from the provider's cache."""
     outcome: AskedOutcome = "open"
     reason: str = ""
-    """Of an outcome that is no answer."""
+    """Why there was no answer."""
     price: float = 0.0
-    """What it was expected to cost, in dollars."""
+    """Expected dollars."""
     cost: float | None = None
-    """What it has cost; None where the host did not say."""
+    """Actual dollars; None if unknown."""
     read: int = 0
-    """Tokens read from the provider's cache, `written` to it, `fresh` for neither, and `output`."""
+    """Tokens read from the cache, `written` to it, `fresh`, and `output`."""
     written: int = 0
     fresh: int = 0
     output: int = 0
 
 
 def asked_id(session: str) -> str:
-    """Id of a new question of a session's."""
     return f"asked:{session}:{uuid7()}"
 
 
@@ -281,23 +248,22 @@ def asked_id(session: str) -> str:
 
 
 class PathState(BaseModel):
-    """What is at a path. `unknown`: not checked; `other`: a folder, a device, what may not be
-    read; `large`: a file of more than is kept."""
+    """What is at a path. `other`: a folder, device or unreadable; `large`: too large to keep."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     kind: Literal["file", "link", "missing", "large", "other", "unknown"]
     digest: str | None = None
-    """SHA-256 of a file's bytes: the blob that holds them."""
+    """SHA-256 of a file's bytes, its blob."""
     mode: int | None = None
     """Permissions of a file."""
     target: str | None = None
-    """Where a link leads, as it is written."""
+    """A link's target as written."""
     size: int | None = None
 
     @property
     def can_be_restored(self) -> bool:
-        """Whether the path can be brought back to this state."""
+        """Whether the path can be restored to this state."""
         return self.kind in ("file", "link", "missing")
 
 
@@ -306,8 +272,6 @@ UNKNOWN = PathState(kind="unknown")
 
 
 class PathChange(BaseModel):
-    """One path in a change. `path`: of this machine, its folder's links resolved."""
-
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     path: str
@@ -316,35 +280,29 @@ class PathChange(BaseModel):
 
 
 class FileChangeDocument(RecordDocument):
-    """What one tool call, or one rewinding, has done to files.
-
-    Stored before a `write` or `edit` runs, and once more when it has ended.
-    """
+    """What a tool call or rewind did to files; stored before a `write` or `edit` runs, and when it
+    ends."""
 
     type: str = "change"
     session: str
     ordinal: int
-    """Counts the session's changes, from 1."""
+    """Number of the session's change, from 1."""
     tool: str
-    """`rewind` for a rewinding."""
+    """`rewind` for a rewind."""
     tool_call: str = ""
     """The host's id of the tool call."""
     call: str | None = None
-    """Id of the call record whose answer asked for it."""
     paths: list[PathChange] = Field(default_factory=list)
     uncovered: list[str] = Field(default_factory=list)
-    """What a command has changed without its state before being known, as far as that is found."""
     files: list[str] | None = None
-    """Ids of the file objects that have got versions for what a command did to them."""
+    """Ids of file objects that a command gave versions."""
     unversioned: dict[str, int] | None = None
-    """How many other files a command has changed in the project, by why they got none."""
+    """Other changed files in the project, counted by why they got no version."""
     blind: bool = False
-    """Whether a command ran in a folder too large to be searched, of which git did not say
-    what had changed."""
+    """Whether changes in a command's folder could not be found."""
 
 
 def change_id(session: str, ordinal: int) -> str:
-    """Id of a session's n-th change."""
     return f"change:{session}:{ordinal}"
 
 

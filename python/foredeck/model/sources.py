@@ -1,8 +1,6 @@
-"""What an object is bound to outside the store: a tagged union by `type`.
+"""What an object is bound to outside the store.
 
-A further kind of source is one more class in `Source`. What is stored does not change with that: a
-document whose binding has another type, or other fields than its class, is read, copied and
-exported with its binding exactly as it was given.
+Unknown types and fields are kept unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ class _Binding(BaseModel):
 
 
 class FilesystemSource(_Binding):
-    """Where a file lives: `filesystemId` names the namespace, `path` is absolute within it."""
+    """A file's place: `path` is absolute in `filesystemId`."""
 
     type: Literal["filesystem"] = "filesystem"
     filesystemId: str  # noqa: N815  (the name in stored documents)
@@ -31,11 +29,10 @@ class FilesystemSource(_Binding):
 
 
 class GitSource(_Binding):
-    """A file as of a commit, which never changes.
+    """A file of a commit.
 
-    `repo` is the same in all clones: `github.com/user/repo`, by the remote `origin`; of a
-    repository without one on another machine, the id of its project. `ref` is a commit's full id,
-    and `path` relative to the repository's root; or `ref` is a blob's, and `path` empty.
+    `repo` is the same in all clones. `ref` is a commit id with `path` relative to the root, or a
+    blob's with an empty `path`.
     """
 
     type: Literal["git"] = "git"
@@ -45,8 +42,6 @@ class GitSource(_Binding):
 
 
 class HistorySource(_Binding):
-    """A file as the history of a session shows it: what was there then, on some machine."""
-
     type: Literal["history"] = "history"
     session: str
     path: str
@@ -68,7 +63,7 @@ class S3Source(_Binding):
 
 
 class RowSource(_Binding):
-    """A row of a database: all three by the names that their user knows."""
+    """A database row, by its user's names."""
 
     type: Literal["row"] = "row"
     database: str
@@ -77,8 +72,6 @@ class RowSource(_Binding):
 
 
 class UnknownSource(BaseModel):
-    """A binding of a kind that a newer version has written: all its fields, as given."""
-
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     type: str
@@ -116,11 +109,11 @@ Source = Annotated[
 ]
 
 PointerSource = UrlSource | S3Source | RowSource
-"""What is only pointed to: nothing of it is fetched."""
+"""Only pointed to, never fetched."""
 
 
 def filesystem_source(fields: Mapping[str, Any]) -> FilesystemSource | None:
-    """A document's place on a file system, None where it has none. `fields`: as in a `Head`."""
+    """A document's place on a file system, if any."""
     binding = fields.get("source")
     if binding is None or binding["type"] != "filesystem":
         return None
@@ -128,7 +121,7 @@ def filesystem_source(fields: Mapping[str, Any]) -> FilesystemSource | None:
 
 
 def history_source(fields: Mapping[str, Any]) -> HistorySource | None:
-    """Where a file is known from, if that is a history. `fields`: as in a `Head`."""
+    """The history that a file is known from, if any."""
     binding = fields.get("source")
     if binding is None or _tag(binding) != "history":
         return None
@@ -136,14 +129,12 @@ def history_source(fields: Mapping[str, Any]) -> HistorySource | None:
 
 
 def path_of(fields: Mapping[str, Any]) -> str | None:
-    """The path of a document on a file system, None where it is not on one."""
     binding = fields.get("source")
     return binding["path"] if binding is not None and binding["type"] == "filesystem" else None
 
 
 def pointer_label(fields: Mapping[str, Any]) -> str:
-    """What to call the object of a pointer, given its fields: the name that leads to it, with the
-    commit that was meant; empty for any other object."""
+    """A pointer's name, with its commit; empty for other objects."""
     source = fields.get("source") or {}
     if source.get("type") == "git" and "ref" in source:
         return ":".join(filter(None, ("git", source["ref"][:_SHORT_ID], source.get("path"))))
@@ -153,10 +144,9 @@ def pointer_label(fields: Mapping[str, Any]) -> str:
 
 
 def is_pointer(name: str) -> bool:
-    """Whether a name is of a thing that is not on a disk."""
+    """Whether a name is of something not on a disk."""
     return _LIKE_A_POINTER.match(name) is not None
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is a URL or an object in S3, in which a space or # has no other meaning."""
     return name.lower().startswith(("http://", "https://", "s3://"))

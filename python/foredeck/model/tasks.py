@@ -1,4 +1,4 @@
-"""Tasks: what is to be done in a project, as versioned objects like any other."""
+"""Tasks of a project, versioned like other objects."""
 
 from __future__ import annotations
 
@@ -16,14 +16,7 @@ Relation = Literal["blocks", "parent-child", "related", "supersedes", "duplicate
 
 
 class TaskDependency(BaseModel):
-    """What a task has to do with another one, `on`; it is kept in the task that it is said of.
-
-    blocks        `on` must be closed before this task can be begun
-    parent-child  `on` is the epic that this task is a part of
-    related       nothing follows from it
-    supersedes    this task takes the place of `on`
-    duplicates    this task says the same as `on`
-    """
+    """A relation to task `on`; only `blocks` and `parent-child` have consequences."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -32,11 +25,7 @@ class TaskDependency(BaseModel):
 
 
 class TaskLink(BaseModel):
-    """A message or object that has to do with a task.
-
-    `object` is its id, `part` what of it is meant (`turn 7`), `label` a name that opens it
-    (`SESSION:@41`). `relation`: `output` of the work, or a `reference` that the work builds on.
-    """
+    """A message or object related to a task: an `output` of the work, or a `reference`."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -47,17 +36,13 @@ class TaskLink(BaseModel):
 
 
 class TaskDocument(Document):
-    """A task of a project. `content` is its description, or None.
-
-    Whether it is blocked is not in here: that follows from other tasks. Nor is how far it has
-    decayed, which follows from when it was closed. Times are milliseconds since 1970.
-    """
+    """A project's task; `content` is its description. Times in milliseconds since 1970."""
 
     metadata_fields: ClassVar[tuple[str, ...]] = ("title", "status", "priority", "summary")
 
     type: str = "task"
     project: str
-    """Id of the project (`sources.projects`)."""
+    """Project id (`sources.projects`)."""
     title: str
     """One line."""
     status: TaskStatus = "open"
@@ -65,17 +50,17 @@ class TaskDocument(Document):
     """From 0, the most urgent, to 4."""
     task_type: TaskType = "task"
     assignee: str | None = None
-    """Who works on it: a session's id, or a person's name."""
+    """Session id or a person's name."""
     session: str | None = None
-    """The session that has claimed it; the one that had, where it is closed."""
+    """The claiming session; in a closed task, the last one."""
     claimed_ms: int | None = None
     lease_ms: int | None = None
-    """Until when no other session may claim it; None: until it is released."""
+    """End of the claim; None: until released."""
     labels: list[str] = Field(default_factory=list)
     dependencies: list[TaskDependency] = Field(default_factory=list)
     links: list[TaskLink] = Field(default_factory=list)
     created_by: str | None = None
-    """The session, or the person, that made it."""
+    """The session or person that made it."""
     created_ms: int
     updated_ms: int
     closed_ms: int | None = None
@@ -85,11 +70,7 @@ class TaskDocument(Document):
 
 
 class ClaimDocument(Document):
-    """A claim that was made while the database that decides claims was away.
-
-    A session has one at most. `state`: it waits (`pending`), became a claim (`won`), lost to
-    another (`lost`), or was given up (`dropped`).
-    """
+    """A claim made while the deciding database was away; at most one per session."""
 
     type: str = "claim"
     session: str
@@ -99,5 +80,4 @@ class ClaimDocument(Document):
 
 
 def claim_id(session: str) -> str:
-    """Id of the document for a session's provisional claim."""
     return f"claim:{session}"

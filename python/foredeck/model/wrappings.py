@@ -1,6 +1,4 @@
-"""What a user asked, without what their agent has put around it: its environment, reminders, the
-output of commands.
-"""
+"""A user's words without their agent's additions: environment, reminders, command output."""
 
 from __future__ import annotations
 
@@ -59,31 +57,31 @@ _AGENTS = frozenset(
         "user_instructions",
         # of a file that a command line names
         "file",
+        # foredeck's, in a session that was carried over
+        "foredeck-context",
         # Cline's and Cursor's
         "environment_details",
         "user_info",
         "user_rules",
     }
 )
-"""Elements of which an agent writes all, the user nothing."""
+"""Elements that agents write whole."""
 _USERS = frozenset(
     {"task", "user-memory-input", "userRequest", "user_message", "user_query", "user_request"}
 )
-"""Elements in which an agent puts what the user has written."""
+"""Elements around the user's words."""
 _COMMAND = re.compile(r"<command-name>\s{0,20}(/?\S{1,200}?)\s{0,20}</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)(?:</command-args>|\Z)", re.DOTALL)
-"""How Claude Code writes down that its user has given a command."""
+"""Claude Code's form of a user's command."""
 _SHELL_LINE = re.compile(
     r"<bash-input>(.*?)(?:</bash-input>|\Z)|<user_shell_command>\s*<command>(.*?)</command>",
     re.DOTALL,
 )
-"""How Claude Code and Codex write down a line that their user had a shell run."""
 _SKILL = re.compile(r'<skill name="([^"\n]+)" location=')
-"""How a skill is written down that a user has named; what they say beside it follows."""
 _OPENS = re.compile(r"<([A-Za-z][\w-]*(?: instructions)?)(?:\s[^<>]*)?>")
 _CLOSES = re.compile(r"</([A-Za-z][\w-]*(?: instructions)?)>\Z")
 _REQUEST = re.compile(r"^#{1,3} My request(?: for [\w ]{1,100})?:?[ \t]{0,20}$", re.MULTILINE)
-"""What Codex in an editor or in its app puts between what is open there and the user's words."""
+"""Codex's line between an editor's state and the user's words."""
 _NOTES = (
     "# AGENTS.md instructions for ",
     "# AGENTS.md instructions\n",
@@ -100,11 +98,10 @@ _NOTES = (
     "[Image: source: ",
     "[SYSTEM NOTIFICATION",
 )
-"""How texts begin that an agent writes whole on the user's side."""
+"""Beginnings of texts that an agent writes whole as the user's."""
 _PICTURE = re.compile(r"<image name=\[Image #\d+\]>\s*(?:</image>)?\s*")
-"""What Codex puts around a picture in a prompt."""
 _ATTACHED = "\nCalled the Read tool with the following input:"
-"""What opencode puts behind a prompt for each file that it names."""
+"""opencode's addition for each file named in a prompt."""
 _LOCAL_NAMES = """
     add-dir agents allowed-tools approvals background bashes bug cd chrome clear color compact
     config context copy cost desktop diff doctor effort exit export extra-usage fast feedback fork
@@ -115,15 +112,13 @@ _LOCAL_NAMES = """
     terminal-setup theme thinkback todos tree upgrade usage vim
 """
 _LOCAL = frozenset(_LOCAL_NAMES.split())
-"""Commands that an agent carries out itself: its model is asked nothing."""
 
 MAX_ELEMENTS = 100
-"""So many are taken away at most, each of which copies the text."""
+"""Most elements removed, since each copies the text."""
 
 
 def asked(text: str) -> str:
-    """What the user wrote, of a message as its agent has it: a prompt, `/command ARGUMENTS` or
-    `!shell line`. Empty where the agent wrote all of it."""
+    """The user's words in a message; empty if the agent wrote all."""
     text = _PICTURE.sub("", text).strip()
     request = _REQUEST.search(text)
     if request is not None:
@@ -156,8 +151,7 @@ def is_users(content: Any) -> bool:
 
 
 def is_aside(said: str) -> bool:
-    """Whether what a user wrote (as `asked` gives it) asked nothing of the model: a command that
-    the agent carries out itself, or an element that no agent is known for."""
+    """Whether the user's words ask nothing of the model."""
     if said.startswith("/"):
         return not _LOCAL.isdisjoint(said[1:].split(maxsplit=1)[:1])
     opens = _OPENS.match(said)
@@ -165,11 +159,10 @@ def is_aside(said: str) -> bool:
 
 
 def _command(text: str) -> str | None:
-    """The command that a message is; None for any other."""
     if text.startswith(("<command-name>", "<command-message>")):
-        name, given = _COMMAND.search(text), _ARGUMENTS.search(text)
+        name, arguments = _COMMAND.search(text), _ARGUMENTS.search(text)
         if name is not None:
-            return f"/{name[1].lstrip('/')} {given[1].strip() if given else ''}".strip()
+            return f"/{name[1].lstrip('/')} {arguments[1].strip() if arguments else ''}".strip()
     if (line := _SHELL_LINE.match(text)) is not None:
         return f"!{(line[1] or line[2] or '').strip()}"
     if (skill := _SKILL.match(text)) is not None:
@@ -179,7 +172,6 @@ def _command(text: str) -> str | None:
 
 
 def _without_first(text: str) -> str:
-    """The text without the element that it begins with, if an agent has put that there."""
     opens = _OPENS.match(text)
     if opens is None:
         return text
@@ -193,7 +185,6 @@ def _without_first(text: str) -> str:
 
 
 def _without_last(text: str) -> str:
-    """The text without the element that it ends with, if an agent has put that there."""
     closes = _CLOSES.search(text, max(0, len(text) - 100))
     if closes is None or not (closes[1] in _AGENTS or _looks_put(closes[1])):
         return text
@@ -205,7 +196,6 @@ _PUT = ("attachments", "context", "instructions", "reminder", "rules", "timestam
 
 
 def _looks_put(name: str) -> bool:
-    """Whether an element that is not known is one of those that agents put beside a prompt."""
     # Their names are mostly of several words, which those of HTML are not.
     is_of_words = "-" in name or "_" in name or name[1:] != name[1:].lower()
     return is_of_words or name in _PUT

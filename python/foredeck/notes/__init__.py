@@ -1,4 +1,4 @@
-"""Notes: plain Markdown, read into references, tags, headings and properties, and their graph."""
+"""Notes: Markdown as references, tags, headings and properties, and their graph."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from foredeck.notes.graph import Graph
 
 PATIENCE_S = 2.0
-"""How long a question waits for what is new to be read. A model's tool call waits with it."""
+"""Of a question, and a tool call, for new text."""
 
 CHAT_PATIENCE_S = 1.0
-"""How much of that links in chat messages may take: what is left is read at the next question."""
+"""For links in chats; the rest waits for the next question."""
 
 BATCH = 100
-"""Versions between two looks at the clock: many long notes in one go could take seconds."""
+"""Versions between two looks at the clock."""
 
 
 class StillReading(StoreUnavailable):
-    """More is new than could be read in time. What was read is kept: the next question goes on."""
+    """Not everything new was read in time; the next question continues."""
 
     def __init__(self, text: str = "the references of the store are still being read") -> None:
         super().__init__(text)
@@ -41,12 +41,10 @@ def live_graph(
     chats: bool = True,
     batch: int = BATCH,
 ) -> Iterator[Graph]:
-    """The graph of a store, up to date. `home`: the state folder, where the layer's file lies.
+    """Opens a store's graph, up to date.
 
-    `chats`: also with the links in chat messages, the newest of them where time is short. `batch`:
-    how many versions are taken in between two looks at the clock.
-
-    Raises `StillReading`, and `StoreUnavailable` for a store that has no layers beside it.
+    `chats`: include links in chat messages. Raises `StillReading`, and `StoreUnavailable` for a
+    store without layers.
     """
     # Not at the top: every engine imports this module, and few sessions ask for the graph.
     from foredeck.derived.follower import Follower

@@ -1,5 +1,4 @@
-"""What the graph knows of a stored document, and which of its fields hold references; and the links
-in what people and models say in a chat."""
+"""Which fields hold references, and links said in chats."""
 
 from __future__ import annotations
 
@@ -39,24 +38,23 @@ FOLLOWS = "follows"
 PASTED = "pasted"
 
 Holds = Literal["ids", "sessions", "version", "typed", "markdown"]
-"""What is in a field: an object's id or a list of ids, ids of sessions, a `VersionRef` with the
-version that was recorded, a list of mappings that say their relation themselves, or text in which
-people and models write links."""
+"""Object ids, session ids, a `VersionRef`, mappings with their own relations, or text with
+links."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceField:
-    """A field with references, and the relation that they have to the object they are in."""
+    """A field with references, and their relation."""
 
     name: str
     relation: str
-    """Where the reference does not say it itself."""
+    """Unless the reference says it."""
     holds: Holds = "ids"
     key: str = "object"
-    """In mappings: where the id is, beside `relation`."""
+    """Key of the id in mappings, beside `relation`."""
 
     def target(self, value: str) -> str:
-        """The id of the object that a value means."""
+        """The object id of a value."""
         return session_object_id(value) if self.holds == "sessions" else value
 
 
@@ -101,15 +99,14 @@ REFERENCE_FIELDS: Mapping[str, tuple[ReferenceField, ...]] = {
         ReferenceField("started_by", PARENT, "sessions"),
     ),
 }
-"""By type. Files are not in here: what they derive from is the name they had, which is followed
-wherever it is asked for (`resolving.py`)."""
+"""By type; files derive from their old names, which `resolving.py` follows."""
 
 CONTAINED = ("toolcall_ids", "turns")
-"""Fields of a chat that no document has: the calls and turns that name it."""
+"""Known from calls and turns that name the chat."""
 
 
 def is_reference_field(type: str, name: str) -> bool:
-    """Whether a field of documents of a type holds references and nothing else."""
+    """Whether a type's field holds only references."""
     if type == "chat" and name.partition("[")[0] in CONTAINED:
         return True
     fields = REFERENCE_FIELDS.get(type, ())
@@ -120,7 +117,7 @@ OBJECTS = frozenset(
     {"file", "toolcall", "user", "pointer", "chat", "task", "compaction"}
     | {"system_prompt", "session", "observation", "reflection"}
 )
-"""Types that are nodes of the graph."""
+"""Types that are nodes."""
 
 NAMING = frozenset({"nickname", "member"})
 """Types that name other objects."""
@@ -128,12 +125,10 @@ NAMING = frozenset({"nickname", "member"})
 
 @dataclass(frozen=True, slots=True)
 class GraphEntry:
-    """What one version of a document adds to the graph.
+    """A version's part of the graph.
 
-    `target` is the object that `names` are names of: for a file that was moved the one it became.
-    `pins`: for the static references among `references`, by their place in the list, the version
-    that was recorded. `markdown`: None for what is no Markdown file. `anchors`: what a link can
-    name in it (see `named_parts.anchors_of`).
+    `target`: a moved file's successor. `pins`: versions of static references. `anchors`: what links
+    can name.
     """
 
     id: str
@@ -152,8 +147,7 @@ class GraphEntry:
 
 
 def has_text(type_: str, fields: Fields) -> bool:
-    """Whether the content of the version with these fields is text to read: of a Markdown file,
-    or of an object in whose content people write links."""
+    """Whether a version's content is Markdown, or text with links."""
     markdown = type_ == "file" and fields.get("file_type") in MARKDOWN
     linking = any(field_.name == "content" for field_ in REFERENCE_FIELDS.get(type_, ()))
     return (markdown or linking) and fields.get("text_hash") is not None
@@ -162,10 +156,9 @@ def has_text(type_: str, fields: Fields) -> bool:
 def entry_of(
     id: str, type_: str, fields: Fields, text: str | None, *, set_aside: bool = False
 ) -> GraphEntry | None:
-    """What a version adds to the graph; None for types that are not in it. `text`: where
-    `has_text`.
+    """A version's part of the graph; None for other types.
 
-    `set_aside`: reading the text has failed before, so only a file's properties are read.
+    `set_aside`: reading failed before, so only properties are read.
     """
     if type_ == "file":
         return _file(id, fields, text, set_aside)
@@ -218,7 +211,6 @@ def _file(id: str, fields: Fields, text: str | None, set_aside: bool) -> GraphEn
 
 
 def _with_fields(id: str, type_: str, fields: Fields) -> GraphEntry:
-    """An object whose references are in fields of their own."""
     references: list[Reference] = []
     pins: dict[int, Mapping[str, Any]] = {}
     for field_ in REFERENCE_FIELDS.get(type_, ()):
@@ -240,13 +232,13 @@ def _with_fields(id: str, type_: str, fields: Fields) -> GraphEntry:
 
 
 def _listed(value: Any, field_: ReferenceField, position: int) -> Reference | None:
-    """One of several references in a field, with the relation that it names, if it does."""
+    """One of several references in a field, perhaps with its own relation."""
     at = f"[{position}]"
     if field_.holds == "typed" and isinstance(value, Mapping):
-        found = value.get(field_.key)
+        id = value.get(field_.key)
         relation = value.get("relation")
         typed = replace(field_, relation=relation) if isinstance(relation, str) else field_
-        return _recorded(found, typed, at) if isinstance(found, str) else None
+        return _recorded(id, typed, at) if isinstance(id, str) else None
     return _recorded(field_.target(value), field_, at) if isinstance(value, str) else None
 
 
@@ -267,11 +259,10 @@ def _recorded(
 
 
 def _written(value: Any, field_: ReferenceField) -> list[Reference]:
-    """The links in a field of text; a link in it is typed by the field."""
     if not isinstance(value, str) or "[" not in value:
         return []
-    found = parse_note(value).references
-    return [replace(r, relation=field_.relation, field=field_.name) for r in found]
+    references = parse_note(value).references
+    return [replace(r, relation=field_.relation, field=field_.name) for r in references]
 
 
 def _title(id: str, type_: str, fields: Fields) -> str:
@@ -289,28 +280,21 @@ def _word(text: str, rank: Rank) -> Name:
 
 
 TURN = "turn"
-"""The type of the documents that name a chat's messages."""
 
 SPOKEN = frozenset({"user", "assistant"})
-"""Roles whose texts are read: what people and models say. The output of a command or a
-tool is not said, and summaries repeat what was."""
+"""Roles whose texts are read: tool output is not said."""
 
 CHUNK = 200
 """Turns whose messages are held at once."""
 
 _BRACKETS, _LONG = b"[[", b'"$text"'
 _Text = str | bytes
-"""A text of a message: bytes where it comes from a blob of its own."""
 _Packed = str | dict[str, str]
-"""A text as the message holds it: a long one is the mark that names its blob."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnLinks:
-    """The links in the messages of one turn of a session, in the order in which they were said.
-
-    `number` counts the session's turns from 1, those of all its branches.
-    """
+    """Links in a turn's messages; `number` counts turns from 1, over all branches."""
 
     session: str
     number: int
@@ -319,28 +303,24 @@ class TurnLinks:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A message's texts, one to a line, and the one that is long, if there is just one."""
-
     text: str
     long: str | None
 
 
 def links_of_turns(store: Store, turns: Sequence[Head]) -> Iterator[TurnLinks]:
-    """The links of each turn, also of one without any. Messages that were erased have none."""
     for part in portions(turns, CHUNK):
         messages = _spoken(store, {a for turn in part for _, a in _messages(turn)})
         for turn in part:
             number = int(turn.id.rpartition(":")[2])
-            found = [
+            references = [
                 replace(reference, field=f"turns[{number}].{field}")
                 for field, address in _messages(turn)
                 for reference in _references(field, messages.get(address))
             ]
-            yield TurnLinks(turn.view(TurnDocument).session, number, found)
+            yield TurnLinks(turn.view(TurnDocument).session, number, references)
 
 
 def links_in(said: str) -> list[Reference]:
-    """The wikilinks in what was said; an embedded one is no more than a mention here."""
     # Other links are left out: a chat lies in no folder from which their paths could lead.
     if WIKILINK.search(said) is None:
         return []
@@ -349,7 +329,6 @@ def links_in(said: str) -> list[Reference]:
 
 
 def _references(field: str, said: _Said | None) -> list[Reference]:
-    """The links in a message; a long text of the user's is an object, and the last of them."""
     if said is None:
         return []
     links = links_in(said.text)
@@ -359,7 +338,6 @@ def _references(field: str, said: _Said | None) -> list[Reference]:
 
 
 def _messages(turn: Head) -> Iterator[tuple[str, str]]:
-    """The messages of a turn by the field that names them, the oldest first."""
     fields = turn.fields
     for position, address in enumerate(fields.get("others") or ()):
         yield f"others[{position}]", address
@@ -369,7 +347,6 @@ def _messages(turn: Head) -> Iterator[tuple[str, str]]:
 
 
 def _spoken(store: Store, addresses: Iterable[str]) -> dict[str, _Said]:
-    """What the messages say that may hold links, or one long text."""
     # A chat has thousands of messages and few links: packed messages are only searched for two
     # brackets, as bytes. Long texts lie in blobs of their own, fetched together and searched in the
     # same way. Only what holds a link is parsed as notes are.
@@ -378,20 +355,21 @@ def _spoken(store: Store, addresses: Iterable[str]) -> dict[str, _Said]:
         for address, data in store.blobs(addresses).items()
         if (_BRACKETS in data or _LONG in data) and (texts := _texts(data))
     }
-    named = {text["$text"] for texts in packed.values() for text in texts if isinstance(text, dict)}
-    long = store.blobs(named)
-    found = {}
+    digests = {
+        text["$text"] for texts in packed.values() for text in texts if isinstance(text, dict)
+    }
+    long = store.blobs(digests)
+    by_address = {}
     for address, texts in packed.items():
         parts = [t if isinstance(t, str) else long.get(t["$text"], b"") for t in texts]
         if any(len(part) >= PASTE_CHARS or _may_link(part) for part in parts):
             decoded = [_decoded(part) for part in parts]
             pasted = [text for text in decoded if len(text) >= PASTE_CHARS]
-            found[address] = _Said("\n".join(decoded), pasted[0] if len(pasted) == 1 else None)
-    return found
+            by_address[address] = _Said("\n".join(decoded), pasted[0] if len(pasted) == 1 else None)
+    return by_address
 
 
 def _texts(data: bytes) -> list[_Packed]:
-    """The texts of a packed message that were said."""
     try:
         message = json.loads(decode_text(data))
     except (ValueError, RecursionError):

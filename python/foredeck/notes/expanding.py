@@ -1,4 +1,4 @@
-"""Expanding references: objects with their content or metadata, in one fixed order and a budget."""
+"""Expands references, in a fixed order within a budget."""
 
 from __future__ import annotations
 
@@ -25,23 +25,19 @@ _TURNS = re.compile(
     r"(?P<turns>turns(?:\[(?P<turn>\d+)\](?P<message>\.(?:user|assistant|others)(?:\[\d+\])?)?)?)?"
     r"(?P<calls>(?:(?<=\])\.|\A)toolcall_ids(?:\[(?P<call>\d+)\])?)?"
 )
-"""A field of a chat: `toolcall_ids`, `turns`, `turns[2]`, `turns[2].toolcall_ids[0]`,
+"""Fields of a chat: `toolcall_ids`, `turns`, `turns[2]`, `turns[2].toolcall_ids[0]`,
 `turns[2].user`."""
 _FIELDS_OF_CHATS = "toolcall_ids, turns, turns[2], turns[2].toolcall_ids[0], turns[2].user"
 InheritedTurns = Callable[[str], Sequence[Head]]
-"""The turns that the chat of a session begins with, where it is a fork, oldest first."""
+"""A fork's inherited turns, oldest first."""
 _Reached = tuple[Node, int, Edge | None]
-"""An object, how many references away it is, and the one that led to it first."""
+"""An object, its distance, and the first edge to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """One object of an expansion. `content`: None where only metadata was asked for or fits, and
-    for what has no text. `token`: the version, where a static reference fixed it.
-
-    `note` says why there is no content, in words; empty where there is. `metadata`: where only that
-    was asked for, what there is of view, size and summaries.
-    """
+    """`content`: None if only metadata fits; `token`: a static reference's version; `note`: why
+    there is no content."""
 
     node: Node
     distance: int
@@ -64,70 +60,59 @@ def expand(
     field: str | None = None,
     inherited: InheritedTurns = lambda _session: (),
 ) -> list[Expanded]:
-    """The objects, then what they refer to, the nearest first; each version of them once.
+    """Objects, then what they refer to, nearest first.
 
-    With `field` only what the references in that field of theirs lead to, and what is `depth`
-    references further, in place of the objects themselves: `file_refs` of a tool call,
-    `frontmatter.parent` of a note, `content`, `toolcall_ids`, all tool calls of a chat, or
-    `turns[2]`, all that one of its turns refers to. `inherited`: the turns that a session has from
-    those that it is a fork of, which its chat begins with. Raises `ToolError` where an object has
-    no such field.
-
-    `budget` is in characters of content: an object whose content does not fit whole is shown by
-    its metadata. What a static reference led to is the version that was recorded, and is verified
-    against its hashes.
+    `field` starts from one field's references. `budget`: characters of content; others show
+    metadata. Raises `ToolError` without that field.
     """
-    found = []
-    left = budget
+    results = []
+    remaining = budget
     ring: list[_Reached] = [(n, 0, None) for id in ids if (n := graph.node(id)) is not None]
     if field is not None:
         in_field = partial(_in_field, store, graph, inherited, field)
         ring = [step for node, _, _ in ring for step in in_field(node)]
         ring = [step for step in ring if step[2] is None or _is_wanted(step[0], step[2], selection)]
-    shown: set[tuple[str, str | None, str]] = set()
+    done_keys: set[tuple[str, str | None, str]] = set()
     for node, distance, edge in _reached(graph, ring, depth, selection):
         text, token, note, head = _text(store, node, edge, content)
         part = None if edge is None else edge.reference.part
         key = (node.id, part, note if head is None else head.token)
-        if key in shown:
+        if key in done_keys:
             continue  # a static reference to what a dynamic one led to, or the other way round
-        shown.add(key)
+        done_keys.add(key)
         size = len(text or "")
-        if size > left:  # those after it still get their turn: they may be shorter
+        if size > remaining:  # those after it still get their turn: they may be shorter
             text, note = None, f"{size:,} characters: over the budget"
         else:
-            left -= size
+            remaining -= size
         about = {} if content or head is None else _about(head)
-        found.append(Expanded(node, distance, graph.tags_of(node.id), text, token, note, about))
-    return found
+        results.append(Expanded(node, distance, graph.tags_of(node.id), text, token, note, about))
+    return results
 
 
 def _reached(
     graph: Graph, start: Sequence[_Reached], depth: int, selection: Selection
 ) -> list[_Reached]:
-    """What references lead to, breadth first, in the order in which they are written. A static
-    reference leads to the version that it names, whatever else leads to the object."""
-    found: dict[tuple[object, ...], _Reached] = {}
+    by_key: dict[tuple[object, ...], _Reached] = {}
     for step in start:
-        found.setdefault(_key(step[0], step[2]), step)
-    ring = list({node.id: node for node, _, _ in found.values()}.values())
+        by_key.setdefault(_key(step[0], step[2]), step)
+    ring = list({node.id: node for node, _, _ in by_key.values()}.values())
     for distance in range(1, depth + 1):
         edges = [edge for node in ring for edge in graph.links(node.id)]
-        known, ring = {node.id for node, _, _ in found.values()}, []
+        node_ids, ring = {node.id for node, _, _ in by_key.values()}, []
         for edge in edges:
             node = graph.node(edge.target)
             if node is None or not _is_wanted(node, edge, selection):
                 continue
-            if (key := _key(node, edge)) not in found:
-                found[key] = (node, distance, edge)
-                if node.id not in known:
-                    known.add(node.id)
+            if (key := _key(node, edge)) not in by_key:
+                by_key[key] = (node, distance, edge)
+                if node.id not in node_ids:
+                    node_ids.add(node.id)
                     ring.append(node)
-    return list(found.values())
+    return list(by_key.values())
 
 
 def _key(node: Node, edge: Edge | None) -> tuple[object, ...]:
-    """What is reached but once: an object as it is now, or a version of it."""
     if edge is None or not edge.reference.static:
         return node.id, None if edge is None else edge.reference.part
     version_ref = edge.version_ref or {}
@@ -143,7 +128,6 @@ def _key(node: Node, edge: Edge | None) -> tuple[object, ...]:
 def _in_field(
     store: Store, graph: Graph, inherited: InheritedTurns, field: str, owner: Node
 ) -> list[_Reached]:
-    """What the references in one field of an object lead to, in their order."""
     edges = links_in_field(graph, owner.id, field)
     calls = None
     if owner.type == "chat":
@@ -157,38 +141,38 @@ def _in_field(
             raise ToolError(f"{error}{more}") from None
     if calls:
         nodes = (graph.node(id) for id in calls)
-        found: list[_Reached] = [(node, 0, None) for node in nodes if node is not None]
-        return [*found, *_at_ends(graph, edges)]
+        ends: list[_Reached] = [(node, 0, None) for node in nodes if node is not None]
+        return [*ends, *_at_ends(graph, edges)]
     return _at_ends(graph, edges)
 
 
 def _calls_in(
     store: Store, graph: Graph, inherited: InheritedTurns, field: str, chat: str
 ) -> list[str] | None:
-    """The tool calls in a field of a chat; None for any other field of it."""
+    """Tool calls in a chat's field; None for other fields."""
     session = chat.removeprefix(chat_id(""))
-    named = _TURNS.fullmatch(field)
-    if named is None:
+    match = _TURNS.fullmatch(field)
+    if match is None:
         return None
-    if named["calls"] and not named["turns"]:
+    if match["calls"] and not match["turns"]:
         edges = [e for e in graph.backlinks(chat) if e.reference.relation == WITHIN]
         before = [id for turn in inherited(session) for id in turn.view(TurnDocument).toolcall_ids]
         calls = [*before, *_in_order(store, {e.source for e in edges})]
     else:
         turns = [*inherited(session), *_own_turns(store, session)]
-        if named["turn"]:
+        if match["turn"]:
             # Of a fork's turns those of its own go by the number, as links in them do.
-            turns = [t for t in turns if t.id.rpartition(":")[2] == named["turn"]][-1:]
-        if named["turn"] and not turns:
-            raise ToolError(f"{chat} has no turn {named['turn']}.")
+            turns = [t for t in turns if t.id.rpartition(":")[2] == match["turn"]][-1:]
+        if match["turn"] and not turns:
+            raise ToolError(f"{chat} has no turn {match['turn']}.")
         calls = (
             []
-            if named["message"]
+            if match["message"]
             else [c for t in turns for c in t.view(TurnDocument).toolcall_ids]
         )
     calls = list(dict.fromkeys(calls))
-    if named["call"]:
-        calls = calls[int(named["call"]) :][:1]
+    if match["call"]:
+        calls = calls[int(match["call"]) :][:1]
         if not calls:
             raise ToolError(f"{chat} has no {field}.")
     return calls
@@ -200,24 +184,21 @@ def _own_turns(store: Store, session: str) -> list[Head]:
 
 
 def _at_ends(graph: Graph, edges: Sequence[Edge]) -> list[_Reached]:
-    """What some references lead to."""
     nodes = (graph.node(edge.target) for edge in edges)
     return [(node, 0, edge) for node, edge in zip(nodes, edges, strict=True) if node is not None]
 
 
 def links_in_field(graph: Graph, id: str, field: str) -> list[Edge]:
-    """The references in a field of an object, or in what lies within that field."""
-    found = []
+    """References in or within a field."""
+    edges = []
     for edge in graph.links(id):
         name = edge.reference.field
         if name == field or name.startswith((f"{field}[", f"{field}.")):
-            found.append(edge)
-    return found
+            edges.append(edge)
+    return edges
 
 
 def _in_order(store: Store, calls: Collection[str]) -> list[str]:
-    """Tool calls in the order in which they were made."""
-
     def place(head: Head) -> tuple[int, int, str]:
         turn = str(head.fields.get("turn_ref") or "").rpartition(":")[2]
         position = head.fields.get("position")
@@ -235,8 +216,7 @@ def _is_wanted(node: Node, edge: Edge, selection: Selection) -> bool:
 def _text(
     store: Store, node: Node, edge: Edge | None, wanted: bool
 ) -> tuple[str | None, Token | None, str, Head | None]:
-    """Content, the version where a static reference fixed it, why there is no content, and the
-    version in any case, where there is one."""
+    """Content, version, why there is no content, and the head."""
     token = None
     try:
         pinned = None if edge is None else pinned_head(store, edge)
@@ -260,7 +240,6 @@ def _text(
 
 
 def _about(head: Head) -> dict[str, Any]:
-    """What `foredeck name`, a look at the file and the tool have said of an object."""
     fields = head.fields
     came_of = {"tool": fields.get("tool"), "status": fields.get("status")}
     size = {"char_count": fields.get("char_count"), "size": fields.get("size")}
@@ -269,7 +248,7 @@ def _about(head: Head) -> dict[str, Any]:
 
 
 def as_markdown(found: Iterable[Expanded]) -> str:
-    """An expansion as one Markdown text: a heading for each object, its content in a fence."""
+    """An expansion as Markdown: a heading per object, content in a fence."""
     return "\n".join(_section(item) for item in found)
 
 
@@ -281,8 +260,8 @@ def _section(item: Expanded) -> str:
     facts += [f"version: {item.token}"] if item.token else []
     facts += [f"content: {item.note}"] if item.note else []
     for key, value in item.metadata.items():
-        said = ", ".join(value) if isinstance(value, list) else str(value)
-        facts.append(f"{key}: {one_line(said)}")
+        value_text = ", ".join(value) if isinstance(value, list) else str(value)
+        facts.append(f"{key}: {one_line(value_text)}")
     lines += [*(f"- {fact}" for fact in facts), ""]
     if item.content is not None:
         fence = _fence(item.content)
@@ -291,7 +270,6 @@ def _section(item: Expanded) -> str:
 
 
 def _fence(text: str) -> str:
-    """A fence that no run of backticks in the text ends."""
     # Else a text could end its own section and begin another one.
     length = LONGEST_FENCE
     while "`" * length in text:
@@ -303,14 +281,12 @@ _VERIFIED = ("content_hash", "text_hash", "metadata_view_hash")
 
 
 class NotAsRecorded(ValueError):
-    """The version that a static reference means is missing, or has other hashes."""
+    """A static reference's version is missing or differs."""
 
 
 def pinned_head(store: Store, edge: Edge) -> Head | None:
-    """The version that a static reference means, without content; None for a dynamic one.
-
-    Raises `NotAsRecorded`, and what the store raises.
-    """
+    """A static reference's version without content; None for a dynamic one. Raises
+    `NotAsRecorded`."""
     if not edge.reference.static:
         return None
     version_ref = edge.version_ref or _seen_version(store, edge)
@@ -330,36 +306,35 @@ def pinned_head(store: Store, edge: Edge) -> Head | None:
 
 
 def _seen_version(store: Store, edge: Edge) -> Mapping[str, Any] | None:
-    """For `[[@12 v3]]`: the version that a session which has met the file calls so."""
+    """The version that `[[@12 v3]]` names, in a session that met the file."""
     handle = HANDLE.fullmatch(edge.reference.target)
     if handle is None:
         return None
     for session in _sessions(store, edge.source):
         id = member_id(session, int(handle["ordinal"]))
-        for seen in store.history(id):
-            version_ref = seen.fields["version_ref"]
+        for member in store.history(id):
+            version_ref = member.fields["version_ref"]
             if (
                 version_ref["version"] == edge.reference.version
                 and version_ref["object"] == edge.target
             ):
                 own = version_ref["token"] == SAME_TRANSACTION
-                return {**version_ref, "token": seen.token} if own else dict(version_ref)
+                return {**version_ref, "token": member.token} if own else dict(version_ref)
     return None
 
 
 def _sessions(store: Store, source: str) -> Iterator[str]:
-    """The sessions whose handles are meant where an object says `[[@12 v3]]`: a chat's own, and all
-    that have met a file, by whatever name it had."""
+    """Sessions whose handles `[[@12 v3]]` may mean."""
     if source.startswith(chat_id("")):
         yield source.removeprefix(chat_id(""))
         return
-    new, seen = [source], set[str]()
+    new, visited = [source], set[str]()
     while new:
         id = new.pop()
-        seen.add(id)
+        visited.add(id)
         for member in store.query("member", {"object": id}):
             yield member.view(MemberDocument).session
         head = store.head(id)
         parents = [] if head is None else head.view(Document).provenance.parent_refs
         before = [ref.removeprefix(MOVED_FROM) for ref in parents if ref.startswith(MOVED_FROM)]
-        new += [id for id in before if id not in seen]
+        new += [id for id in before if id not in visited]

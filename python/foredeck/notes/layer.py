@@ -1,9 +1,4 @@
-"""The derived layer behind the graph: names, references and tags of the newest versions.
-
-Every row follows from one document alone. What a reference means follows from all of them, so it is
-worked out when it is asked for (`resolving.py`): a link to something unknown resolves once that
-appears, and a rename changes nothing but the rows of the two files.
-"""
+"""The layer behind the graph: names, references and tags; meanings are resolved on demand."""
 
 from __future__ import annotations
 
@@ -72,23 +67,22 @@ CREATE TABLE attempt (text_hash TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOU
 """
 
 PORTION = 500
-"""Documents of which what was read is held at once."""
+"""Documents held at once."""
 
 LOOKED_UP = 100
-"""Documents that are looked up at once to be read."""
+"""Documents looked up at once."""
 
 SLICE_S = 0.05
-"""Texts are read for so long between two looks at the clock: at least one."""
+"""Seconds between two looks at the clock."""
 
 ATTEMPTS = 2
-"""A text of which so many readings were begun and none was finished is set aside."""
+"""Unfinished readings after which a text is set aside."""
 
 SMALL_CHARS = 20_000
-"""Of a text up to this length no attempt is noted."""
+"""Shorter texts note no attempts."""
 
 TURN_ROOM = 1 << 32
-"""What the positions of one turn begin with, times its number: a chat's references are those of its
-own fields, below this, and those of each of its turns."""
+"""A turn's positions begin at its number times this."""
 
 _CLEAR_REFERENCES = (
     "DELETE FROM lookup WHERE reference IN (SELECT number FROM reference "
@@ -110,16 +104,16 @@ _NEWEST = "SELECT number, id FROM unread_turn ORDER BY number DESC LIMIT ?"
 
 
 class NotesLayer(Layer):
-    """See `foredeck.derived.layer.Layer`. References of other notes hold the names of what goes."""
+    """References of other notes keep the names of what goes."""
 
     name = "notes"
     version = 6
     tables = tuple(filter(str.strip, _TABLES.split(";")))
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
-        """Take in the newest versions of the documents that changed."""
-        wanted = OBJECTS | NAMING
-        ids = dict.fromkeys(change.id for change in changes if change.type in wanted)
+        """Takes in the newest versions of changed documents."""
+        types = OBJECTS | NAMING
+        ids = dict.fromkeys(change.id for change in changes if change.type in types)
         for part in portions(ids, PORTION):
             heads = list(store.heads(part).values())
             entries = (
@@ -140,11 +134,10 @@ class NotesLayer(Layer):
         db.executemany("INSERT OR IGNORE INTO unread_turn (id) VALUES (?)", turns)
 
     def has_rest(self, db: sqlite3.Connection) -> bool:
-        """See `Layer.has_rest`."""
         return db.execute("SELECT 1 FROM unread_text LIMIT 1").fetchone() is not None
 
     def read_rest(self, db: sqlite3.Connection, store: LocalStore) -> int:
-        """See `Layer.read_rest`. The newest texts go first."""
+        """Reads the rest, newest texts first."""
         until = time.monotonic() + SLICE_S
         newest = "SELECT number, id FROM unread_text ORDER BY number DESC LIMIT ?"
         rows = db.execute(newest, (LOOKED_UP,)).fetchall()
@@ -157,8 +150,8 @@ class NotesLayer(Layer):
                 break
         with immediate(db):
             numbers = [number for number, _ in read]
-            left = set(select_in(db, "SELECT number FROM unread_text", "number", numbers))
-            write_entries(db, [e for number, e in read if (number,) in left and e is not None])
+            remaining = set(select_in(db, "SELECT number FROM unread_text", "number", numbers))
+            write_entries(db, [e for number, e in read if (number,) in remaining and e is not None])
             db.executemany("DELETE FROM unread_text WHERE number = ?", [(n,) for n in numbers])
         return len(read)
 
@@ -167,10 +160,9 @@ LAYER = NotesLayer()
 
 
 def read_chats(follower: Follower, store: Store, advance: Advance = lambda: None) -> int:
-    """Read the links of the turns that are not read yet, and return how many turns they were.
+    """Reads unread turns; returns their number.
 
-    `advance` is called after each `CHUNK`: what it raises ends the reading, and the next one goes
-    on from there. Raises `StoreUnavailable` where the layer's file cannot be used.
+    `advance` may raise to stop. Raises `StoreUnavailable` if the file is unusable.
     """
     read = 0
     with reported(follower.path):
@@ -182,25 +174,24 @@ def read_chats(follower: Follower, store: Store, advance: Advance = lambda: None
                 heads = store.heads(loaded(id) for _, id in rows)
                 turns = [head for head in heads.values() if head.type == TURN]
                 write_turns(follower.db, list(links_of_turns(store, turns)))
-                done = "DELETE FROM unread_turn WHERE number = ?"
-                follower.db.executemany(done, ((number,) for number, _ in rows))
+                delete = "DELETE FROM unread_turn WHERE number = ?"
+                follower.db.executemany(delete, ((number,) for number, _ in rows))
                 read += len(rows)
             advance()
     return read
 
 
 def write_entries(db: sqlite3.Connection, entries: Sequence[GraphEntry]) -> None:
-    """Write the rows of documents in place of those that they had."""
-    named = (id for entry in entries for id in (entry.id, entry.target, entry.moved_to))
-    rows = _GraphRows(_ObjectNumbers(db, (id for id in named if id is not None)))
+    """Replaces documents' rows."""
+    ids = (id for entry in entries for id in (entry.id, entry.target, entry.moved_to))
+    rows = _GraphRows(_ObjectNumbers(db, (id for id in ids if id is not None)))
     for entry in entries:
         rows.add_entry(entry)
     rows.write(db)
 
 
 def write_turns(db: sqlite3.Connection, turns: Sequence[TurnLinks]) -> None:
-    """Write the links of turns in place of those that they had: they are their chats'
-    references."""
+    """Replaces turns' links, which are their chats' references."""
     rows = _GraphRows(_ObjectNumbers(db, (chat_id(links.session) for links in turns)))
     for links in turns:
         rows.add_turn(links)
@@ -208,7 +199,6 @@ def write_turns(db: sqlite3.Connection, turns: Sequence[TurnLinks]) -> None:
 
 
 def stored(value: Any) -> Any:
-    """A value as SQLite takes it: text with lone surrogates, as paths may have, as bytes."""
     if isinstance(value, str) and not value.isascii():
         try:
             value.encode()
@@ -218,7 +208,7 @@ def stored(value: Any) -> Any:
 
 
 def loaded(value: Any) -> Any:
-    """The value that `stored` was given."""
+    """The inverse of `stored`."""
     return value.decode(errors="surrogatepass") if isinstance(value, bytes) else value
 
 
@@ -250,16 +240,16 @@ def _note_attempts(db: sqlite3.Connection, text_hash: str, times: int) -> None:
 
 
 class _ObjectNumbers:
-    """The numbers of objects, also of those that, so far, are only named."""
+    """Numbers of objects, including merely named ones."""
 
     def __init__(self, db: sqlite3.Connection, ids: Iterable[str]) -> None:
-        wanted = list(dict.fromkeys(map(stored, ids)))
+        unique = list(dict.fromkeys(map(stored, ids)))
         self._numbers: dict[str | bytes, int] = dict(
-            select_in(db, "SELECT id, number FROM object", "id", wanted)
+            select_in(db, "SELECT id, number FROM object", "id", unique)
         )
         (self._last,) = db.execute("SELECT coalesce(max(number), 0) FROM object").fetchone()
         self.new: dict[int, str | bytes] = {}
-        """Ids of the objects that nothing had named before, by their numbers."""
+        """Objects that nothing had named before."""
 
     def number(self, id: str) -> int:
         """The row of an object."""
@@ -275,7 +265,7 @@ _Row = tuple[Any, ...]
 
 @dataclass(slots=True)
 class _GraphRows:
-    """What is to be written. Every table gets its rows in the order of the documents."""
+    """Rows to write, in document order."""
 
     # Collected, so that each table is written in one go: row by row, writing took longer than
     # reading the documents.
@@ -284,16 +274,16 @@ class _GraphRows:
     emptied: list[_Row] = field(default_factory=list)
     """Objects whose names, tags and anchors go."""
     cut: list[_Row] = field(default_factory=list)
-    """Objects whose references go, from one position to another."""
+    """Objects whose references go, by range of positions."""
     described: list[_Row] = field(default_factory=list)
     names: list[_Row] = field(default_factory=list)
     references: list[tuple[_Row, Iterable[str]]] = field(default_factory=list)
-    """Each with the keys under which it is looked up."""
+    """Each with its lookup keys."""
     anchors: list[_Row] = field(default_factory=list)
     tags: list[_Row] = field(default_factory=list)
 
     def add_entry(self, entry: GraphEntry) -> None:
-        """Add the rows of one document."""
+        """Adds a document's rows."""
         owner = self.objects.number(entry.id)
         if owner not in self.objects.new:
             self.emptied.append((owner,))
@@ -310,14 +300,14 @@ class _GraphRows:
             self.tags += ((owner, folded(t.name), t.name, t.field, t.start, t.end) for t in tags)
 
     def add_turn(self, links: TurnLinks) -> None:
-        """Add the rows of one turn."""
+        """Adds a turn's rows."""
         owner = self.objects.number(chat_id(links.session))
         self._cut_references(owner, links.number)
         for position, reference in enumerate(links.references, links.number * TURN_ROOM):
             self._refer(owner, position, reference, keys_of(reference, None, None))
 
     def _cut_references(self, owner: int, turn: int) -> None:
-        """Drop the references of one turn; with 0 those in an object's own fields."""
+        """Drops a turn's references; 0: those of the object's own fields."""
         self.cut.append((owner, turn * TURN_ROOM, (turn + 1) * TURN_ROOM))
 
     def _describe(self, number: int, entry: GraphEntry) -> None:
@@ -359,7 +349,7 @@ class _GraphRows:
         self.references.append((row, keys))
 
     def write(self, db: sqlite3.Connection) -> None:
-        """Write all of it, in the open transaction."""
+        """Writes everything in the open transaction."""
         for statement in _CLEAR:
             db.executemany(statement, self.emptied)
         for statement in _CLEAR_REFERENCES:

@@ -1,7 +1,6 @@
-"""Markdown to structure: references, tags, headings with their places, and properties.
+"""Parses Markdown into references, tags, headings, and properties.
 
-markdown-it-py reads CommonMark and tables: what is code, what is escaped, what a Markdown link
-refers to. Wikilinks and tags are two more rules within it. Nothing is rendered.
+markdown-it-py reads CommonMark and tables; wikilinks and tags are added.
 """
 
 from __future__ import annotations
@@ -32,22 +31,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_CHARS = 8_000_000
-"""A longer text has its frontmatter read, and nothing else."""
+"""Of a longer text only frontmatter is read."""
 
 LEAST_S, CHARACTER_S, MOST_S = 0.1, 1e-6, 0.6
-"""So does one that takes longer than this, and so much for each character, in seconds of the
-processor. Real text takes a third of it or less; hostile text of one megabyte could take
-minutes. The opening of a session and its first call may read three such."""
+"""Processor seconds: base, per character, most. Hostile text could take minutes."""
 
 MOST = 10_000
-"""Of the references, the tags and the headings of one text, so many are taken in."""
+"""Most references, tags and headings per text."""
 
 CHUNK = 8_000
-"""A paragraph is taken in parts of this many characters: hostile text (`<!--` without end, again
-and again) costs the square of a part, not of the paragraph."""
+"""Characters of a paragraph parsed at once: hostile text costs the square."""
 
 DENSE_CHUNK, DENSE = 500, 400
-"""The same for a part with more brackets than `DENSE`, which may open without ever closing."""
+"""The same for parts with many brackets."""
 
 _TAG = re.compile(r"#(?P<name>[^\u2000-\u206f\u2e00-\u2e7f'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\\s]+)")
 _CHECKBOX = re.compile(r"\[[ xX]\](?=\s|$)")
@@ -60,7 +56,7 @@ class _TooLong(Exception):
 
 
 def parse_note(text: str, *, properties_only: bool = False) -> ParsedNote:
-    """All that a Markdown text refers to and says of itself. Never raises, whatever the text."""
+    """Parses a Markdown text. Never raises."""
     parsed = ParsedNote()
     base = read_frontmatter(text, parsed)
     if len(text) > MAX_CHARS:
@@ -74,10 +70,10 @@ def parse_note(text: str, *, properties_only: bool = False) -> ParsedNote:
     except _TooLong:
         return _cut(parsed, "the text takes too long to read: only its properties are read")
     for name in ("references", "tags", "headings"):
-        found = getattr(body, name)
-        if len(found) > MOST:
-            parsed.problems.append(f"of {len(found):,} {name} the first {MOST:,} are read")
-        getattr(parsed, name).extend(found[:MOST])
+        items_of_kind = getattr(body, name)
+        if len(items_of_kind) > MOST:
+            parsed.problems.append(f"of {len(items_of_kind):,} {name} the first {MOST:,} are read")
+        getattr(parsed, name).extend(items_of_kind[:MOST])
     return parsed
 
 
@@ -112,10 +108,10 @@ def _read_inline(
         if "]" not in chunk and "#" not in chunk:
             continue
         _look_at_the_clock(env)
-        found: list[Any] = []
-        parser.inline.parse(chunk, parser, env, found)
+        tokens: list[Any] = []
+        parser.inline.parse(chunk, parser, env, tokens)
         env["task"] = False
-        for token in found:
+        for token in tokens:
             if "at" in token.meta:
                 begin, end = token.meta["at"]
                 start, end = place.source(offset + begin), place.source(offset + end - 1) + 1
@@ -123,7 +119,7 @@ def _read_inline(
 
 
 def _chunks(content: str) -> Iterator[tuple[int, str]]:
-    """Parts of at most CHUNK characters, cut at white space where there is some."""
+    """Parts of at most CHUNK characters, cut at white space if possible."""
     at = 0
     while at < len(content):
         part = content[at : at + CHUNK]
@@ -146,7 +142,6 @@ def _take(token: Any, start: int, end: int, parsed: ParsedNote) -> None:
 
 @cache
 def _parser() -> Any:
-    """CommonMark with tables, wikilinks and tags; inline content is parsed by `_read_inline`."""
     # Loads with the first note.
     from markdown_it import MarkdownIt
 
@@ -168,7 +163,7 @@ def _parser() -> Any:
 
 
 def _at_each_line(state: Any, _line: int, _end: int, _silent: bool) -> bool:
-    """A rule that fits nothing, for the parser to stop where the time is up."""
+    """A rule that only watches the clock."""
     # The parser asks its rules at every line: the only place at which it can be stopped.
     _look_at_the_clock(state.env)
     return False
@@ -214,8 +209,6 @@ def _tag(state: Any, silent: bool) -> bool:
 
 
 def _placed(rule: Any, opening: str, *, embed: bool) -> Any:
-    """A rule of the parser that also notes which local file a link leads to, and its place."""
-
     def placed(state: Any, silent: bool) -> bool:
         at, before = state.pos, len(state.tokens)
         if not rule(state, silent):
@@ -236,7 +229,6 @@ def _placed(rule: Any, opening: str, *, embed: bool) -> Any:
 
 
 def _local(address: str, embed: bool) -> Reference | None:
-    """The reference to a file of this machine that an address is, if it is one."""
     path = address.removeprefix("file://")
     if not path or _SCHEME.match(path):
         return None
@@ -261,24 +253,19 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 @dataclass(slots=True)
 class InlinePlace:
-    """Where each line of some inline content is: offsets in the content, and in the text.
-
-    `escapes`: offsets in the content before which the text has one more backslash.
-    """
-
     content: list[int] = field(default_factory=list)
     text: list[int] = field(default_factory=list)
     escapes: list[int] = field(default_factory=list)
 
     def source(self, offset: int) -> int:
-        """The place in the text of one character of the content."""
+        """The text offset of a content character."""
         line = bisect_right(self.content, offset) - 1
         shift = bisect_right(self.escapes, offset)
         return self.text[line] + offset - self.content[line] + shift
 
 
 class SourceLines:
-    """The lines of a text that begins `base` characters into the stored one."""
+    """A text that starts `base` characters into the stored one."""
 
     def __init__(self, text: str, base: int) -> None:
         self._text = text
@@ -291,11 +278,10 @@ class SourceLines:
         self._cell_line, self._cell_end = -1, 0
 
     def start(self, line: int) -> int:
-        """Where a line begins in the stored text."""
         return self._base + self._starts[line]
 
     def place(self, content: str, line: int, *, cell: bool) -> InlinePlace:
-        """Where content that begins in `line` is; cells of a table in the order of the line."""
+        """Place of content starting in `line`; table cells in order."""
         if cell:
             return self._place_cell(content, line)
         place, offset = InlinePlace(), 0
@@ -308,7 +294,6 @@ class SourceLines:
         return place
 
     def _find(self, part: str, number: int) -> int:
-        """Where a stripped part begins in its line: at the end, but for headings' closing `#`."""
         number = min(number, len(self._starts) - 1)
         start = self._starts[number]
         line = self._text[start : self._ends[number]].replace("\0", "\ufffd")
@@ -332,7 +317,6 @@ class SourceLines:
         return place
 
     def _first_cell(self, line: int) -> int:
-        """Past quote marks before a table; they are no part of its first cell."""
         at, end = self._starts[line], self._ends[line]
         while at < end and self._text[at] in " \t>":
             at += 1
@@ -359,7 +343,7 @@ class Unusable(ValueError):
 
 
 def read_frontmatter(text: str, into: ParsedNote) -> int:
-    """Take in the properties at the beginning of `text`; gives where the text after them begins."""
+    """Reads the properties at the start of `text`; returns where they end."""
     block = _BLOCK.match(text) if text.startswith(("---", "\ufeff---")) else None
     if block is None:
         return 0
@@ -377,7 +361,7 @@ def read_frontmatter(text: str, into: ParsedNote) -> int:
 
 
 def _load(source: str) -> tuple[list[tuple[str, int, int]], dict[str, Any]]:
-    """Each property with the range of its value, and all values. Raises `Unusable`."""
+    """Properties with their places, and all values. Raises `Unusable`."""
     # Loads with the first note that has properties.
     import yaml
 
@@ -423,7 +407,6 @@ def _check_events(events: Iterable[Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: dates and other things of YAML's own become text."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
@@ -437,11 +420,13 @@ def _take_references(
     source: str, key: str, start: int, end: int, base: int, into: ParsedNote
 ) -> None:
     for match in WIKILINK.finditer(source, start, end):
-        found = read_wikilink(match)
-        if found is not None:
+        reference = read_wikilink(match)
+        if reference is not None:
             first, last = base + match.start(), base + match.end()
             where = f"frontmatter.{key}"
-            into.references.append(replace(found, relation=key, field=where, start=first, end=last))
+            into.references.append(
+                replace(reference, relation=key, field=where, start=first, end=last)
+            )
 
 
 def _take_tags(
@@ -454,9 +439,9 @@ def _take_tags(
         names = _SEPARATORS.split(value) if isinstance(value, str) else words_of(value)
         at = start
         for name in filter(None, (name.strip().lstrip("#") for name in names)):
-            found = source.find(name, at, end)
-            at = found + len(name) if found >= 0 else at
-            place = (base + found, base + at) if found >= 0 else (base + start, base + end)
+            offset = source.find(name, at, end)
+            at = offset + len(name) if offset >= 0 else at
+            place = (base + offset, base + at) if offset >= 0 else (base + start, base + end)
             into.tags.append(Tag(name, f"frontmatter.{key}", *place))
 
 

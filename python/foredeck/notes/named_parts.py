@@ -1,5 +1,3 @@
-"""Parts of an object by name: what is under a heading, or in one of its fields."""
-
 from __future__ import annotations
 
 import json
@@ -18,54 +16,45 @@ from foredeck.notes.parsed import MARKDOWN, ParsedNote
 SHOWN = 12
 _STEP = re.compile(r"[^.\[\]]+")
 _DERIVED = ("frontmatter", "tags", "headings")
-"""What a Markdown file has beside its stored fields."""
+"""What Markdown files have beside stored fields."""
 
 _BLOCK = re.compile(r"(?:^|[ \t])\^(?P<id>[A-Za-z0-9-]+)[ \t]*\r?$", re.MULTILINE)
 _ANCHOR = re.compile(r"""<[^<>\n]*\b(?:id|name)=["'](?P<id>[^"'\n]+)["']|\{#(?P<set>[\w-]+)\}""")
 _NO_WORD = re.compile(r"[\W_]+")
 _EDGE = re.compile(r"^(?:[ \t]*|#{1,6}[ \t].*|-{3,})(?:\r\n?|\n)", re.MULTILINE)
-"""A line that ends a paragraph before it: blank, a heading, the end of frontmatter."""
 _LINE = re.compile(r"\r\n?|\n")
 
 
 def section_place(text: str, heading: str, name: str) -> tuple[int, int]:
-    """Where the part of a Markdown text is that a heading or a block names.
-
-    `name`: the object's handle.
-
-    Raises `ToolError` that lists the headings where there is none like it.
-    """
+    """The part under a heading or block. Raises `ToolError` that lists the headings."""
     parsed = _parse(text)
     if parsed.is_cut:
         raise ToolError(f"{name}: {parsed.problems[-1]}. Ask for `{name} chars 1-5000`.")
     place = section_of(text, parsed, heading)
     if place is None:
-        found = [f"#{one_line(h.text)}" for h in parsed.headings]
-        has = f"it has {some_of(found, SHOWN) or 'no headings'}"
+        names = [f"#{one_line(h.text)}" for h in parsed.headings]
+        has = f"it has {some_of(names, SHOWN) or 'no headings'}"
         raise ToolError(f"{name} has no heading {heading!r}: {has}.")
     return place
 
 
 def section_of(text: str, parsed: ParsedNote, heading: str) -> tuple[int, int] | None:
-    """Where the part of a text is that a link names; None where there is none.
-
-    A heading's part ends before the next one that is not below it. A block (`^id`) is the
-    paragraph that ends with its name, or one line of a list.
-    """
+    """A heading's part ends before the next of its level or above; a block (`^id`) is a paragraph
+    or list line."""
     key = anchor_key(heading)
     if key.startswith("^"):
         match = next((m for m in _BLOCK.finditer(text) if m["id"] == key[1:]), None)
         return None if match is None else _block_before(text, match.end())
-    for position, found in enumerate(parsed.headings):
-        if anchor_key(_bare(found.text)) == key:
+    for position, candidate in enumerate(parsed.headings):
+        if anchor_key(_bare(candidate.text)) == key:
             after = parsed.headings[position + 1 :]
-            end = next((h.start for h in after if h.level <= found.level), len(text))
-            return found.start, end
+            end = next((h.start for h in after if h.level <= candidate.level), len(text))
+            return candidate.start, end
     return None
 
 
 def anchors_of(text: str, parsed: ParsedNote) -> set[str]:
-    """The keys of everything in a text that a link can name."""
+    """Keys of everything in a text that links can name."""
     keys: set[str] = set()
     for heading in parsed.headings:
         key, number = anchor_key(_bare(heading.text)), 0
@@ -78,8 +67,7 @@ def anchors_of(text: str, parsed: ParsedNote) -> set[str]:
 
 
 def anchor_key(heading: str) -> str:
-    """What a heading is compared by: its words in any case, as links to it write them, also in
-    the form that web pages give it (`low-water`). Of `Sea#Low water` the innermost counts."""
+    """Words in any case, also in web form (`low-water`); of `Sea#Low water` the innermost."""
     name = heading.rpartition("#")[2].strip()
     if name.startswith("^"):
         return name
@@ -94,12 +82,9 @@ def field_text(
     *,
     may_be_empty: bool = False,
 ) -> str:
-    """A field, or what lies in it (`args.path`, `file_refs[0]`): text as it is, the rest as JSON.
+    """A field or part (`args.path`): text as it is, else JSON.
 
-    `may_be_empty`: a field that objects of its type have gives an empty text where it holds
-    nothing.
-
-    Raises `ToolError` that lists the fields where there is none of that name.
+    Raises `ToolError` that lists the fields.
     """
     fields = {} if document is None else fields_of(document)
     value: Any = fields
@@ -113,14 +98,14 @@ def field_text(
     if value is None and may_be_empty and first == path and first in names:
         return ""
     if value is None or value is fields:
-        known = ", ".join(map(one_line, fields))
-        raise ToolError(f"{name} has no field {path!r}: it has {known}.")
+        field_names = ", ".join(map(one_line, fields))
+        raise ToolError(f"{name} has no field {path!r}: it has {field_names}.")
     value = unpack(value, blob)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 
 def fields_of(document: Document) -> dict[str, Any]:
-    """What an object says of itself: its fields that hold something, and those of its Markdown."""
+    """An object's non-empty fields, with those of its Markdown."""
     hidden = ENVELOPE | HASHES
     body = document.model_dump()
     fields = {k: v for k, v in body.items() if k not in hidden and v not in (None, "", [], {})}
@@ -128,8 +113,8 @@ def fields_of(document: Document) -> dict[str, Any]:
         parsed = _parse(document.content)
         headings = [f"{'#' * h.level} {h.text}" for h in parsed.headings]
         tags = list(dict.fromkeys(tag.name for tag in parsed.tags))
-        found = zip(_DERIVED, (parsed.properties, tags, headings), strict=True)
-        fields |= {key: value for key, value in found if value}
+        derived = zip(_DERIVED, (parsed.properties, tags, headings), strict=True)
+        fields |= {key: value for key, value in derived if value}
     return fields
 
 
@@ -156,7 +141,6 @@ def _block_before(text: str, end: int) -> tuple[int, int]:
 
 
 def _bare(heading: str) -> str:
-    """A heading without a name that it is given in braces, and links as they are read."""
     heading = re.sub(r"\{#[\w-]+\}\s*$", "", heading)
     heading = re.sub(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]", r"\1", heading)
     return re.sub(r"!?\[([^\[\]]*)\]\([^()]*\)", r"\1", heading).replace("#", " ")

@@ -1,7 +1,6 @@
-"""What a Markdown file says besides its text: references, tags, headings and properties; and under
-which keys a reference is looked up, and an object found.
+"""What a Markdown file says beside text.
 
-Positions are character offsets (code points) into the text as it is stored, the end exclusive.
+Positions are code points, end exclusive.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from functools import cache
 from typing import Any, Literal
 
 Style = Literal["wiki", "markdown", "id"]
-"""How it is written; `id` where foredeck recorded it in a field that holds ids."""
+"""`id` in foredeck's own fields of ids."""
 MENTIONS = "mentions"
 EMBEDS = "embeds"
 CONTENT = "content"
@@ -23,10 +22,10 @@ CONTENT = "content"
 NOTE = "note"
 
 FindTop = Callable[[str], str | None]
-"""From a folder to the top of the repository that it lies in, None for one in no repository."""
+"""None outside a repository."""
 
 WIKILINK = re.compile(r"(?P<embed>!?)\[\[(?P<inner>[^\[\]\r\n]+)\]\]")
-"""A wikilink. In a table the bar before the label is written `\\|`."""
+r"""In tables the bar is written `\|`."""
 
 _VERSIONED = re.compile(r"(?P<target>.*\S)\s+v(?P<version>[1-9]\d{0,8})")
 _HANDLE = re.compile(r"@\d+")
@@ -35,15 +34,10 @@ _FIELD = re.compile(r"(?P<name>.*\S)\s*::(?P<field>\s*\w[\w.\[\] -]*)")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One link in a document, as it is written.
+    """A link as written.
 
-    `target` is what is referred to, without heading and label: an id, `@12`, a nickname, a title or
-    a path. A link with a version (`[[@12 v3]]`) is static: it means that version for good; any
-    other is dynamic and means the newest. `relation` is the property that holds the link
-    (`parent: "[[a]]"`), for one in the text `mentions`, for an embedded one `embeds`. `heading`
-    is also a block (`^id`). `field` is where it is: `content`, or `frontmatter.parent`. `part`:
-    the field of the target that it means (`[[Tides::frontmatter.parent]]`), unless something is
-    called so as a whole.
+    With a version (`[[@12 v3]]`) it is static. `relation`: the property around it, `mentions`, or
+    `embeds`. `part`: a field of the target.
     """
 
     target: str
@@ -60,7 +54,7 @@ class Reference:
 
     @property
     def whole(self) -> str:
-        """What is referred to with its field, as it is written."""
+        """Target and part, as written."""
         return self.target if self.part is None else f"{self.target}::{self.part}"
 
     @property
@@ -71,7 +65,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag without its `#`, as it is written; `a/b` lies within `a`."""
+    """A tag as written, without `#`; `a/b` is within `a`."""
 
     name: str
     field: str
@@ -81,7 +75,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class NoteHeading:
-    """A heading: its level from 1, its text as it is written, and where its line begins."""
+    """A heading: level from 1, text, start of its line."""
 
     level: int
     text: str
@@ -90,12 +84,8 @@ class NoteHeading:
 
 @dataclass(slots=True)
 class ParsedNote:
-    """All that was found in one Markdown text, in its order there.
-
-    `properties` is the frontmatter as JSON values. `problems` are sentences about what was passed
-    over, such as frontmatter that is no YAML. `is_cut`: only its frontmatter was read, since the
-    text is too long or takes too long.
-    """
+    """`properties`: frontmatter as JSON. `problems`: what was passed over. `is_cut`: only
+    frontmatter was read."""
 
     references: list[Reference] = field(default_factory=list)
     tags: list[Tag] = field(default_factory=list)
@@ -106,26 +96,25 @@ class ParsedNote:
 
     @property
     def title(self) -> str | None:
-        """The property `title`, else the first heading of level 1."""
-        named = self.properties.get("title")
-        if isinstance(named, str | int | float) and str(named).strip():
-            return str(named).strip()
+        """Property `title`, else the first level 1 heading."""
+        title_property = self.properties.get("title")
+        if isinstance(title_property, str | int | float) and str(title_property).strip():
+            return str(title_property).strip()
         return next((h.text for h in self.headings if h.level == 1 and h.text), None)
 
     @property
     def aliases(self) -> list[str]:
-        """Other names that the note gives itself."""
+        """Further names of the note."""
         return words_of(self.properties.get("aliases", self.properties.get("alias")), ",")
 
     @property
     def kind(self) -> str | None:
-        """The property `kind`, such as `note`."""
+        """Property `kind`, such as `note`."""
         kind = self.properties.get("kind")
         return kind if isinstance(kind, str) else None
 
 
 def words_of(value: Any, separator: str | None = None) -> list[str]:
-    """A property that is one text or a list of them, as a list; other values are left out."""
     if isinstance(value, str):
         return [word for part in value.split(separator) if (word := part.strip())]
     if isinstance(value, list):
@@ -134,13 +123,13 @@ def words_of(value: Any, separator: str | None = None) -> list[str]:
 
 
 def read_wikilink(match: re.Match[str]) -> Reference | None:
-    """The reference that a match of WIKILINK writes; None for one within the same document."""
+    """The reference of a WIKILINK match; None within the same document."""
     inner, _, label = match["inner"].replace("\\|", "|").partition("|")
     name, _, heading = inner.partition("#")
     target, version = _version(name.strip())
     part = None
-    if named := _FIELD.fullmatch(target):
-        target, part = named["name"].strip(), named["field"].strip()
+    if match_of_field := _FIELD.fullmatch(target):
+        target, part = match_of_field["name"].strip(), match_of_field["field"].strip()
     if not target:
         return None
     embed = bool(match["embed"])
@@ -156,26 +145,22 @@ def read_wikilink(match: re.Match[str]) -> Reference | None:
 
 
 def _version(name: str) -> tuple[str, int | None]:
-    """`@12 v3` is a version; `release v3` is a name."""
-    found = _VERSIONED.fullmatch(name)
-    if found and _HANDLE.fullmatch(found["target"]):
-        return found["target"], int(found["version"])
+    """`@12 v3` is a version; `release v3` a name."""
+    versioned = _VERSIONED.fullmatch(name)
+    if versioned and _HANDLE.fullmatch(versioned["target"]):
+        return versioned["target"], int(versioned["version"])
     return name, None
 
 
 class NoteRule:
-    """What `notes.folders` says, for many files: each folder is resolved once.
-
-    A relative folder (`notes`, `.pi/notes`) is one at the top of the file's repository; for a file
-    in no repository, or on another machine, any folder of that name above it.
-    """
+    """A relative folder of `notes.folders` is at the repository's top, else anywhere above."""
 
     def __init__(self, folders: Iterable[str], find_top: FindTop) -> None:
         self._folders = tuple(folders)
         self._top = cache(find_top)
 
     def is_note(self, path: str, kind: str | None) -> bool:
-        """Whether a Markdown file is a note: by the property `kind`, else by where it lies."""
+        """Whether a Markdown file is a note, by `kind`, else by place."""
         if kind is not None:
             return kind == NOTE
         within = [folder for folder in self._folders if _is_within(path, folder)]
@@ -194,7 +179,7 @@ def _is_within(path: str, folder: str) -> bool:
 
 
 MARKDOWN = frozenset({"md", "markdown", "mdown", "mkd"})
-"""File types that are read as Markdown."""
+"""File types read as Markdown."""
 
 HANDLE = re.compile(r"@(?P<ordinal>[1-9]\d{0,8})")
 _SUFFIX = re.compile(r"\.(?:md|markdown|mdown|mkd)\Z", re.IGNORECASE)
@@ -206,24 +191,20 @@ _SUFFIX = re.compile(r"\.(?:md|markdown|mdown|mkd)\Z", re.IGNORECASE)
 
 
 class Rank(IntEnum):
-    """What a key is to its object. The lowest rank that fits a reference decides."""
-
     EXACT = 0
-    """The id, for references that foredeck itself has recorded: also to what is gone."""
+    """Also of what is gone."""
     ID = 1
     HANDLE = 2
     NICKNAME = 3
     PATH = 4
     TITLE = 5
     NAME = 6
-    """The file's name, for Markdown without its extension."""
+    """The file's name, for Markdown without extension."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One entry: `key` with its rank. `text` is what must agree beside the key, as it is written:
-    an id, a nickname; for a file's name its whole path, folded, of which a reference may give the
-    end; for a handle the session."""
+    """A key with rank; `text` must match too."""
 
     key: str
     rank: Rank
@@ -231,7 +212,7 @@ class Name:
 
 
 def folded(text: str) -> str:
-    """Titles and names of files are looked up without regard to case."""
+    """Case-folds titles and file names."""
     return text.casefold()
 
 
@@ -241,34 +222,33 @@ def without_suffix(path: str) -> str:
 
 
 def path_key(filesystem: str, path: str) -> str:
-    """The key of a file at an absolute path."""
+    """The key of an absolute path."""
     return f"path {filesystem} {without_suffix(path)}"
 
 
 def exact_key(id: str) -> str:
-    """The key of references that foredeck has recorded."""
+    """The key of recorded references."""
     return f"id {id}"
 
 
 def word_key(text: str) -> str:
-    """The key of ids, nicknames, titles and names."""
     return f"word {folded(text)}"
 
 
 def handle_key(ordinal: int) -> str:
-    """The key of what sessions call `@ordinal`."""
+    """The key of `@ordinal`."""
     return f"handle {ordinal}"
 
 
 def names_of_path(filesystem: str, path: str) -> Iterator[Name]:
-    """What a file is called by where it is: these names it keeps when it is moved."""
+    """A file's names by its place, which it keeps when moved."""
     base = posixpath.basename(path)
     yield Name(path_key(filesystem, path), Rank.PATH, path)
     yield Name(word_key(without_suffix(base)), Rank.NAME, folded(without_suffix(path)))
 
 
 def keys_of(reference: Reference, filesystem: str | None, path: str | None) -> list[str]:
-    """Where to look for what a reference in the file at `path` (None: in no file) means."""
+    """Lookup keys of a reference in the file at `path`, if any."""
     target = reference.target
     if reference.style == "id":
         return [exact_key(target)]
@@ -288,7 +268,6 @@ def keys_of(reference: Reference, filesystem: str | None, path: str | None) -> l
 
 
 def fits(reference: Reference, name: Name) -> bool:
-    """Whether an entry under one of a reference's keys is what the reference means."""
     target = reference.target
     if name.rank in (Rank.ID, Rank.NICKNAME):
         return reference.style == "wiki" and target == name.text

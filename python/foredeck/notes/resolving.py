@@ -1,4 +1,4 @@
-"""What references mean by now: one object, several, or none."""
+"""Resolves references to one object, several, or none."""
 
 from __future__ import annotations
 
@@ -19,17 +19,12 @@ SELECT number, owner, position, target, relation, embed, heading, label, version
     "end", style, part, version_ref
 FROM reference"""
 _Ends = Mapping[int, int | None]
-"""See `_ends`."""
 _AIMED = "SELECT l.reference FROM name n JOIN lookup l ON l.key = n.key"
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRow:
-    """A stored reference: its row, the object that it is in, its place among those of the
-    object (see `layer.TURN_ROOM`), and the version it is pinned to.
-
-    `version_ref` has the fields of a `VersionRef`, for references that foredeck recorded.
-    """
+    """A stored reference, with owner, position and pinned version."""
 
     number: int
     owner: int
@@ -40,101 +35,97 @@ class ReferenceRow:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What a reference means: `targets` are rows of objects. One is an edge; none is broken;
-    several are ambiguous, and none of them is guessed."""
+    """One target is an edge, none is broken, several are ambiguous, never guessed."""
 
     row: ReferenceRow
     targets: tuple[int, ...]
 
     @property
     def target(self) -> int | None:
-        """The one object that is meant."""
+        """The only target, if one."""
         return self.targets[0] if len(self.targets) == 1 else None
 
 
 def references_of(db: sqlite3.Connection, owners: Iterable[int]) -> list[ReferenceRow]:
-    """The references in some objects, in the order of their text."""
+    """References of some objects, in text order."""
     return _read(db, "owner", owners)
 
 
 def references_at(db: sqlite3.Connection, targets: Iterable[int]) -> list[ReferenceRow]:
-    """The references that may mean some objects, by one of their names."""
+    """References that may mean some objects, by any name."""
     aimed = select_in(db, _AIMED, "n.target", list(came_from(db, targets)))
     return _read(db, "number", {number for (number,) in aimed})
 
 
 def came_from(db: sqlite3.Connection, objects: Iterable[int]) -> set[int]:
-    """Objects, and all that became one of them by being moved."""
-    found, new = set(objects), set(objects)
+    """Objects with all that moved to become them."""
+    numbers, new = set(objects), set(objects)
     while new:
         rows = select_in(db, "SELECT number FROM object", "moved_to", list(new))
-        new = {number for (number,) in rows} - found
-        found |= new
-    return found
+        new = {number for (number,) in rows} - numbers
+        numbers |= new
+    return numbers
 
 
 def resolve(db: sqlite3.Connection, rows: Collection[ReferenceRow]) -> list[Resolution]:
-    """What each reference means, in the same order."""
+    """The meaning of each reference, in order."""
     keys: dict[int, list[str | bytes]] = defaultdict(list)
     numbers = [row.number for row in rows]
     for number, key in select_in(db, "SELECT reference, key FROM lookup", "reference", numbers):
         keys[number].append(key)
-    names = _names(db, {key for asked in keys.values() for key in asked})
+    names = _names(db, {key for keys_of_row in keys.values() for key in keys_of_row})
     ends = _ends(db, {entry.target for entries in names.values() for entry in entries})
     sessions = _sessions(db, rows)
-    known: dict[object, tuple[bool, tuple[int, ...]]] = {}
-    found = []
+    cache: dict[object, tuple[bool, tuple[int, ...]]] = {}
+    resolutions = []
     for row in rows:
-        met = sessions.get(row.owner, frozenset())
+        session_ids = sessions.get(row.owner, frozenset())
         spelling = (row.reference.whole, row.reference.style, row.reference.static)
-        alike = (*spelling, met, *keys[row.number])
+        alike = (*spelling, session_ids, *keys[row.number])
         # References with one spelling and the same keys are resolved once: many may refer to one
         # name.
-        if alike not in known:
+        if alike not in cache:
             entries = (entry for key in keys[row.number] for entry in names.get(key, ()))
-            known[alike] = _chosen(row.reference, list(entries), ends, met)
-        is_whole, targets = known[alike]
+            cache[alike] = _chosen(row.reference, list(entries), ends, session_ids)
+        is_whole, targets = cache[alike]
         if is_whole:
             row = replace(row, reference=_as_a_whole(row.reference))
-        found.append(Resolution(row, targets))
-    return found
+        resolutions.append(Resolution(row, targets))
+    return resolutions
 
 
 def resolve_word(db: sqlite3.Connection, text: str) -> tuple[int, ...]:
-    """The objects that `[[text]]` means, where it is in no file."""
+    """Objects that `[[text]]` means outside any file."""
     reference = Reference(text)
     names = _names(db, map(stored, keys_of(reference, None, None)))
-    entries = [entry for found in names.values() for entry in found]
+    entries = [entry for named_entries in names.values() for entry in named_entries]
     return _choose(reference, entries, _ends(db, {e.target for e in entries}), frozenset())
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A name, the object whose document gives it, and the object that it is a name of."""
-
     name: Name
     owner: int
     target: int
 
 
 def _names(db: sqlite3.Connection, keys: Iterable[str | bytes]) -> dict[str | bytes, list[_Named]]:
-    """What is entered under each of some keys."""
-    found: dict[str | bytes, list[_Named]] = defaultdict(list)
+    by_key: dict[str | bytes, list[_Named]] = defaultdict(list)
     select = "SELECT key, rank, text, owner, target FROM name"
     for key, rank, text, owner, target in select_in(db, select, "key", list(keys)):
-        found[key].append(_Named(Name(loaded(key), Rank(rank), loaded(text)), owner, target))
-    return found
+        by_key[key].append(_Named(Name(loaded(key), Rank(rank), loaded(text)), owner, target))
+    return by_key
 
 
 def _chosen(
     reference: Reference, entries: Sequence[_Named], ends: _Ends, sessions: frozenset[str]
 ) -> tuple[bool, tuple[int, ...]]:
-    """The targets of a reference, and whether what looks like a field belongs to their name."""
+    """A reference's targets, and whether an apparent field belongs to their name."""
     if reference.part is not None:
         whole = _as_a_whole(reference)
-        named = [each for each in entries if each.name.rank not in (Rank.EXACT, Rank.HANDLE)]
-        if found := _choose(whole, named, ends, sessions):
-            return True, found
+        by_word = [each for each in entries if each.name.rank not in (Rank.EXACT, Rank.HANDLE)]
+        if targets := _choose(whole, by_word, ends, sessions):
+            return True, targets
     return False, _choose(reference, entries, ends, sessions)
 
 
@@ -145,7 +136,6 @@ def _as_a_whole(reference: Reference) -> Reference:
 def _choose(
     reference: Reference, entries: Iterable[_Named], ends: _Ends, sessions: frozenset[str]
 ) -> tuple[int, ...]:
-    """The targets of the lowest rank; at one rank, what is there goes before what was moved."""
     best: dict[tuple[int, bool], set[int]] = defaultdict(set)
     for entry in entries:
         name, target = entry.name, entry.target
@@ -164,8 +154,6 @@ def _choose(
 
 
 def _ends(db: sqlite3.Connection, objects: Iterable[int]) -> _Ends:
-    """Where moves lead to, for those of some objects that are not there any more: the object that
-    is there now; None for one that was deleted, or is not stored."""
     gone: dict[int, int | None] = {}
     new = set(objects)
     while new:
@@ -178,34 +166,33 @@ def _ends(db: sqlite3.Connection, objects: Iterable[int]) -> _Ends:
 
 
 def _end(gone: Mapping[int, int | None], object: int) -> int | None:
-    seen: set[int] = set()
+    visited: set[int] = set()
     at: int | None = object
     while at is not None and at in gone:
-        if at in seen:  # two names that were moved to each other
+        if at in visited:  # two names that were moved to each other
             return None
-        seen.add(at)
+        visited.add(at)
         at = gone[at]
     return at
 
 
 def _sessions(db: sqlite3.Connection, rows: Iterable[ReferenceRow]) -> dict[int, frozenset[str]]:
-    """The sessions whose handles (`[[@12]]`) are meant in objects: all that have met the object, by
-    whatever name it had; in a chat its own."""
+    """Sessions whose handles (`[[@12]]`) an object means."""
     owners = sorted({row.owner for row in rows if row.reference.target.startswith("@")})
-    found: dict[int, frozenset[str]] = {}
+    by_owner: dict[int, frozenset[str]] = {}
     if owners:
         names = {name: owner for owner in owners for name in came_from(db, [owner])}
         select = "SELECT target, text, rank FROM name"
         for target, session, rank in select_in(db, select, "target", list(names)):
             if rank == Rank.HANDLE:
                 owner = names[target]
-                found[owner] = found.get(owner, frozenset()) | {loaded(session)}
+                by_owner[owner] = by_owner.get(owner, frozenset()) | {loaded(session)}
         for number, id, type in select_in(
             db, "SELECT number, id, type FROM object", "number", owners
         ):
             if type == "chat":
-                found[number] = frozenset({str(loaded(id)).removeprefix(chat_id(""))})
-    return found
+                by_owner[number] = frozenset({str(loaded(id)).removeprefix(chat_id(""))})
+    return by_owner
 
 
 def _read(db: sqlite3.Connection, column: str, values: Iterable[int]) -> list[ReferenceRow]:

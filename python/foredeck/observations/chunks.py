@@ -1,4 +1,4 @@
-"""The conversation as an observer is shown it, and which of its messages are observed next."""
+"""The conversation as an observer sees it, and which messages come next."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from foredeck.model.observations import MessagePart
 from foredeck.sources.tool_calls import path_argument
 
 CHARS_PER_TOKEN = 4
-"""Only for cutting one message into parts: what is counted has been counted before."""
+"""Only for cutting messages into parts."""
 
 REQUEST_CHARS = 1000
-"""Of the request that a chunk serves, where that was made before it."""
+"""Of the request that a chunk serves."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceCall:
-    """A tool call inside an answer. `shown`: its arguments in a few words."""
+    """A tool call inside an answer. `shown`: its arguments in short."""
 
     id: str
     tool: str
@@ -29,22 +29,20 @@ class SourceCall:
 
     @property
     def path(self) -> str:
-        """The file that it is about; empty for none."""
+        """The file that it concerns; empty for none."""
         return path_argument(self.arguments) or ""
 
     @property
     def texts(self) -> list[str]:
-        """All texts of its arguments, in their order."""
+        """All texts of its arguments, in order."""
         return list(strings_in(self.arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class SourceMessage:
-    """One message of the host's, in the order in which the branch has it.
+    """A host message, in branch order.
 
-    `tokens`: what it takes in the prompt as the host has it, all of it, by the calibrated count.
-    `turn`: the user turn, numbered along the branch. `is_ours`: what foredeck itself has said or
-    answered (its summaries, its tools, its memories), of which an observer sees nothing.
+    `tokens`: of the whole message. `is_ours`: hidden from observers.
     """
 
     address: str
@@ -58,10 +56,10 @@ class SourceMessage:
     """Result: the call that it answers."""
     tool: str = ""
     shown: str = ""
-    """Result: the arguments of that call in a few words."""
+    """Result: the call's arguments in short."""
     failed: bool = False
     unsent: bool = False
-    """Aborted or failed: the host does not send it."""
+    """Aborted or failed, so not sent."""
     is_ours: bool = False
 
 
@@ -69,10 +67,8 @@ class SourceMessage:
 class ChunkRules:
     """How long a chunk is, in tokens.
 
-    least   of the messages of a chunk
-    most    that an observer is shown of one, so that its prompt is bounded
-    result  that it is shown of each result
-    calls   the share of a chunk's tokens that may go to what calls write, in its excerpt
+    `most`: shown to an observer; `result`: shown of each result; `calls`: share for what calls
+    write.
     """
 
     least: int = 6000
@@ -83,12 +79,9 @@ class ChunkRules:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive messages to be observed at once.
+    """Consecutive messages to observe at once.
 
-    `part`: the piece that is observed of its first message, where that is longer than a chunk may
-    be; only the last piece is followed by more messages. `tokens`: of its messages in the prompt, a
-    part's in proportion. `request`: what the user asked for last before it, where nothing in it is
-    the user's; `task`: what was noted before it as the task.
+    `part`: the observed piece of an overlong first message.
     """
 
     messages: tuple[SourceMessage, ...]
@@ -99,14 +92,13 @@ class Chunk:
 
     @property
     def covers(self) -> list[str]:
-        """Addresses of the messages that are observed to their end with it."""
         whole = self.messages
         if self.part is not None and self.part.end < self.part.length:
             whole = tuple(m for m in whole if m.address != self.part.address)
         return [message.address for message in whole]
 
     def text_of(self, message: SourceMessage) -> str:
-        """What of a message's text is observed."""
+        """The observed text of a message."""
         part = self.part
         if part is None or part.address != message.address:
             return message.text
@@ -115,14 +107,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a branch is observed: whole messages, and characters of the next one."""
+    """How far a branch is observed: whole messages, and characters of the next."""
 
     messages: int = 0
     chars: int = 0
 
 
 def pending_tokens(messages: Sequence[SourceMessage], position: Position) -> int:
-    """Tokens that are not observed yet, each counted once."""
+    """Unobserved tokens."""
     rest = tokens_of(messages[position.messages :])
     if not position.chars or position.messages >= len(messages):
         return rest
@@ -131,21 +123,18 @@ def pending_tokens(messages: Sequence[SourceMessage], position: Position) -> int
 
 
 def shown_tokens(message: SourceMessage, rules: ChunkRules) -> int:
-    """Tokens that an observer is shown of a message: user and assistant text whole, of a result
-    the beginning and the end."""
+    """Tokens of a message as an observer sees it."""
     if message.is_ours or message.unsent or message.kind == "opaque":
         return 0
     return min(message.tokens, rules.result) if message.kind == "result" else message.tokens
 
 
 def tokens_of(messages: Iterable[SourceMessage]) -> int:
-    """Tokens of all of them."""
     return sum(message.tokens for message in messages)
 
 
 def ends_of_batches(messages: Sequence[CallOrResult]) -> list[int]:
-    """Where a chunk may end: indexes `n` such that every call in `messages[:n]` has its result
-    there, and the last message is a result or an answer."""
+    """Indexes where a chunk may end: all calls before have results."""
     # So a question stays with its answer, and a call with its result.
     ends: list[int] = []
     for index, is_answered in enumerate(are_answered(messages)):
@@ -163,10 +152,9 @@ def next_chunk(
     *,
     least: int | None = None,
 ) -> Chunk | None:
-    """The oldest span that is not observed, as long as it may be; None where there is none.
+    """The longest allowed chunk of the oldest unobserved messages, if any.
 
-    `least`: tokens that must wait, in place of `rules.least`: 1 where the user asks. A chunk
-    whose price is not affordable is not returned. It waits, and is longer the next time.
+    `least` replaces `rules.least`. An unaffordable chunk waits, and grows.
     """
     if position.messages >= len(messages):
         return None
@@ -174,39 +162,38 @@ def next_chunk(
     if chunk is None:
         return None
     chunk = replace(chunk, request=_request(messages[: position.messages], chunk))
-    wanted = rules.least if least is None else least
-    is_long_enough = chunk.tokens >= wanted or chunk.part is not None
+    minimum = rules.least if least is None else least
+    is_long_enough = chunk.tokens >= minimum or chunk.part is not None
     return chunk if is_long_enough and is_affordable(chunk) else None
 
 
 def _request(before: Sequence[SourceMessage], chunk: Chunk) -> str:
-    """What the user asked for last, where the chunk does not hold it."""
+    """The user's last request, unless the chunk has one."""
     if any(message.kind == "user" for message in chunk.messages):
         return ""
-    asked = (message.text for message in reversed(before) if message.kind == "user")
-    return shortened(next(asked, ""), REQUEST_CHARS)
+    requests = (message.text for message in reversed(before) if message.kind == "user")
+    return shortened(next(requests, ""), REQUEST_CHARS)
 
 
 def _whole_messages(
     messages: Sequence[SourceMessage], position: Position, rules: ChunkRules
 ) -> Chunk | None:
-    """Whole messages up to the last end of a batch that the bound allows."""
     # A batch that is longer by itself than an observer may be shown is taken whole: of results it
     # sees a little, and longer texts are cut into parts. One of these ends the span before it.
     start, end = position.messages, None
     for candidate in _ends(messages, start, rules):
-        shown = sum(shown_tokens(m, rules) for m in messages[start:candidate])
-        if end is not None and shown > rules.most:
+        size = sum(shown_tokens(m, rules) for m in messages[start:candidate])
+        if end is not None and size > rules.most:
             break
         end = candidate
     if end is None:
         return None
-    found = tuple(messages[start:end])
-    return Chunk(found, None, tokens_of(found))
+    selection = tuple(messages[start:end])
+    return Chunk(selection, None, tokens_of(selection))
 
 
 def _ends(messages: Sequence[SourceMessage], start: int, rules: ChunkRules) -> list[int]:
-    """Where a chunk may end that begins at `start`: never after a message that is under way."""
+    """Where a chunk from `start` may end: never after an unfinished message."""
     # Also before a message that is cut into parts: the calls are in that message, so none is
     # separated from its result.
     ends = [end for end in ends_of_batches(messages) if end > start]
@@ -216,8 +203,6 @@ def _ends(messages: Sequence[SourceMessage], start: int, rules: ChunkRules) -> l
 
 
 def _part(messages: Sequence[SourceMessage], position: Position, rules: ChunkRules) -> Chunk | None:
-    """A piece of the next message, where that is too long to be observed at once. Its results, or
-    its answer, belong to the last piece."""
     start, message = position.messages, messages[position.messages]
     ends = _ends(messages, start, rules)
     if not _is_huge(message, rules) or not ends:
@@ -239,6 +224,5 @@ def _is_huge(message: SourceMessage, rules: ChunkRules) -> bool:
 
 
 def _part_chars(message: SourceMessage, rules: ChunkRules) -> int:
-    """Characters of this message that fill a chunk."""
     rate = len(message.text) / message.tokens if message.tokens else CHARS_PER_TOKEN
     return max(1, int(rules.most * rate))

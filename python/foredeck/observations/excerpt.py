@@ -1,4 +1,4 @@
-"""The messages of a chunk as an observer reads them: quoted, dated, and bounded."""
+"""A chunk's messages for an observer: quoted, dated, bounded."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from foredeck.sources.tool_calls import Edit, edits_of, written_texts
 _SPEAKERS = {"user": "user", "assistant": "agent", "context": "context"}
 _TAGS = re.compile(r"<(?=/?(?:conversation|notes|observations|current-task|suggested-response)\b)")
 _BEGINNING = 2 / 3
-"""Of what is shown of a long result; the rest is its end."""
+"""Share of a long result's beginning."""
 _CALL_CHARS = 400
 _FIRST_WORDS = 60
 _LEAST_LINE = 200
-"""Characters of a line that stay where a call is cut."""
+"""Characters of a line that survive cuts."""
 _LEAST_ROOM = 4000
-"""Characters that calls may always take."""
+"""Characters always granted to calls."""
 _RECEIPT_CHARS = 400
 _ANCHORS, _GAP_MS = 12, 10 * 60_000
 _DEFINES = re.compile(
@@ -50,7 +50,7 @@ _DEFINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WallTime:
-    """How times are written: in `zone`, None for that of this machine."""
+    """Writes times in `zone`; None: this machine's."""
 
     zone: tzinfo | None = None
 
@@ -68,7 +68,7 @@ class WallTime:
         return f"{self.at(time_ms):%H:%M}"
 
     def offset(self, time_ms: int) -> int:
-        """Minutes by which the zone is ahead of UTC at this moment."""
+        """The zone's minutes ahead of UTC."""
         ahead = self.at(time_ms).utcoffset()
         return int(ahead.total_seconds()) // 60 if ahead else 0
 
@@ -77,27 +77,22 @@ class WallTime:
         return f"{self.at(time_ms):%Y-%m-%d %H:%M}"
 
     def time_ms(self, date: str, time: str) -> int:
-        """Milliseconds of a date and a time as written here. Raises `ValueError`."""
+        """Milliseconds of a date and time as written here. Raises `ValueError`."""
         moment = datetime.strptime(f"{date} {time}", "%Y-%m-%d %H:%M").replace(tzinfo=self.zone)
         return int((moment if self.zone else moment.astimezone()).timestamp() * 1000)
 
 
 def excerpt(chunk: Chunk, rules: ChunkRules, clock: WallTime) -> str:
-    """What an observer is shown of a chunk.
-
-    What user and agent said is whole, of results there are the beginning and the end. Calls show
-    what they write: whole texts, the changed lines of an edit, commands word for word; where these
-    are too much together, the longest are cut first.
-    """
-    shown = list(_shown(chunk))
-    written = [[_lines_of(call) for call in message.calls] for message in shown]
-    sizes = [_chars(lines) for calls in written for lines in calls]
+    """User and agent whole, results' two ends, calls with what they write."""
+    visible = list(_shown(chunk))
+    lines_of_calls = [[_lines_of(call) for call in message.calls] for message in visible]
+    sizes = [_chars(lines) for calls in lines_of_calls for lines in calls]
     budget = int(rules.calls * chunk.tokens * CHARS_PER_TOKEN)
     room = _room(sizes, max(_LEAST_ROOM, budget))
     lines = [*_heading_lines("earlier, the user asked", chunk.request)]
     lines += _heading_lines("noted so far as the task", chunk.task)
     date = ""
-    for message, texts in zip(shown, written, strict=True):
+    for message, texts in zip(visible, lines_of_calls, strict=True):
         if message.time_ms and (day := clock.date(message.time_ms)) != date:
             date = day
             lines.append(date)
@@ -110,7 +105,7 @@ def excerpt(chunk: Chunk, rules: ChunkRules, clock: WallTime) -> str:
 
 
 def _shown(chunk: Chunk) -> Iterator[SourceMessage]:
-    """The messages that an observer is shown: none of foredeck's own, and no receipts."""
+    """Visible messages: neither foredeck's own nor receipts."""
     # A short word that a file was written says nothing that its call does not show.
     writes: dict[str, bool] = {}
     for message in chunk.messages:
@@ -129,21 +124,20 @@ def _heading_lines(heading: str, text: str) -> Iterator[str]:
 
 
 def _shown_call(call: SourceCall, lines: Sequence[str], room: int) -> Iterator[str]:
-    """`calls edit src/a.py:` and what it writes; on one line where its few words say it all."""
+    """`calls edit src/a.py:` and what it writes, on one line if short."""
     if not lines:
         yield f"  calls {word(call.tool)} {_one_line(call.shown)}".rstrip()
         return
     about = f" {_one_line(call.shown)}" if call.path else ""
     yield f"  calls {word(call.tool)}{about}:"
-    kept = telling_lines(lines, room)
-    yield from (f"  {line}" for line in _quoted("\n".join(kept)))
-    if len(kept) < len(lines):
-        yield f"    ({len(lines) - len(kept):,} of {len(lines):,} lines left out)"
+    selection = telling_lines(lines, room)
+    yield from (f"  {line}" for line in _quoted("\n".join(selection)))
+    if len(selection) < len(lines):
+        yield f"    ({len(lines) - len(selection):,} of {len(lines):,} lines left out)"
 
 
 def _lines_of(call: SourceCall) -> list[str]:
-    """What a call says beyond the few words of `shown`: the changed lines of an edit; of any other
-    call the texts that are not among these words."""
+    """What a call says beyond `shown`: changed lines of an edit, or other texts."""
     edits = edits_of(call.arguments)
     if edits:
         return [line for edit in edits for line in _changed_lines(edit)]
@@ -161,37 +155,34 @@ def _changed_lines(edit: Edit) -> Iterator[str]:
 
 
 def _room(sizes: Sequence[int], budget: int) -> int:
-    """How long the longest may be, so that all together keep within a budget."""
-    left, rest = budget, sorted(sizes)
+    remaining, rest = budget, sorted(sizes)
     for number, size in enumerate(rest):
-        share = left // (len(rest) - number)
+        share = remaining // (len(rest) - number)
         if size > share:
             return share
-        left -= size
+        remaining -= size
     return budget
 
 
 def telling_lines(lines: Sequence[str], room: int) -> list[str]:
-    """As many lines as have room, in characters: definitions first, then lines
-    that name something new, then the others, and last the lines that an edit removes."""
     if _chars(lines) <= room:
         return list(lines)
-    seen: set[str] = set()
+    earlier: set[str] = set()
     ranks: list[int] = []
     for line in lines:
-        names = set(names_in(line)) - seen
-        seen |= names
+        names = set(names_in(line)) - earlier
+        earlier |= names
         removed = line.startswith("- ")
         ranks.append(3 if removed else 0 if _DEFINES.match(line) else 1 if names else 2)
-    kept: list[int] = []
+    numbers: list[int] = []
     # One line may be all that there is.
     longest = max(_LEAST_LINE, room // 4)
     shorter = [line if len(line) <= longest else f"{line[: longest - 3]}..." for line in lines]
     for number in sorted(range(len(lines)), key=lambda n: (ranks[n], n)):
         if len(shorter[number]) < room:
-            kept.append(number)
+            numbers.append(number)
             room -= len(shorter[number]) + 1
-    return [shorter[number] for number in sorted(kept)]
+    return [shorter[number] for number in sorted(numbers)]
 
 
 def _chars(lines: Sequence[str]) -> int:
@@ -199,22 +190,22 @@ def _chars(lines: Sequence[str]) -> int:
 
 
 def source_text(chunk: Chunk) -> str:
-    """All that a chunk's messages say, results in full: names must be in there to be believed."""
+    """The text in which names must occur to be believed."""
     return "\n".join(_sources(chunk))
 
 
 def opening(message: SourceMessage) -> str:
-    """How a message begins, to find it by: `the user's, "Fix the login..."`."""
-    said = message.text
-    if message.kind == "result" or not said:
+    """A message's beginning, to find it by."""
+    text = message.text
+    if message.kind == "result" or not text:
         # What a tool has put out may be nothing, or what many others did.
-        said = " ".join(
+        text = " ".join(
             [message.tool, message.shown, *(f"{c.tool} {c.shown}" for c in message.calls)]
         )
-    words = " ".join(one_line(said).split())
-    shown = cut(words, _FIRST_WORDS, "...")
+    words = " ".join(one_line(text).split())
+    beginning = cut(words, _FIRST_WORDS, "...")
     who = "the user's" if message.kind == "user" else f"the {_speaker(message)}'s"
-    return f'{who}, "{_TAGS.sub("< ", shown)}"'
+    return f'{who}, "{_TAGS.sub("< ", beginning)}"'
 
 
 def _sources(chunk: Chunk) -> Iterator[str]:
@@ -229,16 +220,14 @@ def _sources(chunk: Chunk) -> Iterator[str]:
 
 
 def anchors(chunk: Chunk, clock: WallTime) -> list[str]:
-    """When messages of a chunk were written, as lines to date others by: the first, the user's,
-    those after a pause, and the last."""
     timed = [message for message in chunk.messages if message.time_ms]
-    found: list[SourceMessage] = []
+    dated: list[SourceMessage] = []
     for number, message in enumerate(timed):
         waited = message.time_ms - timed[number - 1].time_ms if number else _GAP_MS
         if waited >= _GAP_MS or message.kind == "user" or message is timed[-1]:
-            found.append(message)
-    kept = [*found[: _ANCHORS - 1], *found[_ANCHORS - 1 :][-1:]]
-    return [f"{clock.moment(message.time_ms)} {opening(message)}" for message in kept]
+            dated.append(message)
+    selection = [*dated[: _ANCHORS - 1], *dated[_ANCHORS - 1 :][-1:]]
+    return [f"{clock.moment(message.time_ms)} {opening(message)}" for message in selection]
 
 
 def _speaker(message: SourceMessage) -> str:
@@ -260,7 +249,7 @@ def _text(chunk: Chunk, message: SourceMessage, rules: ChunkRules) -> str:
 
 
 def without_middle(text: str, message: SourceMessage, rules: ChunkRules) -> str:
-    """Beginning and end of a result, with how much is left out between."""
+    """Both ends of a result, with the length of the gap."""
     rate = max(1.0, len(text) / message.tokens) if message.tokens else CHARS_PER_TOKEN
     room = int(rules.result * rate)
     if len(text) <= room:

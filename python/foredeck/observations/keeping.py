@@ -1,5 +1,5 @@
-"""Observing and reflecting from beginning to end: read, take the lease, ask, check, commit once;
-and what a user changes afterwards."""
+"""Observes and reflects: takes the lease, asks, checks, commits once; applies the user's
+changes."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from foredeck.store.protocol import Batch, Store, Token
 
 T = TypeVar("T")
 _RETRIES_S = (1.0, 5.0)
-"""How long a commit waits, each time, for a database that has stopped answering."""
+"""Waits of a commit for a silent database."""
 Step = Callable[[str], None]
-"""Called with the name of each step of the protocol as it is done."""
+"""Receives each protocol step's name when done."""
 
 _PRIORITIES: tuple[Priority, ...] = ("high", "medium", "low")
 _MOST_DROPPED = 400
@@ -57,17 +57,11 @@ _MOST_DROPPED = 400
 log = logging.getLogger(__name__)
 
 Pick = Callable[[Sequence[SourceMessage], Position], Chunk | None]
-"""Which chunk to observe, by how far the branch is observed: `chunks.next_chunk` with its rules."""
+"""Chooses the next chunk by the branch's position."""
 
 
 @dataclass
 class ObservationKeeper:
-    """Keeps the observations of one session.
-
-    `ancestors`: the sessions that it was forked from, nearest first; of theirs it uses what lies
-    on its own branch. `project`: its id, kept with what is written.
-    """
-
     lease: ObservingLease
     session: str
     ancestors: Sequence[str] = ()
@@ -76,33 +70,31 @@ class ObservationKeeper:
     step: Step = lambda _name: None
 
     def read(self, addresses: Sequence[str]) -> ObservedBranch:
-        """What there is on the branch whose messages have these addresses."""
+        """Notes on the branch with these addresses."""
         stored = stored_notes(self.lease.store, (self.session, *self.ancestors))
         return stored.on_branch(addresses)
 
     def _read_up_to_date(self, messages: Sequence[SourceMessage]) -> tuple[Seen, ObservedBranch]:
-        """The lease as it stood before the notes were read, and what there is on the branch."""
-        seen = self.lease.look()
+        lease_state = self.lease.look()
         branch = self.read([message.address for message in messages])
         # The lease may come from the database before what was committed under it last. Who went by
         # it would observe what is observed already.
-        newest = "" if seen.document is None else seen.document.newest
+        newest = "" if lease_state.document is None else lease_state.document.newest
         if newest and self.lease.store.head(newest) is None:
             session = newest.partition(":")[2].rpartition(":")[0]
             if self.lease.store.head(forgotten_id(session)) is None:
                 raise ObservingBusy("What another machine has observed is still on its way.")
-        return seen, branch
+        return lease_state, branch
 
     async def observe(
         self, messages: Sequence[SourceMessage], pick: Pick, observer: Observer, mode: ModeChoice
     ) -> ObservationDocument | None:
-        """Observe the chunk that `pick` chooses; None where it chooses none.
+        """Observes the chunk that `pick` chooses; None without one.
 
-        Raises `ObservingFailed`, and what `observer` raises where nothing could be asked; nothing
-        is kept then, and whoever comes next may try again. `StoreUnavailable` where the database
-        that decides is away.
+        Raises `ObservingFailed` or what `observer` raises, with nothing stored; `StoreUnavailable`
+        without the deciding database.
         """
-        seen, branch = self._read_up_to_date(messages)
+        lease_state, branch = self._read_up_to_date(messages)
         chunk = pick(messages, branch.position)
         if chunk is None:
             return None
@@ -111,12 +103,12 @@ class ObservationKeeper:
         if before is not None:
             chunk = replace(chunk, task=before.document.current_task)
         ends = (chunk.messages[0].address, chunk.messages[-1].address)
-        held = self._take("observe", seen, ends, chunk.tokens)
-        written = await held.during(observer.observe(chunk, mode.mode))
+        lease = self._take("observe", lease_state, ends, chunk.tokens)
+        output = await lease.during(observer.observe(chunk, mode.mode))
         self.step("answered")
         previous = None if before is None else before.id
-        document = self._observation(written, chunk, mode, held.operation, previous)
-        await held.commit(document, {})
+        document = self._observation(output, chunk, mode, lease.operation, previous)
+        await lease.commit(document, {})
         return document
 
     async def reflect(
@@ -127,23 +119,19 @@ class ObservationKeeper:
         *,
         asked: bool = False,
     ) -> ReflectionDocument | None:
-        """Condense the oldest of the notes that replace chat; None where that is not too long.
-
-        `window`: of the model, in tokens. `asked`: by the user, however short it is. Raises as
-        `observe`.
-        """
-        seen, branch = self._read_up_to_date(messages)
+        """Condenses the oldest notes; None if they are short enough. Raises like `observe`."""
+        lease_state, branch = self._read_up_to_date(messages)
         notes, now = branch.notes, self.lease.clock()
         replaced = notes[: to_condense(self.rules, notes, now, window, asked=asked)]
         if not replaced:
             return None
         self.step("read")
         tokens = sum(one.tokens for one in replaced)
-        held = self._take("reflect", seen, (replaced[0].id, replaced[-1].id), tokens)
-        written = await held.during(observer.reflect(_condensed(replaced, tokens)))
+        lease = self._take("reflect", lease_state, (replaced[0].id, replaced[-1].id), tokens)
+        output = await lease.during(observer.reflect(_condensed(replaced, tokens)))
         self.step("answered")
-        document = self._reflection(written, replaced, branch.newest, held.operation)
-        await held.commit(document, {one.id: one.token for one in replaced})
+        document = self._reflection(output, replaced, branch.newest, lease.operation)
+        await lease.commit(document, {one.id: one.token for one in replaced})
         return document
 
     def _take(self, work: Work, seen: Seen, ends: tuple[str, str], tokens: int) -> _HeldLease:
@@ -154,7 +142,7 @@ class ObservationKeeper:
     def _observation(
         self, written: Written, chunk: Chunk, mode: ModeChoice, operation: str, previous: str | None
     ) -> ObservationDocument:
-        """`previous`: id of the observation before it on its branch."""
+        """`previous`: id of the branch's previous observation."""
         times = [message.time_ms for message in chunk.messages if message.time_ms]
         turns = [message.turn for message in chunk.messages if message.turn]
         return ObservationDocument(
@@ -180,7 +168,7 @@ class ObservationKeeper:
         newest: Reflection | None,
         operation: str,
     ) -> ReflectionDocument:
-        """`newest`: the reflection that was made last on this branch."""
+        """`newest`: the branch's newest reflection."""
         replaces = [one.id for one in replaced]
         return ReflectionDocument(
             id=reflection_id(self.session, replaces),
@@ -197,7 +185,6 @@ class ObservationKeeper:
         )
 
     def _of_any(self, written: Written, operation: str, parents: list[str]) -> dict[str, Any]:
-        """The fields that observations and reflections have in common."""
         return {
             "provenance": Provenance(
                 origin=self.session,
@@ -220,7 +207,7 @@ class ObservationKeeper:
 
 @dataclass
 class _HeldLease:
-    """A lease as long as it is held by this process."""
+    """A lease held by this process."""
 
     # A model may take minutes to answer: the lease is renewed meanwhile.
 
@@ -229,7 +216,7 @@ class _HeldLease:
     step: Step
 
     async def during(self, work: Awaitable[T]) -> T:
-        """What `work` gives, with the lease renewed meanwhile and given back where it fails."""
+        """Renews the lease while `work` runs; a failure gives it back."""
         task = asyncio.ensure_future(work)
         beat = asyncio.ensure_future(self._beat(task))
         try:
@@ -262,8 +249,8 @@ class _HeldLease:
                 log.info("the lease of an observation was not renewed: %s", error)
 
     async def commit(self, document: NotedDocument, expect: dict[str, Token | None]) -> None:
-        """Write it. Raises `ObservingFailed` where another process was faster, or where the
-        database that decides stays away."""
+        """Raises `ObservingFailed` if another process was faster, or the deciding database stays
+        away."""
         # Then it is not known whether it was written: the next process finds out.
         for wait_s in (*_RETRIES_S, None):
             try:
@@ -294,8 +281,8 @@ def _condensed(replaced: Sequence[Observation | Reflection], tokens: int) -> Con
 
 
 def fields_of(remarks: Sequence[Remark]) -> dict[str, object]:
-    """The fields of an observation that follow from its remarks."""
-    present = {remark.priority for remark in remarks}
+    """Fields that follow from the remarks."""
+    priorities = {remark.priority for remark in remarks}
     categories = Counter(remark.category for remark in remarks)
     specific: dict[str, list[str]] = {}
     for remark in remarks:
@@ -304,7 +291,7 @@ def fields_of(remarks: Sequence[Remark]) -> dict[str, object]:
     return {
         "remarks": list(remarks),
         "remark_count": len(remarks),
-        "priority": next((p for p in _PRIORITIES if p in present), "low"),
+        "priority": next((p for p in _PRIORITIES if p in priorities), "low"),
         "category": categories.most_common(1)[0][0] if categories else "",
         "files": list(dict.fromkeys(file for remark in remarks for file in remark.files)),
         "line_numbers": list(dict.fromkeys(n for remark in remarks for n in remark.line_numbers)),
@@ -322,8 +309,6 @@ def _behind(replaced: Iterable[Observation | Reflection]) -> Iterable[str]:
 
 
 class EditRefused(ForedeckError):
-    """An observation cannot be changed so; says why."""
-
     exit_code = 2
 
 
@@ -336,10 +321,9 @@ class NoObservation(ForedeckError):
 def edit(
     store: Store, id: str, text: str, who: str, clock: WallTime | None = None
 ) -> NotedDocument:
-    """Store the user's own text of an observation or reflection.
+    """Stores the user's text of a note.
 
-    The text has the form that is printed: dates, and a line for each remark. Raises `EditRefused`
-    for any other text, or where it was changed at the same time; `NoObservation`.
+    Raises `EditRefused` for an unreadable text or a simultaneous change; `NoObservation`.
     """
     document, token = _found(store, id)
     # In the zone in which it is printed: what is edited keeps its times.
@@ -359,10 +343,9 @@ def edit(
 
 
 def delete(store: Store, id: str, who: str) -> NotedDocument:
-    """Make an observation or reflection empty.
+    """Empties a note; what a reflection replaced counts again.
 
-    What a reflection had replaced counts again. Earlier versions stay in the history. Raises
-    `NoObservation`, and `EditRefused` where it was changed at the same time.
+    Raises `NoObservation`, or `EditRefused` on a simultaneous change.
     """
     document, token = _found(store, id)
     # Its messages still count as observed, so what the user has taken out is not written again.
@@ -373,7 +356,7 @@ def delete(store: Store, id: str, who: str) -> NotedDocument:
 
 
 def made_from(store: Store, id: str) -> list[str]:
-    """Ids of the reflections that still say what an observation or a reflection said."""
+    """Reflections that still contain a note."""
     session = _found(store, id)[0].session
     return [
         one.id
@@ -383,10 +366,10 @@ def made_from(store: Store, id: str) -> list[str]:
 
 
 def _found(store: Store, id: str) -> tuple[NotedDocument, Token]:
-    found = note_named(store, id)
-    if found is None:
+    note = note_named(store, id)
+    if note is None:
         raise NoObservation(f"There is no observation or reflection {id!r}.")
-    return found.document.model_copy(deep=True), found.token
+    return note.document.model_copy(deep=True), note.token
 
 
 def _put(store: Store, document: NotedDocument, token: Token, who: str) -> NotedDocument:
@@ -414,6 +397,5 @@ def _first_ms(document: NotedDocument) -> int:
 
 
 def _scaled(document: NotedDocument, chars: int) -> int:
-    """Tokens by what the text before took for each character."""
     before = sum(len(remark.content) + 24 for remark in document.remarks)
     return max(1, document.tokens * chars // before) if before else chars // 4

@@ -1,8 +1,4 @@
-"""Who may observe a session: one operation at a time, whoever runs on whichever machine.
-
-The lease is a document, taken, renewed and given back by compare-and-put; on a shared database that
-one decides.
-"""
+"""The right to observe a session: one operation at a time on all machines."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ from foredeck.store.protocol import Batch, LocalStore, Token
 
 LEASE_MS = 120_000
 HEARTBEAT_MS = 30_000
-"""How often a lease is renewed: three may be missed."""
+"""Renewal interval; three may be missed."""
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 Outcome = Literal["done", "failed", "given up", "cleared"]
 _LOST = "The lease was lost: another operation has it."
@@ -37,11 +33,11 @@ log = logging.getLogger(__name__)
 
 
 class ObservingFailed(ForedeckError):
-    """Observing or reflecting came to nothing; what was there stays."""
+    """Observing came to nothing; existing notes stay."""
 
 
 class ObservingBusy(ObservingFailed):
-    """Another process observes or reflects, or has just done so: it may be tried again."""
+    """Another process observes or just has; retry later."""
 
 
 _CUT_OFF: dict[Work, str] = {
@@ -53,35 +49,33 @@ _CUT_OFF: dict[Work, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The lease as it was read, before what it protects: `token` None where it was never taken."""
+    """The lease as read before what it protects."""
 
     token: Token | None = None
     document: ObservingDocument | None = None
 
 
 def owner_name() -> str:
-    """This process as an owner of leases: `SPACE/PID/UNIQUE`, where SPACE says in which place that
-    process number means something."""
+    """This process as `SPACE/PID/UNIQUE`."""
     return f"{_process_space()}/{os.getpid()}/{uuid7()}"
 
 
 @cache
 def _process_space() -> str:
-    """Identifies the place in which process numbers are those that this process sees."""
     # Names of machines do not: containers are called the same. On Linux it is the boot and the
     # namespace of processes; where nothing is known, this process alone.
-    found = text_or_nothing(_BOOT_ID).strip()
+    text = text_or_nothing(_BOOT_ID).strip()
     try:
-        found = found and f"{found} {Path('/proc/self/ns/pid').readlink()}"
+        text = text and f"{text} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
-        found = ""
-    if not found and sys.platform == "darwin":
-        found = machine_id() or ""
-    return hashlib.sha256((found or uuid7()).encode()).hexdigest()[:16]
+        text = ""
+    if not text and sys.platform == "darwin":
+        text = machine_id() or ""
+    return hashlib.sha256((text or uuid7()).encode()).hexdigest()[:16]
 
 
 def is_gone(owner: str) -> bool:
-    """Whether the process of an owner has ended, as far as this one can tell."""
+    """Whether an owner's process has ended, as far as visible here."""
     space, _, rest = owner.partition("/")
     process = rest.partition("/")[0]
     if space != _process_space() or not process.isdecimal():
@@ -102,9 +96,9 @@ def is_gone(owner: str) -> bool:
 
 @dataclass
 class ObservingLease:
-    """The lease of one session, or of one project where notes are a project's (`scope`).
+    """The lease of a session, or of a project if notes are shared.
 
-    An *operation* is what a process does between `take` and `commit` or `give_back`, by its id.
+    An *operation* spans `take` to `commit` or `give_back`.
     """
 
     store: LocalStore
@@ -120,7 +114,7 @@ class ObservingLease:
         return observing_id(self.key)
 
     def look(self) -> Seen:
-        """Its state. To be read before what is to be observed."""
+        """Read this before the chat: later commits make `take` fail."""
         # What others commit in between `take` finds out, since the lease has another token then.
         head = self.store.head(self.id)
         if head is None:
@@ -129,58 +123,55 @@ class ObservingLease:
         return Seen(head.token, None if document is None else document.model_copy(deep=True))
 
     def take(self, work: Work, seen: Seen, *, covers: tuple[str, ...] = (), tokens: int = 0) -> str:
-        """Begin an operation, on the strength of what was read after `seen`.
+        """Begins an operation based on what was read after `seen`.
 
-        Raises `ObservingBusy` where another process is at it, or has committed since;
-        `StoreUnavailable` where the database that decides is away.
+        Raises `ObservingBusy` if another process was faster; `StoreUnavailable`.
         """
         now, operation = self.clock(), uuid7()
-        taken = seen.document or ObservingDocument(
+        document = seen.document or ObservingDocument(
             id=self.id,
             scope=self.scope,
             session=self.key if self.scope == "thread" else None,
             project=self.key if self.scope == "resource" else None,
             provenance=Provenance(origin=self.owner, generator="system"),
         )
-        if self._is_held(taken, now):
+        if self._is_held(document, now):
             raise ObservingBusy("An observation is in progress already: try again.")
-        taken.provenance = Provenance(origin=self.owner, generator="system")
-        taken.work, taken.owner, taken.operation = work, self.owner, operation
-        taken.taken_ms = taken.heartbeat_ms = now
-        taken.lease_ms = now + LEASE_MS
-        taken.covers, taken.tokens = list(covers), tokens
+        document.provenance = Provenance(origin=self.owner, generator="system")
+        document.work, document.owner, document.operation = work, self.owner, operation
+        document.taken_ms = document.heartbeat_ms = now
+        document.lease_ms = now + LEASE_MS
+        document.covers, document.tokens = list(covers), tokens
         try:
-            self._put([taken], {self.id: seen.token})
+            self._put([document], {self.id: seen.token})
         except Conflict:
             raise ObservingBusy("Somebody else has just observed this: look again.") from None
         return operation
 
     def renew(self, operation: str) -> None:
-        """Hold it for longer. Raises `ObservingBusy` where it is another's by now."""
+        """Extends the lease. Raises `ObservingBusy` if it is lost."""
         renewed, token = self._own(operation)
         now = self.clock()
         renewed.heartbeat_ms, renewed.lease_ms = now, now + LEASE_MS
         self._put_own([renewed], token)
 
     def commit(self, operation: str, document: Document, expect: dict[str, Token | None]) -> None:
-        """Write what came of an operation and give the lease back, in one transaction.
+        """Commits a result and returns the lease, in one transaction.
 
-        `expect`: what else must be as it was read. Committing the same once more does nothing.
-        Raises `ObservingBusy` where the lease was lost, `StoreUnavailable`, and `Conflict`
-        where something of `expect` has changed.
+        Idempotent. Raises `ObservingBusy` if the lease is lost, `StoreUnavailable`, or `Conflict`.
         """
         # Where the database stopped answering in between, the commit is tried again.
         if self._is_committed(document, operation):
             return
         try:
             mine, token = self._own(operation)
-            given = self._released(mine, "done", "")
-            given.done += 1
-            given.newest = document.id
+            released = self._released(mine, "done", "")
+            released.done += 1
+            released.newest = document.id
             others = {document.id: None, **expect}
             # In one transaction, so that what was observed is there once or not at all, whoever is
             # killed when.
-            self._put_own([given, document], token, others)
+            self._put_own([released, document], token, others)
         except ObservingBusy:
             # An earlier attempt whose outcome was not known may have been this very commit.
             if not self._is_committed(document, operation):
@@ -191,51 +182,45 @@ class ObservingLease:
         return head is not None and head.fields.get("operation") == operation
 
     def give_back(self, operation: str, reason: str, outcome: Outcome = "failed") -> None:
-        """End an operation of which nothing is kept. Never raises where it is another's by now."""
+        """Ends an operation without result."""
         with suppress(ObservingBusy):
             mine, token = self._own(operation)
             self._put_own([self._released(mine, outcome, reason)], token)
 
     def close(self) -> None:
-        """The session is let go: end what this process is at."""
+        """Ends this process's operation with the session."""
         # So that the next to open it need not wait for the lease to run out.
         document = self.look().document
         if document is not None and document.work is not None and document.owner == self.owner:
             self.give_back(document.operation, "the session was closed", "given up")
 
     def clear_stale(self) -> str:
-        """Take the lease from a process that has ended, or whose time is over. Returns what the
-        user should read of it, empty for nothing.
-
-        Called when a session opens. Raises `StoreUnavailable`.
-        """
-        seen, now = self.look(), self.clock()
-        document = seen.document
+        """Takes the lease from an ended owner; returns a message to the user. Raises
+        `StoreUnavailable`."""
+        state, now = self.look(), self.clock()
+        document = state.document
         if document is None or document.work is None or self._is_held(document, now):
             return ""
-        work, held = document.work, document.model_dump(include={"work", "owner", "tokens"})
+        work, details = document.work, document.model_dump(include={"work", "owner", "tokens"})
         try:
             released = self._released(document, "cleared", "its process ended")
-            self._put([released], {self.id: seen.token})
+            self._put([released], {self.id: state.token})
         except Conflict:
             return ""
-        log.warning("the lease of an observation was cleared: %s", held)
+        log.warning("the lease of an observation was cleared: %s", details)
         return _CUT_OFF[work]
 
     def _is_held(self, document: ObservingDocument, now: int) -> bool:
-        """Whether a process works under it whose time is not over, and which is running as far as
-        can be known."""
         is_over = document.work is None or now >= document.lease_ms
         return not is_over and not is_gone(document.owner)
 
     def _own(self, operation: str) -> tuple[ObservingDocument, Token]:
-        """The lease as it is now, if it is this operation's: then no other has written it."""
-        seen = self.look()
-        document = seen.document
+        state = self.look()
+        document = state.document
         mine = (self.owner, operation)
-        if document is None or seen.token is None or (document.owner, document.operation) != mine:
+        if document is None or state.token is None or (document.owner, document.operation) != mine:
             raise ObservingBusy(_LOST)
-        return document, seen.token
+        return document, state.token
 
     def _released(
         self, document: ObservingDocument, outcome: Outcome, reason: str

@@ -1,4 +1,4 @@
-"""Those who write: a model that is asked, with its answer checked; or foredeck itself."""
+"""Writers of notes: a model, with its answer checked, or foredeck itself."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from foredeck.observations.rules import ALL_FIELDS, MODES
 from foredeck.observations.texts import MOST_CHARS, NotesReader, TextRules, text_of, zone_of
 
 LARGEST_SHARE = 0.5
-"""Of its input, that a reflection should have at most."""
+"""Of a reflection's input."""
 NOTE_SHARE = 8
-"""One token of an observation should replace this many of chat."""
+"""Chat tokens per token of notes."""
 _ATTEMPTS = 3
 _LEAST_ANSWER, _MOST_ANSWER = 400, 8000
 """Tokens of an observation's answer."""
@@ -39,8 +39,7 @@ _LEAST_ANSWER, _MOST_ANSWER = 400, 8000
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """What a model is to be asked, in either of two ways: `system` and `text` alone, or `warm` at
-    the end of the agent's own last prompt."""
+    """A question alone, or `warm` behind the agent's last prompt."""
 
     work: Work
     system: str
@@ -51,7 +50,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's answer. `calls`: how many tools it wanted to call; `model`: `provider/id`."""
+    """A model's answer; `calls`: attempted tool calls."""
 
     text: str
     stop: str = "stop"
@@ -80,7 +79,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """What is to be condensed: its remarks in their order, and its tokens now."""
+    """Remarks to condense, in order, with their tokens."""
 
     remarks: Sequence[Remark]
     tokens: int
@@ -92,17 +91,17 @@ class Observer(Protocol):
     """Writes observations and reflections. Raises `ObservingFailed`."""
 
     async def observe(self, chunk: Chunk, mode: Mode) -> Written:
-        """What is to be noted of these messages."""
+        """Notes on these messages."""
         ...
 
     async def reflect(self, given: Condensed) -> Written:
-        """The same in less."""
+        """The same in fewer tokens."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelObserver:
-    """Asks a model. `count`: tokens of a text; `cwd`: the folder of the session."""
+    """Asks a model. `count`: tokens of a text; `cwd`: the session's folder."""
 
     ask: AskModel
     count: Callable[[str], int]
@@ -111,7 +110,7 @@ class ModelObserver:
     cwd: str = ""
 
     def question(self, chunk: Chunk, mode: Mode) -> AskedQuestion:
-        """What it would ask, for its price to be known before."""
+        """The question, for its price."""
         first, last = chunk.messages[0], chunk.messages[-1]
         notes = notes_wanted(chunk.tokens // NOTE_SHARE)
         # A piece of a message cannot be pointed at in a prompt that shows all of it.
@@ -128,55 +127,54 @@ class ModelObserver:
         )
 
     async def observe(self, chunk: Chunk, mode: Mode) -> Written:
-        """See `Observer`."""
         times = [message.time_ms for message in chunk.messages if message.time_ms]
         rules = self._rules(times, MODES[mode].fields)
         parsed, model = await self._answer(self.question(chunk, mode), rules)
         remarks = checked(parsed.remarks, KnownNames([source_text(chunk)], self.cwd))
-        written = self._written(remarks, parsed, model, 0)
-        if written.tokens >= chunk.tokens:
+        output = self._written(remarks, parsed, model, 0)
+        if output.tokens >= chunk.tokens:
             raise ObservingFailed(
-                f"The observation is longer ({written.tokens:,} tokens) than the chat that it "
+                f"The observation is longer ({output.tokens:,} tokens) than the chat that it "
                 f"would replace ({chunk.tokens:,})."
             )
-        return written
+        return output
 
     async def reflect(self, given: Condensed) -> Written:
-        """See `Observer`."""
         # An answer of more than half its input is condensed again, twice, more strongly each time.
         # One that is shorter than the input counts in the end.
-        known = KnownNames([all_of(remark) for remark in given.remarks])
+        source_names = KnownNames([all_of(remark) for remark in given.remarks])
         doubted = {name for remark in given.remarks for name in remark.unfounded}
         newest = max(given.remarks, key=lambda remark: remark.time_ms)
         # All times in one zone, so that those of the answer are in it, too.
         clock = zone_of(newest, self.clock)
         times = [remark.time_ms for remark in given.remarks]
         rules = replace(self._rules(times, ALL_FIELDS), clock=clock)
-        wanted = int(given.tokens * LARGEST_SHARE)
+        target = int(given.tokens * LARGEST_SHARE)
         remarks, tokens = list(given.remarks), given.tokens
-        written: Written | None = None
+        best: Written | None = None
         for attempt in range(_ATTEMPTS):
-            shown = [r.model_copy(update={"utc_offset": newest.utc_offset}) for r in remarks]
-            asked = AskedQuestion(
+            zoned = [r.model_copy(update={"utc_offset": newest.utc_offset}) for r in remarks]
+            question = AskedQuestion(
                 work="reflect",
-                system=reflector_system(attempt, tokens, wanted),
-                text=reflector_text(text_of(shown, clock)),
-                max_tokens=max(wanted * 5 // 4, 1000),
+                system=reflector_system(attempt, tokens, target),
+                text=reflector_text(text_of(zoned, clock)),
+                max_tokens=max(target * 5 // 4, 1000),
             )
-            parsed, model = await self._answer(asked, rules)
-            made = self._written(checked(parsed.remarks, known, doubted), parsed, model, attempt)
-            if made.tokens < tokens:
-                written, remarks, tokens = made, made.remarks, made.tokens
-            if tokens <= wanted:
+            parsed, model = await self._answer(question, rules)
+            output = self._written(
+                checked(parsed.remarks, source_names, doubted), parsed, model, attempt
+            )
+            if output.tokens < tokens:
+                best, remarks, tokens = output, output.remarks, output.tokens
+            if tokens <= target:
                 break
-        if written is None:
+        if best is None:
             raise ObservingFailed(
                 f"The reflection stayed as long as what it condenses ({given.tokens:,} tokens)."
             )
-        return written
+        return best
 
     async def _answer(self, asked: AskedQuestion, rules: TextRules) -> tuple[ParsedAnswer, str]:
-        """What a model answers, and its name."""
         # Where little of it can be read, it is asked once more, with its answer and what is wrong.
         reply = await self.ask(asked)
         parsed = _parsed(reply, rules)
@@ -235,7 +233,7 @@ _TASK_CHARS, _SUGGESTION_CHARS = 1200, 600
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """What an answer holds. `faults`: a sentence for each line that was left out."""
+    """An answer's contents, with a sentence per rejected line."""
 
     remarks: list[Remark]
     current_task: str = ""
@@ -244,27 +242,26 @@ class ParsedAnswer:
 
     @property
     def is_poor(self) -> bool:
-        """Whether little of it could be read."""
+        """Whether little was readable."""
         return not self.remarks or len(self.faults) > len(self.remarks)
 
 
 def parse_answer(
     text: str, rules: TextRules, *, stop: str = "stop", examples: Collection[str] = ()
 ) -> ParsedAnswer:
-    """The valid part of an answer, whatever surrounds it.
+    """The valid part of an answer.
 
-    `stop`: why the model stopped (`length`: its answer is cut off, and its last line does not
-    count). `examples`: first lines of notes that the question gave as examples, and words that it
-    gave for the other parts: their echo is left out.
+    `stop`: `length` drops a cut last line. `examples`: texts of the question, whose echo is
+    dropped.
     """
     # An answer may hold thoughts, fences, bold tags, headings in their place, or talk around it.
     reader = NotesReader(rules)
-    said = {"task": "", "next": ""}
+    texts = {"task": "", "next": ""}
     parts = _parts(_END_OF_THOUGHT.sub("", _THOUGHT.sub("", text)), is_cut=stop == "length")
     has_notes = any(name == "notes" for name, _ in parts)
     for name, part in parts:
-        if name in said:
-            said[name] = said[name] or ("" if part.strip() in examples else part)
+        if name in texts:
+            texts[name] = texts[name] or ("" if part.strip() in examples else part)
         else:
             # Beside the notes anything may be said; where nothing is marked as notes, all may be.
             reader.read(part, only_whole=has_notes and name != "notes")
@@ -274,35 +271,35 @@ def parse_answer(
             faults.append(f'an example is no note: "{remark.content}"')
         elif remark not in remarks:
             remarks.append(remark)
-    task, suggestion = _lines(said["task"], _TASK_CHARS), _lines(said["next"], _SUGGESTION_CHARS)
+    task, suggestion = _lines(texts["task"], _TASK_CHARS), _lines(texts["next"], _SUGGESTION_CHARS)
     return ParsedAnswer(remarks, task, suggestion, faults)
 
 
 def _parts(text: str, *, is_cut: bool) -> list[tuple[str, str]]:
-    """The text by tags: `notes`, `task`, `next`; what is outside of them has an empty name."""
+    """The text by tags `notes`, `task`, `next`, or "" outside."""
     if is_cut:
         text = text.rpartition("\n")[0]
     text = _FENCE.sub("", text)
     marks = [*_TAG.finditer(text)] or [*_HEADING.finditer(text)]
-    found: list[tuple[str, str]] = []
+    sections: list[tuple[str, str]] = []
     name, at = "", 0
     for mark in marks:
-        found.append((name, text[at : mark.start()]))
-        begun = {"c": "task", "s": "next"}.get(mark[2][0].lower(), "notes")
-        name, at = "" if mark[1] else begun, mark.end()
-    return [*found, (name, text[at:])]
+        sections.append((name, text[at : mark.start()]))
+        section = {"c": "task", "s": "next"}.get(mark[2][0].lower(), "notes")
+        name, at = "" if mark[1] else section, mark.end()
+    return [*sections, (name, text[at:])]
 
 
 def _lines(text: str, chars: int) -> str:
-    """Its lines without blank ones, cut to a number of characters."""
-    kept = (" ".join(line.split()) for line in text.split("\n") if line.strip())
-    return cut("\n".join(kept), chars, "...")
+    """Non-blank lines, cut to `chars`."""
+    lines = (" ".join(line.split()) for line in text.split("\n") if line.strip())
+    return cut("\n".join(lines), chars, "...")
 
 
 # Without a model: the same machinery, fed by a summary of the messages.
 
 Summarise = Callable[[Chunk], str]
-"""A summary of a chunk: headings such as `Asked:`, and under each lines that begin with `- `."""
+"""Summarises a chunk: headings such as `Asked:`, with lines."""
 
 SECTIONS: Mapping[str, tuple[Priority, str]] = {
     "Asked": ("high", "request"),
@@ -312,7 +309,7 @@ SECTIONS: Mapping[str, tuple[Priority, str]] = {
     "Errors": ("high", "error"),
     "Open": ("high", "open"),
 }
-"""What remarks of each section of a summary are."""
+"""Kinds of remarks by summary section."""
 _TURN = re.compile(r"\bturn (\d+)\b")
 _ORDER: Mapping[Priority, int] = {"low": 0, "medium": 1, "high": 2}
 
@@ -326,26 +323,24 @@ class ModelFreeObserver:
     clock: WallTime = field(default_factory=WallTime)
 
     async def observe(self, chunk: Chunk, mode: Mode) -> Written:  # noqa: ARG002
-        """See `observers.Observer`: each line of the summary is a remark. Raises `ObservingFailed`
-        where there is nothing to say."""
+        """Makes each summary line a remark; raises `ObservingFailed` without any."""
         remarks = summary_remarks(self.summarise(chunk), chunk)
-        written = self._written(remarks)
-        if not remarks or written.tokens >= chunk.tokens:
+        output = self._written(remarks)
+        if not remarks or output.tokens >= chunk.tokens:
             raise ObservingFailed("A summary of these messages would not be shorter.")
-        return written
+        return output
 
     async def reflect(self, given: Condensed) -> Written:
-        """See `observers.Observer`: remarks of the least priority are left out first, the oldest of
-        them first. Raises `ObservingFailed` where none can be left out."""
+        """Drops the lowest priorities first, oldest first. Raises `ObservingFailed` if nothing can
+        go."""
         remarks = _newest_of(given.remarks)
-        left = self._within(remarks, int(given.tokens * LARGEST_SHARE))
-        written = self._written(left)
-        if not left or written.tokens >= given.tokens:
+        remaining = self._within(remarks, int(given.tokens * LARGEST_SHARE))
+        output = self._written(remaining)
+        if not remaining or output.tokens >= given.tokens:
             raise ObservingFailed("Nothing of it can be left out.")
-        return replace(written, current_task=given.current_task, suggestion=given.suggestion)
+        return replace(output, current_task=given.current_task, suggestion=given.suggestion)
 
     def _within(self, remarks: list[Remark], wanted: int) -> list[Remark]:
-        """As many as have this many tokens."""
         sizes = [self.count(text_of([remark], self.clock)) for remark in remarks]
         total, gone = sum(sizes), set[int]()
         for number in sorted(range(len(remarks)), key=lambda n: (_ORDER[remarks[n].priority], n)):
@@ -361,13 +356,12 @@ class ModelFreeObserver:
 
 
 def summary_remarks(summary: str, chunk: Chunk) -> list[Remark]:
-    """The lines of a summary as remarks, each at the time of the turn that it names, in the order
-    of these times; lines under no heading are left out."""
+    """A summary's lines as remarks, at their turns' times."""
     times: dict[int, int] = {}
     for message in chunk.messages:
         times.setdefault(message.turn, message.time_ms)
     last = max((message.time_ms for message in chunk.messages), default=0)
-    found: list[Remark] = []
+    remarks: list[Remark] = []
     section: tuple[Priority, str] | None = None
     for line in summary.split("\n"):
         if line.endswith(":") and line[:-1] in SECTIONS:
@@ -376,7 +370,7 @@ def summary_remarks(summary: str, chunk: Chunk) -> list[Remark]:
             text = line[2:].strip()[:MOST_CHARS]
             turn = _TURN.search(text)
             time_ms = times.get(int(turn[1]), last) if turn else last
-            found.append(
+            remarks.append(
                 Remark(
                     time_ms=time_ms,
                     priority=section[0],
@@ -386,11 +380,10 @@ def summary_remarks(summary: str, chunk: Chunk) -> list[Remark]:
                     line_numbers=lines_in(text),
                 )
             )
-    return sorted(found, key=lambda remark: remark.time_ms)
+    return sorted(remarks, key=lambda remark: remark.time_ms)
 
 
 def _newest_of(remarks: Sequence[Remark]) -> list[Remark]:
-    """Of remarks that say the same, the newest, at its place."""
     last = {(one.category, one.content): number for number, one in enumerate(remarks)}
     return [r for number, r in enumerate(remarks) if last[r.category, r.content] == number]
 
@@ -399,10 +392,10 @@ def _newest_of(remarks: Sequence[Remark]) -> list[Remark]:
 
 
 class KnownNames:
-    """What sources say: whether they hold a name, however it is capitalised."""
+    """Names in sources, whatever their case."""
 
     def __init__(self, texts: Iterable[str], cwd: str = "") -> None:
-        """`cwd`: the folder in which paths without a beginning lie."""
+        """`cwd`: the folder of relative paths."""
         self._text = "\n".join(texts).casefold()
         self._cwd = cwd.rstrip("/").casefold() + "/" if cwd else ""
 
@@ -422,15 +415,13 @@ class KnownNames:
 
 
 def unfounded(text: str, known: KnownNames, doubted: Collection[str] = ()) -> list[str]:
-    """The names of a text that are in none of its sources, or are `doubted` there."""
+    """Names that no source has, or that are `doubted` there."""
     return [name for name in names_in(text) if name in doubted or name not in known]
 
 
 def checked(
     remarks: Sequence[Remark], known: KnownNames, doubted: Collection[str] = ()
 ) -> list[Remark]:
-    """The remarks, each with its names that no source has. `doubted`: names that the sources have,
-    but marked as unfounded."""
     return [
         remark.model_copy(update={"unfounded": unfounded(all_of(remark), known, doubted)})
         for remark in remarks
@@ -438,12 +429,12 @@ def checked(
 
 
 def all_of(remark: Remark) -> str:
-    """All that a remark says."""
+    """All text of a remark."""
     more = (text for texts in remark.mode_specific.values() for text in texts)
     return "\n".join([remark.content, *more])
 
 
 def dropped(before: Iterable[str], after: str) -> list[str]:
-    """The names that texts had and what takes their place does not."""
-    known = KnownNames([after])
-    return list(dict.fromkeys(n for text in before for n in names_in(text) if n not in known))
+    """Names in the old texts that the new one lacks."""
+    new_names = KnownNames([after])
+    return list(dict.fromkeys(n for text in before for n in names_in(text) if n not in new_names))

@@ -1,7 +1,6 @@
-"""The instructions of observer and reflector. Product text: every line is read by a model.
+"""Instructions for observer and reflector, which a model reads.
 
-Each rule has an example in the form that is asked for, about a bakery that no project is likely to
-be. `EXAMPLES` is what these examples say: an answer that repeats one has noted nothing with it.
+An answer that repeats an example from `EXAMPLES` has noted nothing with it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from foredeck.observations.rules import MODES
 from foredeck.observations.texts import CATEGORIES
 
 TOKENS_PER_NOTE = 40
-"""As an observer is expected to write."""
+"""Expected of an observer."""
 
 OBSERVER = f"""\
 You take the notes of a coding session between a user and an agent. The messages that you are \
@@ -170,7 +169,7 @@ These notes are your own, condensed twice and still {tokens:,} tokens long. Cond
 note for each feature with its main paths and names; preferences, decisions, open requests, errors \
 that are not resolved. Only the newest work keeps its steps.""",
 )
-"""What a reflector reads in addition, by how often its answer was too long."""
+"""By the number of overlong answers."""
 
 _ASK = """\
 <conversation>
@@ -215,12 +214,11 @@ _MOST_FAULTS, _ANSWER_CHARS = 5, 16_000
 
 
 def notes_wanted(tokens: int) -> int:
-    """How many notes take about this many tokens; some are always to be had."""
     return max(5, tokens // TOKENS_PER_NOTE)
 
 
 def observer_system(mode: Mode) -> str:
-    """The rules of an observer in a mode, with the form of its answer."""
+    """An observer's rules in a mode, with the answer's form."""
     rules = MODES[mode]
     text = OBSERVER
     if mode != "default":
@@ -232,29 +230,27 @@ def observer_system(mode: Mode) -> str:
 
 
 def observer_text(excerpt: str, notes: int) -> str:
-    """The question that shows an excerpt of the messages alone. `notes`: about how many."""
     return _ASK.format(excerpt=excerpt, notes=notes)
 
 
 def warm_text(mode: Mode, first: str, last: str, times: Sequence[str], notes: int) -> str:
-    """The question at the end of the agent's own last prompt, which shows the messages already.
+    """The question behind the agent's last prompt.
 
-    `first`, `last`: how these messages begin. `times`: when some of them were written, a line each.
+    `first`, `last`: beginnings of the messages.
     """
     rules = observer_system(mode)
     return _WARM.format(rules=rules, first=first, last=last, times="\n".join(times), notes=notes)
 
 
 def reflector_system(attempt: int, tokens: int, wanted: int) -> str:
-    """The rules of a reflector. `attempt`: how many of its answers were too long, the last of them
-    with `tokens`; `wanted`: tokens that its answer should have at most."""
+    """A reflector's rules, after `attempt` overlong answers."""
     notes = notes_wanted(wanted)
     rules = REFLECTOR.format(notes=notes, words=wanted // 3 * 2)
     return rules + _SHORTER[attempt].format(tokens=tokens) + FORM
 
 
 def reflector_text(notes: str) -> str:
-    """The question that shows what is to be condensed."""
+    """The question with notes to condense."""
     return _REFLECT.format(notes=notes)
 
 
@@ -264,9 +260,9 @@ def repair_system() -> str:
 
 
 def repair_text(answer: str, faults: Sequence[str]) -> str:
-    """The question that shows an answer of which little could be read, and why."""
-    shown = faults[:_MOST_FAULTS] or ["There is no note in it."]
-    listed = "\n".join(f"- {fault}" for fault in shown)
+    """The question with a barely readable answer, and its faults."""
+    selection = faults[:_MOST_FAULTS] or ["There is no note in it."]
+    listed = "\n".join(f"- {fault}" for fault in selection)
     return _REPAIR.format(answer=answer[:_ANSWER_CHARS], faults=listed)
 
 
@@ -277,4 +273,4 @@ EXAMPLES = frozenset(
         *(PLACEHOLDER, TASK_HINT, NEXT_HINT),
     ]
 )
-"""The first lines of the examples, and the words that mark an answer's parts."""
+"""First lines of the examples, and words that mark parts."""

@@ -1,4 +1,4 @@
-"""Reads what was noted: all of it as stored, and what a branch, other sessions and a purge need."""
+"""Reads notes: as stored, by branch, of other sessions."""
 
 from __future__ import annotations
 
@@ -21,49 +21,44 @@ from foredeck.store.sessions import private_sessions
 D = TypeVar("D", ObservationDocument, ReflectionDocument)
 
 BLOCK_CHARS = 2400
-"""Of the block. The head may be longer by as much, so that other sections lose no room to it."""
+"""Of the block; the head grows by as much."""
 MOST_SESSIONS = 5
 _SHORT = 8
 
 SHORTEST_NOTE = 12
-"""Characters of a text of an observation, below which it says nothing of where it came from."""
+"""Shorter texts do not reveal their source."""
 
 LONG_NOTE = 30
-"""From this length on other texts are searched for it, too, such as prompts."""
+"""From this length, prompts are searched too."""
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot make one by its alias
 class Noted(Generic[D]):
-    """A stored observation or reflection: the version that was read, and its document. An
-    observation says what was noted of a span of messages; a reflection replaces observations or
-    earlier reflections."""
+    """A stored note: the version, and its document."""
 
     head: Head
     document: D
 
     @property
     def id(self) -> str:
-        """Of its object."""
         return self.head.id
 
     @property
     def token(self) -> Token:
-        """Of the version."""
         return self.head.token
 
     @property
     def text(self) -> str:
-        """What the model reads of it; empty where the user has deleted it."""
+        """What the model reads; empty if deleted."""
         return self.document.content or ""
 
     @property
     def tokens(self) -> int:
-        """Of its text."""
         return self.document.tokens
 
     @property
     def remark_times(self) -> list[int]:
-        """When its remarks were made, in milliseconds."""
+        """Times of its remarks in milliseconds."""
         return [remark.time_ms for remark in self.document.remarks]
 
     @property
@@ -73,8 +68,7 @@ class Noted(Generic[D]):
 
     @property
     def is_deleted(self) -> bool:
-        """The user has deleted it. Nothing replaces an observation's messages then, which count
-        as observed; what a reflection had replaced counts again."""
+        """An observation's messages stay observed; what a reflection replaced counts again."""
         return self.document.content is None
 
 
@@ -84,10 +78,6 @@ Reflection = Noted[ReflectionDocument]
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An observation, and where on the branch the messages are that it covers: from `start` to
-    before `end`. The span is empty for a piece of a long message, which is at `start`, and begins
-    at its character `first`."""
-
     observation: Observation
     start: int
     end: int
@@ -96,12 +86,8 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class ObservedBranch:
-    """What was noted of a branch.
-
-    placed        the observations that it may use, in the order of what they cover
-    reflections   those that it may use, oldest first
-    observations  those that none of these replaces, oldest first
-    """
+    """A branch's notes: usable observations in order, reflections, and observations that none of
+    these replaces."""
 
     placed: tuple[Placed, ...] = ()
     reflections: tuple[Reflection, ...] = ()
@@ -114,25 +100,24 @@ class ObservedBranch:
 
     @property
     def notes(self) -> Sequence[Observation | Reflection]:
-        """What may replace its messages, oldest first."""
+        """What may replace messages, oldest first."""
         return (*self.reflections, *self.observations)
 
     @property
     def newest(self) -> Reflection | None:
-        """The reflection that was made last; None for none."""
+        """The newest reflection, if any."""
         return max(self.reflections, key=lambda r: r.document.generation, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredNotes:
-    """All that was noted in some sessions, on all their branches: of one session oldest first, the
-    sessions in the order in which they were asked for."""
+    """All notes of some sessions, on all branches."""
 
     observations: Sequence[Observation]
     reflections: Sequence[Reflection]
 
     def on_branch(self, addresses: Sequence[str]) -> ObservedBranch:
-        """What a branch may use of it; `addresses`: of the branch's messages."""
+        """A branch's notes; `addresses`: of its messages."""
         # A reflection counts where all that it replaces is on the branch and nothing of it was made
         # for another one. Deleted ones do not count: what they had replaced counts again.
         placed = _on_branch(self.observations, addresses)
@@ -152,28 +137,28 @@ class StoredNotes:
                 chosen.append(reflection)
                 replaced.update(behind[reflection.id])
         chosen.sort(key=lambda r: order[behind[r.id][0]])
-        left = (p.observation for p in placed if p.observation.id not in replaced)
-        kept = tuple(observation for observation in left if not observation.is_deleted)
-        return ObservedBranch(tuple(placed), tuple(chosen), kept)
+        unreplaced = (p.observation for p in placed if p.observation.id not in replaced)
+        undeleted = tuple(observation for observation in unreplaced if not observation.is_deleted)
+        return ObservedBranch(tuple(placed), tuple(chosen), undeleted)
 
 
 def stored_notes(store: Store, sessions: Sequence[str]) -> StoredNotes:
-    """What was noted in these sessions. Give a session before those that it was forked from."""
+    """The notes of these sessions, ancestors last."""
     # Where two have noted the same message, the first counts: a fork's own.
-    found = [head for session in sessions for head in _heads(store, session)]
+    heads = [head for session in sessions for head in _heads(store, session)]
     return StoredNotes(
-        _read(store, [head for head in found if head.type == "observation"], ObservationDocument),
-        _read(store, [head for head in found if head.type == "reflection"], ReflectionDocument),
+        _read(store, [head for head in heads if head.type == "observation"], ObservationDocument),
+        _read(store, [head for head in heads if head.type == "reflection"], ReflectionDocument),
     )
 
 
 def versions_noted(store: Store, sessions: Sequence[str]) -> frozenset[tuple[str, Token]]:
-    """Which versions `stored_notes` would read: ids and tokens."""
+    """The versions that `stored_notes` would read."""
     return frozenset((head.id, head.token) for s in sessions for head in _heads(store, s))
 
 
 def note_named(store: Store, id: str) -> Observation | Reflection | None:
-    """The observation or reflection with this id; None where there is none."""
+    """The note with this id, if any."""
     head = store.head(id)
     if head is None or head.type not in ("observation", "reflection"):
         return None
@@ -185,9 +170,10 @@ def note_named(store: Store, id: str) -> Observation | Reflection | None:
 def latest_in_project(
     store: Store, project: str, but: AbstractSet[str], most: int
 ) -> list[tuple[str, list[Observation]]]:
-    """The sessions of a project with the latest observations, the latest first, each with its
-    observations that are not deleted, oldest first. `but`: sessions to leave out; `most`: how many
-    are read."""
+    """A project's sessions with the latest observations, latest first.
+
+    `but`: sessions to skip; `most`: how many are read.
+    """
     by_session: dict[str, list[Head]] = {}
     for head in store.query("observation", {"project": project}):
         noted = head.view(ObservationDocument)
@@ -199,29 +185,24 @@ def latest_in_project(
 
 
 def notes_about(store: Store, is_meant: Callable[[str], bool]) -> list[Head]:
-    """Observations of any session that cover a message which is meant, by its address, and the
-    reflections that go back to them. No text is read."""
-    found = [
+    """Observations of selected messages, and reflections on them."""
+    observations = [
         head
         for head in store.query("observation")
         if any(map(is_meant, head.view(ObservationDocument).covers))
     ]
-    ids = {head.id for head in found}
+    ids = {head.id for head in observations}
     behind = [
         head
         for head in store.query("reflection")
         if not ids.isdisjoint(head.view(ReflectionDocument).observations)
     ]
-    return [*found, *behind]
+    return [*observations, *behind]
 
 
 @dataclass(frozen=True, slots=True)
 class OtherSessionsSection:
-    """The newest remarks of the project's other sessions, for the head.
-
-    `own`: the session and those that it was forked from. Nothing of theirs is in it, and nothing of
-    private sessions.
-    """
+    """The head's newest remarks of other sessions, except private ones and ancestors."""
 
     store: Store
     project: str
@@ -232,7 +213,7 @@ class OtherSessionsSection:
     extra_chars: int = BLOCK_CHARS
 
     def text(self, limit: int) -> str:
-        """As many of the newest as fit, those of one session together, the latest session last."""
+        """The newest remarks that fit, by session."""
         room = min(limit, BLOCK_CHARS)
         blocks: list[str] = []
         hidden = self.own | {*private_sessions(self.store)}
@@ -248,44 +229,43 @@ class OtherSessionsSection:
         return "\n".join(reversed(blocks))
 
     def _newest(self, observations: list[Observation], room: int) -> str:
-        kept: list[Remark] = []
+        selection: list[Remark] = []
         text = ""
         for remark in _newest_first(observations):
-            longer = block(text_of([remark, *kept], self.clock))
+            longer = block(text_of([remark, *selection], self.clock))
             if len(longer) > room:
                 break
-            kept, text = [remark, *kept], longer
+            selection, text = [remark, *selection], longer
         return text
 
 
 def noted_of(store: Store, result: Head) -> list[Head]:
-    """What was noted of messages that include the result of a tool call, with what was made
-    of that in turn: observations and reflections."""
+    """Notes on a tool's result, and what was made of them."""
     call = result.fields.get("provider_call_id") or result.id
-    asked: dict[str, bool] = {}
+    by_address: dict[str, bool] = {}
 
     def holds(address: str) -> bool:
-        if address not in asked:
+        if address not in by_address:
             try:
-                asked[address] = load_message(address, store.blob).get("toolCallId") == call
+                by_address[address] = load_message(address, store.blob).get("toolCallId") == call
             except (StoreError, ValueError, TypeError):
-                asked[address] = False
-        return asked[address]
+                by_address[address] = False
+        return by_address[address]
 
     return notes_about(store, holds)
 
 
 def texts_noted(store: Store, notes: Iterable[Head]) -> list[str]:
-    """The texts of observations and reflections in all their versions, the longest first."""
-    found: set[str] = set()
+    """All versions' texts of notes, longest first."""
+    texts: set[str] = set()
     for note in notes:
         for version in store.history(note.id):
             fields = version.fields
             document = store.get(note.id, kind_of(note.type), version.token)
-            found.add((document.content if document else None) or "")
-            found.update(remark["content"] for remark in fields.get("remarks") or ())
-            found.update((fields.get("current_task") or "", fields.get("suggestion") or ""))
-    return sorted((text for text in found if len(text) >= SHORTEST_NOTE), key=len, reverse=True)
+            texts.add((document.content if document else None) or "")
+            texts.update(remark["content"] for remark in fields.get("remarks") or ())
+            texts.update((fields.get("current_task") or "", fields.get("suggestion") or ""))
+    return sorted((text for text in texts if len(text) >= SHORTEST_NOTE), key=len, reverse=True)
 
 
 def _heads(store: Store, session: str) -> Iterator[Head]:
@@ -294,28 +274,23 @@ def _heads(store: Store, session: str) -> Iterator[Head]:
 
 
 def _read(store: Store, heads: Iterable[Head], kind: type[D]) -> list[Noted[D]]:
-    """These versions with their documents, but for what was erased meanwhile."""
-    found = ((head, store.get(head.id, kind, head.token)) for head in heads)
-    return [Noted(head, document) for head, document in found if document is not None]
+    pairs = ((head, store.get(head.id, kind, head.token)) for head in heads)
+    return [Noted(head, document) for head, document in pairs if document is not None]
 
 
 def _on_branch(observations: Sequence[Observation], addresses: Sequence[str]) -> list[Placed]:
-    """The observations that a branch may use, in the order of what they cover.
-
-    Where two cover the same message, that which begins earlier counts, then that which comes first
-    in `observations`.
-    """
+    """A branch's usable observations; on overlap the earlier start wins."""
     # One counts where all of its messages are on the branch, one after the other. So a branch sees
     # only its own past, a message that the host has changed is observed anew, and what was summed
     # up by the host no longer counts.
     starts: dict[str, list[int]] = {}
     for index, address in enumerate(addresses):
         starts.setdefault(address, []).append(index)
-    found = [placed for o in observations if (placed := _place(o, addresses, starts))]
-    found.sort(key=lambda p: (p.start, p.first))  # of equals the first stays first
+    candidates = [placed for o in observations if (placed := _place(o, addresses, starts))]
+    candidates.sort(key=lambda p: (p.start, p.first))  # of equals the first stays first
     chosen: list[Placed] = []
     reached = Position()
-    for placed in found:
+    for placed in candidates:
         is_next = placed.start == reached.messages and placed.first == reached.chars
         if is_next or (placed.start > reached.messages and not placed.first):
             chosen.append(placed)
@@ -342,7 +317,6 @@ def _place(
 
 
 def _newest_first(observations: list[Observation]) -> Iterator[Remark]:
-    """What matters of them beyond their own session: decisions and results, not steps."""
     for observation in reversed(observations):
         for remark in reversed(observation.document.remarks):
             if remark.priority != "low":

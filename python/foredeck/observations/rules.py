@@ -1,9 +1,5 @@
-"""What an observer looks for, by the kind of work; when it observes, when observations replace
-messages, and when notes are condensed.
-
-Pure rules over counted tokens. Time counts only for the age of remarks. The rules are asked after
-a call, or a message of the user's.
-"""
+"""What observers look for, and when they observe, replace messages, and condense. Pure, in
+tokens."""
 
 from __future__ import annotations
 
@@ -20,9 +16,8 @@ from foredeck.store.clock import DAY_MS
 
 @dataclass(frozen=True, slots=True)
 class ModeRules:
-    """`threshold`: how many tokens of messages may wait before what was noted of them takes their
-    place. `focus`: what the observer should look for. `fields`: what it may note by name, each
-    with what that means. `example`: a note with all of them."""
+    """A kind of work: what to look for, what may be noted by name, and after how many tokens notes
+    replace messages."""
 
     threshold: int
     focus: str
@@ -93,7 +88,7 @@ ALL_FIELDS = tuple(dict.fromkeys(name for rules in MODES.values() for name in ru
 
 @dataclass(frozen=True, slots=True)
 class ModeChoice:
-    """A mode, who chose it, and why in words."""
+    """A mode, who chose it, and why."""
 
     mode: Mode
     by: ModeBy
@@ -104,13 +99,13 @@ _WRITES = frozenset({"edit", "write", "multiedit", "apply_patch"})
 _LOOKS = frozenset({"read", "grep", "find", "ls", "glob", "search"})
 _WEB = ("web", "fetch", "browse", "http", "url")
 _FEWEST = 4
-"""Calls; fewer say nothing about what the work is."""
+"""Fewer calls do not show the kind of work."""
 _MANY_FILES = 5
-"""Files changed: so many at once are a reorganisation rather than a fix."""
+"""Changed files that make a reorganisation."""
 
 
 def guess_mode(messages: Sequence[SourceMessage]) -> ModeChoice:
-    """The mode by what tools did in these messages: `default` where they do not tell."""
+    """The mode by the tools' actions; `default` if they do not tell."""
     mode, reason = _guessed(messages)
     return ModeChoice(mode, "guess", reason)
 
@@ -119,14 +114,14 @@ def _guessed(messages: Sequence[SourceMessage]) -> tuple[Mode, str]:
     calls = [(call.tool.lower(), call.path) for message in messages for call in message.calls]
     web = sum(any(word in tool for word in _WEB) for tool, _ in calls)
     looking = sum(tool in _LOOKS for tool, _ in calls)
-    written = [path for tool, path in calls if tool in _WRITES]
+    paths = [path for tool, path in calls if tool in _WRITES]
     failed = sum(message.kind == "result" and message.failed for message in messages)
-    files = set(written)
+    files = set(paths)
     if len(calls) < _FEWEST:
         return "default", "too few tool calls to tell"
     if web * 2 >= len(calls):
         return "research", f"{web} of {len(calls)} calls asked the web"
-    if not written:
+    if not paths:
         if failed > 1:
             return "debugging", f"{failed} calls failed and nothing was changed"
         if looking * 3 >= len(calls) * 2:
@@ -135,14 +130,13 @@ def _guessed(messages: Sequence[SourceMessage]) -> tuple[Mode, str]:
     if all(map(is_test, files)):
         return "testing", f"only tests were changed ({len(files)})"
     if failed > 1:
-        return "bug_fixing", f"{failed} calls failed and {len(written)} changed files"
+        return "bug_fixing", f"{failed} calls failed and {len(paths)} changed files"
     if len(files) >= _MANY_FILES:
         return "refactoring", f"{len(files)} files were changed and hardly anything failed"
     return "default", "no kind of work prevails"
 
 
 def is_test(path: str) -> bool:
-    """Whether a file is a test, by its name and folders."""
     parts = PurePosixPath(path.replace("\\", "/").lower()).parts
     if not parts:
         return False
@@ -155,14 +149,10 @@ def is_test(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TimingRules:
-    """Tokens, but for `activation` (a share of the threshold) and what is said below.
+    """When to observe, replace and condense, in tokens.
 
-    threshold      of messages, at which what was noted of them takes their place; None: the mode's
-    reflection     of the notes that replace chat, at which the oldest are condensed
-    block_after    that wait beyond the last chunk: observing then goes before all else
-    raw_count      remarks that stay as they are beside reflections, of the last `raw_ms`
-    chunk          how long a chunk is
-    scope          `resource`: nothing is observed before the threshold is reached
+    `block_after`: observing then comes before other work; `raw_count`: remarks that stay beside
+    reflections.
     """
 
     threshold: int | None = None
@@ -176,26 +166,24 @@ class TimingRules:
 
 
 BEGIN_SHARE, LEAST_WINDOW = 0.65, 100_000
-"""By themselves notes begin where the chat, all folded that can be, takes this share of a window of
-at least so many tokens. Before, and in smaller windows, they cost more than they save: replays of
-recorded sessions say so (docs/economics.md, "What observations cost and keep")."""
+"""Notes begin at this share of such a window, fully folded; earlier they cost more than they save
+(docs/economics.md)."""
 
 
 def begins(chat_tokens: int, window: int | None) -> bool:
-    """Whether a chat of this size is noted down unasked. `window`: of the
-    model, in tokens; None where it is not known."""
+    """Whether such a chat is noted unasked."""
     return window is not None and window >= LEAST_WINDOW and chat_tokens >= BEGIN_SHARE * window
 
 
 def threshold_of(rules: TimingRules, mode: Mode, observation_tokens: int) -> int:
-    """How many tokens of messages the prompt may hold: the mode's threshold, less what
-    observations take of it, and never less than a chunk."""
-    wanted = MODES[mode].threshold if rules.threshold is None else rules.threshold
-    return max(rules.chunk.least, wanted - observation_tokens)
+    """Tokens of messages that the prompt may hold: the mode's threshold without observations, at
+    least a chunk."""
+    threshold = MODES[mode].threshold if rules.threshold is None else rules.threshold
+    return max(rules.chunk.least, threshold - observation_tokens)
 
 
 def least_pending(rules: TimingRules, mode: Mode, observation_tokens: int) -> int:
-    """How many unobserved tokens must wait before a chunk is observed."""
+    """Unobserved tokens required for a chunk."""
     if rules.scope == "thread":
         return rules.chunk.least
     return threshold_of(rules, mode, observation_tokens)
@@ -204,32 +192,25 @@ def least_pending(rules: TimingRules, mode: Mode, observation_tokens: int) -> in
 def is_activation_due(
     rules: TimingRules, mode: Mode, *, message_tokens: int, observation_tokens: int, fits: bool
 ) -> bool:
-    """Whether what has been observed may replace its messages from now on.
-
-    `message_tokens`: of the messages in the prompt, observed or not. `fits`: whether
-    the prompt fits its window as it is.
-    """
+    """Whether notes may replace their messages now."""
     threshold = threshold_of(rules, mode, observation_tokens)
     return not fits or message_tokens >= rules.activation * threshold
 
 
 def is_pressing(rules: TimingRules, pending: int) -> bool:
-    """Whether so many unobserved tokens wait that observing comes before all other work in the
-    background."""
+    """Whether observing precedes all other background work."""
     return pending >= rules.chunk.least + rules.block_after
 
 
 class Condensable(Protocol):
-    """What can be condensed: an observation or a reflection."""
+    """An observation or reflection that can be condensed."""
 
     @property
-    def tokens(self) -> int:
-        """Of its text."""
-        ...
+    def tokens(self) -> int: ...
 
     @property
     def remark_times(self) -> Sequence[int]:
-        """When its remarks were made, in milliseconds."""
+        """Times of its remarks in milliseconds."""
         ...
 
     @property
@@ -239,23 +220,22 @@ class Condensable(Protocol):
 
 
 MOST_CONDENSED = 12_000
-"""Tokens that are condensed at once, unless one text has more: half of it is an answer that any
-model can write."""
+"""Tokens condensed at once: any model can write half of it."""
 
 NOTES_SHARE = 0.2
-"""Of a model's window, that notes take at most before they are condensed."""
+"""Largest share of a window for notes before condensing."""
 
 
 def notes_limit(rules: TimingRules, window: int | None) -> int:
-    """Tokens that may replace chat before the oldest of them are condensed."""
+    """Tokens of notes before the oldest are condensed."""
     return min(rules.reflection, int(NOTES_SHARE * window)) if window else rules.reflection
 
 
 def kept_raw(rules: TimingRules, notes: Sequence[Condensable], limit: int, now_ms: int) -> int:
-    """How many of the newest texts stay as they are when others are condensed."""
+    """The newest texts that stay when others are condensed."""
     # They hold the newest remarks of the last day, `raw_count` at most, and take half of the limit
     # at most. An observation is kept or condensed as a whole.
-    kept = remarks = tokens = 0
+    count = remarks = tokens = 0
     for one in reversed(notes):
         times = one.remark_times
         tokens += one.tokens
@@ -263,8 +243,8 @@ def kept_raw(rules: TimingRules, notes: Sequence[Condensable], limit: int, now_m
         if is_old or remarks >= rules.raw_count or tokens > limit // 2:
             break
         remarks += len(times)
-        kept += 1
-    return kept
+        count += 1
+    return count
 
 
 def to_condense(
@@ -275,26 +255,28 @@ def to_condense(
     *,
     asked: bool = False,
 ) -> int:
-    """How many of the oldest texts that replace chat are to be condensed now; 0 for none.
+    """The number of oldest texts to condense now.
 
-    `notes`: reflections and observations, oldest first. `window`: of the model, in tokens.
-    `asked`: by the user, whatever their size.
+    `asked`: by the user, at any size.
     """
     limit = notes_limit(rules, window)
     if not asked and sum(one.tokens for one in notes) < limit:
         return 0
     older = notes[: len(notes) - kept_raw(rules, notes, limit, now_ms)]
+    return _oldest(older) or (_oldest(notes) if asked else 0)
+
+
+def _oldest(notes: Sequence[Condensable]) -> int:
     count = tokens = 0
-    for one in older:
+    for one in notes:
         tokens += one.tokens
         if count and tokens > MOST_CONDENSED:
             break
         count += 1
     # What has been condensed is condensed again together with what came after it.
-    return 0 if count == 1 and older[0].is_condensed else count
+    return 0 if count == 1 and notes[0].is_condensed else count
 
 
 def coverage(covered_tokens: int, left_tokens: int) -> float:
-    """Of the tokens that have left the prompt, the share that was observed before; 1 where none has
-    left."""
+    """Share of tokens gone from the prompt that were observed first."""
     return 1.0 if left_tokens <= 0 else min(1.0, covered_tokens / left_tokens)

@@ -34,14 +34,14 @@ CATEGORIES = (
     *("request", "question", "preference", "decision", "change", "finding", "error", "test"),
     *("command", "dependency", "config", "review", "blocker"),
 )
-"""What a note may be about; others are kept as they are written."""
+"""Subjects of notes; others stay as written."""
 _OTHER = "note"
-"""The category of a note that names none."""
+"""The category of a note without one."""
 
 _EXACT = re.compile(r"- (\d{2}:\d{2}) (high|medium|low) ([\w-]{1,40}): (\S.*)")
 _BULLET = re.compile(r"(?:[-*+\u2022\u2013\u2014]|\d{1,3}[.)])\s+")
 _AROUND = r"[\s*_|,;:()\[\]\u2013\u2014-]*"
-"""What may surround the time and the priority."""
+"""What may surround time and priority."""
 _CLOCK = r"(\d{1,2}):(\d{2})(?::\d{2}(?:[.,]\d+)?)?\s*([ap]\.?m\b\.?)?"
 _TIME = re.compile(
     rf"(?:(\d{{4}}-\d{{2}}-\d{{2}})[ T])?{_CLOCK}Z?"
@@ -72,13 +72,12 @@ _NAMED_DAY = re.compile(
 
 
 class Malformed(ForedeckError):
-    """A text that does not hold notes in their form; says which line, and what is expected."""
+    """Says which line is no note, and what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextRules:
-    """How notes are read. `fields`: names of lines that a mode knows. `first_ms`, `last_ms`:
-    between these all times lie, however they are written; where `last_ms` is 0, any time holds."""
+    """How to read notes; `first_ms` and `last_ms` clamp all times."""
 
     clock: WallTime = field(default_factory=WallTime)
     fields: Collection[str] = ()
@@ -88,7 +87,7 @@ class TextRules:
 
 @dataclass(slots=True)
 class _Reading:
-    """A note whose lines are still read."""
+    """A note being read."""
 
     time_ms: int
     priority: Priority
@@ -99,23 +98,24 @@ class _Reading:
 
     def remark(self, clock: WallTime) -> Remark:
         content = "\n".join(self.lines)
-        named = "\n".join([content, *(text for texts in self.fields.values() for text in texts)])
+        all_texts = "\n".join(
+            [content, *(text for texts in self.fields.values() for text in texts)]
+        )
         return Remark(
             time_ms=self.time_ms,
             utc_offset=clock.offset(self.time_ms),
             priority=self.priority,
             category=self.category,
             content=content,
-            files=files_in(named),
-            line_numbers=lines_in(named),
+            files=files_in(all_texts),
+            line_numbers=lines_in(all_texts),
             mode_specific=self.fields,
             unfounded=self.unfounded,
         )
 
 
 def text_of(remarks: Sequence[Remark], clock: WallTime) -> str:
-    """The remarks, under their dates, in the zone in which each was written, `clock` where that is
-    not known. What nothing vouches for is marked."""
+    """Remarks under dates, in their own zone or `clock`'s; unfounded names are marked."""
     lines: list[str] = []
     day = ""
     for remark in remarks:
@@ -128,7 +128,7 @@ def text_of(remarks: Sequence[Remark], clock: WallTime) -> str:
 
 
 def zone_of(remark: Remark, clock: WallTime) -> WallTime:
-    """The zone in which a remark was written; `clock` where that is not known."""
+    """A remark's zone, or `clock`."""
     if remark.utc_offset is None:
         return clock
     return WallTime(timezone(timedelta(minutes=remark.utc_offset)))
@@ -146,8 +146,7 @@ def _lines_of(remark: Remark, clock: WallTime) -> Iterator[str]:
 
 
 def remarks_in(text: str, rules: TextRules) -> list[Remark]:
-    """The remarks of a text of which every line has to be one, as a user's edit. Raises `Malformed`
-    for a line that is none, and where there is not one remark."""
+    """Remarks of a user's edit. Raises `Malformed` for any other line."""
     reader = NotesReader(rules)
     reader.read(text)
     if reader.faults:
@@ -158,7 +157,7 @@ def remarks_in(text: str, rules: TextRules) -> list[Remark]:
 
 
 class NotesReader:
-    """Reads notes line by line. `faults`: a sentence for each line that was left out."""
+    """Reads notes line by line; `faults` explains rejected lines."""
 
     def __init__(self, rules: TextRules) -> None:
         self.faults: list[str] = []
@@ -172,12 +171,9 @@ class NotesReader:
 
     @property
     def remarks(self) -> list[Remark]:
-        """What was read so far."""
         return [reading.remark(self._rules.clock) for reading in self._found]
 
     def read(self, text: str, *, only_whole: bool = False) -> None:
-        """Read the lines of a text. `only_whole`: only notes with time and priority count, and any
-        other line is no fault."""
         for line in _CONTROL.sub(" ", text).split("\n"):
             self._number += 1
             if not line.strip():
@@ -189,7 +185,7 @@ class NotesReader:
                 self.faults.append(f"Line {self._number}: {fault}")
 
     def _take(self, line: str, *, only_whole: bool) -> str | None:
-        """Read one line; what is wrong with it, None for nothing."""
+        """Returns the line's fault, if any."""
         bare = line.strip()
         # Indented lines belong to the note before them. Outside of what is marked as notes they do
         # so only where that note has just been read: the rest is talk.
@@ -203,7 +199,7 @@ class NotesReader:
         return self._take_loose(bare, only_whole=only_whole)
 
     def _take_indented(self, bare: str) -> str | None:
-        """A line below a note: a note of its own only where it is whole."""
+        """A line below a note; a note of its own only if complete."""
         bullet = _BULLET.match(bare)
         if bullet and (whole := _head_of(bare[bullet.end() :])).is_whole:
             return self._take_head(whole)
@@ -213,7 +209,6 @@ class NotesReader:
         )
 
     def _take_loose(self, bare: str, *, only_whole: bool) -> str | None:
-        """A line that is not in the form to the letter."""
         # Models write the same in other words: with brackets, seconds, ranges, weekdays, capitals,
         # a colored dot for the priority.
         bullet = _BULLET.match(bare)
@@ -224,8 +219,8 @@ class NotesReader:
         goes_on = self._is_open and not bare[0].isupper()
         if self._found and not only_whole and (is_detail or goes_on):
             return self._add(bare)
-        shown = cut(bare, _SHOWN_CHARS, "...")
-        return f'"{shown}" is neither a date nor a note such as "- 09:15 low change: ..."'
+        beginning = cut(bare, _SHOWN_CHARS, "...")
+        return f'"{beginning}" is neither a date nor a note such as "- 09:15 low change: ..."'
 
     def _take_head(self, head: _Head) -> str | None:
         if not head.text:
@@ -241,12 +236,12 @@ class NotesReader:
             return f"the note has {len(text):,} characters, and {MOST_CHARS:,} may be in one"
         if time:
             try:
-                written = self._rules.clock.time_ms(self._date, time)
+                time_ms = self._rules.clock.time_ms(self._date, time)
             except ValueError:
                 return f"there is no {self._date} {time}"
-            self._time_ms = self._within(written)
-        known = next(each for each in _PRIORITIES if each == priority)
-        self._found.append(_Reading(self._time_ms, known, category, [text]))
+            self._time_ms = self._within(time_ms)
+        level = next(each for each in _PRIORITIES if each == priority)
+        self._found.append(_Reading(self._time_ms, level, category, [text]))
         return None
 
     def _take_date(self, day: str) -> str | None:
@@ -263,11 +258,11 @@ class NotesReader:
 
     def _add(self, line: str) -> str | None:
         reading = self._found[-1]
-        named = _field_of(line, self._rules.fields)
+        pair = _field_of(line, self._rules.fields)
         if line.startswith(_UNFOUNDED) and line.endswith(")"):
             reading.unfounded += line[len(_UNFOUNDED) : -1].split(", ")
-        elif named:
-            reading.fields.setdefault(named[0], []).append(named[1])
+        elif pair:
+            reading.fields.setdefault(pair[0], []).append(pair[1])
         elif sum(map(len, reading.lines)) + len(line) > MOST_CHARS:
             return f"the note would be longer than {MOST_CHARS:,} characters"
         else:
@@ -277,7 +272,7 @@ class NotesReader:
 
 @dataclass(slots=True)
 class _Head:
-    """How a note begins, as far as it says so: `time` as `09:15`, `priority` in small letters."""
+    """A note's beginning as far as given."""
 
     date: str = ""
     time: str = ""
@@ -287,17 +282,16 @@ class _Head:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it can be nothing but a note."""
+        """Whether it can only be a note."""
         return bool(self.time and self.priority and self.text)
 
     @property
     def says_something(self) -> bool:
-        """Whether a line of a list is a note, though it may lack time or priority."""
+        """Whether a list line is a note despite missing parts."""
         return bool(self.time or self.priority) or len(self.text.split()) >= _LEAST_WORDS
 
 
 def _head_of(line: str) -> _Head:
-    """Time and priority of a line in whichever order and brackets, its category, and the rest."""
     head, at = _Head(), 0
     while True:
         skipped = _SKIP.match(line, at)
@@ -316,8 +310,8 @@ def _head_of(line: str) -> _Head:
     rest = line[start if at else 0 :].strip().removesuffix("|").strip()
     category = _CATEGORY.fullmatch(rest)
     first, second = (category[1].lower(), (category[2] or "").lower()) if category else ("", "")
-    known = first in CATEGORIES or second in CATEGORIES
-    if category and (known or (at and not second)):
+    is_category = first in CATEGORIES or second in CATEGORIES
+    if category and (is_category or (at and not second)):
         head.category = f"{first}-{second}" if second else first
         rest = category[3]
     head.text = rest
@@ -325,7 +319,7 @@ def _head_of(line: str) -> _Head:
 
 
 def _clock_time(found: re.Match[str]) -> str:
-    """The (first) time of a match on a clock of 24 hours."""
+    """A match's (first) time on a 24-hour clock."""
     hour = int(found[2])
     if found[4] and 1 <= hour <= 12:
         hour = hour % 12 + (12 if found[4][0] in "pP" else 0)
@@ -333,19 +327,23 @@ def _clock_time(found: re.Match[str]) -> str:
 
 
 def _date_in(line: str) -> str | None:
-    """The date of a line that is nothing else: `Date: May 3, 2026`, `## Sunday, 2026-05-03`."""
+    """The date of a line such as `Date: May 3, 2026` or `## Sunday, 2026-05-03`."""
     bare = _WEEKDAY.sub(" ", line.lower().replace("date:", " "))
     bare = " ".join(re.sub(r"[#*_,()\[\]:|]+|^-\s", " ", bare).split())
     if iso := _ISO.fullmatch(bare):
         return f"{iso[1]}-{int(iso[2]):02}-{int(iso[3]):02}"
-    named = _NAMED_DAY.fullmatch(bare)
-    if named and (month := _MONTHS.get(named["month"][:3])) and (day := named["d1"] or named["d2"]):
-        return f"{named['year']}-{month:02}-{int(day):02}"
+    day_match = _NAMED_DAY.fullmatch(bare)
+    if (
+        day_match
+        and (month := _MONTHS.get(day_match["month"][:3]))
+        and (day := day_match["d1"] or day_match["d2"])
+    ):
+        return f"{day_match['year']}-{month:02}-{int(day):02}"
     return None
 
 
 def _field_of(line: str, fields: Collection[str]) -> tuple[str, str] | None:
-    """The name and the text of a line such as `root_cause: ...`, where the mode knows it."""
-    named = _FIELD.fullmatch(line)
-    name = named[1].lower() if named else ""
-    return (name, named[2]) if named and name in fields else None
+    """Name and text of a line such as `root_cause: ...`."""
+    match = _FIELD.fullmatch(line)
+    name = match[1].lower() if match else ""
+    return (name, match[2]) if match and name in fields else None

@@ -1,4 +1,4 @@
-"""The host's models, asked over the connection."""
+"""The host's models, over the connection."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from foredeck.hosts.host import (
     NotAsked,
     UselessAnswer,
 )
-from foredeck.hosts.protocol import Params
+from foredeck.hosts.protocol import HostProgram, Params
 from foredeck.model.call_values import CallStats
+from foredeck.pi_version import pi_finding, version_in
 from foredeck.rpc.wire import CANCELLED, PeerClosedError, RemoteError
 from foredeck.store.clock import now_ms
 
@@ -35,24 +36,20 @@ _REFUSALS: dict[int, type[ForedeckError]] = {error.code: error for error in (NoM
 
 
 class HostModel:
-    """Asks the host's models. While a context is assembled, questions wait: see `ReverseCalls`.
-
-    A caller that is cancelled takes its question back. Raises what `hosts.host` names, and
-    `RemoteError` where the host does not understand us. `call`: `Peer.call`.
-    """
+    """Asks the host's models, but not while a context is assembled. Raises what `hosts.host` names,
+    and `RemoteError`."""
 
     def __init__(self, call: Callable[..., Awaitable[Any]]) -> None:
         self._call = call
 
     async def offered(self, model: ModelName | None = None) -> ModelResult:
-        """Whether this model could be asked now, at which price; None: the one that is selected.
-        Costs nothing."""
+        """Whether a model can be asked now, and its price."""
         params = ModelParams(model=model).model_dump(exclude_none=True)
         offer = await self._send("host/model", params, ModelResult, _DESCRIBE_S)
         return offer.as_of(now_ms())
 
     async def ask(self, question: CompleteParams, *, timeout_s: float) -> CompleteResult:
-        """One question; the wait for an open context counts towards `timeout_s`."""
+        """Asks one question; waiting for an open context counts towards `timeout_s`."""
         params = question.model_dump(exclude_none=True)
         answer = await self._send("host/complete", params, CompleteResult, timeout_s)
         if answer.failed is not None:
@@ -88,7 +85,7 @@ def _in_words(error: RemoteError) -> ForedeckError:
 
 
 _ANSWER_S = 100.0
-"""Less than the host waits, so that it gets an answer."""
+"""Less than the host waits."""
 _ANSWER_TOKENS = 100
 _EXPECTED_TOKENS = 10
 
@@ -103,11 +100,17 @@ _PRICES = {
 }
 
 
-async def examine(host: HostModel, *, ask: bool, stats: CallStats | None = None) -> str:
-    """The lines of the check. With `ask` the model is asked one word, which costs what they say.
-    `stats`: of the session's newest call."""
+async def examine(
+    host: HostModel,
+    *,
+    ask: bool,
+    stats: CallStats | None = None,
+    program: HostProgram | None = None,
+) -> str:
+    """The lines of the check; `ask` sends a one-word question at the stated cost."""
+    version = version_in(program.version) if program and program.name == "pi" else None
     offer = await host.offered()
-    findings = [_model(offer)]
+    findings = [*([pi_finding(version)] if version else []), _model(offer)]
     if offer.model is not None:
         terms = AskingTerms.of(offer, stats)
         findings.append(_cache(offer))
@@ -136,12 +139,12 @@ def _name(model: dict[str, Any]) -> str:
 
 def _price(cost: Any) -> str:
     prices = cost if isinstance(cost, dict) else {}
-    said = [
+    parts = [
         f"${price:g} {words}"
         for key, words in _PRICES.items()
         if isinstance(price := prices.get(key), int | float) and price > 0
     ]
-    return f"{', '.join(said)} for a million tokens" if said else "no price known"
+    return f"{', '.join(parts)} for a million tokens" if parts else "no price known"
 
 
 def _cache(offer: ModelResult) -> Finding:

@@ -1,4 +1,4 @@
-"""The methods of the protocol: which parameters each takes, and what of the engine it calls."""
+"""The protocol's methods and parameters."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from foredeck.hosts.protocol import (
     AssembleParams,
     CommandParams,
     DoctorParams,
+    HostProgram,
     InitializeParams,
     JsonObject,
     Params,
@@ -36,14 +37,11 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=Params)
 
 PROBLEMS_SHOWN = 3
-"""Of the members at fault that an error names."""
+"""Most faulty members that an error names."""
 
 
 class Route(NamedTuple, Generic[P]):
-    """One method that the engine serves; `call` gives None where nothing is to be said.
-
-    `kind` and `blocks_calls`: as of `peer.Method`.
-    """
+    """A method of the engine; `call` returns None for an empty result."""
 
     params: type[P]
     call: Callable[[Engine, P], Mapping[str, Any] | None]
@@ -75,15 +73,11 @@ ROUTES: dict[str, Route[Any]] = {
         SessionEventParams, lambda engine, params: engine.session_event(params), "notification"
     ),
 }
-"""What the engine itself serves; `EngineMethods` adds what concerns the process."""
+"""`EngineMethods` adds those of the process."""
 
 
 class EngineMethods:
-    """Serves the protocol with one engine, which is made when `initialize` asks for it.
-
-    `open_engine` makes it from the parameters of `initialize`; `end` is called when the host asks
-    for the shutdown; `models` are those of the host. All on the event loop, one call at a time.
-    """
+    """Serves the protocol with an engine made by `initialize`, on the event loop."""
 
     def __init__(
         self,
@@ -95,6 +89,7 @@ class EngineMethods:
         self._models = models
         self._end = end
         self._engine: Engine | None = None
+        self._program: HostProgram | None = None
 
     def table(self) -> dict[str, Method]:
         """All methods by name."""
@@ -111,7 +106,6 @@ class EngineMethods:
         }
 
     def close(self) -> None:
-        """Close the engine, if there is one. What it raises comes out of here."""
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.close()
@@ -145,7 +139,7 @@ class EngineMethods:
         except BaseException:
             engine.close()
             raise
-        self._engine = engine
+        self._engine, self._program = engine, parsed.host
         return answer
 
     async def _ping(self, _params: JsonObject) -> Mapping[str, Any]:
@@ -156,7 +150,8 @@ class EngineMethods:
         newest = None if opened is None else opened.session.chat.newest_record
         stats = None if newest is None else newest.stats
         ask = parse_params(DoctorParams, params).ask
-        return {"text": await examine(self._models, ask=ask, stats=stats)}
+        text = await examine(self._models, ask=ask, stats=stats, program=self._program)
+        return {"text": text}
 
     async def _shutdown(self, _params: JsonObject) -> Mapping[str, Any]:
         self._end("the host asked for it")
@@ -164,7 +159,6 @@ class EngineMethods:
 
 
 def parse_params(model: type[P], params: JsonObject) -> P:
-    """The parameters. Raises InvalidParamsError that names the members at fault."""
     try:
         return model.model_validate(params)
     except ValidationError as error:
@@ -172,11 +166,10 @@ def parse_params(model: type[P], params: JsonObject) -> P:
 
 
 def _explain(error: ValidationError) -> str:
-    """Which members are wrong and how, but never their values: they may be private."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
-    shown = [
+    faults = [
         f"{'.'.join(map(str, problem['loc'])) or 'params'}: {problem['msg']}"
         for problem in problems[:PROBLEMS_SHOWN]
     ]
-    more = len(problems) - len(shown)
-    return "Invalid params: " + "; ".join(shown) + (f"; and {more} more" if more else "")
+    more = len(problems) - len(faults)
+    return "Invalid params: " + "; ".join(faults) + (f"; and {more} more" if more else "")

@@ -41,7 +41,7 @@ from foredeck.rpc.wire import (
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 10.0
-"""How long a request that has arrived may still run after the connection has ended."""
+"""For an arrived request after the connection has ended."""
 
 CANCEL = "$/cancel"
 
@@ -50,12 +50,10 @@ Handler = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class Method(NamedTuple):
-    """One method that the other side may call.
+    """A method for the other side.
 
-    handler       takes the params object and returns the result, or raises ForedeckError
-    kind          a "request" that comes as a notification, without an id, is not served
-    ordered       served in order of arrival among all ordered ones; the others at once
-    blocks_calls  while one is open, no request of ours is sent: the host waits for the answer
+    `ordered`: in order of arrival; `blocks_calls`: we send no requests meanwhile, as the host
+    waits.
     """
 
     handler: Handler
@@ -66,11 +64,9 @@ class Method(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class OpenRequest:
-    """A request that is not answered yet; `id` is None for a notification.
+    """An unanswered request; `id` is None for a notification.
 
-    `settled`: the handler has returned, so its work is done and can no longer be cancelled.
-    `task` serves the request from its arrival on; `worker`, which jsonrpcserver starts, runs the
-    handler.
+    `settled`: the handler has returned.
     """
 
     name: str
@@ -84,7 +80,7 @@ class OpenRequest:
 
 
 class Peer:
-    """Serves `methods` over `transport`. Create it on the event loop, await `run`, then `close`."""
+    """Serves `methods`: create on the event loop, await `run`, then `close`."""
 
     def __init__(self, transport: StdioTransport, methods: Mapping[str, Method]) -> None:
         self._transport = transport
@@ -98,10 +94,7 @@ class Peer:
         self._calls = ReverseCalls(self._send)
 
     async def run(self) -> None:
-        """Serve until the input ends, the output is lost, or `stop` is called.
-
-        What has arrived by then is still served. The connection stays open for `close`.
-        """
+        """Serves until the input ends, the output is lost, or `stop` is called."""
         self._transport.start(self)
         await self._stop.wait()
         # First: a request that waits for the host's answer would never end.
@@ -109,29 +102,28 @@ class Peer:
         await self._drain()
 
     async def close(self) -> None:
-        """Deliver what has been sent and close the connection: to the host, the end of us."""
         await self._transport.close()
 
     def stop(self, reason: str) -> None:
-        """End `run` once what has arrived is served. On the loop only; more calls do nothing."""
+        """Ends `run` once arrived requests are served. On the loop only; idempotent."""
         if not self._stop.is_set():
             log.info("ending: %s", reason)
             self._stop.set()
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Tell the other side something. May be called on any thread."""
+        """Sends a notification, from any thread."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def call(
         self, method: str, params: dict[str, Any], *, timeout_s: float | None = None
     ) -> Any:
-        """Ask the other side and wait for its answer; see `ReverseCalls.call`."""
+        """Asks the other side; see `ReverseCalls.call`."""
         return await self._calls.call(method, params, timeout_s=timeout_s)
 
     # What the transport reports
 
     def line_received(self, line: bytes) -> None:
-        """One line: a request, a notification, or a response."""
+        """Takes a request, notification or response."""
         try:
             message = decode(line)
         except ParseError as error:
@@ -145,23 +137,21 @@ class Peer:
             self._response_received(message)
 
     def line_too_long(self, line: TooLong) -> None:
-        """A line beyond the limit: answer it if its beginning says which request it was."""
-        known = leading_members(line.prefix)
+        members = leading_members(line.prefix)
         text = f"the line of {line.size} bytes is longer than this side accepts"
-        if "method" not in known and isinstance(known.get("id"), str):
+        if "method" not in members and isinstance(members.get("id"), str):
             error = {"code": INVALID_REQUEST, "message": text}
-            if self._calls.settle({"id": known["id"], "error": error}):
+            if self._calls.settle({"id": members["id"], "error": error}):
                 return
-        self._refuse(_valid_id(known), INVALID_REQUEST, f"Invalid request: {text}")
+        self._refuse(_valid_id(members), INVALID_REQUEST, f"Invalid request: {text}")
 
     def input_ended(self, torn: int) -> None:
-        """The other side is done, or gone."""
         if torn:
             log.warning("the input ended within a line: %d bytes were not read as a request", torn)
         self.stop("end of input")
 
     def output_lost(self) -> None:
-        """The other side no longer reads the answers."""
+        """Ends: nobody reads the answers."""
         self.stop("the host has stopped reading")
 
     # Requests
@@ -223,7 +213,7 @@ class Peer:
                 self._answer(request, {**response, "id": request.id})
 
     def _finished(self, request: OpenRequest, task: asyncio.Task[None]) -> None:
-        """Every request ends here, served, failed, or cancelled before or after it began."""
+        """Ends every request: served, failed or cancelled."""
         self._tasks.discard(task)
         if task.cancelled():
             self._answer_error(request, CANCELLED, "cancelled")
@@ -318,13 +308,13 @@ def _adapt(name: str, handler: Handler) -> Callable[..., Awaitable[Result]]:
 
 
 def internal_error_text(error: BaseException) -> str:
-    """A short line for the host; the traceback is in the engine's log."""
+    """A short line for the host; the traceback is logged."""
     text = " ".join(str(error).split())
     return f"internal error: {type(error).__name__}: {text}"[:200].rstrip(": ")
 
 
 class ReverseCalls:
-    """Sends requests, and gives each response to the call that waits for it."""
+    """Sends requests, and matches responses to calls."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self._send = send
@@ -336,12 +326,11 @@ class ReverseCalls:
         self._closed = False
 
     def block(self, request: OpenRequest) -> None:
-        """A request has arrived during which nothing may be sent."""
         self._blocking.add(request)
         self._free.clear()
 
     def unblock(self, request: OpenRequest) -> None:
-        """Such a request has been answered."""
+        """Ends such a request."""
         self._blocking.discard(request)
         if not self._blocking:
             self._free.set()
@@ -349,11 +338,10 @@ class ReverseCalls:
     async def call(
         self, method: str, params: dict[str, Any], *, timeout_s: float | None = None
     ) -> Any:
-        """Ask the host, and wait for its answer.
+        """Asks the host, and waits for its answer.
 
-        Raises RemoteError if it answers with an error, TimeoutError, or PeerClosedError if the
-        connection ends first; RuntimeError if called by the handler of a request that blocks calls,
-        which would wait for itself. On timeout and on cancellation the host gets a `$/cancel`.
+        Raises RemoteError, TimeoutError, or PeerClosedError; RuntimeError within a request that
+        blocks calls.
         """
         # Such a handler would wait for the end of its own request.
         caller = asyncio.current_task()
@@ -384,7 +372,7 @@ class ReverseCalls:
             del self._waiting[call_id]
 
     def settle(self, response: dict[str, Any]) -> bool:
-        """Give a response to its call; False if no call waits for it (a late or invented one)."""
+        """Gives a response to its call; False if none waits for it."""
         answer = (
             self._waiting.get(call_id) if isinstance(call_id := response.get("id"), str) else None
         )
@@ -402,7 +390,7 @@ class ReverseCalls:
         return True
 
     def close(self) -> None:
-        """End every waiting call with PeerClosedError, and refuse new ones."""
+        """Ends waiting calls with PeerClosedError."""
         self._closed = True
         # Whoever waits for it looks at `_closed` next.
         self._free.set()

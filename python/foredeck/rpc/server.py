@@ -1,4 +1,4 @@
-"""`foredeck engine`: one engine on stdin and stdout, from the first line to a clean end."""
+"""`foredeck engine`: one engine on stdin and stdout."""
 
 from __future__ import annotations
 
@@ -33,16 +33,13 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _PRICED_IN = "`cost` in Pi's models.json"
 
 EngineFactory = Callable[..., "Engine"]
-"""The `Engine` class itself, but for tests."""
+"""The `Engine` class, except in tests."""
 
 
 def serve(factory: EngineFactory, flags: Iterable[str] = ()) -> int:
-    """Serve one host on this process's stdin and stdout until it is done; gives the exit code.
+    """Serves one host until it is done; returns the exit code.
 
-    `factory` makes the engine when the host initializes it; `flags` are KEY=VALUE settings above
-    all others. The end of stdin, `shutdown`, SIGTERM, SIGHUP and the death of the
-    parent all end it the same way: what has arrived is served, the store is closed. 0 if that
-    worked, else the exit code of what the engine raised while closing.
+    `flags` are KEY=VALUE settings above all others.
     """
     try:
         source, sink = claim_stdio()
@@ -56,8 +53,6 @@ def serve(factory: EngineFactory, flags: Iterable[str] = ()) -> int:
 
 
 class _Server:
-    """Wires transport, peer, methods and engine; lives as long as the process."""
-
     def __init__(
         self, factory: EngineFactory, flags: tuple[str, ...], transport: StdioTransport
     ) -> None:
@@ -69,7 +64,7 @@ class _Server:
         self._peer: Peer
 
     async def run(self) -> int:
-        """Serve; gives the exit code."""
+        """Serves; returns the exit code."""
         self._peer = Peer(self._transport, self._methods.table())
         parent = ParentWatch(lambda: self._end("the host process is gone"))
         parent.start()
@@ -90,7 +85,14 @@ class _Server:
         loop = asyncio.get_running_loop()
         return self._factory(
             config,
-            Host(self._notify, loop.call_soon_threadsafe, self._models, self._show, _PRICED_IN),
+            Host(
+                self._notify,
+                loop.call_soon_threadsafe,
+                self._models,
+                self._show,
+                _PRICED_IN,
+                params.host.name,
+            ),
             warnings=[resolved.warning] if resolved.warning else [],
         )
 
@@ -118,11 +120,8 @@ class _Server:
         return 0
 
     def _end_on_signals(self) -> None:
-        """End on SIGTERM and SIGHUP; on Ctrl-C only where the engine was started by hand.
-
-        A terminal sends Ctrl-C to the host and to all its children; the host decides what that
-        means, and closes stdin if it means the end.
-        """
+        """Ends on SIGTERM and SIGHUP; on Ctrl-C only if started by hand, since terminals send it to
+        the host's children too."""
         loop = asyncio.get_running_loop()
 
         def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -145,14 +144,13 @@ class _Server:
 
 POLL_SECONDS = 2.0
 GRACE_SECONDS = 30.0
-"""How long the engine may take to end by itself before its process is ended."""
+"""For the engine to end by itself."""
 
 
 class ParentWatch:
-    """Calls `gone` on the loop when the process that started this one has ended.
+    """Calls `gone` when the parent process has ended.
 
-    If the process is still running GRACE_SECONDS later, because its loop is stuck, it is ended
-    with exit code 1: committed work is safe in the store, and an orphan would hold the store open.
+    A stuck process is ended GRACE_SECONDS later, as an orphan would hold the store open.
     """
 
     def __init__(self, gone: Callable[[], None]) -> None:
@@ -161,7 +159,7 @@ class ParentWatch:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Begin to watch, on a daemon thread. Does nothing on Windows, where ids are reused."""
+        """Starts watching on a daemon thread; not on Windows, which reuses ids."""
         if sys.platform != "win32":
             loop = asyncio.get_running_loop()
             threading.Thread(
@@ -169,7 +167,6 @@ class ParentWatch:
             ).start()
 
     def stop(self) -> None:
-        """The process is about to end."""
         self._ended.set()
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:

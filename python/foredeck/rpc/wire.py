@@ -1,8 +1,4 @@
-"""The wire: bytes to lines to JSON values and back, its errors, and the two file descriptors that
-carry it.
-
-Expected errors of the layers below are `foredeck.errors.ForedeckError` and carry their own code.
-"""
+"""Bytes to lines to JSON values and back, and their errors."""
 
 from __future__ import annotations
 
@@ -15,15 +11,12 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from foredeck.errors import ForedeckError
 
 if sys.platform == "win32":
     import msvcrt
-
-if TYPE_CHECKING:
-    from foredeck.rpc.peer import Peer
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +29,7 @@ CANCELLED = -32800
 
 
 class ParseError(ForedeckError):
-    """A line is not UTF-8, not JSON, or nested too deeply to be read."""
+    """A line is not UTF-8, not JSON, or nested too deeply."""
 
     code = PARSE_ERROR
 
@@ -48,7 +41,7 @@ class InvalidRequestError(ForedeckError):
 
 
 class InvalidParamsError(ForedeckError):
-    """The parameters of a request do not have the shape that its method asks for."""
+    """A request's parameters do not fit its method."""
 
     code = INVALID_PARAMS
 
@@ -60,11 +53,11 @@ class ProtocolError(ForedeckError):
 
 
 class PeerClosedError(ForedeckError):
-    """The connection ended before the other side answered."""
+    """The connection ended before an answer."""
 
 
 class RemoteError(ForedeckError):
-    """The other side answered a request of ours with an error; `code` is the one that it sent."""
+    """The other side answered with an error; `code` is its own."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -72,22 +65,21 @@ class RemoteError(ForedeckError):
 
 
 LINE_LIMIT = 64 * 1024 * 1024
-"""Longest line in bytes, its newline not counted."""
+"""Longest line in bytes, without newline."""
 
 PREFIX_KEPT = 64 * 1024
-"""Bytes of a line beyond the limit that are kept, to find out which request it was."""
+"""Of a longer line, to identify its request."""
 
 
 class TooLong(NamedTuple):
-    """A line beyond the limit: how it began, and its size in bytes."""
+    """An overlong line: its beginning, and its size in bytes."""
 
     prefix: bytes
     size: int
 
 
 class LineSplitter:
-    """Collects chunks and gives back whole lines, without their newline: never more than one line's
-    limit is held."""
+    """Splits chunks into lines without newlines, holding at most one line's limit."""
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self.limit = limit
@@ -96,11 +88,10 @@ class LineSplitter:
 
     @property
     def pending(self) -> int:
-        """Bytes of the line that has begun and not ended."""
+        """Bytes of the unfinished line."""
         return self._size
 
     def feed(self, chunk: bytes) -> Iterator[bytes | TooLong]:
-        """Take a chunk of any size; gives each line that it ends."""
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
             self._add(chunk[start:end])
@@ -136,7 +127,7 @@ _ASCII_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators
 
 
 def decode(line: bytes) -> Any:
-    """The JSON value of one line. Raises `ParseError`, with a text that says what is wrong."""
+    """The JSON value of a line. Raises `ParseError`, with the fault."""
     try:
         return _DECODER.decode(line.decode("utf-8"))
     except UnicodeDecodeError:
@@ -148,10 +139,8 @@ def decode(line: bytes) -> Any:
 
 
 def encode(message: Any) -> bytes:
-    """The line for a JSON value, newline included.
-
-    Raises ValueError, TypeError or RecursionError if it has no JSON form.
-    """
+    """The line for a JSON value. Raises ValueError, TypeError or RecursionError if it has no JSON
+    form."""
     try:
         return _ENCODER.encode(message).encode("utf-8") + b"\n"
     except UnicodeEncodeError:  # a lone surrogate has no UTF-8; as an escape it survives
@@ -159,10 +148,7 @@ def encode(message: Any) -> bytes:
 
 
 def leading_members(prefix: bytes) -> dict[str, Any]:
-    """The members of a JSON object that are complete in its first bytes; `{}` if it is no object.
-
-    Only the object's own members count: an `id` inside `params` is not the request's.
-    """
+    """Complete members of a JSON object in its first bytes, without those in `params`."""
     text = prefix.decode("utf-8", "ignore").lstrip(" \t\r")
     members: dict[str, Any] = {}
     position = 1 if text.startswith("{") else len(text)
@@ -190,17 +176,15 @@ def _skip(text: str, position: int, characters: str) -> int:
 
 CHUNK = 256 * 1024
 LINES_AHEAD = 256
-"""Lines that may wait for the loop before the reader stops reading."""
 
 FLUSH_SECONDS = 3.0
-"""How long closing waits for a host that has stopped reading."""
+"""Longest wait for a host that does not read."""
 
 
 def claim_stdio() -> tuple[int, int]:
-    """Take stdin and stdout for the protocol alone; gives the two descriptors.
+    """Reserves stdin and stdout for the protocol; returns the descriptors.
 
-    Whatever else in this process, or in a child of it, reads stdin from now on finds it empty, and
-    what it prints goes to stderr. Raises OSError if either is closed.
+    Others then print to stderr. Raises OSError if either is closed.
     """
     if sys.stdin is None or sys.stdout is None:  # a duplicate would take the closed one's number
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
@@ -223,11 +207,22 @@ def _set_binary(*descriptors: int) -> None:
             msvcrt.setmode(descriptor, os.O_BINARY)
 
 
-class StdioTransport:
-    """Lines in from one file descriptor and out to another; owns both.
+class LineReceiver(Protocol):
+    """Takes what arrives, on the event loop."""
 
-    One thread reads and one writes, so that neither a silent nor a slow host holds up the event
-    loop. Both threads reach the loop by `call_soon_threadsafe` alone.
+    def line_received(self, line: bytes) -> None: ...
+
+    def line_too_long(self, line: TooLong) -> None: ...
+
+    def input_ended(self, torn: int) -> None: ...
+
+    def output_lost(self) -> None: ...
+
+
+class StdioTransport:
+    """Lines between two file descriptors, which it owns.
+
+    Its threads reach the loop only by `call_soon_threadsafe`.
     """
 
     def __init__(self, source: int, sink: int) -> None:
@@ -239,22 +234,21 @@ class StdioTransport:
         self._reader = threading.Thread(target=self._read, name="foredeck-read", daemon=True)
         self._writer = threading.Thread(target=self._write, name="foredeck-write", daemon=True)
         self._loop: asyncio.AbstractEventLoop
-        self._peer: Peer
+        self._receiver: LineReceiver
 
-    def start(self, peer: Peer) -> None:
-        """Begin to read and write. Called on the event loop, on which `peer` gets what arrives, in
-        order of arrival."""
-        self._peer = peer
+    def start(self, receiver: LineReceiver) -> None:
+        """Starts both threads; lines reach `receiver` in order."""
+        self._receiver = receiver
         self._loop = asyncio.get_running_loop()
         self._reader.start()
         self._writer.start()
 
     def send(self, line: bytes) -> None:
-        """Queue one line, newline included. Never blocks or raises; may be called on any thread."""
+        """Queues a line; never blocks or raises, from any thread."""
         self._outgoing.put(line)
 
     async def close(self) -> None:
-        """Wait until the writer is done, at most FLUSH_SECONDS."""
+        """Waits for the writer, at most FLUSH_SECONDS."""
         # Behind everything that was sent: the writer ends when it comes to it.
         self._outgoing.put(None)
         await asyncio.to_thread(self._writer.join, FLUSH_SECONDS)
@@ -269,7 +263,7 @@ class StdioTransport:
                 self._ahead.acquire()
                 if not self._post(self._deliver, line):
                     return
-        self._post(self._peer.input_ended, self._splitter.pending)
+        self._post(self._receiver.input_ended, self._splitter.pending)
 
     def _read_chunk(self) -> bytes:
         try:
@@ -282,9 +276,9 @@ class StdioTransport:
         # Before the line is served: the next one may be read meanwhile.
         self._ahead.release()
         if isinstance(line, TooLong):
-            self._peer.line_too_long(line)
+            self._receiver.line_too_long(line)
         else:
-            self._peer.line_received(line)
+            self._receiver.line_received(line)
 
     def _write(self) -> None:
         try:
@@ -292,13 +286,12 @@ class StdioTransport:
                 _write_all(self._sink, line)
         except OSError as error:
             log.info("writing stopped: %s", error)
-            self._post(self._peer.output_lost)
+            self._post(self._receiver.output_lost)
         finally:
             # The host takes this for the end of the engine.
             os.close(self._sink)
 
     def _post(self, function: Callable[..., None], *args: object) -> bool:
-        """Call on the loop; False if the loop has ended."""
         try:
             self._loop.call_soon_threadsafe(function, *args)
         except RuntimeError:

@@ -1,4 +1,4 @@
-"""Full-text search over everything that is stored: a derived layer, and the questions to it."""
+"""Full-text search over the store."""
 
 from __future__ import annotations
 

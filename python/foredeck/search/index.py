@@ -1,4 +1,4 @@
-"""Reading the tables of the full-text layer."""
+"""Reads the tables of the full-text layer."""
 
 from __future__ import annotations
 
@@ -14,23 +14,19 @@ from foredeck.search.texts import VERSIONED
 from foredeck.store.sqlite.rows import select_in
 
 _SAMPLED = 4000
-"""Up to which number entries with a term are counted."""
 
 _NEWEST = 40_000
-"""Among how many of the newest entries those with a phrase are counted: to find a rare phrase of
-common words FTS5 passes over all entries that hold these."""
+"""Newest entries in which phrases are counted."""
 
 _FEW = 100_000
-"""Up to which number the entries of some sessions are counted."""
 
 _SCORE = f"-bm25(content, {', '.join(map(str, COLUMN_WEIGHTS))})"
 _HIGHEST_SCORE = f"-bm25(content, {', '.join('1e15' for _ in COLUMN_WEIGHTS)})"
-"""From it the rarity of a word follows. To count the entries that hold it would be to pass over all
-of them once more: FTS5 has done so for the first score."""
+"""Gives a word's rarity from FTS5's first score."""
 _HIGHEST = 2.2
 
 _LEAST_RARITY = 1e-6
-"""What FTS5 takes for the rarity of a word that half of all entries hold."""
+"""FTS5's rarity of a word in half of all entries."""
 
 _OF_SESSIONS = "(SELECT id FROM name WHERE text IN (SELECT value FROM json_each(?)))"
 _OF_MEMORY = "e.document >= 'memory:' AND e.document < 'memory;'"
@@ -44,18 +40,11 @@ LEFT JOIN name path ON path.id = e.path LEFT JOIN name task ON task.id = e.task"
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a hit must be, besides matching. None: anything.
+    """What a hit must be; None: anything.
 
-    sessions  of one of these; a file: met by one of them
-    type      a `SearchedType`
-    tool      a tool call of this tool, whatever its case
-    path      part of the path of the file that it is about
-    since_ms  not older
-    task      this task itself, what was said while it was active, and the calls made for that
-    without   none of these sessions'
-    memories  of the entries of memory these versions, each an id and a token, whatever their
-              session: whoever asks says what they may be shown
-    tasks     beside those of the sessions: a project's, made by whomever
+    `sessions`: of these, or met by them; `type`, `tool`, `path`, `since_ms`; `task`: itself, and
+    what was said and called for it; `without`: not of these sessions; `memories`: versions that may
+    be shown; `tasks`: a project's.
     """
 
     sessions: tuple[str, ...] | None = None
@@ -71,7 +60,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class IndexedText:
-    """A row of the index, with its names spelt out."""
+    """An index row with names spelt out."""
 
     id: int
     document: str
@@ -91,7 +80,7 @@ class IndexedText:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Entries that are searched: some `count` of those with ids from `first` to `last`."""
+    """Searched entries: `count` from `first` to `last`."""
 
     first: int
     last: int
@@ -99,7 +88,7 @@ class Extent:
 
     @property
     def density(self) -> float:
-        """The share of the entries between first and last that are searched."""
+        """Share of the range that is searched."""
         return min(1.0, self.count / max(1, self.last - self.first + 1))
 
     def newest(self, share: float) -> Extent:
@@ -109,14 +98,14 @@ class Extent:
 
 
 class SearchIndex:
-    """Questions to the tables; one connection, which its caller closes."""
+    """Questions to the tables, on a connection that its caller closes."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._kinds: dict[tuple[int, ...], str] = {}
 
     def find(self, term: Term, extent: Extent, filters: Filters) -> FoundWord:
-        """How strongly each entry that a filter lets pass is about a term."""
+        """Strength of each passing entry for a term."""
         where, filtered_by = _where(filters)
         join = "JOIN entry e ON e.id = content.rowid" if where else ""
         statement = (
@@ -133,17 +122,19 @@ class SearchIndex:
             values = (match, extent.first, extent.last, *filtered_by)
             rows = self._db.execute(statement, values).fetchall()
             fts5_rarity = rows[0][2] / _HIGHEST if rows else 0.0
-            found = {id: score / fts5_rarity for id, score, _ in rows}
+            strengths_of_match = {id: score / fts5_rarity for id, score, _ in rows}
             if strengths:
-                found = {id: max(new, strengths.get(id, 0.0)) for id, new in found.items()}
-            strengths |= found
+                strengths_of_match = {
+                    id: max(new, strengths.get(id, 0.0)) for id, new in strengths_of_match.items()
+                }
+            strengths |= strengths_of_match
             if fts5_rarity > 2 * _LEAST_RARITY:
                 everywhere += _holders(fts5_rarity, size)
             else:  # none was found, or more than half hold it: those of the extent tell
-                held = (
+                query = (
                     "SELECT count(*) FROM content WHERE content MATCH ? AND rowid BETWEEN ? AND ?"
                 )
-                everywhere += self._number(held, match, extent.first, extent.last) / part
+                everywhere += self._number(query, match, extent.first, extent.last) / part
         # Memory belongs to no session, so that no filter leaves it out: whoever asks has said which
         # versions may be shown.
         for id in self._hidden(filters.memories):
@@ -155,17 +146,16 @@ class SearchIndex:
         return FoundWord(term.text, strengths, rarity_within(len(strengths), within, share))
 
     def _hidden(self, memories: tuple[tuple[str, str], ...]) -> list[int]:
-        """The entries of memory that are none of these versions."""
-        shown = json.dumps([" ".join(version) for version in memories])
+        versions = json.dumps([" ".join(version) for version in memories])
         rows = self._db.execute(
             f"SELECT e.id FROM entry e WHERE e.session IS NULL AND {_OF_MEMORY}"
             " AND e.document || ' ' || e.token NOT IN (SELECT value FROM json_each(?))",
-            (shown,),
+            (versions,),
         )
         return [id for (id,) in rows]
 
     def candidates(self, ids: Iterable[int], filters: Filters) -> dict[int, Candidate]:
-        """What ranking asks of entries: of those that a filter lets pass."""
+        """Ranking data of passing entries."""
         where, filtered_by = _where(filters)
         rows = self._db.execute(
             "SELECT e.id, e.type, e.role, e.newest, e.session, e.time_ms FROM entry e"
@@ -178,20 +168,23 @@ class SearchIndex:
         }
 
     def extent(self, filters: Filters) -> Extent:
-        """Where the entries of some sessions lie, and what belongs to none and may be found."""
         if filters.sessions is None:
             return Extent(1, self.size(), self.size())
-        named = json.dumps(filters.sessions)
+        session_json = json.dumps(filters.sessions)
         count = self._number(
             f"SELECT count(*) FROM (SELECT 1 FROM entry WHERE session IN {_OF_SESSIONS} LIMIT ?)",
-            *(named, _FEW),
+            *(session_json, _FEW),
         )
         first, last = self._db.execute(
             f"SELECT min(id), max(id) FROM (SELECT id FROM entry WHERE session IN {_OF_SESSIONS}"
             " UNION ALL SELECT id FROM entry WHERE session IS NULL AND document IN"
             f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS}"
             " UNION ALL SELECT value FROM json_each(?)))",
-            (named, named, json.dumps([*(id for id, _ in filters.memories), *filters.tasks])),
+            (
+                session_json,
+                session_json,
+                json.dumps([*(id for id, _ in filters.memories), *filters.tasks]),
+            ),
         ).fetchone()
         if first is None:
             return Extent(1, 0, 0)
@@ -213,13 +206,12 @@ class SearchIndex:
         return str(name)
 
     def holds(self, term: Term) -> bool:
-        """Whether an entry holds a term."""
+        """Whether any entry has a term."""
         statement = "SELECT 1 FROM content WHERE content MATCH ? LIMIT 1"
         return self._db.execute(statement, (term.match,)).fetchone() is not None
 
     def estimate(self, term: Term, extent: Extent) -> float:
-        """How many entries of an extent hold a term: counted up to some thousand of the newest,
-        from there on by how close those follow each other; a phrase among the newest alone."""
+        """Estimated number of entries with a term, from some thousand newest."""
         return sum(
             self._estimate(match, extent, len(phrase) > 1)
             for match, phrase in zip(term.matches, term.phrases, strict=True)
@@ -242,22 +234,20 @@ class SearchIndex:
         return {row[0]: IndexedText(*row) for row in rows}
 
     def neighbours(self, entry: IndexedText, each_way: int) -> list[IndexedText]:
-        """Entries of the same session before and after one, in order, without itself."""
         if entry.session is None:
             return []
         of_session = "e.session = (SELECT id FROM name WHERE text = ?)"
-        there, found = " AND e.newest >= 0", []
+        there, around = " AND e.newest >= 0", []
         for compared, order in (("<", "DESC"), (">", "ASC")):
             statement = (
                 f"{_ENTRIES} WHERE {of_session} AND e.id {compared} ?{there} ORDER BY e.id {order}"
             )
             rows = self._db.execute(f"{statement} LIMIT ?", (entry.session, entry.id, each_way))
-            found += [IndexedText(*row) for row in rows]
-        return sorted(found, key=lambda one: one.id)
+            around += [IndexedText(*row) for row in rows]
+        return sorted(around, key=lambda one: one.id)
 
     def identifiers_with(self, piece: str, most: int) -> list[str]:
-        """Identifiers and paths that contain a piece of three characters or more, whatever its
-        case; the shortest first."""
+        """Identifiers and paths containing a piece of three or more characters, shortest first."""
         rows = self._db.execute(
             "SELECT name FROM identifier WHERE id IN"
             " (SELECT rowid FROM identifier_part WHERE name LIKE ?)"
@@ -267,13 +257,13 @@ class SearchIndex:
         return [name for (name,) in rows]
 
     def folders(self) -> dict[str, str]:
-        """The working folder of each session."""
+        """Working folders by session."""
         return dict(
             self._db.execute("SELECT n.text, f.cwd FROM folder f JOIN name n ON n.id = f.session")
         )
 
     def sessions_that_met(self, document: str) -> list[str]:
-        """The sessions that have met a file, the latest last."""
+        """Sessions that met a file, latest last."""
         rows = self._db.execute(
             "SELECT n.text FROM met m JOIN name n ON n.id = m.session WHERE m.document = ?"
             " ORDER BY n.id",
@@ -282,12 +272,11 @@ class SearchIndex:
         return [session for (session,) in rows]
 
     def size(self) -> int:
-        """The number of entries, or a little more."""
+        """Number of entries, roughly."""
         return self._number("SELECT coalesce(max(id), 0) FROM entry")
 
     def _content_size(self) -> int:
-        """The number of entries as FTS5 counts with it: the first number of its record of
-        averages, a varint of seven bits a byte."""
+        """FTS5's number of entries: the first varint of its averages record."""
         (averages,) = self._db.execute("SELECT block FROM content_data WHERE id = 1").fetchone()
         size = 0
         for byte in averages:
@@ -302,41 +291,40 @@ class SearchIndex:
 
 
 def _holders(fts5_rarity: float, size: int) -> float:
-    """How many entries hold what FTS5 gives this rarity."""
+    """Number of entries behind an FTS5 rarity."""
     odds = math.exp(fts5_rarity)
     return (size + 0.5 - 0.5 * odds) / (1 + odds)
 
 
 def _where(filters: Filters) -> tuple[str, list[object]]:
-    """A condition on rows of `entry e`, to follow others, with its values; empty for none."""
-    found: list[tuple[str, tuple[object, ...]]] = []
+    clauses: list[tuple[str, tuple[object, ...]]] = []
     if filters.sessions is not None:
-        named = json.dumps(filters.sessions)
+        session_json = json.dumps(filters.sessions)
         clause = (
             f"(e.session IN {_OF_SESSIONS} OR e.session IS NULL AND ({_OF_MEMORY} OR e.document IN"
             f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS}"
             " UNION ALL SELECT value FROM json_each(?))))"
         )
-        found.append((clause, (named, named, json.dumps(filters.tasks))))
+        clauses.append((clause, (session_json, session_json, json.dumps(filters.tasks))))
     if filters.without:
         hidden = f"(e.session IS NULL OR e.session NOT IN {_OF_SESSIONS})"
-        found.append((hidden, (json.dumps(filters.without),)))
+        clauses.append((hidden, (json.dumps(filters.without),)))
     if filters.type is not None:
-        found.append(("e.type = (SELECT id FROM name WHERE text = ?)", (filters.type,)))
+        clauses.append(("e.type = (SELECT id FROM name WHERE text = ?)", (filters.type,)))
     if filters.tool is not None:
-        found.append(("e.type = (SELECT id FROM name WHERE text = 'toolcall')", ()))
+        clauses.append(("e.type = (SELECT id FROM name WHERE text = 'toolcall')", ()))
         of_tool = "e.role IN (SELECT id FROM name WHERE lower(text) = ?)"
-        found.append((of_tool, (filters.tool.lower(),)))
+        clauses.append((of_tool, (filters.tool.lower(),)))
     if filters.path is not None:
-        found.append(("e.path IN (SELECT id FROM name WHERE instr(text, ?))", (filters.path,)))
+        clauses.append(("e.path IN (SELECT id FROM name WHERE instr(text, ?))", (filters.path,)))
     if filters.since_ms is not None:
-        found.append(("e.time_ms >= ?", (filters.since_ms,)))
+        clauses.append(("e.time_ms >= ?", (filters.since_ms,)))
     if filters.task is not None:
         task = "(SELECT id FROM name WHERE text = ?)"
         # A call is stored before the turn that tells its task.
         worked_on = (
             f"(e.task = {task} OR e.message IN (SELECT message FROM entry WHERE task = {task}))"
         )
-        found.append((worked_on, (filters.task, filters.task)))
-    values = [value for _, given in found for value in given]
-    return "".join(f" AND {clause}" for clause, _ in found), values
+        clauses.append((worked_on, (filters.task, filters.task)))
+    values = [value for _, arguments in clauses for value in arguments]
+    return "".join(f" AND {clause}" for clause, _ in clauses), values

@@ -1,4 +1,4 @@
-"""The full-text layer: its tables, and what it takes in of a store's changes."""
+"""The full-text layer: its tables, and how it takes in changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHUNK = 100
 _TAKEN_IN = SEARCHED | {"session", "member"}
 
 VERSION = 11
-"""Of the tables, and of what is written into them."""
+"""Of the tables and their content."""
 
 _STATEMENTS = (
     # Sessions, paths and roles, which many rows share, are kept once.
@@ -75,7 +75,7 @@ _STATEMENTS = (
 
 
 class SearchLayer(Layer):
-    """See `derived.layer.Layer`."""
+    """The search layer."""
 
     name = "search"
     version = VERSION
@@ -86,7 +86,6 @@ class SearchLayer(Layer):
         self._vocabulary = Vocabulary()
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
-        """See `Layer.apply`."""
         writer = SearchWriter(db, self._vocabulary)
         for heads in brought_portions(db, store, changes, _TAKEN_IN):
             fetched = Fetched(store, (head for head in heads if head.type in SEARCHED))
@@ -98,7 +97,6 @@ class SearchLayer(Layer):
     def take_out(
         self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
     ) -> None:
-        """See `Layer.take_out`."""
         take_out(db, store, documents, self._vocabulary)
 
 
@@ -114,7 +112,6 @@ def _texts(db: sqlite3.Connection, head: Head, fetched: Fetched) -> list[Searche
 
 
 def _place(writer: SearchWriter, head: Head) -> None:
-    """Which folder a session works in, and which files it has met."""
     fields = head.fields
     if head.type == "session":
         writer.place(fields["session_id"], fields.get("cwd") or "")
@@ -167,16 +164,13 @@ class _Row:
 def take_out(
     db: sqlite3.Connection, store: LocalStore, documents: Collection[str], vocabulary: Vocabulary
 ) -> None:
-    """Take these documents out, in the open transaction.
-
-    Raises `HasToBeMadeAgain` where a text is not what was indexed.
-    """
-    known = {encodable(id): id for id in documents}
-    ids = json.dumps([*known])
+    """Raises `HasToBeMadeAgain` if a text differs from what was indexed."""
+    id_by_key = {encodable(id): id for id in documents}
+    ids = json.dumps([*id_by_key])
     rows = [_Row(id, *rest) for id, *rest in db.execute(_ENTRIES, (ids,))]
     used: Counter[Notable] = Counter()
     for portion in portions(rows, CHUNK):
-        contents = list(_contents(store, portion, known, vocabulary))
+        contents = list(_contents(store, portion, id_by_key, vocabulary))
         numbered = zip(portion, contents, strict=True)
         db.executemany(_OUT_OF_CONTENT, [(row.id, *content.columns) for row, content in numbered])
         for content in contents:
@@ -193,7 +187,6 @@ def take_out(
 def _contents(
     store: LocalStore, rows: list[_Row], known: dict[str, str], vocabulary: Vocabulary
 ) -> Iterator[IndexedContent]:
-    """What the entries were made of, one for each."""
     heads = [_head(store, known[row.document], row.token) for row in rows]
     fetched = Fetched(store, heads)
     for row, head in zip(rows, heads, strict=True):
@@ -210,12 +203,12 @@ def _head(store: LocalStore, id: str, token: Token) -> Head:
 
 def _text(row: _Row, head: Head, fetched: Fetched) -> SearchedText:
     try:
-        found = next((t for t in texts_of(head, fetched) if key_of_text(t) == row.key), None)
+        match = next((t for t in texts_of(head, fetched) if key_of_text(t) == row.key), None)
     except (Missing, LookupError, TypeError, ValueError) as error:
         raise HasToBeMadeAgain(f"{head.id} cannot be read") from error
-    if found is None:
+    if match is None:
         raise HasToBeMadeAgain(f"{head.id} reads otherwise than it did")
-    return found
+    return match
 
 
 def _release_identifiers(db: sqlite3.Connection, used: Mapping[Notable, int]) -> None:
@@ -231,7 +224,6 @@ def _release_identifiers(db: sqlite3.Connection, used: Mapping[Notable, int]) ->
 
 
 def _release_names(db: sqlite3.Connection, ids: str, sessions: list[str]) -> None:
-    """`ids`: of all documents that go, as JSON."""
     names = json.dumps([encodable(id.removeprefix(_OF_SESSION)) for id in sessions])
     where = "IN (SELECT id FROM name WHERE text IN (SELECT value FROM json_each(?)))"
     db.execute(f"DELETE FROM folder WHERE session {where}", (names,))

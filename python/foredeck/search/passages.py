@@ -1,4 +1,4 @@
-"""The passage of a text that speaks most of what was asked for."""
+"""The passage of a text that is most about a query."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from foredeck.model.names import UNSPACED, composed, is_unspaced
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-"""All control characters but tab and line feed, and what else some reader takes for an end of a
-line."""
+"""Except tab and line feed; with other line ends."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _LINE_ENDS = re.compile(r"[ \t]+(?=\n)")
 _ENDING = re.compile(r"(?:ations?|ions?|ings?|ies|ers?|ed|es|s|e|y)$")
@@ -24,11 +23,9 @@ _MOST_PLACES = 400
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a text with its lines, `…` where it was cut.
+    """A piece of a text, `…` where it was cut.
 
-    marks  where words are that were asked for: start and end, in order
-    start  how many characters of the text come before it
-    words  how many different ones of those asked for it holds, an identifier with all its parts
+    `marks`: start and end of each matching word; `words`: how many different ones.
     """
 
     text: str = ""
@@ -37,13 +34,12 @@ class Passage:
     words: int = 0
 
     def marked(self, before: str = "«", after: str = "»") -> str:
-        """The text with signs around each mark."""
+        """The text with signs around marks."""
         return "".join(
             f"{before}{piece}{after}" if is_marked else piece for piece, is_marked in self.pieces()
         )
 
     def pieces(self) -> Iterator[tuple[str, bool]]:
-        """The text in pieces, each with whether it is marked."""
         end = 0
         for start, stop in self.marks:
             yield self.text[end:start], False
@@ -53,8 +49,7 @@ class Passage:
 
 
 def passage(text: str, words: Iterable[str], width: int) -> Passage:
-    """About `width` characters around the place where most of the words are close together; the
-    beginning where none is found."""
+    """About `width` characters where most words are close together, else the beginning."""
     # Blank lines and blanks at the end of a line take room and say nothing; a terminal would obey
     # escapes and other control characters.
     text = unicodedata.normalize("NFC", text).replace("\r\n", "\n")
@@ -77,13 +72,13 @@ def passage(text: str, words: Iterable[str], width: int) -> Passage:
         before + text[start:end].rstrip() + ("…" if end < len(text) else ""),
         tuple((first + shift, last + shift) for first, last in _joined(text, within)),
         start,
-        sum(any(asked in place.stem for place in within) for asked in stems),
+        sum(any(stem_of_query in place.stem for place in within) for stem_of_query in stems),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a word is, in any of its forms."""
+    """A word's place, in any form."""
 
     start: int
     end: int
@@ -99,9 +94,8 @@ def _places(text: str, stems: Set[str]) -> list[_Place]:
 
 
 def _within_runs(text: str, runs: Set[str]) -> Iterator[_Place]:
-    """Letters of a script without spaces, wherever they follow each other."""
-    found = re.finditer(f"(?=({_either(runs)}))", text) if runs else ()
-    for match, _ in zip(found, range(_MOST_PLACES), strict=False):
+    matches = re.finditer(f"(?=({_either(runs)}))", text) if runs else ()
+    for match, _ in zip(matches, range(_MOST_PLACES), strict=False):
         yield _Place(match.start(), match.end(1), match[1])
 
 
@@ -110,18 +104,19 @@ def _either(words: Set[str]) -> str:
 
 
 def _spelt(text: str, stems: Set[str]) -> list[_Place]:
-    found: list[_Place] = []
+    places: list[_Place] = []
     for match in re.finditer(_either(stems), text, re.IGNORECASE) if stems else ():
-        if _begins_a_word(text, match.start()) and (not found or match.start() >= found[-1].end):
+        if _begins_a_word(text, match.start()) and (not places or match.start() >= places[-1].end):
             end = _WORD_REST.match(text, match.end())
-            found.append(_Place(match.start(), end.end() if end else match.end(), match[0].lower()))
-        if len(found) == _MOST_PLACES:
+            places.append(
+                _Place(match.start(), end.end() if end else match.end(), match[0].lower())
+            )
+        if len(places) == _MOST_PLACES:
             break
-    return found
+    return places
 
 
 def _joined(text: str, places: Iterable[_Place]) -> list[tuple[int, int]]:
-    """Where marks begin and end: one for an identifier or a path of which all parts are marked."""
     joined: list[tuple[int, int]] = []
     for place in places:
         if joined and text[joined[-1][1] : place.start] in _JOINTS:
@@ -132,20 +127,19 @@ def _joined(text: str, places: Iterable[_Place]) -> list[tuple[int, int]]:
 
 
 def _begins_a_word(text: str, at: int) -> bool:
-    """Whether a word, or a part of one in camelCase, begins here."""
     if at == 0 or not text[at - 1].isalnum() or is_unspaced(text[at - 1]):
         return True
     return text[at].isupper() and (text[at - 1].islower() or text[at + 1 : at + 2].islower())
 
 
 def stem(word: str) -> str:
-    """A word without its ending, as far as that is safe: enough to find its other forms."""
+    """A word without its ending, where safe."""
     cut = _ENDING.sub("", word.lower())
     return cut if len(cut) >= _SHORTEST_STEM else word.lower()
 
 
 def _best_start(places: Sequence[_Place], width: int) -> int:
-    """Where the stretch begins that holds the most different words, the first of equals."""
+    """Start of the stretch with most different words; first of equals."""
     best, start = 0, 0
     for number, place in enumerate(places):
         near = places[number : number + 40]
@@ -156,9 +150,8 @@ def _best_start(places: Sequence[_Place], width: int) -> int:
 
 
 def _line_start(text: str, at: int, most: int) -> int:
-    """The beginning of the line, or of the next one, where it is no further than `most`."""
-    begun = text.rfind("\n", max(0, at - most), at) + 1
-    if begun or at <= most:
-        return begun
+    line_start = text.rfind("\n", max(0, at - most), at) + 1
+    if line_start or at <= most:
+        return line_start
     following = text.find("\n", at, at + most) + 1
     return following or at

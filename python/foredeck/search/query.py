@@ -1,6 +1,6 @@
-"""From what a user types to what FTS5 is asked. Any text is a query; none is a syntax error.
+"""Turns typed text into FTS5 queries; there are no syntax errors.
 
-`"double quotes"` make a phrase, a `*` at the end a prefix.
+`"double quotes"` make a phrase, a final `*` a prefix.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from foredeck.model.names import (
 )
 
 MOST_TERMS = 48
-"""How many terms of a query are searched for; what follows is ignored."""
+"""Most terms; the rest is ignored."""
 
 Phrase = tuple[str, ...]
-"""Words that follow each other, in lower case: letters and digits only."""
+"""Consecutive lower-case words of letters and digits."""
 
 _CHUNK = re.compile(r'"([^"]*)"|(\S+)')
 _STRETCH = re.compile(rf"[{UNSPACED}]+|[^{UNSPACED}]+")
 _ENDING = re.compile(r"(?<=\w)['’](?:s|d|ll|m|re|ve)\b", re.IGNORECASE)
-"""Of `Ann's` or `we'll`: to FTS5 it would be a word."""
+"""The ending of `Ann's` or `we'll`."""
 _NEGATION = re.compile(r"\w+n['’]t\b", re.IGNORECASE)
 
 _STOP_WORDS = """
@@ -43,7 +43,7 @@ to too under us very was we were what when where which who whom whose why will w
 you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""Words of plain questions. They are searched for only where a query has no others."""
+"""Searched only without others."""
 
 _FORMS = """
 begin began begun/bite bit bitten/blow blew blown/break broke broken
@@ -68,31 +68,27 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing to look for. `phrases`: a text that holds any of them holds the term; `is_prefix`:
-    their last words are only beginnings."""
-
     text: str
     phrases: tuple[Phrase, ...]
     is_prefix: bool = False
 
     @property
     def matches(self) -> list[str]:
-        """As FTS5 is asked for each phrase."""
+        """FTS5 queries of the phrases."""
         return [f'"{" ".join(words)}"' + "*" * self.is_prefix for words in self.phrases]
 
     @property
     def match(self) -> str:
-        """As FTS5 is asked for all of them."""
+        """The FTS5 query of all phrases."""
         return " OR ".join(self.matches)
 
     @property
     def is_unspaced(self) -> bool:
-        """Whether it is of a script without spaces alone."""
         return all(map(is_unspaced, self.phrases[0]))
 
 
 def parse_query(text: str) -> list[Term]:
-    """The terms of a query, each once, in the order in which they were typed."""
+    """A query's unique terms in typed order."""
     terms: dict[str, Term] = {}
     for quoted, chunk in _CHUNK.findall(composed(text)):
         for term in _quoted(quoted) if quoted else _terms(chunk):
@@ -103,32 +99,30 @@ def parse_query(text: str) -> list[Term]:
 
 
 def is_name(text: str) -> bool:
-    """Whether a query is one identifier, path or word, and nothing else."""
     return '"' not in text and len(text.split()) == 1
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A month of any year, or a year; in UTC, so that a search finds the same everywhere."""
+    """A month of any year, or a year; in UTC."""
 
     month: int | None = None
     year: int | None = None
 
     def includes(self, time_ms: int) -> bool:
-        """Whether a time lies in it."""
         moment = datetime.fromtimestamp(time_ms / 1000, UTC)
         return self.month in (None, moment.month) and self.year in (None, moment.year)
 
 
 def periods_in(text: str) -> Iterator[Period]:
-    """The months and years that a text names, each once; `may` only as `May` within a sentence."""
+    """Months and years in a text; `may` only as `May` within a sentence."""
     months = dict.fromkeys(name.lower() for name in _MONTH.findall(text))
     yield from (Period(month=_MONTHS.index(name) + 1) for name in months)
     yield from (Period(year=int(year)) for year in dict.fromkeys(_YEAR.findall(text)))
 
 
 def forms_of(word: str) -> tuple[str, ...]:
-    """A word, and the forms of it that stemming does not find: `went` for `going`."""
+    """A word with irregular forms that stemming misses: `went` for `going`."""
     for base in _bases(word):
         if forms := _IRREGULAR.get(base):
             return (word, *(form for form in forms if form not in (word, base)))
@@ -162,7 +156,6 @@ def _words(text: str) -> Phrase:
 
 
 def _parts(stretch: str, *, alone: bool) -> Iterator[str]:
-    """What is looked for of a name, or of a run of letters without spaces, beside the whole."""
     runs = RUN.findall(stretch.lower())
     if is_unspaced(stretch):
         yield from (pair for pair in pairs(runs[0]) if alone or len(pair) > 1)
@@ -179,7 +172,6 @@ _IRREGULAR = {
 
 
 def _bases(word: str) -> Iterator[str]:
-    """What a word may be a regular form of, itself first."""
     yield word
     yield word.removesuffix("s")
     yield word.removesuffix("es")

@@ -1,4 +1,4 @@
-"""One search: from a query to hits with their passages, and why each is where it is."""
+"""One search: from query to hits with passages and reasons."""
 
 from __future__ import annotations
 
@@ -29,23 +29,22 @@ from foredeck.search.texts import VERSIONED, Fetched, SearchedText, texts_of, ti
 from foredeck.store.protocol import Head, Store, Token
 
 BEST_PASSAGE, PASSAGE = 1200, 200
-"""Characters of the best hit's passage, and of those of the others."""
+"""Characters of the best hit's passage, and of others'."""
 
 RANKED, MORE_RANKED, MOST_RANKED = 200, 600, 2_000
-"""Entries that are ranked: more of them where so many are alike that others might be better, or
-where many are left out."""
+"""Entries ranked; more if many are alike or left out."""
 
 LONG, AROUND = 20_000, 4_000
-"""Of a text longer than this a hit names so many characters around what was found, and not all."""
+"""In a longer text a hit names the place of the match."""
 
 PER_SESSION = 3
-"""Hits of one session, where those are asked for."""
+"""Hits per session, when sessions come first."""
 
 HASH_CHARS = 8
-"""Of the hash that names a version."""
+"""Of a hash that names a version."""
 
 OF_A_FILE = frozenset({"read", "write"})
-"""Tools of which a call shows a file and nothing else."""
+"""Tools whose calls only show a file."""
 
 LeaveOut = Callable[[IndexedText], bool]
 
@@ -54,12 +53,8 @@ LeaveOut = Callable[[IndexedText], bool]
 class SearchHit:
     """An entry that was found.
 
-    object   what is opened for it
-    place    what follows its name, to open what matched: ` message 93`, `::args.command`,
-             ` at 3f2a91bc`, ` chars 61000-65000`; empty where the object shows it by itself
-    passage  empty where the store cannot give the text
-    also     how many more versions, reads and writes of the same file were found
-    around   its neighbours, where they were asked for, with the start of each text
+    `object`: opened for it; `place`: follows its name, such as ` message 93`; `also`: versions,
+    reads and writes of the same file; `around`: neighbours.
     """
 
     entry: IndexedText
@@ -74,10 +69,11 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search has found. `total`: of how many; `titles`: of the sessions of the hits;
-    `searched`: the terms that were searched for; `left_out`: those that are too common beside the
-    others; `is_part`: all are, so that only the newest entries were searched; `weak`: how many
-    entries are no hits, since they hold so little beside the best."""
+    """A search's outcome.
+
+    `left_out`: too common words; `is_part`: only the newest entries were searched; `weak`: entries
+    too weak to be hits.
+    """
 
     total: int
     hits: list[SearchHit] = field(default_factory=list)
@@ -89,21 +85,20 @@ class SearchResult:
 
     @property
     def more(self) -> int:
-        """How many more entries could be hits."""
+        """Further possible hits."""
         return self.total - self.weak - len(self.hits) - sum(hit.also for hit in self.hits)
 
     def groups(self) -> list[tuple[str | None, list[SearchHit]]]:
-        """The hits by session, in the order of the best of each; None: of no session."""
-        found: dict[str | None, list[SearchHit]] = {}
+        """Hits by session, best session first; None: no session."""
+        by_session: dict[str | None, list[SearchHit]] = {}
         for hit in self.hits:
-            found.setdefault(hit.entry.session, []).append(hit)
-        return list(found.items())
+            by_session.setdefault(hit.entry.session, []).append(hit)
+        return list(by_session.items())
 
 
 @dataclass(frozen=True, slots=True)
 class RankedEntries:
-    """The best entries for a query without those that are weak beside them, how many there are of
-    both, and how the last were searched for."""
+    """The best entries without weak ones, both counts, and the plan."""
 
     plan: SearchPlan
     total: int
@@ -122,42 +117,40 @@ def search(
     sessions_first: bool = False,
     leave_out: LeaveOut | None = None,
 ) -> SearchResult:
-    """The best hits for a query, each object once; the same for the same store and query.
+    """The best hits, each object once; deterministic.
 
-    `message_range`: how many neighbours before and after each hit come with it. `sessions_first`:
-    which sessions answer best, with some hits of each. `leave_out` is asked, the best first, about
-    entries that would be among the hits; what it turns down still counts in the total.
+    `message_range`: neighbours per side. `leave_out` judges hits, best first.
     """
     filters = filters or Filters()
     # The second time as many as can be ranked: of the first, too many were turned down, or show
     # what others show.
     for enough in (limit if leave_out is None and not sessions_first else RANKED, MOST_RANKED):
-        found = ranked_entries(index, query, filters, enough)
-        ranked = found.best
+        result = ranked_entries(index, query, filters, enough)
+        ranked = result.best
         if sessions_first:
             ranked = [one for hits in by_session(ranked).values() for one in hits[:PER_SESSION]]
         # Beyond the limit: a fork repeats what was said before it.
         several = _first_of_objects(store, index, ranked, 2 * limit, leave_out)
         texts, chosen = _each_once(store, several, limit)
-        if len(chosen) >= limit or found.weak or len(found.best) < enough:
+        if len(chosen) >= limit or result.weak or len(result.best) < enough:
             break
     hits = []
     for number, (one, entry, also) in enumerate(chosen):
         width = PASSAGE if number else BEST_PASSAGE
-        held = [term for term in found.plan.terms if term.text in one.words]
-        shown, place = texts.passage(entry, held or found.plan.terms, width)
+        matching = [term for term in result.plan.terms if term.text in one.words]
+        excerpt, place = texts.passage(entry, matching or result.plan.terms, width)
         session = entry.session or _met_in(index, entry.document, filters)
-        hits.append(SearchHit(entry, texts.object_of(entry), session, one, shown, place, also))
+        hits.append(SearchHit(entry, texts.object_of(entry), session, one, excerpt, place, also))
     if message_range:
         hits = [_with_neighbours(store, index, hit, message_range) for hit in hits]
-    plan = found.plan
+    plan = result.plan
     titles = {id: title_of(store, id) for hit in hits if (id := hit.entry.session) is not None}
     terms = plan.terms, plan.left_out
-    return SearchResult(found.total, hits, titles, *terms, plan.is_part, found.weak)
+    return SearchResult(result.total, hits, titles, *terms, plan.is_part, result.weak)
 
 
 def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int) -> RankedEntries:
-    """What is found for a query, the best first: of the first `enough` no other is better."""
+    """Entries for a query, best first; the first `enough` are exact."""
     # A name alone is searched for whole, and by its parts only where not `enough` texts have it:
     # who knows the name wants the text that has it, and far more have its parts. In a query of
     # several words parts say what the whole is about.
@@ -177,13 +170,13 @@ def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int
             return known
 
         for most in (max(RANKED, enough), max(MORE_RANKED, enough), MOST_RANKED):
-            found = rank(words, scores, periods, describe, bounds, most)
-            strong = [one for one in found.best if not is_weak(one, found.best[0])]
+            ranking = rank(words, scores, periods, describe, bounds, most)
+            strong = [one for one in ranking.best if not is_weak(one, ranking.best[0])]
             # Whether no other text can come before so many of the best.
             last = strong[enough - 1 : enough]
-            if not found.beyond or (last and found.beyond <= last[0].score):
+            if not ranking.beyond or (last and ranking.beyond <= last[0].score):
                 break
-        is_cut |= len(strong) < len(found.best)
+        is_cut |= len(strong) < len(ranking.best)
         for one in strong:
             best.setdefault(one.id, one)
         if len(best) >= enough:
@@ -194,19 +187,16 @@ def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int
 
 
 def _met_in(index: SearchIndex, document: str, filters: Filters) -> str | None:
-    """The latest session that has met a file, of those that may be named."""
-    met = reversed(index.sessions_that_met(document))
-    return next((session for session in met if session not in filters.without), None)
+    session_ids = reversed(index.sessions_that_met(document))
+    return next((session for session in session_ids if session not in filters.without), None)
 
 
 def _words(terms: Iterable[Term], text: str) -> Iterator[str]:
-    """What to mark in a text: of a term that may be any of several names, the words of those that
-    are there."""
     for term in terms:
         are_names = len(term.phrases) > 1 and max(map(len, term.phrases)) > 1
-        said = f" {' '.join(WORD.findall(composed(text).lower()))} " if are_names else ""
+        spaced_text = f" {' '.join(WORD.findall(composed(text).lower()))} " if are_names else ""
         for phrase in term.phrases:
-            if not are_names or f" {' '.join(phrase)} " in said:
+            if not are_names or f" {' '.join(phrase)} " in spaced_text:
                 yield from RUN.findall(joined(phrase))
 
 
@@ -217,8 +207,7 @@ def _first_of_objects(
     limit: int,
     leave_out: LeaveOut | None,
 ) -> list[tuple[Ranked, IndexedText, int]]:
-    """The best hits; of the versions, reads and writes of a file only the best, with how many more
-    there are among those that were ranked."""
+    """The best hits, with only the best of a file's versions, reads and writes."""
     chosen: dict[str, tuple[Ranked, IndexedText]] = {}
     also: dict[str, int] = {}
     folders = index.folders()
@@ -242,19 +231,18 @@ def _first_of_objects(
 def _each_once(
     store: Store, chosen: Sequence[tuple[Ranked, IndexedText, int]], limit: int
 ) -> tuple[_Texts, list[tuple[Ranked, IndexedText, int]]]:
-    """The first of these hits, with their texts; of a message that forks repeat only the best, with
-    how many more there are."""
+    """The first hits, with only the best of messages that forks repeat."""
     texts = _Texts(store, [entry for _, entry, _ in chosen])
     roots: dict[str, str] = {}
-    kept: dict[object, tuple[Ranked, IndexedText, int]] = {}
+    by_key: dict[object, tuple[Ranked, IndexedText, int]] = {}
     for one, entry, also in chosen:
-        key = texts.message_of(entry, roots) or entry.id
-        if key in kept and kept[key][1].session != entry.session:
-            best, first, more = kept[key]
-            kept[key] = (best, first, more + also + 1)
+        key = texts.repeated(entry, roots) or entry.id
+        if key in by_key and by_key[key][1].session != entry.session:
+            best, first, more = by_key[key]
+            by_key[key] = (best, first, more + also + 1)
         else:
-            kept[key if key not in kept else entry.id] = (one, entry, also)
-    return texts, [*kept.values()][:limit]
+            by_key[key if key not in by_key else entry.id] = (one, entry, also)
+    return texts, [*by_key.values()][:limit]
 
 
 def _shows_a_file(entry: IndexedText) -> bool:
@@ -263,7 +251,6 @@ def _shows_a_file(entry: IndexedText) -> bool:
 
 
 def _subject(entry: IndexedText, call: Head | None, folders: Mapping[str, str]) -> str:
-    """What an entry shows: a file, as it lies there or as it was read or written, or itself."""
     if entry.type in VERSIONED:
         is_of_history = entry.type == "file" and entry.session is not None
         return entry.path if is_of_history and entry.path else entry.document
@@ -278,12 +265,12 @@ def _subject(entry: IndexedText, call: Head | None, folders: Mapping[str, str]) 
 def _with_neighbours(store: Store, index: SearchIndex, hit: SearchHit, each_way: int) -> SearchHit:
     around = index.neighbours(hit.entry, each_way)
     texts = _Texts(store, around)
-    said = ((entry, texts.passage(entry, (), PASSAGE)[0].text) for entry in around)
-    return replace(hit, around=tuple(said))
+    beginnings = ((entry, texts.passage(entry, (), PASSAGE)[0].text) for entry in around)
+    return replace(hit, around=tuple(beginnings))
 
 
 class _Texts:
-    """The texts of entries, from the store."""
+    """Texts of entries, from the store."""
 
     def __init__(self, store: Store, entries: Iterable[IndexedText]) -> None:
         self._store = store
@@ -303,55 +290,59 @@ class _Texts:
             self._found.update({(text.document, token, text.part): text for text in texts})
 
     def passage(self, entry: IndexedText, terms: Sequence[Term], width: int) -> tuple[Passage, str]:
-        """What of an entry speaks most of the terms, secrets masked, and the place to open it at;
-        empty where the store does not have it."""
         text = self._of(entry)
         if text is None:
             return Passage(), ""
         at = _version_or_message(entry, text)
         if text.is_archived:
             return Passage(ARCHIVED), at
-        pieces = [(field, mask_secrets(said)) for field, said in text.pieces]
-        found = [(passage(said, _words(terms, said), width), field, said) for field, said in pieces]
-        best, field, said = max(found, key=lambda one: one[0].words)  # the first of equals
+        pieces = [(field, mask_secrets(piece)) for field, piece in text.pieces]
+        candidates = [
+            (passage(piece, _words(terms, piece), width), field, piece) for field, piece in pieces
+        ]
+        best, field, piece = max(candidates, key=lambda one: one[0].words)  # the first of equals
         place = at + (f"::{field}" if field else "")
-        if len(said) > LONG and entry.type != "message":
-            first = max(1, _begin(best, said) - AROUND // 4)
-            place += f" chars {first}-{min(len(said), first + AROUND)}"
+        if len(piece) > LONG and entry.type != "message":
+            first = max(1, _begin(best, piece) - AROUND // 4)
+            place += f" chars {first}-{min(len(piece), first + AROUND)}"
         return best, place
 
     def object_of(self, entry: IndexedText) -> str:
-        """The object that a user opens for an entry."""
         text = self._of(entry)
         return entry.document if text is None else text.object
 
-    def message_of(self, entry: IndexedText, roots: dict[str, str]) -> object:
-        """What is the same for a message in all sessions of which one was made from another; None
-        for what is no message. `roots`: by session, the one that they all come from."""
+    def repeated(self, entry: IndexedText, roots: dict[str, str]) -> object:
+        """Equal for a message or call in all related sessions."""
         text = self._of(entry)
-        if text is None or entry.type != "message" or entry.session is None:
+        if text is None or entry.type not in ("message", "toolcall") or entry.session is None:
             return None
         if entry.session not in roots:
             roots[entry.session] = _root_of(self._store, entry.session)
-        return roots[entry.session], entry.role, text.said
+        root = roots[entry.session]
+        time_ms = entry.time_ms if root == _BY_TIME else 0
+        return root, entry.type, entry.role, text.said, text.output, time_ms
 
     def _of(self, entry: IndexedText) -> SearchedText | None:
         return self._found.get((entry.document, entry.token, entry.part))
 
 
+_BY_TIME = "claude-code"
+"""These sessions name no origin, but copied lines keep the time."""
+
+
 def _root_of(store: Store, session: str) -> str:
-    """The session that all forks before this one were made from."""
-    met = [session]
-    while (head := store.head(session_object_id(met[-1]))) is not None:
+    lineage = [session]
+    while (head := store.head(session_object_id(lineage[-1]))) is not None:
+        if head.fields.get("harness") == _BY_TIME:
+            return _BY_TIME
         parent = head.fields.get("parent_session")
-        if not parent or parent in met:
+        if not parent or parent in lineage:
             break
-        met.append(parent)
-    return met[-1]
+        lineage.append(parent)
+    return lineage[-1]
 
 
 def _begin(found: Passage, text: str) -> int:
-    """Where the first line with a mark is in a text."""
     # A passage leaves out blanks, so that its own places are not those of the text.
     at = found.marks[0][0] if found.marks else 0
     line = found.text[found.text.rfind("\n", 0, at) + 1 :].partition("\n")[0].strip("…")
@@ -360,7 +351,6 @@ def _begin(found: Passage, text: str) -> int:
 
 
 def _version_or_message(entry: IndexedText, text: SearchedText) -> str:
-    """Which message of a chat an entry is, or which version of a file that reads otherwise now."""
     if entry.type == "message" and entry.message is not None:
         return f" message {entry.message.rpartition(':')[2]}"
     if entry.type == "file" and not entry.newest:
@@ -376,26 +366,23 @@ def _version_or_message(entry: IndexedText, text: SearchedText) -> str:
 # and the result says so.
 
 SMALL = 20_000
-"""In an index with up to this many entries all words are searched for."""
+"""Up to this size all words are searched."""
 
 SCORED = 8_000
-"""Entries that are scored at most, by estimate, each once for every word that it holds."""
+"""By estimate, once per word."""
 
 _PASSED = 0.3
-"""What it costs to pass over an entry outside the sessions that are searched, if to score one
-costs 1."""
 
 _TOGETHER = 3
-"""The rarest words, which are searched for among the newest entries where each is too common."""
+"""The rarest words, searched in the newest entries."""
 
 _PIECES = 12
-"""How many identifiers that contain a piece are searched for in its place."""
+"""Identifiers searched in place of a piece."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """How a query is searched for: the terms in it, those that are left out as too common beside
-    them, and the entries that are searched. `is_part`: only the newest of those that could be."""
+    """How to search a query: terms, and the entries."""
 
     terms: tuple[Term, ...]
     left_out: tuple[Term, ...]
@@ -426,14 +413,11 @@ def plan_query(index: SearchIndex, typed: Iterable[Term], filters: Filters) -> S
 
 
 def _telling(terms: list[Term], index: SearchIndex) -> list[Term]:
-    """Without letters of a script without spaces that no text has together, if others are left:
-    the end of one word and the beginning of the next are no word."""
     telling = [term for term in terms if not term.is_unspaced or index.holds(term)]
     return telling or terms
 
 
 def _within(budget: float, costs: dict[Term, float]) -> Iterable[Term]:
-    """The rarest terms, as many as there is time for."""
     for term in sorted(costs, key=lambda term: (costs[term], term.text)):
         budget -= costs[term]
         if budget < 0:
@@ -442,15 +426,14 @@ def _within(budget: float, costs: dict[Term, float]) -> Iterable[Term]:
 
 
 def _spelt(index: SearchIndex, term: Term) -> Term:
-    """A term as it is found. What is nowhere as it was typed is searched for as the beginning of
-    a word, then as a piece of identifiers and paths."""
+    """A term as it occurs: whole, as a beginning, or as a piece of a name."""
     if index.holds(term):
         return term
-    begun = Term(f"{term.text}*", term.phrases, is_prefix=True)
+    prefix = Term(f"{term.text}*", term.phrases, is_prefix=True)
     if term.is_unspaced or len(term.text) < SHORTEST_PART:
         return term
-    if not term.is_prefix and index.holds(begun):
-        return begun
+    if not term.is_prefix and index.holds(prefix):
+        return prefix
     if not term.text.isalnum():
         return term
     names = index.identifiers_with(term.text, _PIECES)

@@ -1,6 +1,6 @@
-"""Keys and tokens in texts, by their usual shapes: they are left out of the index and of passages.
+"""Keys and tokens by their usual shapes, masked in index and passages.
 
-Hygiene, not a boundary: a secret of an unknown shape is indexed as any other word.
+Hygiene, not a boundary.
 """
 
 from __future__ import annotations
@@ -49,13 +49,11 @@ _BEARER = re.compile(r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}")
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]+:)[^\s@/]+(?=@)")
 
 SHAPED, BEARER, IN_URL, NAMED = 1, 2, 4, 8
-"""Which kinds of secrets a text may hold, as a sum."""
+"""Kinds of secrets, as a sum."""
 ALL_KINDS = SHAPED | BEARER | IN_URL | NAMED
 
 
 def signs_of_word(word: str) -> int:
-    """Of which kinds of secrets a word is a sign in the text around it. A word ends at
-    everything but letters, digits, `_`, `.`, `/` and `-`."""
     # A text is searched only for what one of its words is a sign of. Most have none, and words
     # repeat: this is far cheaper than searching every text.
     lower = word.lower()
@@ -72,10 +70,7 @@ def signs_of_word(word: str) -> int:
 
 
 def mask_secrets(text: str, signs: int = ALL_KINDS) -> str:
-    """The text with everything that looks like a key, a token or a password replaced by `MASK`.
-
-    `signs`: only what of this kind there is.
-    """
+    """Replaces keys, tokens and passwords by `MASK`."""
     if signs & SHAPED and any(mark in text for mark in _SHAPE_MARKS):
         text = _SHAPED.sub(MASK, text)
     if signs & BEARER and "earer" in text:
@@ -86,13 +81,12 @@ def mask_secrets(text: str, signs: int = ALL_KINDS) -> str:
 
 
 def _mask_named(text: str) -> str:
-    """Mask what is assigned to a name such as `password`."""
-    done, kept = 0, []
+    position, parts = 0, []
     for start in sorted(set(_ends_of_names(text))):
-        if start >= done and (found := _ASSIGNED.match(text, start)):
-            kept += [text[done : found.end(1)], MASK]
-            done = found.end()
-    return "".join((*kept, text[done:])) if kept else text
+        if start >= position and (assignment := _ASSIGNED.match(text, start)):
+            parts += [text[position : assignment.end(1)], MASK]
+            position = assignment.end()
+    return "".join((*parts, text[position:])) if parts else text
 
 
 def _ends_of_names(text: str) -> Iterator[int]:

@@ -1,8 +1,4 @@
-"""The texts of stored documents that are searched, each with what it can be found and named by.
-
-Raw text is indexed, however a session has compacted or folded it since. The first prompt of a
-session is its title.
-"""
+"""Searched texts of stored documents, whatever was folded."""
 
 from __future__ import annotations
 
@@ -33,10 +29,10 @@ from foredeck.store.references import in_message, stored_messages
 SEARCHED = frozenset(
     {"turn", "toolcall", "file", "compaction", "task", "observation", "reflection", "memory"}
 )
-"""Types of documents that hold texts which are searched."""
+"""Types with searched texts."""
 
 VERSIONED = frozenset({"file", "task"})
-"""Types of which a document is one hit, by its best version."""
+"""One hit, by the best version."""
 
 _PLAIN_KEY = re.compile(r"[\w -]+")
 _PATH_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path")
@@ -44,27 +40,15 @@ _PATH_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path")
 TITLE_CHARS = 80
 _PROMPT_CHARS = 1200
 _TITLED_BY = (3, 30)
-"""How many turns are looked at: the first ones, and more where these ask nothing."""
+"""Turns examined for a title."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchedText:
-    """One text of a version of a document.
+    """One text of a version.
 
-    document, token, part  where it is stored; `part` tells the messages of a turn apart
-    digest                 of the text, or of the message that it is from
-    type                   a `SearchedType`
-    role                   of a message: user, assistant or thinking; of a tool call its tool; of
-                           a task its status
-    object                 id of the object that a user opens for it
-    message                id of the turn that it belongs to
-    task                   id of the task that was worked on, or that it is
-    said                   what was said or asked for
-    output                 what came out: a result, a file's content
-    fields                 `said` in parts, each under the name of the field that shows it
-                           (`args.command`), or none where opening the object does; empty where
-                           that shows all of it
-    is_archived            it was pruned: only its words are left
+    `part` tells the messages of a turn apart; `said`: what was asked for; `output`: what came out;
+    `fields`: parts of `said` by field (`args.command`); `is_archived`: only words are left.
     """
 
     document: str
@@ -88,14 +72,13 @@ class SearchedText:
 
     @property
     def pieces(self) -> list[tuple[str, str]]:
-        """All texts, each under the field that shows it; first what opening the object shows."""
-        said = self.fields or (("", self.said),)
-        shown = [text for field, text in said if not field]
-        return [("", "\n".join([*shown, self.output])), *(one for one in said if one[0])]
+        parts = self.fields or (("", self.said),)
+        own = [text for field, text in parts if not field]
+        return [("", "\n".join([*own, self.output])), *(one for one in parts if one[0])]
 
 
 def texts_of(head: Head, source: Fetched) -> list[SearchedText]:
-    """The texts of a version that has any; raises `Missing` where a blob is not there."""
+    """The texts of a version; raises `Missing` without a blob."""
     match head.type:
         case "turn":
             return list(_of_turn(head, source))
@@ -119,14 +102,14 @@ def texts_of(head: Head, source: Fetched) -> list[SearchedText]:
 
 
 class Fetched:
-    """The blobs and contents that the texts of some versions are made of."""
+    """Blobs and contents behind some versions' texts."""
 
     # Asked for together: a store is asked twice for a hundred versions, not once for each.
 
     def __init__(self, store: Store, heads: Iterable[Head]) -> None:
         self._store = store
         messages: set[str] = set()
-        wanted: set[str] = set()
+        digests: set[str] = set()
         heads = list(heads)
         self._turns = self._turns_of(heads)
         messages.update(str(turn.view(TurnDocument).assistant) for turn in self._turns.values())
@@ -135,30 +118,28 @@ class Fetched:
             if head.type == "turn":
                 messages.update(messages_of_turn(fields))
             elif fields.get("text_hash"):
-                wanted.add(fields["text_hash"])
+                digests.add(fields["text_hash"])
             if head.type == "toolcall":
-                wanted.update(marked([fields.get("args"), fields.get("details")]))
-        self._blobs = stored_messages(store, messages | wanted)
+                digests.update(marked([fields.get("args"), fields.get("details")]))
+        self._blobs = stored_messages(store, messages | digests)
         inner = set[str]().union(*(in_message(self._blobs.get(address)) for address in messages))
         self._blobs |= store.blobs(inner - self._blobs.keys())
 
     def _turns_of(self, heads: Iterable[Head]) -> dict[str, Head]:
-        """By the id of a tool call: its turn, where that came in the same transaction."""
         # One that came later is not looked at: what is indexed must not depend on when it is.
         calls = [head for head in heads if head.fields.get("turn_ref")]
         newest = self._store.heads({str(call.view(ToolcallDocument).turn_ref) for call in calls})
-        found = {}
+        by_call = {}
         for call in calls:
             turn = newest.get(str(call.view(ToolcallDocument).turn_ref))
             if turn is not None and turn.token != call.token:
                 turn = self._store.head(turn.id, call.token)
             if turn is not None and turn.token == call.token and turn.fields.get("assistant"):
-                found[call.id] = turn
-        return found
+                by_call[call.id] = turn
+        return by_call
 
     def asked_ms(self, head: Head) -> int:
-        """When a tool call was asked for, by its host, else when its result came. Raises
-        `Missing`."""
+        """When a tool call was made, or its result came. Raises `Missing`."""
         # A history that is read in brings calls of long ago: when it was stored says nothing.
         turn = self._turns.get(head.id)
         if turn is None or turn.token != head.token:
@@ -167,13 +148,13 @@ class Fetched:
         return time_of(message, version_ms(head))
 
     def blob(self, digest: str) -> bytes:
-        """The bytes with this hash. Raises `Missing`."""
+        """Raises `Missing`."""
         if digest not in self._blobs:
             raise Missing(f"no blob {digest} in this store")
         return self._blobs[digest]
 
     def content(self, head: Head) -> str:
-        """The content of a version, empty for none. Raises `Missing`."""
+        """A version's content, or "". Raises `Missing`."""
         digest = head.fields.get("text_hash")
         if digest is None:
             return ""
@@ -185,27 +166,25 @@ class Fetched:
 
 
 def time_of(message: Mapping[str, Any], stored_ms: int) -> int:
-    """When a message was written, by its host, else when it was stored."""
     time = message.get("timestamp")
     return int(time) if isinstance(time, int | float) and not isinstance(time, bool) else stored_ms
 
 
 def title_of(store: Store, session: str) -> str:
-    """What a session was first asked, on a line; empty where nothing was said."""
+    """A session's first question, on a line."""
     return shortened(first_prompt(store, session), TITLE_CHARS)
 
 
 def first_prompt(store: Store, session: str) -> str:
-    """The beginning of what a session was first asked, without keys and tokens and without what
-    its agent put around it. Where nothing was asked the first command; empty without one."""
+    """A session's first question, masked, without its agent's additions; else its first command."""
     aside = ""
     for message in _said_first(store, session):
         if words_left(message) is not None:
             return ARCHIVED
-        said = asked(said_by(message))
-        if said and not is_aside(said):
-            return _beginning(said)
-        aside = aside or said
+        words = asked(said_by(message))
+        if words and not is_aside(words):
+            return _beginning(words)
+        aside = aside or words
     return _beginning(aside)
 
 
@@ -214,7 +193,6 @@ def _beginning(said: str) -> str:
 
 
 def _said_first(store: Store, session: str) -> Iterator[dict[str, Any]]:
-    """The messages on the user's side in a session's first turns."""
     numbers = iter(range(1, _TITLED_BY[-1] + 1))
     for count in _TITLED_BY:
         among = [turn_id(session, number) for number in islice(numbers, count)]
@@ -229,18 +207,18 @@ def _said_first(store: Store, session: str) -> Iterator[dict[str, Any]]:
 
 def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:
     fields = head.fields
-    named = [
+    addresses = [
         *((f"other {n}", address) for n, address in enumerate(fields.get("others") or ())),
         ("user", fields.get("user")),
         ("assistant", fields.get("assistant")),
     ]
-    for part, address in named:
+    for part, address in addresses:
         if not address:
             continue
         message = load_with_words(address, source.blob)
         role = str(message.get("role") or part)
-        for kind, said in (("thinking", thinking_of(message)), (role, said_by(message))):
-            if said.strip():
+        for kind, text in (("thinking", thinking_of(message)), (role, said_by(message))):
+            if text.strip():
                 yield SearchedText(
                     document=head.id,
                     token=head.token,
@@ -254,32 +232,30 @@ def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:
                     message=head.id,
                     turn=fields.get("user_turn"),
                     task=fields.get("task"),
-                    said=said,
+                    said=text,
                     is_archived=words_left(message) is not None,
                 )
 
 
 def said_by(message: Mapping[str, Any]) -> str:
-    """All that a message says, but thinking and calls, which are texts of their own. Of one that
-    was pruned the words that are left."""
-    if (left := words_left(message)) is not None:
-        return left.get("said") or ""
+    """A message's text without thinking and calls; of a pruned one its words."""
+    if (remains := words_left(message)) is not None:
+        return remains.get("said") or ""
     other = (message.get(name) for name in ("summary", "command", "output"))
-    said = [_joined(message.get("content"), "text"), *(text for text in other if text)]
-    return "\n".join(text for text in said if isinstance(text, str) and text)
+    texts = [_joined(message.get("content"), "text"), *(text for text in other if text)]
+    return "\n".join(text for text in texts if isinstance(text, str) and text)
 
 
 def thinking_of(message: Mapping[str, Any]) -> str:
-    """What a message says as thinking; of one that was pruned the words that are left."""
-    if (left := words_left(message)) is not None:
-        return left.get("thinking") or ""
+    if (remains := words_left(message)) is not None:
+        return remains.get("thinking") or ""
     return _joined(message.get("content"), "thinking")
 
 
 def words_left(message: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """The words of a message that was pruned, by kind; None for any other."""
-    left = message.get(WORDS_LEFT)
-    return left if isinstance(left, dict) else None
+    """A pruned message's words by kind."""
+    remains = message.get(WORDS_LEFT)
+    return remains if isinstance(remains, dict) else None
 
 
 def _joined(content: Any, kind: str) -> str:
@@ -291,7 +267,6 @@ def _joined(content: Any, kind: str) -> str:
 
 
 def _whole(head: Head) -> partial[SearchedText]:
-    """The one text of a version, which is opened by the document's own id."""
     return partial(SearchedText, document=head.id, token=head.token, part="", object=head.id)
 
 
@@ -300,7 +275,7 @@ def _of_toolcall(head: Head, source: Fetched) -> SearchedText:
     arguments = unpack(fields.get("args") or {}, source.blob)
     details = unpack(fields.get("details"), source.blob)
     changed = details.get("diff") if isinstance(details, dict) else None
-    named = [*_strings(arguments, "args"), *_strings(changed, "details.diff")]
+    parts = [*_strings(arguments, "args"), *_strings(changed, "details.diff")]
     paths = (arguments.get(name) for name in _PATH_ARGUMENTS)
     return _whole(head)(
         digest=fields.get("text_hash") or "",
@@ -311,9 +286,9 @@ def _of_toolcall(head: Head, source: Fetched) -> SearchedText:
         message=fields.get("turn_ref"),
         status=fields.get("status"),
         path=next((path for path in paths if isinstance(path, str) and path), None),
-        said="\n".join(text for _, text in named),
+        said="\n".join(text for _, text in parts),
         output=source.content(head),
-        fields=tuple(named),
+        fields=tuple(parts),
     )
 
 
@@ -332,31 +307,31 @@ def _of_file(head: Head, source: Fetched) -> SearchedText:
 
 def _of_compaction(head: Head, source: Fetched) -> SearchedText:
     fields = head.fields
-    named = [*_strings(fields.get("short"), "short"), ("", source.content(head))]
+    parts = [*_strings(fields.get("short"), "short"), ("", source.content(head))]
     return _whole(head)(
         digest=fields.get("text_hash") or "",
         type="compaction",
         role="",
         time_ms=fields.get("time_ms") or head.time_ms,
         session=fields.get("session"),
-        said="\n".join(text for _, text in named if text),
-        fields=tuple(named),
+        said="\n".join(text for _, text in parts if text),
+        fields=tuple(parts),
     )
 
 
 def _of_observation(head: Head, source: Fetched) -> SearchedText:
     fields = head.fields
-    named = [("", source.content(head))]
+    parts = [("", source.content(head))]
     for name in ("current_task", "suggestion"):
-        named += _strings(fields.get(name), name)
+        parts += _strings(fields.get(name), name)
     return _whole(head)(
         digest=fields["text_hash"],
         type=head.type,
         role=str(fields.get("mode") or fields.get("level")),
         time_ms=fields.get("to_ms") or fields["time_ms"],
         session=fields["session"],
-        said="\n".join(text for _, text in named if text),
-        fields=tuple(named),
+        said="\n".join(text for _, text in parts if text),
+        fields=tuple(parts),
     )
 
 
@@ -374,23 +349,21 @@ def _of_memory(head: Head) -> SearchedText:
 def _of_task(head: Head, source: Fetched) -> SearchedText:
     fields = head.fields
     labels = " ".join(fields.get("labels") or ())
-    said = "\n".join(filter(None, (fields["title"], labels, source.content(head))))
+    text = "\n".join(filter(None, (fields["title"], labels, source.content(head))))
     output = fields.get("summary") or ""
     return _whole(head)(
         # A claim or a lease that was renewed makes a version, and no new text.
-        digest=hash_text(f"{fields['status']}\0{said}\0{output}"),
+        digest=hash_text(f"{fields['status']}\0{text}\0{output}"),
         type="task",
         role=fields["status"],
         time_ms=fields.get("updated_ms") or head.time_ms,
         task=head.id,
-        said=said,
+        said=text,
         output=output,
     )
 
 
 def _strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """All texts in a JSON value, in order, each under the name by which its object shows it: with
-    what it lies in, where a key is none that can be asked for."""
     stack = [(name, value, True)]
     while stack:
         at, item, is_named = stack.pop()

@@ -1,4 +1,4 @@
-"""Writes texts into the tables of the full-text layer, and which words of them need more."""
+"""Writes texts into the full-text layer."""
 
 from __future__ import annotations
 
@@ -29,17 +29,16 @@ ON CONFLICT (name) DO UPDATE SET uses = uses + excluded.uses"""
 _PARTS = attrgetter("parts")
 
 _AT_ONCE_CHARS = 2_000_000
-"""Texts of this many characters are written together: one statement for many rows takes a fraction
-of the time of one for each."""
+"""Written together, since one statement is faster."""
 
 _BINDING = re.compile(r"[A-Za-z0-9][_./-][A-Za-z0-9]")
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-"
 _SEPARATE = bytes(byte if byte in _NAME_BYTES or byte > 127 else 32 for byte in range(256))
 
 SHORTEST, LONGEST = 4, 160
-"""How long an identifier is, in characters, that is found by a piece of it."""
+"""Lengths of identifiers found by pieces."""
 _KNOWN_AT_MOST = 500_000
-"""Words that are remembered; with more all are forgotten."""
+"""Words remembered before forgetting all."""
 
 
 def _last(db: sqlite3.Connection, table: str) -> int:
@@ -49,18 +48,14 @@ def _last(db: sqlite3.Connection, table: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class IndexedContent:
-    """A text as the index takes it in. `columns`: said, output, parts, path; `notable`: its
-    distinct words that are more than words."""
+    """Indexed content; `notable` has distinct special words."""
 
     columns: tuple[str, str, str, str]
     notable: list[Notable]
 
 
 class SearchWriter:
-    """Writes texts into the open transaction of a database. Made for one batch, and `finish`ed.
-
-    `vocabulary` is only a memory of words seen, and may be shared between batches.
-    """
+    """Writes texts into an open transaction; call `finish`."""
 
     def __init__(self, db: sqlite3.Connection, vocabulary: Vocabulary) -> None:
         self._db = db
@@ -74,7 +69,7 @@ class SearchWriter:
         self._next = _last(db, "entry") + 1
 
     def add(self, texts: Iterable[SearchedText]) -> None:
-        """Add texts, each once, in this order."""
+        """Adds texts, each once, in order."""
         for text in texts:
             # Numbered here and not when it is written, so that numbers do not depend on batches.
             for name in (text.type, text.role, text.status, text.session, text.path, text.task):
@@ -88,7 +83,7 @@ class SearchWriter:
                 self._write()
 
     def finish(self) -> None:
-        """Write what was collected, with the distinct identifiers, found by a piece of them."""
+        """Writes everything collected, with identifiers for search by piece."""
         self._write()
         self._finish_files()
         # The rows stay: the numbers of those that follow count on it.
@@ -100,7 +95,7 @@ class SearchWriter:
         self._write_identifiers()
 
     def supersede(self, document: str, token: str) -> None:
-        """A user has written or deleted an observation: of its versions only this one counts."""
+        """Lets only this version of an observation count."""
         self._superseded[encodable(document)] = token
 
     def meet(self, document: str, session: str) -> None:
@@ -115,8 +110,8 @@ class SearchWriter:
 
     def name(self, text: str) -> int:
         """The number of a shared name."""
-        if (known := self._names.get(text)) is not None:
-            return known
+        if (number := self._names.get(text)) is not None:
+            return number
         stored = encodable(text)
         self._db.execute("INSERT OR IGNORE INTO name (text) VALUES (?)", (stored,))
         row = self._db.execute("SELECT id FROM name WHERE text = ?", (stored,)).fetchone()
@@ -124,7 +119,6 @@ class SearchWriter:
         return self._names[text]
 
     def _write(self) -> None:
-        """Write the texts that wait; those that are there already are left out."""
         keys = select_in(self._db, "SELECT key FROM entry", "key", list(self._waiting))
         there = {key for (key,) in keys}
         new = [(key, text) for key, text in self._waiting.items() if key not in there]
@@ -182,7 +176,6 @@ class SearchWriter:
         self._files.clear()
 
     def _mark_newest(self, document: str) -> None:
-        """Of the versions of a file or task the latest is the newest, whenever it came."""
         self._db.execute(
             "UPDATE entry SET newest = (id = (SELECT id FROM entry WHERE document = ?1"
             " AND session IS NULL ORDER BY time_ms DESC, id DESC LIMIT 1))"
@@ -193,12 +186,7 @@ class SearchWriter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Notable:
-    """A word that is more than a word.
-
-    name   the identifier or path; empty where it is none that a piece of it should find
-    parts  those of its words in camelCase, space between
-    signs  which kinds of secrets a text with this word may hold
-    """
+    """A word that is more than a word: an identifier, camelCase, or the sign of a secret."""
 
     name: str
     parts: str
@@ -206,7 +194,7 @@ class Notable:
 
 
 class Vocabulary:
-    """Finds the words of a text that the index needs more of than FTS5 sees in them."""
+    """Finds words that need more than FTS5."""
 
     # FTS5 splits at everything but letters and digits, so that the parts of `snake_case`,
     # `dotted.names` and paths are words of their own, and the whole is a phrase of them. It does
@@ -216,59 +204,58 @@ class Vocabulary:
         self._known: dict[bytes, Notable | Literal[False]] = {}
 
     def notable(self, text: str) -> list[Notable]:
-        """The distinct words of a text that are notable, in the order of their first places."""
+        """Distinct notable words in order."""
         # Splitting at bytes and looking words up takes a tenth of the time of a regular expression
         # over the text, and most words of a text have been met before.
         words = text.encode("utf-8", "replace").translate(_SEPARATE).split()
-        found = [*map(self._known.get, words)]
-        if None in found:
+        entries = [*map(self._known.get, words)]
+        if None in entries:
             self._learn(words)
-            found = [*map(self._known.get, words)]
-        return cast("list[Notable]", [*dict.fromkeys(filter(None, found))])
+            entries = [*map(self._known.get, words)]
+        return cast("list[Notable]", [*dict.fromkeys(filter(None, entries))])
 
     def _learn(self, words: Iterable[bytes]) -> None:
-        known = self._known
-        if len(known) > _KNOWN_AT_MOST:
-            known.clear()
+        cache = self._known
+        if len(cache) > _KNOWN_AT_MOST:
+            cache.clear()
         for word in words:
-            if word not in known:
-                known[word] = _closer(word.decode("utf-8", "replace")) or False
+            if word not in cache:
+                cache[word] = _closer(word.decode("utf-8", "replace")) or False
 
 
 def content_of(text: SearchedText, vocabulary: Vocabulary) -> IndexedContent:
-    """What of a text goes into the full-text index: the same for the same text."""
-    said, output, path = map(encodable, (text.said, text.output, text.path or ""))
-    notable = vocabulary.notable(f"{path} {said} {output}")
+    """A text's index content; deterministic."""
+    said_text, output, path = map(encodable, (text.said, text.output, text.path or ""))
+    notable = vocabulary.notable(f"{path} {said_text} {output}")
     signs = 0
     for word in notable:
         signs |= word.signs
     if signs:
-        masked = mask_secrets(said, signs), mask_secrets(output, signs)
-        if masked != (said, output):
-            said, output = masked
-            notable = vocabulary.notable(f"{path} {said} {output}")
+        masked = mask_secrets(said_text, signs), mask_secrets(output, signs)
+        if masked != (said_text, output):
+            said_text, output = masked
+            notable = vocabulary.notable(f"{path} {said_text} {output}")
     parts = " ".join(filter(None, map(_PARTS, notable)))
-    columns = (spaced(said), spaced(output), parts, spaced(path))
+    columns = (spaced(said_text), spaced(output), parts, spaced(path))
     return IndexedContent(columns, notable)
 
 
 def uses_by_name(uses: Mapping[Notable, int]) -> dict[str, int]:
-    """How often each identifier is used, in the order of the words."""
-    found: dict[str, int] = {}
+    """Uses by identifier, in word order."""
+    counts: dict[str, int] = {}
     for word, count in uses.items():
         if word.name:
-            found[word.name] = found.get(word.name, 0) + count
-    return found
+            counts[word.name] = counts.get(word.name, 0) + count
+    return counts
 
 
 def key_of_text(text: SearchedText) -> int:
-    """Identifies a text, in 64 bits: one text of one document is indexed once."""
+    """A document's text in 64 bits, so that it is indexed once."""
     name = "\0".join((text.document, text.part, text.digest)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(name).digest()[:8], "big", signed=True)
 
 
 def encodable(text: str) -> str:
-    """The text without lone surrogates, which SQLite cannot hold."""
     if text.isascii():
         return text
     try:
@@ -279,7 +266,6 @@ def encodable(text: str) -> str:
 
 
 def _closer(word: str) -> Notable | None:
-    """What is notable about a word, None for most."""
     signs = signs_of_word(word)
     if word.isalnum() and (word.islower() or word.isdigit()):
         return Notable("", "", signs) if signs else None
@@ -291,7 +277,6 @@ def _closer(word: str) -> Notable | None:
 
 
 def _camel(word: str) -> list[str]:
-    """The parts of a word in camelCase; none of any other word."""
     if word.islower() or not word.isascii() or len(word) > LONGEST:
         return []
     parts = humps(word)

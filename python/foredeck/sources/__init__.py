@@ -1,1 +1,1 @@
-"""The outside things that objects track: file identity, indexing and trackers."""
+"""The outside things that objects track: file identity, indexing, trackers."""

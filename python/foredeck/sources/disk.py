@@ -1,6 +1,6 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH110, PTH120
-"""Files as they are on the disk: when a look at one makes a new version."""
+"""Files on the disk: when a look makes a new version."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ from foredeck.sources.volumes import Volumes, is_away
 from foredeck.store.protocol import Store
 
 REMEMBERED = 50_000
-"""How many files' last looks are remembered."""
+"""Files whose last look is remembered."""
 
 _Origin = tuple[str, Generator]
 _FOUND: _Origin = ("disk", "system")
 
 
 class DiskSource(FileSource):
-    """Looks at the disk, or where it cannot, goes by what the tools reported.
+    """Reads the disk, or where it cannot, trusts the tools' reports.
 
-    An unchanged file costs one `stat` if this object has read it before, else one read.
+    An unchanged file costs a `stat`.
     """
 
     is_live = True
@@ -81,14 +81,12 @@ class DiskSource(FileSource):
         limits: Limits | None = None,
         project: ProjectFolders | None = None,
     ) -> None:
-        """`project`: what may be read unasked; None for the folder of `filesystems` alone."""
+        """`project`: what may be read unasked."""
         super().__init__(store, filesystems, limits)
         self._last: dict[str, Look] = {}
-        """The last look at each path, without its text."""
         self._settling = SettlingFiles()
         self._volumes = Volumes()
         self._named: dict[tuple[str, str], FileDocument] = {}
-        """By folder and path, what `recall` has found by name alone."""
         self._project = project or ProjectFolders(filesystems)
 
     def _forget(self) -> None:
@@ -96,7 +94,7 @@ class DiskSource(FileSource):
         self._volumes.forget()
 
     def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
-        """Object id and source binding of the file that `path` names, links resolved."""
+        """Object id and source of the file at `path`, links resolved."""
         self._forget()
         location = self._locate(path, "read", cwd)
         return location.object_id, location.source
@@ -110,16 +108,16 @@ class DiskSource(FileSource):
         pending: Pending = NOTHING_PENDING,
         unasked: bool = False,
     ) -> FileSnapshot:
-        """Look at one file."""
+        """Looks at one file."""
         self._forget()
         location = self._locate(tool_path(path), role, cwd)
-        known = lookup(self._store, [location.object_id], pending)[location.object_id]
-        if unasked and not self._may_read(location, known):
-            return unchanged(location, role, known, OUTSIDE)
-        return self._sight(location, role, known, _FOUND)
+        stored = lookup(self._store, [location.object_id], pending)[location.object_id]
+        if unasked and not self._may_read(location, stored):
+            return unchanged(location, role, stored, OUTSIDE)
+        return self._sight(location, role, stored, _FOUND)
 
     def after_tool(self, event: ToolEvent) -> list[FileSnapshot]:
-        """The files that a tool call touched, as they are on the disk now."""
+        """Files that a tool call touched, as they are now."""
         self._forget()
         touches = touched_paths(event, self._limits.discovered_paths)
         located = [(t, self._locate(t.path, t.role, event.cwd or None)) for t in touches]
@@ -129,103 +127,101 @@ class DiskSource(FileSource):
         for path in event.changed:
             touch = Touch(path, "mentioned", certain=False)
             located.append((touch, self._filesystems.locate_local(path)))
-        known = lookup(self._store, (place.object_id for _, place in located))
+        stored = lookup(self._store, (place.object_id for _, place in located))
         by = _author(event)
-        met: dict[str, Inspected] = {}
+        inspected: dict[str, Inspected] = {}
         for touch, place in located:
-            before = known[place.object_id]
-            if place.object_id not in met and self._is_worth_a_look(event, touch, place, before):
+            before = stored[place.object_id]
+            if place.object_id not in inspected and self._is_worth_a_look(
+                event, touch, place, before
+            ):
                 snapshot = self._sight(place, touch.role, before, by)
-                met[place.object_id] = Inspected(place, before, snapshot)
-        self._follow_moves(met, [], by)
-        return [m.snapshot for m in met.values() if m.known.exists or m.snapshot.document]
+                inspected[place.object_id] = Inspected(place, before, snapshot)
+        self._follow_moves(inspected, [], by)
+        return [m.snapshot for m in inspected.values() if m.known.exists or m.snapshot.document]
 
     def recall(self, event: ToolEvent, pending: Pending) -> list[FileSnapshot]:
-        """The files of an old tool call, by name only: the disk no longer has what they held."""
-        found = []
+        """Files of an old tool call, by name only."""
+        snapshots = []
         # What a listing or a command merely names is not looked for: of a long history that
         # would be a fifth of the work.
         for touch in touched_paths(event, 0):
             name = (event.cwd, touch.path)
             # Nor are files looked at again and again, as a history names them: one that nothing has
             # named before is found once in a transaction.
-            known = self._named.get(name)
-            is_found = known is not None and pending.get(known.id) is known
+            document = self._named.get(name)
+            is_found = document is not None and pending.get(document.id) is document
             if touch.role not in ("read", "written") or is_found:
                 continue
             snapshot = self.sight(touch.path, "listed", cwd=event.cwd or None, pending=pending)
             if snapshot.document is not None and snapshot.head is None:
                 self._named[name] = snapshot.document
-            found.append(replace(snapshot, role=touch.role))
-        return found
+            snapshots.append(replace(snapshot, role=touch.role))
+        return snapshots
 
     def after_unobserved(self, event: ToolEvent) -> list[FileSnapshot]:
-        """The files that a tool call touched; the main one as the tool itself reported it."""
-        found = self.after_tool(event)
+        """Files that a tool call touched; the main one as the tool reported it."""
+        snapshots = self.after_tool(event)
         text, touch = whole_text(event), next(iter(touched_paths(event, 1)), None)
         if text is None or touch is None:
-            return found
+            return snapshots
         place = self._locate(touch.path, touch.role, event.cwd or None)
-        main = next((s for s in found if s.object_id == place.object_id), None)
+        main = next((s for s in snapshots if s.object_id == place.object_id), None)
         if main is not None and _source_hash(main) == hash_text(text):
-            return found
-        known = lookup(self._store, [place.object_id])[place.object_id]
+            return snapshots
+        stored = lookup(self._store, [place.object_id])[place.object_id]
         # The file has changed since: what the tool reported is what the agent knows.
-        others = [s for s in found if s.object_id != place.object_id]
-        return [as_reported(place, touch.role, known, text, event.tool), *others]
+        others = [s for s in snapshots if s.object_id != place.object_id]
+        return [as_reported(place, touch.role, stored, text, event.tool), *others]
 
     def reconcile(self, targets: Iterable[str], *, cautious: bool = False) -> list[FileSnapshot]:
-        """Compare known files with the disk."""
+        """Compares known files with the disk."""
         self._forget()
-        met: dict[str, Inspected] = {}
+        inspected: dict[str, Inspected] = {}
         untracked: dict[str, Location] = {}
-        for place, known in self._targets(list(targets)):
-            if not known.exists:
+        for place, stored in self._targets(list(targets)):
+            if not stored.exists:
                 untracked.setdefault(place.object_id, place)
-            elif place.object_id not in met:
-                snapshot = self._sight(place, "mentioned", known, _FOUND, cautious=cautious)
-                met[place.object_id] = Inspected(place, known, snapshot)
+            elif place.object_id not in inspected:
+                snapshot = self._sight(place, "mentioned", stored, _FOUND, cautious=cautious)
+                inspected[place.object_id] = Inspected(place, stored, snapshot)
                 # A link may have taken its place: then that leads to another file.
                 if snapshot.state == "deleted" and place.local is not None:
                     beyond = self._filesystems.locate_local(place.local)
                     if not self._project.leads_out(place, beyond):
                         untracked.setdefault(beyond.object_id, beyond)
-        changing = [m.location.local for m in met.values() if m.snapshot.state == CHANGING]
+        changing = [m.location.local for m in inspected.values() if m.snapshot.state == CHANGING]
         if any(local is not None and not os.path.exists(local) for local in changing):
             # It may have been renamed to another of these, so they are taken in together.
-            return [deferred(m) for m in met.values()]
-        others = [s for s in untracked.values() if s.object_id not in met]
-        self._follow_moves(met, others, _FOUND)
-        return [m.snapshot for m in met.values()]
+            return [deferred(m) for m in inspected.values()]
+        others = [s for s in untracked.values() if s.object_id not in inspected]
+        self._follow_moves(inspected, others, _FOUND)
+        return [m.snapshot for m in inspected.values()]
 
     def point(self, name: str, cwd: str | None = None) -> Document:
-        """The object of what a pointer names: of git's, a file as of a commit of the repository
-        that `cwd` is in."""
-        asked = git_name(name)
-        if asked is None:
+        """The object behind a pointer, such as a file of a commit."""
+        revision_path = git_name(name)
+        if revision_path is None:
             return super().point(name)
         folder = cwd or self._filesystems.cwd
         local = self._filesystems.locate(folder).local
         if local is None:
             raise ToolError(f"{folder} cannot be reached from here: read the file with git show.")
         with repository(local, project_of(folder, self._filesystems).id) as opened:
-            return opened.document(asked, self._limits.max_file_bytes)
+            return opened.document(revision_path, self._limits.max_file_bytes)
 
     def _locate(self, path: str, role: Role, cwd: str | None) -> Location:
         location = self._filesystems.locate(path, cwd)
         if role != "read" or location.local is None or os.path.exists(location.local):
             return location
         for other in spellings(path):
-            found = self._filesystems.locate(other, cwd)
-            if found.local is not None and os.path.exists(found.local):
-                return found
+            place = self._filesystems.locate(other, cwd)
+            if place.local is not None and os.path.exists(place.local):
+                return place
         return location
 
     def _targets(self, targets: Sequence[str]) -> Iterable[tuple[Location, Known]]:
-        """Each target's place and what is known of it; a path may name two objects.
-
-        A tracked path that has become a link still names its old object, and now a new one.
-        """
+        """Places and stored states of targets; a path may name two objects."""
         paths = [t for t in targets if not is_object_id(t)]
         places = {
             path: (
@@ -236,16 +232,16 @@ class DiskSource(FileSource):
         }
         ids = [t for t in targets if is_object_id(t)]
         ids += [place.object_id for pair in places.values() for place in pair]
-        known = lookup(self._store, ids)
+        stored = lookup(self._store, ids)
         for target in targets:
             if target in places:
-                named, real = places[target]
-                if known[named.object_id].exists:
-                    yield named, known[named.object_id]
-                if known[real.object_id].exists or not self._project.leads_out(named, real):
-                    yield real, known[real.object_id]
-            elif known[target].is_on_filesystem:
-                yield location_of(target, known[target], self._filesystems), known[target]
+                unresolved, real = places[target]
+                if stored[unresolved.object_id].exists:
+                    yield unresolved, stored[unresolved.object_id]
+                if stored[real.object_id].exists or not self._project.leads_out(unresolved, real):
+                    yield real, stored[real.object_id]
+            elif stored[target].is_on_filesystem:
+                yield location_of(target, stored[target], self._filesystems), stored[target]
 
     def _sight(
         self, place: Location, role: Role, known: Known, by: _Origin, *, cautious: bool = False
@@ -261,24 +257,23 @@ class DiskSource(FileSource):
             return unchanged(place, role, known)
         # A path that has become a link names another file now, with an object of its own.
         linked = self._filesystems.real(place.local) != place.local
-        seen = Look("missing") if linked else self._look(place.local, known)
-        if seen.kind in ("missing", "directory") and self._is_away(place.local, known):
-            seen = Look("unreachable")
-        return self._seen(place, role, known, seen, by, cautious=cautious)
+        result = Look("missing") if linked else self._look(place.local, known)
+        if result.kind in ("missing", "directory") and self._is_away(place.local, known):
+            result = Look("unreachable")
+        return self._seen(place, role, known, result, by, cautious=cautious)
 
     def _first_mention(self, place: Location, role: Role, known: Known) -> FileSnapshot:
         assert place.local is not None
         # Only what it is, not what it holds: a listing may name thousands of files.
-        seen = look(place.local, max_bytes=-1, hashed_bytes=-1)
-        if seen.kind == "special":
-            return self._seen(place, role, known, seen, _FOUND)
-        if seen.kind != "huge":
-            return unchanged(place, role, known, seen.kind)
+        result = look(place.local, max_bytes=-1, hashed_bytes=-1)
+        if result.kind == "special":
+            return self._seen(place, role, known, result, _FOUND)
+        if result.kind != "huge":
+            return unchanged(place, role, known, result.kind)
         document = file_version(place, known.fields, state="listed", by=_FOUND)
         return changed(place, role, known, document)
 
     def _look(self, local: str, known: Known) -> Look:
-        """Look at a file, without reading it when it is as it was and the store knows it so."""
         last = self._last.get(local)
         if last is not None and last.source_hash == known.fields.get("source_hash"):
             # One that was changed a moment ago (not `trusted`) could have changed once more within
@@ -286,16 +281,15 @@ class DiskSource(FileSource):
             is_same = last.trusted and fingerprint_at(local) == last.fingerprint
             if is_same and last.kind == known.state:
                 return last
-        seen = look(local, self._limits.max_file_bytes)
-        if seen.fingerprint is not None:
+        result = look(local, self._limits.max_file_bytes)
+        if result.fingerprint is not None:
             if len(self._last) >= REMEMBERED:
                 self._last.clear()
-            seen = replace(seen, volume=self._volumes.place(os.path.dirname(local)))
-            self._last[local] = replace(seen, text=None)
-        return seen
+            result = replace(result, volume=self._volumes.place(os.path.dirname(local)))
+            self._last[local] = replace(result, text=None)
+        return result
 
     def _is_away(self, local: str, known: Known) -> bool:
-        """Whether a known file that is not there may only be out of reach."""
         last = self._last.get(local)
         seen_on = None if last is None else last.volume
         return is_away(local, known.fields, self._filesystems, self._volumes, seen_on)
@@ -310,7 +304,6 @@ class DiskSource(FileSource):
         *,
         cautious: bool = False,
     ) -> FileSnapshot:
-        """The snapshot that follows from a look, with a new version if one is due."""
         local = place.local or ""
         if seen.kind in ("missing", "directory"):
             if not known.exists or known.state == "deleted":
@@ -345,7 +338,6 @@ class DiskSource(FileSource):
         return changed(place, role, known, document)
 
     def _may_read(self, place: Location, known: Known) -> bool:
-        """Whether a file may be read unasked."""
         if known.was_read or self._project.holds(place):
             return True
         if known.head is None or known.state != "deleted":
@@ -357,16 +349,16 @@ class DiskSource(FileSource):
     def _is_worth_a_look(
         self, event: ToolEvent, touch: Touch, place: Location, known: Known
     ) -> bool:
-        """Whether a touched path is a file, not just a word, or one that a failed call did not
-        find; nor a link of the project to elsewhere that a tool has only come across."""
+        """Whether a touched path is worth reading: no link of the project to elsewhere that a tool
+        merely met."""
         if known.exists:
             return True
         if event.is_error and touch.certain:
             return False
         if not (touch.certain or (place.local is not None and os.path.exists(place.local))):
             return False
-        named = self._filesystems.locate(touch.path, event.cwd or None, follow=False)
-        return touch.role in ("read", "written") or not self._project.leads_out(named, place)
+        unresolved = self._filesystems.locate(touch.path, event.cwd or None, follow=False)
+        return touch.role in ("read", "written") or not self._project.leads_out(unresolved, place)
 
     def _follow_moves(
         self,
@@ -374,7 +366,6 @@ class DiskSource(FileSource):
         untracked: Sequence[Location],
         by: _Origin,
     ) -> None:
-        """Link files that are gone to files that appeared with the same bytes."""
         # Empty files have equal bytes without being the same file.
         gone = [
             m
@@ -399,8 +390,7 @@ class DiskSource(FileSource):
             tie_renames(met, [old], self._search(old, met, by), self._are_common)
 
     def _are_common(self, old: Inspected, new: Inspected) -> bool:
-        """Whether a file that is gone and one that appeared may have equal bytes by chance: few,
-        or those of others, as a licence's are. What a rename keeps says more."""
+        """Whether equal bytes may be chance, as a licence's."""
         last, now = (self._last.get(one.location.local or "") for one in (old, new))
         if keeps_of_rename(last, now, old.known.head):
             return False
@@ -411,9 +401,7 @@ class DiskSource(FileSource):
         return any(head.id not in these for head in files)
 
     def _search(self, old: Inspected, met: Mapping[str, Inspected], by: _Origin) -> list[Inspected]:
-        """The file that no event or tool call has named, but that has the inode of this one. Where
-        that is not known, files with its bytes: those that the store does not know, and those that
-        it got to know since."""
+        """The unnamed file with this file's inode, else files with its bytes."""
         local = old.location.local or ""
         near, within = os.path.dirname(local), self._filesystems.real(self._filesystems.cwd)
         last = self._last.get(local)
@@ -422,38 +410,36 @@ class DiskSource(FileSource):
             return self._arrived_at([found_at] if found_at else [], met, by)
         size, hash = old.known.fields.get("size"), str(old.known.file.source_hash)
         paths = search_sizes(size, near, within)[: self._limits.discovered_paths] if size else []
-        found = [m for m in self._arrived_at(paths, met, by) if new_hash(m) == hash]
+        matches = [m for m in self._arrived_at(paths, met, by) if new_hash(m) == hash]
         for head in self._store.query("file", {"source_hash": hash}):
-            known = Known(head, head.fields)
+            stored = Known(head, head.fields)
             if head.id in met or not came_later(self._store, head, old.known.head):
                 continue
-            place = location_of(head.id, known, self._filesystems)
+            place = location_of(head.id, stored, self._filesystems)
             if place.local is not None and os.path.exists(place.local):
                 document = same_again(self._store, head, by)
-                snapshot = changed(place, "mentioned", known, document)
-                found.append(Inspected(place, known, snapshot))
-        return found
+                snapshot = changed(place, "mentioned", stored, document)
+                matches.append(Inspected(place, stored, snapshot))
+        return matches
 
     def _arrived_at(
         self, paths: Iterable[str], met: Mapping[str, Inspected], by: _Origin
     ) -> list[Inspected]:
-        """The files at some paths that are new, or have changed."""
         places = [self._filesystems.locate_local(path) for path in paths]
-        known = lookup(self._store, (place.object_id for place in places))
+        stored = lookup(self._store, (place.object_id for place in places))
         new = (place for place in places if place.object_id not in met)
-        return self._arrived(((place, "mentioned", known[place.object_id]) for place in new), by)
+        return self._arrived(((place, "mentioned", stored[place.object_id]) for place in new), by)
 
     def _arrived(
         self, places: Iterable[tuple[Location, Role, Known]], by: _Origin
     ) -> list[Inspected]:
-        """Those files that get a new version, with it."""
-        found = []
-        for place, role, known in places:
+        arrivals = []
+        for place, role, stored in places:
             if place.local is not None:
-                snapshot = self._seen(place, role, known, self._look(place.local, known), by)
+                snapshot = self._seen(place, role, stored, self._look(place.local, stored), by)
                 if snapshot.document is not None:
-                    found.append(Inspected(place, known, snapshot))
-        return found
+                    arrivals.append(Inspected(place, stored, snapshot))
+        return arrivals
 
 
 def _author(event: ToolEvent) -> _Origin:
@@ -463,14 +449,13 @@ def _author(event: ToolEvent) -> _Origin:
 
 
 def _source_hash(snapshot: FileSnapshot) -> str | None:
-    """Hash of the bytes that the file has with this snapshot."""
     if snapshot.document is not None:
         return snapshot.document.source_hash
     return None if snapshot.head is None else snapshot.head.fields.get("source_hash")
 
 
 def open_source(config: Config, store: Store, filesystems: FilesystemMap) -> DiskSource:
-    """The source that sees the disk."""
+    """The source for this machine's disk."""
     limits = Limits(config.limits.max_file_bytes)
-    named = [name for name in config.notes.folders if is_outside(name)]
-    return DiskSource(store, filesystems, limits, ProjectFolders(filesystems, named))
+    outside_folders = [name for name in config.notes.folders if is_outside(name)]
+    return DiskSource(store, filesystems, limits, ProjectFolders(filesystems, outside_folders))

@@ -2,17 +2,11 @@
 # ruff: noqa: PTH100, PTH114, PTH116, PTH117, PTH118, PTH120
 """From a path to the file that it names: filesystem id, identity path, and where to open it.
 
-**Identity path.** A path is made absolute lexically, then its symbolic links are resolved, the last
-component's included: two paths that reach one file are one object with one history. What cannot be
-resolved is kept as it is written. Hard links are different paths and so different objects; so are
-two spellings on a file system that ignores case.
+**Identity path.** A path is made absolute, then links are resolved: paths to one file are one
+object. Hard links are different objects.
 
-**Mounts.** The longest mount prefix that matches on whole components decides. With a
-`host_path` the file is opened there, and its identity is that of the machine it lies on.
-
-**Shared file systems.** A mount with a `filesystem_id` names a volume that several machines or
-containers have, perhaps at different places. Files in it are identified by that name and by the
-path under the mount's `prefix`, the same for all.
+**Mounts.** The longest prefix wins. One with `host_path` is opened there; one with `filesystem_id`
+is a volume of several machines.
 """
 
 from __future__ import annotations
@@ -32,11 +26,9 @@ from foredeck.sources.machine import default_filesystem_id
 
 
 class Mount(NamedTuple):
-    """A range of paths that lies on another file system than the rest.
+    """Paths on another file system.
 
-    `prefix`: absolute folder as the agent names it. `host_path`: the same folder as this process
-    names it, None if the names are the same. `filesystem_id`: None for this machine's own; with
-    one, `prefix` is also what the folder is called in the identities of its files.
+    `prefix`: the folder as the agent names it. `host_path`: as this process does.
     """
 
     prefix: str
@@ -46,10 +38,7 @@ class Mount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a file is: its identity, and the path to open here (None: out of this side's reach).
-
-    `object_id`, the id of the file's object, follows from the identity where it is not given.
-    """
+    """A file's identity, and the path to open here, if any."""
 
     filesystem_id: str
     path: str
@@ -63,20 +52,14 @@ class Location:
 
     @property
     def source(self) -> FilesystemSource:
-        """The source binding of the file's object."""
         return FilesystemSource(filesystemId=self.filesystem_id, path=self.path)
 
 
 class FilesystemMap:
-    """Which file system a path belongs to, as the agent sees paths.
+    """Maps the agent's paths to file systems.
 
-    `default_id` covers all paths outside `mounts`. `cwd` is where relative paths start unless a
-    call says otherwise. `host_id` is the machine that `host_path`s lie on (the default's, unless
-    the agent works in a container). `sandboxed` says that paths outside the mounts belong to a
-    container that this process cannot see.
-
-    With `device_fallback`, a path outside all mounts whose folder lies on another device than
-    the root folder gets an id of its own, derived from the default id and the device number.
+    `default_id` covers paths outside `mounts`; `sandboxed`: these belong to a container invisible
+    here.
     """
 
     def __init__(
@@ -100,36 +83,32 @@ class FilesystemMap:
         self._real_folders: dict[str, str] = {}
 
     def locate(self, path: str, cwd: str | None = None, *, follow: bool = True) -> Location:
-        """The file that the agent means by `path`, relative to `cwd`.
-
-        Without `follow` the disk is not touched and links stay as they are written.
-        """
+        """The file that the agent means by `path`; without `follow` the disk is not touched."""
         absolute = self.absolute(path, self._agent_cwd(cwd or self.cwd))
-        found = next((r for r in self._ranges if is_within(absolute, r.prefix)), self._rest)
-        named = found.local(absolute) if found.translated else absolute
-        if not found.reachable or not _can_exist(named):
-            return Location(found.filesystem_id, found.identity(named), None)
+        range_ = next((r for r in self._ranges if is_within(absolute, r.prefix)), self._rest)
+        local = range_.local(absolute) if range_.translated else absolute
+        if not range_.reachable or not _can_exist(local):
+            return Location(range_.filesystem_id, range_.identity(local), None)
         if not follow:
-            here = self._range_here(named) if found is self._rest else found
-            return Location(here.filesystem_id, here.identity(named), named)
-        return self._resolve(named, found)
+            here = self._range_here(local) if range_ is self._rest else range_
+            return Location(here.filesystem_id, here.identity(local), local)
+        return self._resolve(local, range_)
 
     def locate_local(self, path: str, *, follow: bool = True) -> Location:
-        """The file at a path of this machine, as a watcher reports it."""
-        named = self.absolute(path)
-        found = self._range_here(named)
-        if not found.reachable or not _can_exist(named):
-            return Location(self.host_id, named, None)
+        """The file at a path of this machine."""
+        local = self.absolute(path)
+        range_ = self._range_here(local)
+        if not range_.reachable or not _can_exist(local):
+            return Location(self.host_id, local, None)
         if not follow:
-            return Location(self._id_here(named, found), found.identity(named), named)
-        return self._resolve(named, found)
+            return Location(self._id_here(local, range_), range_.identity(local), local)
+        return self._resolve(local, range_)
 
     def local_path(self, source: FilesystemSource) -> str | None:
-        """Where this process finds a known file now; None when its file system is not here."""
+        """Where this process finds a known file now, if anywhere."""
         return self.local_at(source.filesystemId, source.path)
 
     def local_at(self, filesystem_id: str, path: str) -> str | None:
-        """As `local_path`, from the two parts of the source binding."""
         shared = (
             r
             for r in self._ranges
@@ -137,39 +116,34 @@ class FilesystemMap:
         )
         volume = next(shared, None)
         local = path if volume is None else volume.local(path)
-        found = self._range_here(local)
-        if not found.reachable or not _can_exist(local):
+        range_ = self._range_here(local)
+        if not range_.reachable or not _can_exist(local):
             return None
-        known_as = self._id_here(local, found), found.identity(local)
+        known_as = self._id_here(local, range_), range_.identity(local)
         return local if known_as == (filesystem_id, path) else None
 
     @property
     def ids(self) -> set[str]:
-        """Of all file systems that a path can be on, without those told apart by device."""
+        """Ids of all file systems, except those told apart by device."""
         return {self.default_id, self.host_id, *(each.filesystem_id for each in self._ranges)}
 
     def root_at(self, local: str) -> str | None:
-        """The folder of this machine where the mount begins that a path is in; None for a path
-        outside all mounts."""
-        found = self._range_here(local)
-        return None if found is self._rest else found.root
+        range_ = self._range_here(local)
+        return None if range_ is self._rest else range_.root
 
     def agent_path(self, filesystem_id: str, path: str) -> str:
-        """What the agent calls a known file: the inverse of `locate`, links left as they are.
-
-        Of a volume that this machine shares, that is the path here, unless the agent works in a
-        container or in the volume under its `prefix`.
-        """
+        """The agent's path of a known file; on a shared volume the local one, unless the agent is
+        in a container."""
         local = self.local_at(filesystem_id, path) if self._ranges else None
         if local is None:
             return path
-        found = self._range_here(local)
-        if found.shared and not self.sandboxed and not is_within(self.cwd, found.prefix):
+        range_ = self._range_here(local)
+        if range_.shared and not self.sandboxed and not is_within(self.cwd, range_.prefix):
             return local
-        return found.agent_path(local) if found.translated else path
+        return range_.agent_path(local) if range_.translated else path
 
     def absolute(self, path: str, cwd: str | None = None) -> str:
-        """The path made absolute and free of `.`, `..` and doubled separators, lexically."""
+        """The path made absolute and normalised lexically."""
         base = cwd or self.cwd
         # Lexically, as the agent's own tools do it: `a/../b` is `b`, even where `a` is a link. The
         # agent of a container may use `/`, where this machine has other separators.
@@ -179,7 +153,7 @@ class FilesystemMap:
         return "/" + joined.lstrip("/") if joined.startswith("//") else joined
 
     def real(self, path: str) -> str:
-        """`path` of this machine with its links resolved."""
+        """A local path with links resolved."""
         # Folders are resolved once until `forget` is called: thousands of files share few folders.
         folder, name = os.path.split(path)
         real_folder = self._real_folders.get(folder)
@@ -189,17 +163,16 @@ class FilesystemMap:
         return os.path.realpath(plain) if os.path.islink(plain) else plain
 
     def forget(self) -> None:
-        """Drop what is remembered of links; to be called whenever a new look is taken."""
+        """Forgets remembered links, before a new look."""
         self._real_folders.clear()
 
     def _agent_cwd(self, cwd: str) -> str:
-        """The folder that the agent works in, as its container names it."""
         # The host may run on this side, and give its own name of a folder that the container has.
         if not self.sandboxed or any(is_within(cwd, r.prefix) for r in self._ranges):
             return cwd
         local = self.real(cwd)
-        found = self._range_here(local)
-        return found.agent_path(local) if found.translated else cwd
+        range_ = self._range_here(local)
+        return range_.agent_path(local) if range_.translated else cwd
 
     def _range(self, mount: Mount) -> _Range:
         prefix = self.absolute(mount.prefix)
@@ -241,7 +214,7 @@ class FilesystemMap:
 
 
 def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
-    """The agent's file systems: this machine's or a container's, and the configured mounts."""
+    """The agent's file systems: this machine's or a container's, with configured mounts."""
     machine = default_filesystem_id(Path(config.home))
     return FilesystemMap(
         config.sources.filesystem_id or machine,
@@ -261,7 +234,7 @@ def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
 
 
 class _Range(NamedTuple):
-    """A mount as it is used: `prefix` as the agent names it, `root` as this process does."""
+    """A mount: `prefix` is the agent's name, `root` this process's."""
 
     prefix: str
     root: str
@@ -271,16 +244,15 @@ class _Range(NamedTuple):
     shared: bool = False
 
     def local(self, path: str) -> str:
-        """The path of this machine for one under `prefix`."""
+        """The local path for one under `prefix`."""
         rest = path[len(self.prefix) :].strip(_SEPARATORS)
         return os.path.normpath(os.path.join(self.root, rest))
 
     def identity(self, local: str) -> str:
-        """The identity path of a file at a path of this machine."""
+        """The identity path of a local file."""
         return self.agent_path(local) if self.shared and is_within(local, self.root) else local
 
     def agent_path(self, local: str) -> str:
-        """The path under `prefix` for one of this machine under `root`."""
         rest = local[len(self.root) :].strip(_SEPARATORS)
         return posixpath.join(self.prefix, rest.replace(os.sep, "/")) if rest else self.prefix
 
@@ -289,7 +261,7 @@ _SEPARATORS = "/" if os.sep == "/" else "/\\"
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether `path` is `folder` or lies under it, on whole components."""
+    """Whether `path` is `folder` or below it."""
     bare = folder.rstrip(_SEPARATORS)
     if path == folder:
         return True
@@ -297,7 +269,7 @@ def is_within(path: str, folder: str) -> bool:
 
 
 def _can_exist(path: str) -> bool:
-    """Whether a file can have this name at all: no NUL, no surrogate that encodes no byte."""
+    """Whether a file can have this name: no NUL, no undecodable surrogate."""
     # Names that are not UTF-8 are held with a lone surrogate for each stray byte (PEP 383).
     try:
         return b"\0" not in os.fsencode(path)
@@ -306,7 +278,7 @@ def _can_exist(path: str) -> bool:
 
 
 def nearest_status(path: str) -> os.stat_result | None:
-    """Of what is at a path, else of the nearest folder above it that can be seen."""
+    """Status of a path, or of the nearest visible folder above it."""
     while True:
         try:
             return os.stat(path)

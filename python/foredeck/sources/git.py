@@ -1,7 +1,6 @@
-"""What names lead to that are not files on a disk: `git:REV:PATH`, URLs, `s3://`, `row:`.
+"""Names of things outside the disk: `git:REV:PATH`, URLs, `s3://`, `row:`.
 
-Of the others nothing is read. Files as of a commit are read through the git command: only what it
-has stored, never the working tree; nothing is written, and nothing fetched.
+Only files of commits are read.
 """
 
 from __future__ import annotations
@@ -27,13 +26,12 @@ from foredeck.sources.snapshots import file_type_of
 
 DEADLINE_S = 2.5
 NEAR = 5
-"""How many paths are named where the one that was asked for is not there."""
+"""How many near paths an error names."""
 
 MAX_LISTED_BYTES = 4 * 1024 * 1024
-"""How many bytes of the names in a commit are searched for near ones."""
 
 MAX_BYTES = 512 * 1024 * 1024
-"""Of anything else; more than a blob may have that is read."""
+"""Of other output; exceeds the largest blob read."""
 
 MAX_NAME_CHARS = 4096
 
@@ -43,17 +41,13 @@ _BLAME_HEADER = re.compile(r"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)")
 
 
 class GitName(NamedTuple):
-    """A revision and a path in it; for a blob its id and no path."""
-
     revision: str
     path: str
 
 
 def git_name(name: str) -> GitName | None:
-    """The parts of `git:REV:PATH` or `git:BLOB`; None for a name that is not git's.
-
-    Raises `ToolError` where a part is missing.
-    """
+    """The parts of `git:REV:PATH` or `git:BLOB`; None for other names. Raises `ToolError` if a part
+    is missing."""
     if name[:4].lower() != "git:":
         return None
     revision, colon, path = name[4:].strip().partition(":")
@@ -68,10 +62,7 @@ def git_name(name: str) -> GitName | None:
 
 
 def pointer(name: str) -> PointerDocument:
-    """The sealed object of a URL, an object in S3 or a row; nothing is fetched.
-
-    Raises `ToolError` where the name is none.
-    """
+    """The object of a URL, S3 object or row. Raises `ToolError` for other names."""
     name = name.strip()
     if len(name) > MAX_NAME_CHARS:
         raise ToolError(f"A pointer has {MAX_NAME_CHARS:,} characters at most.")
@@ -115,10 +106,7 @@ def _file_type(source: PointerSource) -> str:
 
 @contextmanager
 def repository(folder: str, project: str = "") -> Iterator[Repository]:
-    """The git repository that a folder of this machine is in.
-
-    `project`: what to call it where it has no remote that others know it by. Raises `ToolError`.
-    """
+    """Opens the git repository of a local folder. Raises `ToolError`."""
     # For all commands together: the model waits for the answer.
     end = time.monotonic() + DEADLINE_S
     try:
@@ -135,17 +123,15 @@ def repository(folder: str, project: str = "") -> Iterator[Repository]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository, to be asked within `repository`."""
+    """A repository, open within `repository`."""
 
     _git: Git
     _project: str
     _end: float
 
     def document(self, name: GitName, max_bytes: int) -> FileDocument:
-        """The sealed object of a file as of a commit, or of a blob.
-
-        Content of more than `max_bytes` is left out. Raises `ToolError` with what to do.
-        """
+        """The object of a commit's file, or of a blob; without content above `max_bytes`. Raises
+        `ToolError`."""
         if name.path:
             ref, path, blob = self._in_commit(name)
         else:
@@ -171,22 +157,20 @@ class Repository:
         return FileDocument.model_validate(fields).seal()
 
     def commit(self, revision: str) -> str:
-        """The full id of the commit that a revision means. Raises `ToolError`."""
+        """The full commit id of a revision. Raises `ToolError`."""
         return self._resolved(f"{revision}^{{commit}}", revision)
 
     def contains(self, commit: str) -> bool:
-        """Whether what is checked out goes back to a commit. Raises `ToolError`."""
+        """Whether the checkout descends from a commit. Raises `ToolError`."""
         return self._try("merge-base", "--is-ancestor", commit, "HEAD").code == 0
 
     def blamed(self, name: str) -> list[tuple[str, str]]:
-        """The lines of a file of the folder as it was last committed, each with the commit that
-        brought it. Raises `ToolError` where git does not know the file or takes too long."""
+        """The committed lines of a file, each with its commit. Raises `ToolError`."""
         # Of the file on the disk git would convert the bytes first.
-        said = self._run("blame", "--porcelain", "--no-textconv", "HEAD", "--", name)
-        return list(_blamed(said.decode(errors="replace")))
+        output = self._run("blame", "--porcelain", "--no-textconv", "HEAD", "--", name)
+        return list(_blamed(output.decode(errors="replace")))
 
     def _in_commit(self, name: GitName) -> tuple[str, str, str]:
-        """The commit, the path from the root, and the blob of a name."""
         commit = self._resolved(f"{name.revision}^{{commit}}", name.revision)
         prefix = self._run("rev-parse", "--show-prefix").decode(errors="surrogateescape").strip()
         relative = os.path.normpath(os.path.join(prefix, name.path))  # noqa: PTH118
@@ -203,14 +187,14 @@ class Repository:
         raise ToolError(self._no_such_path(commit, name))
 
     def _resolved(self, expression: str, asked: str) -> str:
-        done = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
-        found = done.out.decode(errors="replace").strip()
-        if done.code or not found:
+        answer = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
+        output = answer.out.decode(errors="replace").strip()
+        if answer.code or not output:
             raise ToolError(
                 f"git knows no {asked!r} in {self._git.folder}: give a branch, a tag, HEAD~N, or "
                 "more of the id. `git log --oneline` lists commits."
             )
-        return found.splitlines()[-1]
+        return output.splitlines()[-1]
 
     def _not_a_file(self, commit: str, path: str, kind: str) -> str:
         if kind != "tree":
@@ -221,13 +205,12 @@ class Repository:
         return f"{path} is a folder in {commit[:12]}: {some_of([*map(quote, listed)], NEAR)}."
 
     def _no_such_path(self, commit: str, name: GitName) -> str:
-        """With the nearest paths: those of the same name first."""
         paths = self._names("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
         last = name.path.rpartition("/")[2]
         near = [path for path in paths if path.rpartition("/")[2] == last][:NEAR]
         near = near or difflib.get_close_matches(name.path, paths[:20_000], n=NEAR, cutoff=0.6)
-        named = ", ".join(map(quote, near))
-        hint = f" Nearest: {named}." if near else " Paths start at the repository's root."
+        quoted_paths = ", ".join(map(quote, near))
+        hint = f" Nearest: {quoted_paths}." if near else " Paths start at the repository's root."
         return f"There is no {name.path!r} in {name.revision} ({commit[:12]}).{hint}"
 
     def _names(self, *arguments: str) -> list[str]:
@@ -239,18 +222,17 @@ class Repository:
         return shared_name(self._git.origin) or self._project
 
     def _run(self, *arguments: str) -> bytes:
-        done = self._try(*arguments)
-        if done.code:
-            raise ToolError(f"git {arguments[0]} failed in {self._git.folder}: {done.said}")
-        return done.out
+        answer = self._try(*arguments)
+        if answer.code:
+            raise ToolError(f"git {arguments[0]} failed in {self._git.folder}: {answer.said}")
+        return answer.out
 
     def _try(self, *arguments: str, most: int = MAX_BYTES) -> GitAnswer:
         return self._git.run(*arguments, until=self._end, most=most)
 
 
 def _blamed(porcelain: str) -> Iterator[tuple[str, str]]:
-    """Commits with their lines, from what `git blame --porcelain` prints: each line of the file
-    begins with a tab, the header above it with the commit."""
+    """Commits and lines from `git blame --porcelain`."""
     commit = ""
     for line in porcelain.split("\n"):
         header = _BLAME_HEADER.match(line)
@@ -261,8 +243,7 @@ def _blamed(porcelain: str) -> Iterator[tuple[str, str]]:
 
 
 def shared_name(url: str) -> str:
-    """What a remote is called on every machine: `github.com/user/repo`; empty for one that is only
-    a path, and so may be something else elsewhere."""
+    """A remote's name on every machine: `github.com/user/repo`."""
     scp = _SCP.fullmatch(url)
     if scp is not None and "://" not in url:
         host, path = scp[1], scp[2]

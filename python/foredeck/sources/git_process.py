@@ -1,7 +1,7 @@
 # Paths are strings here: not always UTF-8.
 # ruff: noqa: PTH100, PTH112
-"""Running git: the only place that does. Git gets a git folder of our own, with links to what the
-repository's holds and a configuration of ours, so that it runs no program of the repository's."""
+"""The only caller of git, with a configuration of foredeck's own, so that none of the repository's
+programs run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import find_git
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Of what one git prints; one that prints more is ended."""
+"""Of one git's output; more ends it."""
 
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
@@ -41,7 +41,7 @@ _ENVIRONMENT = {
 }
 # The others are not kept: where git itself has started us, as in a hook, they name its repository.
 _USERS = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-"""Kept of git's own variables."""
+"""Git's own variables that are kept."""
 _NO_USER = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 _OURS = {
@@ -62,14 +62,13 @@ _COPIED = {
     "extensions.objectformat": "sha1|sha256",
     "extensions.refstorage": "files|reftable",
 }
-"""Keys that are taken over from the repository's configuration and from the user's, where they have
-such a value."""
+"""Keys taken from the repository's and the user's configuration."""
 
 _SHARED = ("objects", "refs", "packed-refs", "reftable", "shallow", "logs", "info/exclude")
 _OWN = ("index", "MERGE_HEAD", "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD")
 _SMALL = 64 * 1024
 CONFIGURATION_S = 5.0
-"""How long git may take to say what a configuration holds."""
+"""Seconds for git to list a configuration."""
 
 
 class GitUnusable(ForedeckError):
@@ -85,7 +84,7 @@ class GitTimeout(GitUnusable):
 
 
 class GitAnswer(NamedTuple):
-    """What a git has printed, its exit status, and the first line of its errors."""
+    """Git's output, exit status, and first line of errors."""
 
     code: int
     out: bytes
@@ -94,17 +93,15 @@ class GitAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunningGit:
-    """A git that has been started; one of `end` and `kill` must be called."""
+    """A started git; call `end` or `kill`."""
 
     folder: str
     _process: subprocess.Popen[bytes]
     _errors: IO[bytes]
 
     def end(self, until: float, most: int = MOST_BYTES) -> GitAnswer:
-        """What it prints until it ends by itself, or has printed more than `most` bytes.
-
-        Raises `GitTimeout` where it is still running at `until` (by `time.monotonic`).
-        """
+        """Its output until it ends or exceeds `most` bytes. Raises `GitTimeout` at `until`
+        (`time.monotonic`)."""
         out = self._process.stdout
         assert out is not None
         # A read of a pipe has no timeout: killing git ends it.
@@ -116,16 +113,15 @@ class RunningGit:
                 self._stop()
             code = self._process.wait()
             self._errors.seek(0)
-            said = self._errors.read(_SMALL).decode(errors="replace").strip().partition("\n")[0]
+            message = self._errors.read(_SMALL).decode(errors="replace").strip().partition("\n")[0]
         finally:
             timer.cancel()
             self._close()
         if code < 0 and len(data) <= most and time.monotonic() >= until:
             raise GitTimeout(f"git takes too long in {self.folder}.")
-        return GitAnswer(code, data[:most], said.removeprefix("fatal: ") or f"exit code {code}")
+        return GitAnswer(code, data[:most], message.removeprefix("fatal: ") or f"exit code {code}")
 
     def kill(self) -> None:
-        """End it now."""
         self._stop()
         self._process.wait()
         self._close()
@@ -146,9 +142,9 @@ class RunningGit:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Git for one repository. `folder`, where it runs, and `top` are paths of this machine.
+    """Git in one repository. `folder`, where it runs, and `top` are local paths.
 
-    `origin`: the address of the remote of that name, or "".
+    `origin`: that remote's address, or "".
     """
 
     folder: str
@@ -157,8 +153,7 @@ class Git:
     _git_dir: str
 
     def start(self, *arguments: str, until: float, given: bytes = b"") -> RunningGit:
-        """Start a git that reads `given`. Raises `GitUnusable`, and `GitTimeout` where it is past
-        `until` (by `time.monotonic`) already."""
+        """Starts a git that reads `given`. Raises `GitUnusable`, or `GitTimeout` after `until`."""
         # A quick git would beat the timer in `end`: without this, chance would decide.
         if time.monotonic() >= until:
             raise GitTimeout(f"There is no time left for git in {self.folder}.")
@@ -179,25 +174,24 @@ class Git:
 
 @contextmanager
 def opened_git(folder: str) -> Iterator[Git]:
-    """Git in a folder, for the repository that this is in. Raises `GitUnusable`."""
-    found = find_git(os.path.abspath(folder), FilesystemMap("", cwd=folder))
-    if found is None:
+    """Git for a folder's repository. Raises `GitUnusable`."""
+    location = find_git(os.path.abspath(folder), FilesystemMap("", cwd=folder))
+    if location is None:
         raise NoRepository(f"{folder} is in no git repository.")
-    if found.own is None or found.common is None:
-        raise GitUnusable(f"{found.top}/.git leads to a repository that is not this folder's.")
-    own, common = Path(found.own), Path(found.common)
+    if location.own is None or location.common is None:
+        raise GitUnusable(f"{location.top}/.git leads to a repository that is not this folder's.")
+    own, common = Path(location.own), Path(location.common)
     with tempfile.TemporaryDirectory(prefix="foredeck-git-") as name:
         place = Path(name)
         try:
-            said = _repositorys_configuration(read_regular(common / "config"))
-            _furnish(place, own, common, {**_users_configuration(), **said})
+            settings = _repositorys_configuration(read_regular(common / "config"))
+            _furnish(place, own, common, {**_users_configuration(), **settings})
         except (OSError, ValueError) as error:
             raise GitUnusable(f"git cannot read the repository of {folder}: {error}") from error
-        yield Git(folder, found.top, said.get("remote.origin.url", ""), name)
+        yield Git(folder, location.top, settings.get("remote.origin.url", ""), name)
 
 
 def _furnish(place: Path, own: Path, common: Path, said: Mapping[str, str]) -> None:
-    """Make a git folder of what the repository's holds."""
     # A repository can name programs for git to run in dozens of places, and new versions of git
     # bring more. So only what is known to be data is linked, and a few values are copied: no hook,
     # filter, monitor, pager or remote is in here, even where the repository changes meanwhile.
@@ -206,11 +200,11 @@ def _furnish(place: Path, own: Path, common: Path, said: Mapping[str, str]) -> N
     parts = [path.name for path in own.glob("sharedindex.*")]
     for folder, names in ((common, _SHARED), (own, (*_OWN, *parts))):
         # Not `Path.resolve`, which raises for a link that leads into a loop.
-        held = Path(os.path.realpath(folder))
+        real_folder = Path(os.path.realpath(folder))
         for name in names:
             # A link out of the repository would show another one's commits as this one's.
-            target = Path(os.path.realpath(held / name))
-            if not target.is_relative_to(held):
+            target = Path(os.path.realpath(real_folder / name))
+            if not target.is_relative_to(real_folder):
                 raise ValueError(f"its {name} is elsewhere")
             if target.is_file() or target.is_dir():
                 (place / name).symlink_to(target)
@@ -229,8 +223,6 @@ def _furnish(place: Path, own: Path, common: Path, said: Mapping[str, str]) -> N
 
 
 def _has_objects_elsewhere(objects: Path) -> bool:
-    """Whether git would also look for objects in folders that these only name: another project's
-    commits would be this one's."""
     with os.scandir(objects) as entries:
         return any(each.is_symlink() for each in entries) or (objects / "info/alternates").exists()
 
@@ -238,7 +230,6 @@ def _has_objects_elsewhere(objects: Path) -> bool:
 # By its bytes: it is asked for before each command, and seldom changes.
 @lru_cache(maxsize=16)
 def _repositorys_configuration(text: bytes) -> Mapping[str, str]:
-    """What a repository's configuration says by itself, without what it includes."""
     with tempfile.NamedTemporaryFile(prefix="foredeck-git-") as file:
         file.write(text)
         file.flush()
@@ -247,15 +238,14 @@ def _repositorys_configuration(text: bytes) -> Mapping[str, str]:
 
 @cache
 def _users_configuration() -> Mapping[str, str]:
-    """What the user's configuration says of all repositories, with the file that names what is
-    ignored everywhere."""
+    """The user's configuration of all repositories, with the global ignore file."""
     try:
-        said = _listed("--includes")
+        values = _listed("--includes")
     except (GitUnusable, ValueError):
-        said = {}
+        values = {}
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config")
-    ignored = Path(said.get("core.excludesfile") or settings / "git" / "ignore")
-    return {**said, "core.excludesfile": str(ignored.expanduser())}
+    ignored = Path(values.get("core.excludesfile") or settings / "git" / "ignore")
+    return {**values, "core.excludesfile": str(ignored.expanduser())}
 
 
 def _listed(*options: str) -> dict[str, str]:
@@ -272,7 +262,7 @@ def _listed(*options: str) -> dict[str, str]:
 def _start(
     folder: str, arguments: Sequence[str], place: Mapping[str, str], given: bytes
 ) -> RunningGit:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _USERS}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _USERS}
     # Files and no pipes: writing to one pipe while git fills another could block both.
     errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
     with tempfile.TemporaryFile() as source:
@@ -282,7 +272,7 @@ def _start(
             process = subprocess.Popen(
                 ["git", *arguments],
                 cwd=folder,
-                env={**kept, **_ENVIRONMENT, **place},
+                env={**environment, **_ENVIRONMENT, **place},
                 stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=errors,

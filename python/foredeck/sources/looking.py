@@ -1,11 +1,8 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH116, PTH120
-"""One look at one path: what is there, its bytes if it is a file worth reading, and whether a
-change has settled.
+"""One look at a path: what it is, its bytes, and whether a change has settled.
 
-Absence has two shapes. `missing`: there is no such path. `unreachable`: the place cannot be seen
-(not permitted, the device or network fails), which says nothing about the file. Whether what is
-missing was removed, `volumes.is_away` tells.
+`missing`: no such path. `unreachable`: invisible, which says nothing of the file.
 """
 
 from __future__ import annotations
@@ -26,13 +23,12 @@ Kind = Literal[
     "text", "binary", "huge", "unreadable", "special", "directory", "missing", "unreachable"
 ]
 Fingerprint = tuple[int, int, int, int, int]
-"""Device, inode, size, mtime and ctime in ns: equal ones mean equal bytes, unless racy."""
 
 RACY_NS = 2_000_000_000
-"""A file changed so shortly before it was read may change again without a new time stamp."""
+"""A file read this soon after a change may change again with the same time stamp."""
 
 HASHED_BYTES = 16 * 1024 * 1024
-"""Files larger than the limit for text are hashed, but not read in, up to this size: some 20 ms."""
+"""Files above the text limit are hashed up to this size: some 20 ms."""
 
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
 _DENIED = {errno.EACCES, errno.EPERM}
@@ -41,12 +37,9 @@ _RETRIES = 2  # of a read during which the file was written to
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look at a path found.
+    """The result of a look.
 
-    `source_hash` is the SHA-256 of the bytes (text, binary, and huge up to `HASHED_BYTES`),
-    `detail` the sort of special file. `trusted`: an equal `fingerprint` at a later look means equal
-    bytes. `volume`: the place of the folder that the path is in (`volumes.Volumes`), for whoever
-    remembers the look.
+    `source_hash`: SHA-256 of the bytes. `trusted`: a later equal `fingerprint` means equal bytes.
     """
 
     kind: Kind
@@ -61,11 +54,7 @@ class Look:
 
     @property
     def revision(self) -> str | None:
-        """Identifies this state of a binary or huge file; None for all else.
-
-        The hash of its bytes; without one, size and times: a change of permissions then counts
-        as a change, which is better than to miss a rewrite that keeps size and mtime.
-        """
+        """Identifies the state of a binary or huge file: its hash, or size and times."""
         if self.kind not in ("binary", "huge"):
             return None
         if self.source_hash is not None or self.fingerprint is None:
@@ -80,11 +69,7 @@ def look(
     *,
     hashed_bytes: int = HASHED_BYTES,
 ) -> Look:
-    """What is at `path` (an absolute path of this machine, links resolved) now.
-
-    A file of more than `max_bytes` is not read in, but hashed unless it has more than
-    `hashed_bytes`.
-    """
+    """What is at an absolute local path; a file above `max_bytes` is hashed, not read."""
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
@@ -103,12 +88,10 @@ def look(
 
 
 def fingerprint(status: os.stat_result) -> Fingerprint:
-    """What changes whenever a file is written to or replaced."""
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def fingerprint_at(path: str) -> Fingerprint | None:
-    """The fingerprint of what is at a path, links followed; None where nothing can be seen."""
     try:
         return fingerprint(os.stat(path))
     except (OSError, ValueError):
@@ -116,12 +99,12 @@ def fingerprint_at(path: str) -> Fingerprint | None:
 
 
 def is_fresh(seen: Fingerprint) -> bool:
-    """Whether a file was changed so shortly ago that it may change again within the same tick."""
+    """Whether a file changed so recently that its time stamp may hide a further change."""
     return time.time_ns() - max(seen[3], seen[4]) < RACY_NS
 
 
 def decode(data: bytes) -> str | None:
-    """The text that these bytes are, None if they are not text."""
+    """The text of these bytes; None if they are not text."""
     # Valid UTF-8 also has NULs. UTF-16 is binary: no tool of the agent can edit it.
     if b"\0" in data:
         return None
@@ -176,9 +159,6 @@ def _read_open(handle: int, max_bytes: int, hashed_bytes: int) -> Look:
 
 
 class _Read(NamedTuple):
-    """What an open file holds: its bytes unless there are too many to keep, else their hash, or
-    only how many were read before giving up."""
-
     data: bytes | None
     digest: str | None
     size: int
@@ -230,16 +210,16 @@ def _special_kind(mode: int) -> str:
 # Most programs save by emptying a file and writing it again, or by replacing it. A look in between
 # finds a state that is gone a moment later.
 SETTLES_S = 0.1
-"""A file that has not changed for this long counts as settled."""
+"""Seconds without change after which a file counts as settled."""
 EMPTIED_SETTLES_S = 1.0
-"""The same for a file that was emptied: whoever saves it may be slow on a busy machine."""
+"""The same for an emptied file, whose writer may be slow."""
 NEVER_SETTLES_S = 5.0
-"""A file that never settles, such as a log, is read as it is after this long."""
+"""Seconds after which a restless file, such as a log, is read anyway."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """A changed file: its state, since when it has had that, and when it was first seen changed."""
+    """A changed file: its state, since when, and the first change seen."""
 
     state: Fingerprint | None
     since_s: float
@@ -247,14 +227,14 @@ class _Waiting:
 
 
 class SettlingFiles:
-    """Changed files that have not settled yet. `clock`: monotonic seconds."""
+    """Changed files that have not settled. `clock`: monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._waiting: dict[str, _Waiting] = {}
 
     def is_settled(self, path: str, seen: Look, *, emptied: bool) -> bool:
-        """Whether the change that `seen` shows counts now; if not, look again in a moment."""
+        """Whether the change in `seen` counts now; if not, look again shortly."""
         now, need = self._clock(), EMPTIED_SETTLES_S if emptied else SETTLES_S
         waiting = self._waiting.setdefault(path, _Waiting(seen.fingerprint, now, now))
         if waiting.state != seen.fingerprint:
@@ -270,5 +250,5 @@ class SettlingFiles:
         return is_old_enough or now - waiting.first_s >= NEVER_SETTLES_S
 
     def forget(self, path: str) -> None:
-        """The newest version of the file is known, or about to be stored."""
+        """Forgets a file whose newest version is known."""
         self._waiting.pop(path, None)

@@ -1,5 +1,4 @@
-"""What distinguishes this machine, or this container, from all others: two that compute the same
-filesystem id must share a file system."""
+"""Identifies this machine or container: equal filesystem ids must mean a shared file system."""
 
 from __future__ import annotations
 
@@ -21,19 +20,15 @@ _PLATFORM_UUID = re.compile(r'"IOPlatformUUID"\s*=\s*"([^"]+)"')
 
 
 def default_filesystem_id(state_folder: Path) -> str:
-    """The id of the file system that this process sees: 64 hexadecimal digits.
-
-    SHA-256 of the container's id inside a container that shows one, else of the machine's id,
-    else of a random id that is made once and kept in `state_folder`. Raises `OSError` when that
-    last resort cannot be written.
-    """
+    """The id of this process's file system, from the container's or machine's id, else random.
+    Raises `OSError`."""
     # Containers made from one image share its machine id, so their own id goes first.
     name = container_id() or machine_id() or _kept_id(state_folder)
     return hashlib.sha256(name.encode()).hexdigest()
 
 
 def machine_id() -> str | None:
-    """The id that the operating system gives this machine, None where there is none."""
+    """The operating system's machine id, if any."""
     if sys.platform == "darwin":
         return _mac_platform_uuid()
     if sys.platform == "win32":
@@ -46,7 +41,7 @@ def machine_id() -> str | None:
 
 
 def container_id() -> str | None:
-    """The id of the container that this process runs in; None outside, or where none shows."""
+    """The id of the container around this process, if it shows."""
     if sys.platform in ("darwin", "win32"):
         return None
     names = ("/proc/self/cgroup", "/proc/self/mountinfo", "/run/.containerenv")
@@ -54,22 +49,22 @@ def container_id() -> str | None:
 
 
 def find_container_id(cgroup: str, mountinfo: str, containerenv: str = "") -> str | None:
-    """The 64 digits in the texts of `/proc/self/cgroup`, `mountinfo` and `/run/.containerenv`."""
+    """The 64 digits in `/proc/self/cgroup`, `mountinfo` or `/run/.containerenv`."""
     for line in cgroup.splitlines():
-        found = _HEX_ID.search(line.rpartition(":")[2])
-        if found:
-            return found[0]
-    found = _HEX_ID.search(containerenv)
-    if found:
-        return found[0]
+        match = _HEX_ID.search(line.rpartition(":")[2])
+        if match:
+            return match[0]
+    match = _HEX_ID.search(containerenv)
+    if match:
+        return match[0]
     # Only the files that a runtime binds into every container count: a machine that runs containers
     # has their ids in its other mounts.
     for line in mountinfo.splitlines():
         fields = line.split(" ")
         if len(fields) > 4 and fields[4] in _BOUND_FILES:
-            found = _HEX_ID.search(fields[3])
-            if found:
-                return found[0]
+            match = _HEX_ID.search(fields[3])
+            if match:
+                return match[0]
     return None
 
 
@@ -95,7 +90,7 @@ def _make_id(path: Path) -> str:
 
 
 def text_or_nothing(name: str) -> str:
-    """The text of a file; empty where it cannot be read."""
+    """A file's text; empty if unreadable."""
     try:
         return read_text(name, errors="replace")
     except OSError:
@@ -108,7 +103,7 @@ def _mac_platform_uuid() -> str | None:
     import subprocess
 
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             ["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"],
             capture_output=True,
             text=True,
@@ -117,8 +112,8 @@ def _mac_platform_uuid() -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = _PLATFORM_UUID.search(done.stdout)
-    return found[1] if found else None
+    match = _PLATFORM_UUID.search(result.stdout)
+    return match[1] if match else None
 
 
 def _windows_machine_guid() -> str | None:

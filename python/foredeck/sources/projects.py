@@ -1,7 +1,6 @@
 # Paths are strings here: an agent's, which need not be this machine's.
 # ruff: noqa: PTH116, PTH118, PTH120
-"""Which folders are one project: a git repository with its worktrees, else the folder itself; and
-where git keeps what it knows of a folder, read without running anything."""
+"""Which folders are one project, without running git."""
 
 from __future__ import annotations
 
@@ -34,12 +33,10 @@ _WORKTREE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What an agent works on, with what belongs to it across sessions.
+    """What an agent works on, across sessions.
 
-    `id` (64 hexadecimal digits) follows from where the repository, or the folder, lies: it is
-    the same through every link and worktree, and on all machines that share the folder by a
-    mount. `root` and `name` are for people: the repository's main folder as the agent names it,
-    and its last part.
+    `id` follows from the repository's or folder's place, through links, worktrees and shared
+    mounts.
     """
 
     id: str
@@ -48,66 +45,59 @@ class Project:
 
 
 def project_of(folder: str, filesystems: FilesystemMap) -> Project:
-    """The project that `folder` is in. The folder need not exist.
-
-    A repository is known by its common git folder, which worktrees share; a submodule is a
-    repository of its own, and so is a folder whose `.git` points to a repository that does not
-    point back. Of what cannot be read from here the path alone counts.
-    """
+    """The project of `folder`, which need not exist; worktrees share a project, submodules do
+    not."""
     start = filesystems.absolute(folder)
-    found = find_git(start, filesystems)
-    if found is None or found.common is None:
-        place = start if found is None else found.top
+    git_folder = find_git(start, filesystems)
+    if git_folder is None or git_folder.common is None:
+        place = start if git_folder is None else git_folder.top
         return _project(place, place, filesystems)
-    git = found.common
-    main = posixpath.dirname(git) if posixpath.basename(git) == ".git" else found.top
+    git = git_folder.common
+    main = posixpath.dirname(git) if posixpath.basename(git) == ".git" else git_folder.top
     return _project(git, main, filesystems)
 
 
 def project_at(config: Config, folder: str) -> Project:
-    """The project that a folder is in, by the configured file systems."""
     return project_of(folder, open_filesystems(config, folder))
 
 
 def project_names(store: Store, config: Config) -> dict[str, str]:
-    """What projects are called, by id: those that a stored session has worked in."""
+    """Project names by id, from stored sessions."""
     folders = {str(head.fields.get("cwd") or "") for head in store.query("session")} - {""}
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for folder in sorted(folders):
         project = project_at(config, folder)
-        found.setdefault(project.id, project.name)
-    return found
+        names.setdefault(project.id, project.name)
+    return names
 
 
 def folders_of_project(
     folder: str, folders: Iterable[str], filesystems: FilesystemMap
 ) -> list[str]:
-    """Those of `folders` that are of one project with `folder`."""
-    wanted = project_of(folder, filesystems)
-    return [other for other in folders if project_of(other, filesystems) == wanted]
+    """Those of `folders` in the same project as `folder`; an unknown one (`""`) is in none."""
+    project = project_of(folder, filesystems)
+    return [other for other in folders if other and project_of(other, filesystems) == project]
 
 
 def checkout_of(folder: str, filesystems: FilesystemMap) -> str | None:
-    """The top folder of the repository or the worktree that `folder` lies in; None for none."""
-    found = find_git(filesystems.absolute(folder), filesystems)
-    return None if found is None else found.top
+    """The top folder of the repository or worktree around `folder`."""
+    git_folder = find_git(filesystems.absolute(folder), filesystems)
+    return None if git_folder is None else git_folder.top
 
 
 class ProjectFolders:
-    """What foredeck may read though no tool and no user has asked for it: the top folder of the
-    project that `filesystems.cwd` lies in, and what is below, links resolved; and `others`, which
-    the user has named."""
+    """What foredeck may read unasked: the project, and the user's `others`."""
 
     def __init__(self, filesystems: FilesystemMap, others: Iterable[str] = ()) -> None:
         self._filesystems = filesystems
         self._others = tuple(others)
 
     def holds(self, place: Location) -> bool:
-        """Whether a file is there. What this machine cannot see is not read."""
+        """Whether a file is there. Files invisible here are not read."""
         return place.local is None or any(is_within(place.local, top) for top in self._real)
 
     def leads_out(self, named: Location, place: Location) -> bool:
-        """Whether a file that is named in the project lies outside it, behind a link."""
+        """Whether a file named in the project lies outside, behind a link."""
         if named.local is None or named.local == place.local or self.holds(place):
             return False
         return any(is_within(named.local, top) for top in (*self._named, *self._real))
@@ -120,12 +110,12 @@ class ProjectFolders:
 
     @cached_property
     def _real(self) -> list[str]:
-        found = (self._filesystems.locate(folder).local for folder in self._named)
-        return [local for local in found if local is not None]
+        locals_ = (self._filesystems.locate(folder).local for folder in self._named)
+        return [local for local in locals_ if local is not None]
 
 
 def is_outside(name: str) -> bool:
-    """Whether a folder of notes is named outside the project: only the user may name such a one."""
+    """Whether a note folder lies outside the project; only users may name such."""
     return posixpath.isabs(name) or ".." in name.split("/")
 
 
@@ -135,10 +125,9 @@ def _project(place: str, root: str, filesystems: FilesystemMap) -> Project:
 
 
 class GitFolder(NamedTuple):
-    """The `.git` above a folder. Paths are the agent's.
+    """The `.git` above a folder.
 
-    `top`: the folder that it is in. `own`: the git folder of this working tree; None where it
-    points to one that does not point back. `common`: what it shares with its worktrees.
+    `own`: this working tree's git folder. `common`: the one shared with worktrees.
     """
 
     top: str
@@ -147,7 +136,7 @@ class GitFolder(NamedTuple):
 
 
 def find_git(folder: str, filesystems: FilesystemMap) -> GitFolder | None:
-    """The nearest `.git` at `folder` (absolute) or above it; None for none."""
+    """The nearest `.git` at or above an absolute folder."""
     owners: set[int] | None = None
     for place in upwards(folder):
         path = posixpath.join(place, ".git")
@@ -166,9 +155,9 @@ def find_git(folder: str, filesystems: FilesystemMap) -> GitFolder | None:
         if stat.S_ISDIR(status.st_mode):
             return _with_folder(place, path, filesystems)
         if stat.S_ISREG(status.st_mode):
-            named = _text_of(path, filesystems).partition("gitdir:")[2].strip()
-            if named:
-                return _with_file(place, path, posixpath.join(place, named), filesystems)
+            target = _text_of(path, filesystems).partition("gitdir:")[2].strip()
+            if target:
+                return _with_file(place, path, posixpath.join(place, target), filesystems)
     return None
 
 
@@ -181,10 +170,10 @@ def upwards(folder: str) -> Iterator[str]:
 
 
 def _owners(folder: str, filesystems: FilesystemMap) -> set[int]:
-    """Whose git folders count above `folder`: of whoever owns it, of this user, of root."""
-    found = {0, os.geteuid()} if hasattr(os, "geteuid") else {0}
+    """Trusted owners of git folders: the folder's owner, this user, root."""
+    owners = {0, os.geteuid()} if hasattr(os, "geteuid") else {0}
     status = nearest_status(filesystems.locate(folder).local or "/")
-    return found if status is None else found | {status.st_uid}
+    return owners if status is None else owners | {status.st_uid}
 
 
 def _with_folder(place: str, path: str, filesystems: FilesystemMap) -> GitFolder:
@@ -214,23 +203,21 @@ def _with_file(place: str, path: str, named: str, filesystems: FilesystemMap) ->
 
 
 def _is_worktree_of(git: str, top: str) -> bool:
-    """Whether the configuration of a git folder names `top` as its working tree."""
+    """Whether a git folder's configuration names `top` as working tree."""
     try:
-        found = _WORKTREE.search(read_text(os.path.join(git, "config"), _MOST))
+        match = _WORKTREE.search(read_text(os.path.join(git, "config"), _MOST))
     except (OSError, ValueError):
         return False
-    named = found and os.path.realpath(os.path.join(git, found[1]))
-    return bool(named) and named == os.path.realpath(top)
+    work_tree = match and os.path.realpath(os.path.join(git, match[1]))
+    return bool(work_tree) and work_tree == os.path.realpath(top)
 
 
 def _leads_to(name: str, path: str, filesystems: FilesystemMap) -> bool:
-    """Whether `name` is the file at `path`. Outside a container git has written its own path."""
-    wanted = filesystems.locate(path)
-    return wanted in (filesystems.locate(name), filesystems.locate_local(name))
+    place = filesystems.locate(path)
+    return place in (filesystems.locate(name), filesystems.locate_local(name))
 
 
 def _text_of(path: str, filesystems: FilesystemMap) -> str:
-    """The text of a small file of git's, "" where there is none."""
     local = filesystems.locate(path).local
     try:
         return "" if local is None else read_text(local, _MOST).strip()

@@ -1,7 +1,4 @@
-"""Renames that went unnoticed, found by what is stored: a file that is gone, and one of the same
-bytes that came after it. Where such a file may be is found by its inode, which a rename keeps, or
-by its size.
-"""
+"""Unnoticed renames: a missing file, and a later one with the same bytes."""
 
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH116
@@ -34,22 +31,21 @@ from foredeck.sources.snapshots import (
 from foredeck.store.protocol import Head, Store
 
 FileNumber = tuple[int, int]
-"""Device and inode: what a file keeps when it is renamed within one file system."""
 SEARCHED_ENTRIES = 20_000
-"""Most directory entries that one search looks at: some 20 ms."""
+"""Most directory entries per search: some 20 ms."""
 TELLING_BYTES = 64
-"""Fewer bytes are equal by chance."""
+"""Fewer bytes may be equal by chance."""
 MS_NS, TICK_MS = 1_000_000, 20
-"""File systems note the time of the last tick."""
+"""Granularity of file times."""
 SHOWN = 5
-"""Candidates of a rename that are named."""
+"""Candidates named for a rename."""
 PASSED_OVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
-"""Folders that people do not move files to, and that have more entries than all the rest."""
+"""Large folders that people do not move files to."""
 
 
 @dataclass(slots=True)
 class Inspected:
-    """A file with what was known of it and what was found."""
+    """A file's stored and present state."""
 
     location: Location
     known: Known
@@ -64,7 +60,6 @@ def deferred(met: Inspected) -> FileSnapshot:
 
 
 def new_hash(met: Inspected) -> str | None:
-    """Hash of the bytes of the new version; None where there is none."""
     document = met.snapshot.document
     return None if document is None else document.source_hash
 
@@ -75,38 +70,34 @@ def tie_renames(
     arrived: list[Inspected],
     are_common: Callable[[Inspected, Inspected], bool] = lambda _old, _new: False,
 ) -> list[Inspected]:
-    """Link each file that is gone to the one that has its bytes; returns those without a match.
+    """Links missing files to ones with the same bytes; returns the unmatched.
 
-    `are_common`: whether other files have the bytes of such a pair, too; then they say nothing, and
-    only files of the same name are tied. Of several the one whose path ends most alike is meant.
-    Where that, too, fits several, none is guessed: the snapshot of what is gone names them. A match
-    is used once, and joins `met`.
+    `are_common`: others share the bytes, so that only equal names match.
     """
     # A pair that is tied may leave another unambiguous, so this is repeated.
-    left = list(gone)
+    unmatched = list(gone)
     while pairs := [
         (old, new)
-        for old in left
-        if (new := _match(old, left, arrived)) is not None
+        for old in unmatched
+        if (new := _match(old, unmatched, arrived)) is not None
         and (_alike(old, new) or not are_common(old, new))
     ]:
         for old, new in pairs:
-            left.remove(old)
+            unmatched.remove(old)
             arrived.remove(new)
             met[new.location.object_id] = new
             if old.snapshot.document is not None and new.snapshot.document is not None:
                 link_move(old.snapshot.document, new.snapshot.document)
-    for old in left:
+    for old in unmatched:
         places = tuple(sorted(new.location.path for new in arrived if _has_bytes_of(new, old)))
         if places:
             old.snapshot = replace(old.snapshot, candidates=places)
-    return left
+    return unmatched
 
 
 def _match(
     old: Inspected, gone: Sequence[Inspected], arrived: Sequence[Inspected]
 ) -> Inspected | None:
-    """The file that this one has become, if no other pair of these files fits as well."""
     same = [new for new in arrived if _has_bytes_of(new, old)]
     best = max((_alike(old, new) for new in same), default=0)
     fitting = [new for new in same if _alike(old, new) == best]
@@ -118,11 +109,7 @@ def _match(
 
 
 def keeps_of_rename(last: Look | None, now: Look | None, known: Head | None) -> bool:
-    """Whether a file has what a rename keeps of the one that is gone: its inode, or a time of its
-    bytes from before the version that is known of that, and a change of its name from after.
-
-    `last`, `now`: the last look at the old name, and at the new one.
-    """
+    """Whether a file keeps a renamed file's inode, or its times with a newer name change."""
     if now is None or now.fingerprint is None:
         return False
     if last is not None and last.fingerprint is not None:
@@ -138,21 +125,18 @@ def _has_bytes_of(new: Inspected, old: Inspected) -> bool:
 
 
 def _alike(one: Inspected, other: Inspected) -> int:
-    """With how many equal names two paths end."""
     ends = (each.location.path.split("/")[::-1] for each in (one, other))
     return next((n for n, (a, b) in enumerate(zip(*ends, strict=False)) if a != b), 0)
 
 
 class LostRename(NamedTuple):
-    """A file that is gone, its last version with bytes, and what it may have become."""
-
     gone: Head
     last: Head
     found: Sequence[Head]
 
 
 def lost_renames(store: Store) -> Iterator[LostRename]:
-    """The files that count as deleted, and whose bytes came up in another file since."""
+    """Deleted files whose bytes appeared in another since."""
     files = store.query("file")
     by_hash: dict[str, list[Head]] = {}
     for head in files:
@@ -167,15 +151,13 @@ def lost_renames(store: Store) -> Iterator[LostRename]:
         last = versions[-1]
         # Equal bytes alone are no rename: a copy, or a file that was there before, has them too.
         same = by_hash.get(str(last.view(FileDocument).source_hash), ())
-        found = [head for head in same if came_later(store, head, last)]
-        if found:
-            yield LostRename(gone, last, found)
+        candidates = [head for head in same if came_later(store, head, last)]
+        if candidates:
+            yield LostRename(gone, last, candidates)
 
 
 def came_later(store: Store, head: Head, than: Head | None) -> bool:
-    """Whether a file was first found on the disk after a version of another was stored, so that it
-    may be that file renamed. What an agent has made is a copy, and what was renamed before is
-    another file."""
+    """Whether a file first appeared after another's version, and so may be a rename of it."""
     first = store.history(head.id)[0]
     parents = head.view(FileDocument).provenance.parent_refs
     return (
@@ -188,7 +170,7 @@ def came_later(store: Store, head: Head, than: Head | None) -> bool:
 
 
 def tied(store: Store, gone: Head, new: Head) -> list[FileSnapshot]:
-    """The snapshots with which a file that is gone becomes another one that is stored."""
+    """Snapshots that link a missing file to a stored one."""
     by: tuple[str, Generator] = ("renames", "human")
     place = location_of(gone.id, Known(gone, gone.fields))
     old, arrived = (
@@ -204,7 +186,7 @@ def tied(store: Store, gone: Head, new: Head) -> list[FileSnapshot]:
 
 
 def same_again(store: Store, head: Head, by: tuple[str, Generator]) -> FileDocument:
-    """A version of a file with what its newest has, to be tied to what it was renamed from."""
+    """A version equal to the newest, linked to the file's old name."""
     fields = head.fields
     document = store.get(head.id, FileDocument, head.token)
     return file_version(
@@ -221,48 +203,44 @@ def same_again(store: Store, head: Head, by: tuple[str, Generator]) -> FileDocum
 
 
 def unclear_rename(path: str, candidates: Sequence[str]) -> str:
-    """What the user reads where a file may have become several others."""
-    shown = some_of([*map(name, candidates)], SHOWN)
+    names = some_of([*map(name, candidates)], SHOWN)
     return (
-        f"{name(path)} is gone, and its bytes are in {shown}. If it was renamed to one of "
+        f"{name(path)} is gone, and its bytes are in {names}. If it was renamed to one of "
         f"them, `foredeck index --renames {name(path)} NEW` says so: pin, nickname and links "
         "follow."
     )
 
 
 def search_renamed(number: FileNumber, near: str, within: str) -> str | None:
-    """The path that has this inode now.
-
-    Looks into the folder `near` first, then at everything below `within`, breadth first, until it
-    is found or `SEARCHED_ENTRIES` were seen. Links are not followed.
-    """
-    return next((path for found, path in _walked(near, within) if found == number), None)
+    """The path with this inode now: in `near`, then below `within`."""
+    return next(
+        (path for number_there, path in _walked(near, within) if number_there == number), None
+    )
 
 
 def search_sizes(size: int, near: str, within: str) -> list[str]:
-    """Paths of files that have this size, from the same places."""
-    found = []
+    """Paths of files with this size, in the same places."""
+    paths = []
     for _, path in _walked(near, within):
         with suppress(OSError, ValueError):  # gone since it was listed
             if os.lstat(path).st_size == size:
-                found.append(path)
-    return list(dict.fromkeys(found))
+                paths.append(path)
+    return list(dict.fromkeys(paths))
 
 
 def _walked(near: str, within: str) -> Iterator[tuple[FileNumber, str]]:
     files, folders = _entries(near, SEARCHED_ENTRIES)
-    left = SEARCHED_ENTRIES - len(files) - len(folders)
+    remaining = SEARCHED_ENTRIES - len(files) - len(folders)
     yield from files
     deeper = deque([within])
-    while left > 0 and deeper:
-        files, folders = _entries(deeper.popleft(), left)
-        left -= len(files) + len(folders)
+    while remaining > 0 and deeper:
+        files, folders = _entries(deeper.popleft(), remaining)
+        remaining -= len(files) + len(folders)
         deeper.extend(folders)
         yield from files
 
 
 def _entries(folder: str, most: int) -> tuple[list[tuple[FileNumber, str]], list[str]]:
-    """The files of a folder with their numbers, and the folders in it that are worth a look."""
     files: list[tuple[FileNumber, str]] = []
     folders: list[str] = []
     try:

@@ -1,9 +1,6 @@
-"""What a source of files answers: snapshots, with new versions of file objects.
+"""Snapshots, with new versions of file objects.
 
-A source never writes. It compares what is out there with what the store holds and hands back
-sealed documents; the caller commits them with the rest of its transaction. Documents that are
-not committed yet are passed back in as `pending`, so that several looks at one object agree. A
-later document for an object takes the place of an earlier one in the same transaction.
+Sources never write: the caller commits, and gives uncommitted documents as `pending`.
 """
 
 from __future__ import annotations
@@ -33,26 +30,24 @@ if TYPE_CHECKING:
 
 Role = Literal["read", "written", "listed", "mentioned"]
 Pending = Mapping[str, Document]
-"""Documents by id that the caller has collected and not yet committed."""
+"""Collected, uncommitted documents by id."""
 NOTHING_PENDING: Pending = MappingProxyType({})
 CHANGING = "changing"
-"""State of a snapshot that says nothing yet: the file may be half written."""
+"""State of a possibly half-written file."""
 OUTSIDE = "outside"
-"""State of a snapshot of a file that is not foredeck's to read by itself."""
+"""State of a file that foredeck may not read by itself."""
 EMPTY_HASH = sha256_hex(b"")
 MOVED_FROM = "moved_from:"
-"""Prefix of the parent reference that leads from a renamed file to the object it was before."""
+"""Parent reference from a renamed file to its old object."""
 CAPTURED = "captured"
-"""In the provenance of a version of a file that is known only because commands have changed it: no
-tool has shown it to an agent."""
+"""In the provenance of a version that no tool has shown."""
 TOOL_CALL, SHOWN_BY, AT_MS = "tool_call", "shown_by", "at_ms"
-"""In the provenance of a version: the tool call that made it; for files of a history also the one
-that only showed it, and when that was."""
+"""In a version's provenance: the call that made it, the one that showed it, and when."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The size in bytes above which a file is not read, and how many paths a tool call can add."""
+    """Bytes above which a file is not read, and most paths per tool call."""
 
     max_file_bytes: int = 2 * 1024 * 1024
     discovered_paths: int = 200
@@ -60,11 +55,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ToolEvent:
-    """One of the agent's tools has run.
-
-    `text` is the text of its result, `details` what the host keeps beside it, `cwd` the folder
-    that relative paths in it start from.
-    """
+    """A tool of the agent's has run; relative paths start at `cwd`."""
 
     tool: str
     input: Mapping[str, Any]
@@ -73,20 +64,19 @@ class ToolEvent:
     is_error: bool = False
     cwd: str = ""
     changed: tuple[str, ...] = ()
-    """Known files that have changed while the tool ran, as paths of this machine."""
+    """Known files that changed while the tool ran, as local paths."""
     is_unheard: bool = False
-    """Whether nobody has kept what the tool answered: `text` is empty for that reason."""
+    """Whether the answer was not kept, so that `text` is empty."""
+    took_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FileSnapshot:
-    """What a look at one file found.
+    """The result of a look at a file.
 
-    `path` is absolute within its file system. `document` is a sealed new version to commit, None
-    when nothing changed. `head` is what the store held, None for an unknown file. `state` is the
-    `FileDocument.state` of the newest version, or why there is none: `unreachable`,
-    `unreadable` (what was known of it stays as it is), `missing` (not there, never known),
-    `directory`, `changing` (see `FileSource.reconcile`), `outside` (see `FileSource.sight`).
+    `document`: a sealed new version, if any. `head`: the store's. `state`: that of the newest
+    version, or `unreachable`, `unreadable`, `missing`, `directory`, `changing` (see
+    `FileSource.reconcile`) or `outside` (see `FileSource.sight`).
     """
 
     path: str
@@ -96,40 +86,38 @@ class FileSnapshot:
     head: Head | None
     state: str
     candidates: tuple[str, ...] = ()
-    """Of a file that is gone: where the same bytes are now, if it is not clear which of these
-    places it was renamed to."""
+    """Places with a missing file's bytes, if several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of an object: the store's head, and the fields of its newest version."""
+    """An object's stored head and newest fields."""
 
     head: Head | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def file(self) -> FileDocument:
-        """These fields by their names and types, for an object that exists."""
         return view_of(FileDocument, self.fields)
 
     @property
     def exists(self) -> bool:
-        """Whether any version of the object exists, pending ones included."""
+        """Whether any version exists, pending ones included."""
         return bool(self.fields)
 
     @property
     def state(self) -> str:
-        """`FileDocument.state` of the newest version, empty for an unknown object."""
+        """The newest version's `FileDocument.state`; empty if unknown."""
         return str(self.fields.get("state", ""))
 
     @property
     def is_on_filesystem(self) -> bool:
-        """Whether the object is known, and bound to a place that this machine can read."""
+        """Whether the object is at a place that this machine can read."""
         return self.exists and path_of(self.fields) is not None
 
     @property
     def was_read(self) -> bool:
-        """Whether the file itself was opened, not only come across."""
+        """Whether the file itself was opened."""
         return self.has_content and self.state != "special"
 
     @property
@@ -141,36 +129,35 @@ class Known:
 def lookup(
     store: Store, ids: Iterable[str], pending: Pending = NOTHING_PENDING
 ) -> dict[str, Known]:
-    """What is known of these objects, with one question to the store."""
-    wanted = list(dict.fromkeys(ids))
-    heads = store.heads(wanted) if wanted else {}
-    found = {id: Known(head, head.fields) for id, head in heads.items()}
-    for id in wanted:
+    """The stored states of objects, in one query."""
+    unique = list(dict.fromkeys(ids))
+    heads = store.heads(unique) if unique else {}
+    states = {id: Known(head, head.fields) for id, head in heads.items()}
+    for id in unique:
         if (document := pending.get(id)) is not None:
-            found[id] = Known(heads.get(id), document.model_dump(exclude={"content"}))
-    return {id: found.get(id) or Known() for id in wanted}
+            states[id] = Known(heads.get(id), document.model_dump(exclude={"content"}))
+    return {id: states.get(id) or Known() for id in unique}
 
 
 def version_ms(head: Head) -> int:
-    """When a version came to be: by the history that it was read from, else when it was stored."""
+    """Time of a version: by its history, else of storing."""
     at_ms = (head.fields.get("provenance") or {}).get(AT_MS)
     return at_ms if isinstance(at_ms, int) else head.time_ms
 
 
 def is_captured(fields: Mapping[str, Any]) -> bool:
-    """Whether only commands have brought a file into the store, by the fields of a version."""
     return CAPTURED in (fields.get("provenance") or {})
 
 
 def is_unmet(snapshot: FileSnapshot) -> bool:
-    """Whether only commands have brought a sighted file into the store."""
+    """Whether only commands brought this file in."""
     if snapshot.document is not None:
         return CAPTURED in (snapshot.document.provenance.model_extra or {})
     return snapshot.head is not None and is_captured(snapshot.head.fields)
 
 
 def is_unread(fields: Mapping[str, Any]) -> bool:
-    """Whether no tool has shown what is in a file: it was only named, or changed by commands."""
+    """Whether no tool has shown the file's content."""
     return fields.get("state") == "listed" or is_captured(fields)
 
 
@@ -188,12 +175,9 @@ def file_version(
     captured: bool = False,
     volume: str | None = None,
 ) -> FileDocument:
-    """A sealed version of the file at `location`.
+    """A sealed version of the file at `location`, which keeps what users added to the previous one.
 
-    What users and other parts of the program gave the object (nickname, view, lock, unknown
-    fields, parent references) is carried over from `known`, the fields of the version before.
-    `by`: what brought the change about, and which kind of author that is. `captured`: see
-    `CAPTURED`, `volume`: the place of its folder, where it was seen there; else as before.
+    `by`: cause and kind of author.
     """
     body = {k: v for k, v in known.items() if k not in HASHES and k not in ("content", "moved_to")}
     before = known.get("provenance") or {}
@@ -221,39 +205,35 @@ def file_version(
 
 
 def is_written_by_agent(version: Head) -> bool:
-    """Whether a `write` or `edit` made a file's version, and not a command, a person or a
-    program."""
     return (version.fields.get("provenance") or {}).get("generator") == "agent"
 
 
 def tool_call_of(version: Head) -> str | None:
-    """The id of the tool call that a file's version names; None where it names none."""
-    named = (version.fields.get("provenance") or {}).get(TOOL_CALL)
-    return named if isinstance(named, str) else None
+    id = (version.fields.get("provenance") or {}).get(TOOL_CALL)
+    return id if isinstance(id, str) else None
 
 
 def changed(place: Location, role: Role, known: Known, document: FileDocument) -> FileSnapshot:
-    """A snapshot with a new version of a file."""
+    """A snapshot with a new version."""
     return FileSnapshot(place.path, document.id, role, document, known.head, document.state)
 
 
 def unchanged(place: Location, role: Role, known: Known, state: str | None = None) -> FileSnapshot:
-    """A snapshot that makes no version; `state`: if it is not what is known."""
     state = state or known.state or "missing"
     return FileSnapshot(place.path, place.object_id, role, None, known.head, state)
 
 
 def attribute_to_tool(snapshots: Iterable[FileSnapshot], tool_call: str) -> None:
-    """Let the versions that a tool has made name its call: the id of the call's object."""
+    """Writes a call's object id into the versions that its tool made."""
     for snapshot in snapshots:
-        made = snapshot.document
-        if made is not None and made.provenance.generator in ("agent", "tool"):
-            made.provenance = made.provenance.model_copy(update={TOOL_CALL: tool_call})
-            made.seal()
+        document = snapshot.document
+        if document is not None and document.provenance.generator in ("agent", "tool"):
+            document.provenance = document.provenance.model_copy(update={TOOL_CALL: tool_call})
+            document.seal()
 
 
 def differs(known: Known, seen: Look, state: str) -> bool:
-    """Whether a look found another state of a file than is known; `state`: the one it found."""
+    """Whether a look found another state than stored."""
     if known.state != state:
         return True
     if state == "huge":
@@ -262,7 +242,6 @@ def differs(known: Known, seen: Look, state: str) -> bool:
 
 
 def _is_rewritten(known: Known, seen: Look) -> bool:
-    """Whether a file that was too large to be kept, and is, has other bytes by now."""
     if known.fields.get("size") != seen.size:
         return True
     revision = known.fields.get("revision")
@@ -273,15 +252,11 @@ def _is_rewritten(known: Known, seen: Look) -> bool:
 
 
 def is_emptied(known: Known, seen: Look) -> bool:
-    """Whether a file that had content has none now."""
     return seen.source_hash == EMPTY_HASH != known.fields.get("source_hash")
 
 
 def link_move(gone: FileDocument, arrived: FileDocument) -> None:
-    """Tie the two ends of a rename together, and seal both again.
-
-    A view and summaries go along, unless the new name has some of its own.
-    """
+    """Links the ends of a rename, and seals both."""
     gone.moved_to = arrived.id
     for name in ("view", *SUMMARIES):
         if getattr(arrived, name, None) is None and getattr(gone, name, None) is not None:
@@ -297,7 +272,6 @@ def link_move(gone: FileDocument, arrived: FileDocument) -> None:
 
 
 def file_type_of(path: str) -> str:
-    """The extension in lower case without its dot, empty for a name that has none."""
     name = path.replace("\\", "/").rpartition("/")[2].lstrip(".")
     stem, dot, extension = name.rpartition(".")
     return extension.lower() if dot and stem else ""

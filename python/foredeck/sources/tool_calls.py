@@ -1,5 +1,4 @@
-"""What calls of the host's file tools say of files, without the disk: the paths that they touch,
-the lines that a `read` shows, and what an `edit` makes of a text."""
+"""What calls of file tools say of files, without the disk."""
 
 from __future__ import annotations
 
@@ -13,14 +12,15 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from foredeck.commands import split_cd, split_heredocs
 from foredeck.sources.snapshots import Role, ToolEvent
 
 WRITERS = frozenset({"edit", "write"})
 READERS = frozenset({"read", "grep", "find", "ls"})
-"""Tools whose arguments say what they write."""
+"""Tools whose arguments contain what they write."""
 
 GUESSES = 64
-"""How many words of a `bash` command, and of its output, are taken for paths at most."""
+"""Most words of a `bash` command and its output taken for paths."""
 
 _SCANNED_CHARS = 4000
 _NOTICE = re.compile(r"\n\n\[[^\n]*(?:limit reached|truncated to)[^\n]*\]\Z")
@@ -31,10 +31,8 @@ _HIT = re.compile(r"(.+?):\d+: ")
 _CONTEXT = re.compile(r".+?-\d+- ")
 _UNICODE_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _AM_PM = re.compile(r" (AM|PM)\.", re.IGNORECASE)
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
-_LEADING_CD = re.compile(r"\s*cd\s+(?:\"([^\"\n]+)\"|'([^'\n]+)'|([^\s;&|\"']+))\s*(?:&&|;|\n)")
 _LISTED = re.compile(r"\s*ls(?:\s+-\w+)*\s+([^\s;&|<>\"'$*?~-][^\s;&|<>\"'$*?]*)\s*\Z")
-"""A command that lists one folder: its output has the names in that folder."""
+"""A command that lists one folder."""
 _QUOTED = re.compile(r"\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'")
 _WORD = re.compile(r"[^\s\"'`;|&<>(){}$=,:*?\[\]!#^\\]+")
 _PATH_LIKE = re.compile(r"(?=.*[\w])(?!-)(?!\d+(?:\.\d+)*\Z).{2,300}\Z")
@@ -42,10 +40,7 @@ _SYSTEM_FOLDERS = ("/dev/", "/proc/", "/sys/", "/bin/", "/sbin/", "/lib", "/usr/
 
 
 class Touch(NamedTuple):
-    """A path that a tool call touched, absolute or relative to the event's `cwd`.
-
-    `certain` is False for a word that may not be a path at all.
-    """
+    """A touched path; `certain` is False for a word that may be no path."""
 
     path: str
     role: Role
@@ -53,23 +48,20 @@ class Touch(NamedTuple):
 
 
 def touched_paths(event: ToolEvent, limit: int) -> list[Touch]:
-    """The paths of a tool call by its arguments and output, each once, that of the arguments first.
+    """A tool call's paths, unique, the argument's first.
 
-    A path that is missed is found when it is read. What `bash` touched is guessed from
-    the words of the command and of a short output; the caller keeps those that name a file.
-
-    At most `limit` are taken from the output. An unknown tool counts as mentioning its `path`.
+    Paths of `bash` are guesses; at most `limit` come from its output.
     """
     finder = _FINDERS.get(event.tool) or _subject("mentioned")
-    found: dict[str, Touch] = {}
+    touches: dict[str, Touch] = {}
     for touch in finder(event, limit):
         if touch.path and "\0" not in touch.path:
-            found.setdefault(touch.path, touch)
-    return list(found.values())
+            touches.setdefault(touch.path, touch)
+    return list(touches.values())
 
 
 def path_argument(arguments: Mapping[str, Any]) -> str | None:
-    """The path that a call's arguments name, under any of the names that models use."""
+    """The path argument, under any name that models use."""
     for name in ("path", "file_path"):
         value = arguments.get(name)
         if isinstance(value, str) and value:
@@ -77,16 +69,8 @@ def path_argument(arguments: Mapping[str, Any]) -> str | None:
     return None
 
 
-def split_cd(command: str) -> tuple[str | None, str]:
-    """The folder that a command changes to before anything else, None for none, and the rest."""
-    moved = _LEADING_CD.match(command)
-    if moved is None:
-        return None, command
-    return next(filter(None, moved.groups())), command[moved.end() :]
-
-
 def tool_path(text: str) -> str:
-    """A path argument as the host's tools read it: `@` dropped, `~` and `file://` resolved."""
+    """A path argument as tools read it: `@` dropped, `~` and `file://` resolved."""
     path = _UNICODE_SPACES.sub(" ", text).removeprefix("@")
     if path.startswith("file://"):
         return unquote(urlsplit(path).path)
@@ -94,11 +78,8 @@ def tool_path(text: str) -> str:
 
 
 def spellings(path: str) -> list[str]:
-    """Other forms under which the host's `read` looks for a file that is not there.
-
-    They are those of names that macOS makes: decomposed letters, a curly apostrophe, a narrow
-    space before AM or PM.
-    """
+    """Other spellings that `read` tries: macOS's decomposed letters, curly apostrophe, narrow space
+    before AM or PM."""
     decomposed = unicodedata.normalize("NFD", path)
     forms = (
         _AM_PM.sub("\u202f\\1.", path),
@@ -121,8 +102,8 @@ def _subject(role: Role) -> Callable[[ToolEvent, int], Iterator[Touch]]:
 def _under(searched: str, shown: str) -> str:
     """The path of a search result.
 
-    Usually relative to the folder that was searched; some tools show it from the working folder,
-    and a search in one file shows the file's own name.
+    Relative to the searched folder; in some tools to the working folder; or the searched file's
+    name.
     """
     folder = posixpath.normpath(searched)
     if folder != "." and not os.path.isabs(folder) and shown.startswith(folder + "/"):  # noqa: PTH117
@@ -135,7 +116,7 @@ def _join(folder: str, path: str) -> str:
 
 
 def _listing(place: Callable[[str, str], str]) -> Callable[[ToolEvent, int], Iterator[Touch]]:
-    """`place`: where a line of it is, below the folder that was listed."""
+    """`place` turns a line into a path below the listed folder."""
 
     def find(event: ToolEvent, limit: int) -> Iterator[Touch]:
         folder = path_argument(event.input) or "."
@@ -148,13 +129,13 @@ def _listing(place: Callable[[str, str], str]) -> Callable[[ToolEvent, int], Ite
 
 def _grep(event: ToolEvent, limit: int) -> Iterator[Touch]:
     searched = path_argument(event.input) or "."
-    seen: set[str] = set()
+    paths: set[str] = set()
     for line in _lines(event, None):
         hit, around = _HIT.match(line), _CONTEXT.match(line)
         if hit is None or (around and event.input.get("context") and around.end() < hit.end()):
             continue
-        if hit[1] not in seen and len(seen) < limit:
-            seen.add(hit[1])
+        if hit[1] not in paths and len(paths) < limit:
+            paths.add(hit[1])
             yield Touch(_under(searched, hit[1]), "listed")
 
 
@@ -162,8 +143,8 @@ def _bash(event: ToolEvent, limit: int) -> Iterator[Touch]:
     command = event.input.get("command")
     if not isinstance(command, str):
         return
-    command = _HEREDOC.sub(r"\3", command[: 16 * _SCANNED_CHARS])[:_SCANNED_CHARS]
-    folder, rest = split_cd(command)
+    command, _ = split_heredocs(command[: 16 * _SCANNED_CHARS])
+    folder, rest = split_cd(command[:_SCANNED_CHARS])
     here = tool_path(folder or ".")
     texts = [(here, rest)]
     if len(event.text) <= _SCANNED_CHARS:
@@ -189,7 +170,7 @@ _FINDERS: dict[str, Callable[[ToolEvent, int], Iterator[Touch]]] = {
 
 
 def _lines(event: ToolEvent, limit: int | None) -> list[str]:
-    """The lines of a listing, without its notice; none for a failed call or an empty result."""
+    """A listing's lines without notice; none for a failure."""
     text = event.text.strip("\n")
     if event.is_error or text in _NO_RESULTS:
         return []
@@ -228,11 +209,9 @@ _IMAGE = re.compile(r"Read image file \[image/[\w.+-]+\](?:\n|\Z)")
 
 
 class ReadRange(NamedTuple):
-    """Lines `first` to `last` of `total`, counted from 1, and their text without any notice.
+    """Lines `first` to `last` of `total`, from 1, with their text.
 
-    Lines are counted as the host's tool does: a final newline is followed by one more, empty
-    line. `last` is `first - 1` where no line is shown, `total` None where the result does not
-    tell. `complete` means that `text` is the whole file.
+    A final newline begins an empty line, as for the host; `last` is `first - 1` without lines.
     """
 
     first: int
@@ -243,10 +222,9 @@ class ReadRange(NamedTuple):
 
 
 def parse_read_range(arguments: Mapping[str, Any], text: str) -> ReadRange | None:
-    """The lines that a successful `read` call with these arguments and this result shows.
+    """The lines that a successful `read` shows; None for an image.
 
-    None for an image. A last line that only looks like the tool's notice, with numbers that do
-    not fit the text, is taken as part of the file.
+    A final line like a notice with wrong numbers counts as text.
     """
     if _IMAGE.match(text):
         return None
@@ -255,11 +233,11 @@ def parse_read_range(arguments: Mapping[str, Any], text: str) -> ReadRange | Non
     if long_line and int(long_line["line"]) == first:
         return ReadRange(first, first - 1, None, False, "")
     for notice in (_SHOWING, _MORE, _NOT_SHOWN):
-        found = notice.search(text)
-        if found:
-            shown = _cut(text[: found.start()], first, found)
-            if shown:
-                return shown
+        match = notice.search(text)
+        if match:
+            lines = _cut(text[: match.start()], first, match)
+            if lines:
+                return lines
     last = first + text.count("\n")
     if _number(arguments.get("limit"), last + 1) <= last - first + 1:
         # As many lines as were asked for. Of hosts that say nothing of the rest there may be more.
@@ -268,7 +246,7 @@ def parse_read_range(arguments: Mapping[str, Any], text: str) -> ReadRange | Non
 
 
 def _cut(body: str, first: int, notice: re.Match[str]) -> ReadRange | None:
-    """The range before a notice, None if the notice's numbers are not those of the text."""
+    """The range before a notice; None if its numbers do not fit."""
     after = int(notice["next"])
     lines = body.count("\n") + 1
     if body == "" and after == first:
@@ -282,7 +260,7 @@ def _cut(body: str, first: int, notice: re.Match[str]) -> ReadRange | None:
 
 
 def _number(value: Any, missing: int) -> int:
-    """A number as models send it; `missing` for what is none."""
+    """A number as models send it, or `missing`."""
     if isinstance(value, str) and value.isdecimal():
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -321,14 +299,14 @@ class _Match(NamedTuple):
 
 
 def edits_of(arguments: Mapping[str, Any]) -> list[Edit]:
-    """The replacements that an `edit` call asks for, in any of the forms that models send."""
-    given = arguments.get("edits")
-    if isinstance(given, str):
+    """The replacements of an `edit`, in any form that models send."""
+    raw = arguments.get("edits")
+    if isinstance(raw, str):
         try:
-            given = json.loads(given)
+            raw = json.loads(raw)
         except ValueError:
-            given = None
-    items = list(given) if isinstance(given, list) else [given]
+            raw = None
+    items = list(raw) if isinstance(raw, list) else [raw]
     items.append(arguments)
     return [
         Edit(item["oldText"], item["newText"])
@@ -340,7 +318,7 @@ def edits_of(arguments: Mapping[str, Any]) -> list[Edit]:
 
 
 def written_texts(arguments: Mapping[str, Any]) -> list[str]:
-    """What a call of `write` or `edit` puts into its file, text by text; deletions put nothing."""
+    """Texts that a `write` or `edit` puts into its file."""
     content = arguments.get("content")
     texts = [content] if isinstance(content, str) else []
     texts += [edit.new for edit in edits_of(arguments)]
@@ -348,10 +326,9 @@ def written_texts(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
-    """The text after these replacements, None where the outcome is not certain.
+    """The text after replacements; None if uncertain.
 
-    Each old text must occur once in the text as it was before the call; replacements must not
-    overlap.
+    Each old text must occur once in the original, without overlap.
     """
     bom, body = (BOM, text[1:]) if text.startswith(BOM) else ("", text)
     crlf = "\r" in body
@@ -379,16 +356,16 @@ def _replace(text: str, edits: Sequence[Edit]) -> str | None:
 
 
 def _matches(text: str, edits: Sequence[Edit]) -> list[_Match] | None:
-    """Where the old texts are, in order; None unless each is there once, apart from the others."""
-    found: list[_Match] = []
+    """Places of the old texts in order; None unless each occurs once, apart from the others."""
+    matches: list[_Match] = []
     for old, new in edits:
         if not old or text.count(old) != 1:
             return None
         start = text.index(old)
-        found.append(_Match(start, start + len(old), new))
-    found.sort()
-    apart = all(a.end <= b.start for a, b in pairwise(found))
-    return found if apart else None
+        matches.append(_Match(start, start + len(old), new))
+    matches.sort()
+    apart = all(a.end <= b.start for a, b in pairwise(matches))
+    return matches if apart else None
 
 
 def _splice(text: str, matches: Sequence[_Match], offset: int = 0) -> str:
@@ -398,24 +375,24 @@ def _splice(text: str, matches: Sequence[_Match], offset: int = 0) -> str:
 
 
 def _splice_lines(text: str, base: str, matches: Sequence[_Match]) -> str | None:
-    """Replace in `base`, line by line; lines that no match touches stay as `text` has them."""
+    """Replaces in `base` by lines; untouched lines stay as in `text`."""
     lines, spans = _LINE.findall(text), [m.span() for m in _LINE.finditer(base)]
     if len(lines) != len(spans):
         return None
     parts: list[str] = []
-    done = 0
+    position = 0
     for first, last, group in _touched_lines(spans, matches):
         start, end = spans[first][0], spans[last][1]
-        parts += lines[done:first]
+        parts += lines[position:first]
         parts.append(_splice(base[start:end], group, start))
-        done = last + 1
-    return "".join(parts + lines[done:])
+        position = last + 1
+    return "".join(parts + lines[position:])
 
 
 def _touched_lines(
     spans: Sequence[tuple[int, int]], matches: Sequence[_Match]
 ) -> list[tuple[int, int, list[_Match]]]:
-    """`(first line, last line, matches)` for each run of lines that matches touch together."""
+    """`(first line, last line, matches)` per run of touched lines."""
     groups: list[tuple[int, int, list[_Match]]] = []
     for match in matches:
         first = next(i for i, (_, end) in enumerate(spans) if match.start < end)

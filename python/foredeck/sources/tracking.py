@@ -1,7 +1,6 @@
-"""Trackers: noticing that a known file has changed.
+"""Trackers notice that known files may have changed.
 
-A tracker decides nothing: it says which paths are worth a look, and its listener looks
-(`FileSource.reconcile`).
+They decide nothing: the listener looks (`FileSource.reconcile`).
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver, ObservedWatch
 
 EventCallback = Callable[[str, str, str], None]
-"""Receives `(kind, path, destination)`: kind `created`, `modified`, `closed`, `deleted` or
-`moved`; a destination only for `moved`."""
+"""Receives `(kind, path, destination)`: `created`, `modified`, `closed`, `deleted`, or `moved` with
+a destination."""
 
 _LOGGER = "watchdog.observers.inotify_c"
 # Reading a file causes these: taking them for changes would start an endless loop.
@@ -34,9 +33,9 @@ class WatchUnavailable(Exception):
 
 
 class FolderWatcher:
-    """Watches single folders, not what is below them. Callbacks run in watchdog's thread.
+    """Watches single folders; callbacks run in watchdog's thread.
 
-    `on_overflow` is called when the system says that it dropped events.
+    `on_overflow`: the system has dropped events.
     """
 
     def __init__(self, on_overflow: Callable[[], None]) -> None:
@@ -44,7 +43,7 @@ class FolderWatcher:
         self._on_overflow = on_overflow
 
     def watch(self, folder: str, on_event: EventCallback) -> ObservedWatch:
-        """Begin to watch `folder`. Raises `WatchUnavailable`, or `FileNotFoundError`."""
+        """Starts watching. Raises `WatchUnavailable` or `FileNotFoundError`."""
         try:
             return self._start().schedule(
                 _Handler(on_event),  # type: ignore[arg-type]  # watchdog only calls `dispatch`
@@ -57,7 +56,7 @@ class FolderWatcher:
             raise WatchUnavailable(str(error)) from error
 
     def unwatch(self, watch: ObservedWatch) -> None:
-        """End one watch. Fine for a watch whose folder is gone."""
+        """Ends a watch, also of a deleted folder."""
         if self._observer is not None:
             try:
                 self._observer.unschedule(watch)
@@ -65,7 +64,7 @@ class FolderWatcher:
                 return
 
     def stop(self) -> None:
-        """End all watches and wait for watchdog's threads."""
+        """Ends all watches; waits for watchdog's threads."""
         logging.getLogger(_LOGGER).removeFilter(self._heed)
         observer, self._observer = self._observer, None
         if observer is not None:
@@ -84,14 +83,14 @@ class FolderWatcher:
         return self._observer
 
     def _heed(self, record: logging.LogRecord) -> bool:
-        """A filter of watchdog's log that lets all pass: of lost events nothing else tells."""
+        """A log filter that lets everything pass: only the log reports lost events."""
         if record.levelno >= logging.WARNING and "overflow" in record.getMessage():
             self._on_overflow()
         return True
 
 
 class _Handler:
-    """What watchdog calls for each event of one folder."""
+    """Receives watchdog's events of one folder."""
 
     def __init__(self, on_event: EventCallback) -> None:
         self._on_event = on_event
@@ -103,7 +102,6 @@ class _Handler:
 
 
 def _wanted_events() -> list[Any]:
-    """The event classes to ask the system for."""
     # With fewer events the queue of the system overflows later.
     # Loads where files are watched.
     from watchdog import events
@@ -123,13 +121,10 @@ logger = logging.getLogger(__name__)
 
 
 class TrackerOptions(NamedTuple):
-    """Bounds and intervals of a tracker, times in seconds.
+    """A tracker's bounds, in seconds.
 
-    `debounce_s`: how long changes are collected before they are reported. `check_s`: between looks
-    at folders that cannot be watched or are gone. `audit_s`: between comparisons of all files by
-    their time stamps. `max_folders`: most folders that are watched; others are checked every
-    `check_s`. `burst`: this many events within `check_s` count as a burst. `arrivals`: most new
-    files that are remembered as possible ends of a rename.
+    `check_s`: between looks at unwatchable folders; `audit_s`: between comparisons of all time
+    stamps; `burst`: events that count as one.
     """
 
     debounce_s: float = 0.05
@@ -142,7 +137,7 @@ class TrackerOptions(NamedTuple):
 
 @dataclass(slots=True)
 class _File:
-    """A tracked path. `stamp` is how it was when it was last checked, None for absent."""
+    """A tracked path; `stamp` at the last check, None for absent."""
 
     path: str
     stamp: Fingerprint | None = None
@@ -150,7 +145,7 @@ class _File:
 
 @dataclass(slots=True)
 class _Folder:
-    """A folder with tracked files, by name. `place` is which folder it was when it was watched."""
+    """A folder with tracked files by name; `place` identifies it when watched."""
 
     path: str
     files: dict[str, _File] = field(default_factory=dict)
@@ -158,19 +153,13 @@ class _Folder:
     watch: ObservedWatch | None = None
     place: tuple[int, int] | None = None
     lost: bool = False
-    """It was deleted: its watch is dead, even if a new folder has its name and inode."""
+    """Deleted: its watch is dead, even if a new folder has its name and inode."""
 
 
 class FileTracker:
     """Reports when tracked files may have changed.
 
-    `on_dirty(paths)`: these paths are worth a look: tracked ones, and untracked ones that a
-    tracked file may have been renamed to. Each tracked path is reported once when its tracking
-    begins, for what may have changed until then. `on_overflow()`: everything is worth a look.
-    `on_notice(text)`: something the user may want to know, said once.
-
-    All three are called from a thread of the tracker's own, never after `stop` has returned.
-    Methods may be called from any thread.
+    `on_overflow()`: anything may have. Called on the tracker's thread, never after `stop`.
     """
 
     def __init__(
@@ -200,7 +189,7 @@ class FileTracker:
         self._thread: threading.Thread | None = None
 
     def track(self, object_id: str, path: str) -> None:
-        """Track an object's file at this path of this machine, to the end. Cheap to repeat."""
+        """Tracks an object's local file to the end. Cheap to repeat."""
         with self._changed:
             if self._stopped or object_id in self._paths:
                 return
@@ -214,11 +203,7 @@ class FileTracker:
             self._changed.notify()
 
     def differing(self, object_ids: Iterable[str]) -> list[str]:
-        """Paths of those of these objects whose file may not be as it was when last reported.
-
-        Looks at time stamps now: an event may need half a second to arrive. A file that was not
-        there, or has not been reported yet, may always have changed.
-        """
+        """Paths of these objects that may differ from the last report, by time stamps now."""
         with self._changed:
             paths = [self._paths[id] for id in object_ids if id in self._paths]
             stamps = {path: file.stamp for path in paths if (file := self._file(path))}
@@ -226,7 +211,7 @@ class FileTracker:
         return [path for path, old in stamps.items() if old is None or fingerprint_at(path) != old]
 
     def remind(self, targets: Iterable[str]) -> None:
-        """Report these once more in a moment, whatever they are to the listener."""
+        """Reports these again shortly."""
         with self._changed:
             if self._stopped:
                 return
@@ -235,7 +220,7 @@ class FileTracker:
             self._changed.notify()
 
     def stop(self) -> None:
-        """End all tracking and wait for the threads. Calling it twice is fine."""
+        """Ends all tracking; waits for the threads. Idempotent."""
         with self._changed:
             self._stopped = True
             self._changed.notify()
@@ -252,19 +237,18 @@ class FileTracker:
         if self._events >= self._options.burst and not self._flooded:
             self._overflow()
         folder_path, name = os.path.split(path)
-        known = name in folder.files and folder_path == folder.path
+        is_tracked = name in folder.files and folder_path == folder.path
         if kind == "moved":
-            known = known or self._file(destination) is not None
+            is_tracked = is_tracked or self._file(destination) is not None
         elif kind == "deleted" and path == folder.path:
             folder.lost = True
             self._wake(folders=[folder.path])
-        if known:
+        if is_tracked:
             self._wake({path, destination} - {""})
         elif kind in ("created", "moved"):
             self._arrivals.append(destination or path)
 
     def _wake(self, dirty: Iterable[str] = (), folders: Iterable[str] = ()) -> None:
-        """Have these paths reported, and these folders attached."""
         with self._changed:
             self._dirty.update(dirty)
             self._unattached.update(folders)
@@ -299,7 +283,7 @@ class FileTracker:
             self._report()
 
     def _wait(self, timeout_s: float) -> bool:
-        """Wait for something to do, then for more of it to come; False when it is time to end."""
+        """Waits for work, then for more to arrive; False at the end."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._stopped or self._dirty or self._flooded or self._unattached,
@@ -311,7 +295,6 @@ class FileTracker:
             return not self._stopped
 
     def _check(self, everything: bool) -> None:
-        """Look at folders that are not watched or not there, and sometimes at all files."""
         with self._changed:
             folders = list(self._folders.values())
         for folder in folders:
@@ -324,7 +307,6 @@ class FileTracker:
                 self._wake([f.path for f in files if fingerprint_at(f.path) != f.stamp])
 
     def _attach_folders(self) -> None:
-        """Watch the folders that have come up, and stop watching those that are gone."""
         with self._changed:
             folders, self._unattached = self._unattached, set()
         for path in sorted(folders):
@@ -397,7 +379,7 @@ class FileTracker:
             self._reporting = set()
 
     def _restamp(self, file: _File) -> bool:
-        """Remember how a file is now; returns whether it is there."""
+        """Updates a file's stamp; returns whether it exists."""
         stamp = fingerprint_at(file.path)
         with self._changed:
             file.stamp = stamp
@@ -429,6 +411,5 @@ class FileTracker:
 
 
 def _place(folder: str) -> tuple[int, int] | None:
-    """Which folder has this path: its device and inode."""
-    found = fingerprint_at(folder)
-    return None if found is None else found[:2]
+    stamp = fingerprint_at(folder)
+    return None if stamp is None else stamp[:2]

@@ -1,11 +1,8 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH116, PTH120
-"""On which file system a folder lies, and where in it, so that a file that is gone can be told from
-one whose file system is.
+"""A folder's file system and place in it, to tell a missing file from a missing file system.
 
-A file counts as deleted only where its folder is there and lies where it lay. What is mounted
-somewhere is another place than the empty folder below it, also where a part of the same file system
-is mounted (a bind mount); and a place stays the same in a sandbox that shows it under its own path.
+A mount is another place than the folder under it.
 """
 
 from __future__ import annotations
@@ -24,20 +21,19 @@ _CHARS = 16
 
 
 class Volumes:
-    """The places of folders, as they are until `forget` is called."""
+    """Places of folders, cached until `forget`."""
 
     def __init__(self) -> None:
         self._places: dict[str, str | None] = {}
         self._mounts: dict[str, str] | None = None
 
     def forget(self) -> None:
-        """Something may have been mounted or unmounted."""
+        """Forgets everything: mounts may have changed."""
         self._places.clear()
         self._mounts = None
 
     def place(self, folder: str) -> str | None:
-        """Names the file system and the place in it of a folder of this machine, there or not; None
-        where nothing is known of it."""
+        """Names a local folder's file system and place, even if it is missing; None if unknown."""
         if folder not in self._places:
             if self._mounts is None:
                 self._mounts = _mounted()
@@ -53,14 +49,10 @@ def is_away(
     seen_on: str | None = None,
     within: Collection[str] = (),
 ) -> bool:
-    """Whether a file that is not at its path may only be out of reach.
-
-    `fields`: of its newest version; `seen_on`: the place of its folder when it was seen last;
-    `within`: the folders of projects, in place of the present one.
-    """
+    """Whether a missing file may be merely out of reach."""
     folder = os.path.dirname(local)
-    known = seen_on or fields.get("volume")
-    if known is not None and volumes.place(folder) not in (known, None):
+    last_place = seen_on or fields.get("volume")
+    if last_place is not None and volumes.place(folder) not in (last_place, None):
         return True
     there = _nearest_folder(folder)
     if there == folder:
@@ -78,10 +70,7 @@ def is_orphaned(
     volumes: Volumes,
     within: Collection[str] = (),
 ) -> bool:
-    """Whether a file cannot be looked at where it was, so that its newest version stays.
-
-    `local`: where it is on this machine, None for nowhere; `within`: as for `is_away`.
-    """
+    """Whether a file cannot be checked where it was, so that its newest version stays."""
     if fields.get("state") == "deleted":
         return False
     if local is None:
@@ -92,8 +81,7 @@ def is_orphaned(
 
 
 def _nearest_folder(folder: str) -> str | None:
-    """The folder, or the nearest one above it that can be seen; None where one of them may be there
-    and cannot be looked at."""
+    """The folder or its nearest visible ancestor; None if one may exist unseen."""
     while True:
         try:
             os.stat(folder)
@@ -116,22 +104,21 @@ def _place(folder: str, mounts: Mapping[str, str]) -> str | None:
     try:
         if point in mounts:
             inner = f"{mounts[point]}/{folder[len(point) :]}"
-            named = f"{_name_of(point)} {'/'.join(filter(None, inner.split('/')))}"
+            place_name = f"{_name_of(point)} {'/'.join(filter(None, inner.split('/')))}"
         else:
-            named = _beside_linux(folder)
+            place_name = _beside_linux(folder)
     except OSError:
         return None
-    return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:_CHARS]
+    return hashlib.sha256(place_name.encode("utf-8", "surrogatepass")).hexdigest()[:_CHARS]
 
 
 def _name_of(point: str) -> str:
-    """Identifies what is mounted: by the file system's own id, which most take from their UUID."""
     number = os.statvfs(point).f_fsid if sys.platform != "win32" else 0
     return f"{number:x}" if number else f"device {os.stat(point).st_dev}"
 
 
 def _beside_linux(folder: str) -> str:
-    """Where the file system begins that a folder is on; on Windows also its serial number."""
+    """Start of a folder's file system; on Windows with serial number."""
     status = nearest_status(folder)
     if status is None:
         raise FileNotFoundError(folder)
@@ -146,14 +133,13 @@ def _beside_linux(folder: str) -> str:
 
 
 def _mounted() -> dict[str, str]:
-    """Where something is mounted, and which folder of its file system that shows; empty where the
-    system does not say."""
+    """Mount points, and the folder that each shows; empty if unknown."""
     try:
         text = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
-        found = [line.split(" ", 5)[3:5] for line in text.splitlines()]
+        mounts = [line.split(" ", 5)[3:5] for line in text.splitlines()]
     except (OSError, ValueError):
         return {}
-    return {_spelt(point): _spelt(root) for root, point in found}
+    return {_spelt(point): _spelt(root) for root, point in mounts}
 
 
 def _spelt(path: str) -> str:

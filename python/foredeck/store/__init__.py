@@ -1,7 +1,6 @@
-"""The store: documents and blobs, in one of several kinds of databases, which are listed here.
+"""The store, in one of several kinds of databases.
 
-A kind is imported when a configuration first names it, so that work with SQLite does not wait
-for what XTDB brings along; and the command line reads this table before it imports anything else.
+A kind is imported when it is first used, so that SQLite does not wait for XTDB.
 """
 
 from __future__ import annotations
@@ -12,13 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """Where a kind of store is found.
-
-    package   its module `kind` holds the `StoreKind` as `KIND`
-    address   what an address names after `NAME:`, for `--help`
-    commands  the commands that it adds, with a line on each: NAME is `COMMAND` in the package's
-              module `NAME_command`
-    """
+    """Where a kind of store is found: its package, the form of its addresses, and its commands."""
 
     package: str
     address: str
@@ -28,7 +21,7 @@ class Registered:
 STORES: Mapping[str, Registered] = {
     "sqlite": Registered("foredeck.store.sqlite", "PATH"),
     "xtdb": Registered(
-        "foredeck.xtdb",
+        "foredeck_xtdb",
         "URL",
         {"xtdb": "look after the XTDB node, and ask the store in it Datalog queries"},
     ),

@@ -1,7 +1,6 @@
-"""The engines at work on a state folder: which session each has open, and for which host.
+"""Engines at work on a state folder, as far as they run on this machine.
 
-Each holds a lock on a small file of its own, which ends with its process however that ends. They
-are of this machine: which sessions other machines have open on a shared database is not known.
+Each locks a small file until its process ends.
 """
 
 from __future__ import annotations
@@ -21,16 +20,13 @@ _MAX_BYTES = 4096
 
 
 class EngineAtWork(NamedTuple):
-    """An engine, the process of its host, and the session that it has open, if any."""
-
     pid: int
     host: int
     session: str | None
 
 
 class AtWork:
-    """What an engine says of itself. Says nothing where the folder cannot be written, or where
-    files cannot be locked (Windows)."""
+    """An engine's announcement, which is silent where files cannot be locked."""
 
     def __init__(self, home: Path) -> None:
         self.host = os.getpid()
@@ -40,7 +36,7 @@ class AtWork:
         self._descriptor: int | None = None
 
     def on(self, session: str | None) -> None:
-        """The session that is open from now on; None: none is."""
+        """Announces the open session, or None."""
         with suppress(OSError):
             if self._descriptor is None and session is not None:
                 self._open()
@@ -51,7 +47,7 @@ class AtWork:
                 os.pwrite(self._descriptor, text.encode().ljust(_MAX_BYTES), 0)
 
     def close(self) -> None:
-        """The engine ends."""
+        """Ends the announcement."""
         if self._descriptor is not None and self._path is not None:
             self._path.unlink(missing_ok=True)
             os.close(self._descriptor)
@@ -65,19 +61,17 @@ class AtWork:
 
 
 def engines_at_work(home: Path) -> list[EngineAtWork]:
-    """The engines that work on a state folder now, as far as this process can see them: processes
-    of another container have numbers that mean nothing here, and are given as 0."""
-    found = []
+    """The engines on a state folder; process numbers of other containers are 0."""
+    engines = []
     with suppress(OSError):
         for path in sorted((home / _FOLDER).iterdir()):
             with suppress(OSError):
                 if (engine := _read(path)) is not None:
-                    found.append(engine)
-    return found
+                    engines.append(engine)
+    return engines
 
 
 def _read(path: Path) -> EngineAtWork | None:
-    """The engine whose file this is; a file whose lock is free is removed."""
     if sys.platform == "win32":
         return None
     descriptor = open_regular(path, os.O_RDWR, follow=False)
@@ -98,7 +92,6 @@ def _read(path: Path) -> EngineAtWork | None:
 
 
 def _space() -> str:
-    """Identifies the place in which process numbers are those that this process sees."""
     try:
         return str(Path("/proc/self/ns/pid").readlink())
     except OSError:

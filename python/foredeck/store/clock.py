@@ -1,4 +1,4 @@
-"""The clock that transactions are timed by."""
+"""The clock of transactions."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ DAY_MS = 24 * HOUR_MS
 
 
 def now_ms() -> int:
-    """The time by this machine's clock, in milliseconds since 1970."""
+    """Milliseconds since 1970 by this machine's clock."""
     return time.time_ns() // 1_000_000

@@ -1,9 +1,6 @@
-"""Whole stores: whether one is a copy of another, and copying one into another.
+"""Copies and compares whole stores.
 
-Every transaction is copied under its own token and time, in the order of the source. The target is
-at every moment a beginning of the source, and nothing else: so a copy half done continues without a
-note of its progress that could be lost, and one that is done can be brought up to date as long as
-nothing else has written to it.
+Transactions keep token, time and order, so an interrupted copy continues.
 """
 
 from __future__ import annotations
@@ -29,18 +26,16 @@ from foredeck.store.protocol import (
 from foredeck.store.versions import without_nulls
 
 _BLOBS = 100
-"""Blobs that are read and written at once."""
+"""Blobs read and written at once."""
 _BYTES = 16 * 1024 * 1024
-"""What they may hold together when they are written, so that a request stays well below a server's
-limit."""
+"""Bytes per write, well below a server's limit."""
 
 Advance = Callable[[], object]
-"""Called for each transaction, object and group of blobs that was read."""
 
 
 @dataclass(slots=True)
 class Totals:
-    """What was counted in a store, and the hash over it."""
+    """Counts of a store, and the hash over it."""
 
     transactions: int = 0
     objects: int = 0
@@ -52,23 +47,21 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class StoreComparison:
-    """A store and its copy, as far as the copy goes."""
-
     original: Totals
     copy: Totals
     differs: str | None
-    """The first thing in which they differ; None where nothing does."""
+    """The first difference, if any."""
 
     @property
     def equal(self) -> bool:
-        """Whether everything that is in the copy is the same in the original."""
+        """Whether the copy's content equals the original's."""
         return self.original == self.copy
 
 
 def _read(
     store: Store, records: Sequence[Record], digests: Sequence[str], advance: Advance
 ) -> tuple[Totals, dict[str, bytes]]:
-    """What these transactions and blobs hold, counted, and a hash of each thing by name."""
+    """Counts these transactions and blobs, with a hash of each by name."""
     totals = Totals(transactions=len(records))
     things: dict[str, bytes] = {}
 
@@ -103,11 +96,9 @@ def _read(
 def compare(
     original: Store, copy: Store, advance: Advance = lambda: None, blobs: Iterable[str] = ()
 ) -> StoreComparison:
-    """Read everything that is in `copy` from both stores, every version and every byte, and the
-    blobs of the original with these digests.
+    """Compares everything in `copy` with the original, byte by byte; later additions do not matter.
 
-    What the original got after the copy was made does not matter. Raises `Corrupt` where bytes
-    and hashes disagree.
+    Raises `Corrupt` if bytes and hashes disagree.
     """
     copied = list(records_of(copy))
     digests = sorted({*digests_of(copy), *blobs})
@@ -119,30 +110,26 @@ def compare(
 
 
 def verified(original: Store, backup: Store, file: Path, advance: Advance) -> str:
-    """The SHA-256 over everything that is in a backup, of which the file is named in errors.
-
-    Raises `Corrupt` where the original has not the same.
-    """
-    found = compare(original, backup, advance)
-    if not found.equal:
-        raise Corrupt(f"{file} is not a copy of what is here: {found.differs} differs")
-    return found.copy.sha256
+    """The SHA-256 over a backup. Raises `Corrupt` if the original differs."""
+    comparison = compare(original, backup, advance)
+    if not comparison.equal:
+        raise Corrupt(f"{file} is not a copy of what is here: {comparison.differs} differs")
+    return comparison.copy.sha256
 
 
 class NotEmpty(StoreError):
-    """The target holds something that is not a beginning of the source."""
+    """The target is not a beginning of the source."""
 
     exit_code = 1
 
 
 def count_of(store: Store) -> int:
-    """How many transactions a store holds."""
+    """Number of transactions."""
     return sum(1 for _ in records_of(store))
 
 
 def copied_before(source: Store, target: Store) -> list[Record]:
-    """The transactions that the target holds. Raises `NotEmpty` where they are not the source's
-    first ones."""
+    """The target's transactions. Raises `NotEmpty` unless they are the source's first."""
     there = list(records_of(target))
     first = list(islice(records_of(source), len(there)))
     for number, record in enumerate(there):
@@ -155,15 +142,14 @@ def copied_before(source: Store, target: Store) -> list[Record]:
 
 
 def _continues(copied: Record, original: Record) -> bool:
-    """Whether one is the other, or what it was before more was imported under its token."""
+    """Whether they are equal, or more was imported under the token since."""
     return copied.origin == original.origin and set(copied.changes) <= set(original.changes)
 
 
 def copy(source: Store, target: Store, advance: Advance = lambda: None) -> int:
-    """Bring everything that is in `source` to `target`; how many transactions were new there.
+    """Copies everything to `target`; returns the number of new transactions.
 
-    `advance` is called for each transaction, and each group of blobs. Raises `NotEmpty` before
-    anything is written, `Corrupt` where the source's bytes and hashes disagree.
+    Raises `NotEmpty` before writing, `Corrupt` if the source is damaged.
     """
     before = copied_before(source, target)
     new, last = 0, None
@@ -192,8 +178,7 @@ def _copy_record(source: Store, target: Store, record: Record) -> None:
 
 
 def _copy_blobs(source: Store, target: Store, under: Record, advance: Advance) -> None:
-    """The blobs that no version's content has brought. They need no transaction of their own, so
-    they come with one that is there."""
+    """Blobs that no version brings; they join an existing transaction."""
     there = set(digests_of(target))
     missing = (digest for digest in digests_of(source) if digest not in there)
     while chunk := list(islice(missing, _BLOBS)):

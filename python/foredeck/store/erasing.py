@@ -1,9 +1,6 @@
-"""The one way to take something out of a store for good, and out of what was made from it; and
-which documents and blobs go when a user has a session forgotten.
+"""The only way to erase from a store and from what was derived from it.
 
-Which documents and texts go is worked out by those who know why, and stated as data: here, in
-`store/purging.py` and in `pruning.py`. Each kind of store erases in its `StorePlace`, and each
-room that keeps what it made from the store is listed in `DERIVED`.
+Derived data is listed in `DERIVED`.
 """
 
 from __future__ import annotations
@@ -37,13 +34,12 @@ from foredeck.store.references import in_message, references
 from foredeck.store.sessions import documents_of
 
 _CHUNK = 200
-"""Blobs that are read at once."""
+"""Blobs read at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureStep:
-    """What goes at once. `sessions`: whose it is; `scanned`: how far the store was read when it was
-    worked out that nothing else needs it."""
+    """One step of an erasure; `scanned`: how far the store was read for it."""
 
     sessions: Sequence[str]
     documents: Collection[str]
@@ -53,8 +49,7 @@ class ErasureStep:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What goes, in this order. `first`: what is committed before that, such as tombstones, so that
-    an interrupted erasure is known for what it is."""
+    """An erasure, in order; `first` is committed before it, such as tombstones."""
 
     first: Sequence[Batch]
     steps: Sequence[ErasureStep]
@@ -71,24 +66,21 @@ class Erasure:
 
     @property
     def tombstones(self) -> set[str]:
-        """Ids of the documents that tell which sessions are gone."""
         return {put.id for batch in self.first for put in batch.puts if put.type == "forgotten"}
 
 
 DERIVED = {"layers": "foredeck.derived.follower"}
-"""What was made from a store and can be made again, by the folder that holds it: a module, whose
-function `erasing` is given the state folder, the store and an `Erasure`. What was made of the
-erased texts is gone when its block begins, or when it ends, however it ends. The modules are
-imported for this: the store knows none of those rooms."""
+"""Modules of derived data, by folder; each one's `erasing` leaves nothing of the erased text,
+however its block ends."""
 
 
 def records_by_time(store: Store) -> list[Record]:
-    """All transactions, the oldest first; in each, what others name by its version comes first."""
-    found = [
+    """All transactions, oldest first."""
+    records = [
         Record(record.origin, tuple(sorted(record.changes, key=_rank)))
         for record in records_of(store)
     ]
-    return sorted(found, key=lambda record: order_of(record.origin))
+    return sorted(records, key=lambda record: order_of(record.origin))
 
 
 def _rank(change: tuple[str, str]) -> tuple[int, str]:
@@ -99,15 +91,14 @@ def _rank(change: tuple[str, str]) -> tuple[int, str]:
 def blobs_of(
     store: Store, digests: Iterable[str], advance: Advance = lambda: None
 ) -> Iterator[tuple[str, bytes]]:
-    """Blobs with their hashes, however many; those that are missing are left out."""
+    """Blobs by hash; missing ones are skipped."""
     for chunk in portions(digests, _CHUNK):
         yield from store.blobs(chunk).items()
         advance()
 
 
 def everything(store: Store, advance: Advance = lambda: None) -> Iterator[tuple[str, Any]]:
-    """All that a store holds, each with a name: the fields of each version, the bytes of each blob,
-    whether anything names it or not."""
+    """Everything in a store by name: fields of versions, and bytes of blobs."""
     for record in records_of(store):
         for document in store.documents(record):
             yield f"{document.type} {document.id}", document.model_dump()
@@ -122,12 +113,10 @@ def erase(
     erasure: Erasure,
     advance: Callable[[Sequence[str]], None] = lambda _sessions: None,
 ) -> None:
-    """Erase from the configured store; `advance` is called with the sessions of each step before it
-    is done.
+    """Erases from the configured store; repeatable after an interruption.
 
-    Interrupted, it can be planned and done again. Raises `Conflict` where something that was to go
-    has come into use since the plan, and `StoreUnavailable`, also where commits wait for a
-    database: what arrived there after the erasure would stay.
+    Raises `Conflict` if something came into use since the plan, and `StoreUnavailable`, also while
+    commits wait for a database.
     """
     place = store_kind(config.store).place(config)
     place.check_settled()
@@ -141,8 +130,7 @@ def erase_from(
     erasure: Erasure,
     advance: Callable[[Sequence[str]], None] = lambda _sessions: None,
 ) -> None:
-    """As `erase`, from the store of any place, without `check_settled`. `store`: the same, opened;
-    `home`: the state folder that holds what was made from it."""
+    """Like `erase`, from any place and without `check_settled`."""
     with ExitStack() as stack:
         for module in DERIVED.values():
             stack.enter_context(import_module(module).erasing(home, store, erasure))
@@ -162,25 +150,22 @@ def erase_from(
 
 @dataclass(frozen=True, slots=True)
 class Forgetting(ErasureStep):
-    """The step that erases one session. `kept`: objects of its index that others have met too;
-    `bytes`: the size of the blobs."""
+    """The step that erases a session; `kept` counts its objects that others have met."""
 
     bytes: int
     kept: int
 
     @property
     def session(self) -> str:
-        """The session."""
         return self.sessions[0]
 
 
 def plan_forgetting(
     store: LocalStore, sessions: Sequence[str], advance: Advance = lambda: None
 ) -> list[Forgetting]:
-    """What erasing these sessions takes, one after the other in this order. Reads the whole store
-    once, however many they are; `advance` is called again and again. Raises `UnknownSession`, and
-    `StoreUnavailable` where it is not known what others need."""
-    doomed, kept = _doomed_documents(store, sessions)
+    """Plans erasing sessions in this order. Raises `UnknownSession`, and `StoreUnavailable` if
+    others' needs are unknown."""
+    doomed, shared_counts = _doomed_documents(store, sessions)
     digests = {session: _digests(store, sorted(ids)) for session, ids in doomed.items()}
     _assign_to_the_last(digests)
     candidates: set[str] = set().union(*digests.values())
@@ -191,7 +176,9 @@ def plan_forgetting(
         # A session's own document last: as long as it is there the same can be done again.
         ids = sorted(doomed[session], key=lambda id: (id.startswith("session:"), id))
         size = sum(sizes.values())
-        plans.append(Forgetting([session], ids, tuple(sizes), scanned, size, kept[session]))
+        plans.append(
+            Forgetting([session], ids, tuple(sizes), scanned, size, shared_counts[session])
+        )
         advance()
     return plans
 
@@ -199,16 +186,15 @@ def plan_forgetting(
 def _doomed_documents(
     store: Store, sessions: Sequence[str]
 ) -> tuple[dict[str, set[str]], dict[str, int]]:
-    """By session: the documents that go with it, and how many of its objects stay for others."""
     needed = _needed_by_forks(store, sessions)
     going = set(sessions)
     doomed: dict[str, set[str]] = {}
-    kept: dict[str, int] = {}
+    shared_counts: dict[str, int] = {}
     is_alone: dict[str, bool] = {}
     for session in sessions:
-        wanted = [*documents_of(store, session), imported_id(session)]
-        heads = store.heads(wanted)
-        ours = [id for id in wanted if id in heads and id not in needed]
+        ids = [*documents_of(store, session), imported_id(session)]
+        heads = store.heads(ids)
+        ours = [id for id in ids if id in heads and id not in needed]
         for id in ours:
             if id not in is_alone:
                 is_alone[id] = _is_alone(store, heads[id], going)
@@ -216,14 +202,13 @@ def _doomed_documents(
         objects = {
             id for id, head in heads.items() if head.type in ("file", "toolcall", "user", "pointer")
         }
-        kept[session] = len(objects - alone)
+        shared_counts[session] = len(objects - alone)
         doomed[session] = alone | set(_nicknames(store, alone))
     _assign_to_the_last(doomed)
-    return doomed, kept
+    return doomed, shared_counts
 
 
 def _assign_to_the_last(found: dict[str, set[str]]) -> None:
-    """What several sessions have goes with the last of them: until then the others need it."""
     later: set[str] = set()
     for session in reversed(list(found)):
         found[session] -= later
@@ -231,7 +216,7 @@ def _assign_to_the_last(found: dict[str, set[str]]) -> None:
 
 
 def erasure_of(plans: Sequence[Forgetting]) -> Erasure:
-    """What the plans of one call of `plan_forgetting` take away, and the tombstones that stay."""
+    """The erasure for one `plan_forgetting`, with tombstones."""
     return Erasure([Batch(puts=[_tombstone(plan).seal() for plan in plans])], plans)
 
 
@@ -245,38 +230,32 @@ def _tombstone(plan: Forgetting) -> ForgottenDocument:
 
 
 def size_of(store: Store, session: str) -> int:
-    """Bytes of all texts that a session refers to, those included that others share."""
+    """Bytes of a session's texts, shared ones included."""
     return sum(_sizes(store, _digests(store, documents_of(store, session))).values())
 
 
 def _sizes(store: Store, digests: Iterable[str]) -> dict[str, int]:
-    """Sizes in bytes, of the blobs that exist."""
     return {digest: len(data) for digest, data in blobs_of(store, sorted(digests))}
 
 
 def _needed_by_forks(store: Store, sessions: Collection[str]) -> set[str]:
-    """Everything that copies of these sessions, and copies of those, are made of.
-
-    A copy of a session forgotten earlier may continue any of them: what lay between is gone.
-    """
     parents = {
         head.view(SessionDocument).session_id: head.fields.get("parent_session")
         for head in store.query("session")
     }
     needed: set[str] = set()
     for session, parent in parents.items():
-        seen = {session}
-        while parent in parents and parent not in sessions and parent not in seen:
-            seen.add(parent)
+        visited = {session}
+        while parent in parents and parent not in sessions and parent not in visited:
+            visited.add(parent)
             parent = parents[parent]
-        goes_on = parent is not None and parent not in seen
+        goes_on = parent is not None and parent not in visited
         if goes_on and session not in sessions:
             needed.update(documents_of(store, session))
     return needed
 
 
 def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
-    """Whether no session but these, and such as are gone, uses a document."""
     owner = owner_of(head.type, head.fields)
     if owner is not None and head.type != "toolcall":  # which another session may have met
         return owner in sessions or store.head(session_object_id(owner)) is None
@@ -289,14 +268,12 @@ def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
 
 
 def _names_only(version: Head, sessions: Collection[str]) -> bool:
-    """Whether only these sessions have had to do with a version of a task."""
     fields = version.fields
     by = fields["provenance"]["origin"], fields.get("session") or fields["provenance"]["origin"]
     return all(name in sessions for name in by)
 
 
 def _nicknames(store: Store, objects: set[str]) -> Iterator[str]:
-    """The claims of nicknames that nothing but these objects has, or had, if nothing has it now."""
     for claim in store.query("nickname"):
         owner = claim.fields.get("object")
         had = {head.fields.get("object") for head in store.history(claim.id)} - {None}
@@ -305,16 +282,15 @@ def _nicknames(store: Store, objects: set[str]) -> Iterator[str]:
 
 
 def _digests(store: Store, ids: Iterable[str]) -> set[str]:
-    """Blobs that these documents need, in any of their versions."""
-    found: set[str] = set()
+    digests: set[str] = set()
     messages: set[str] = set()
     for id in ids:
         for head in store.history(id):
-            named = references(head.type, head.fields)
-            messages |= named.messages
-            found |= named.needed | named.possible
+            refs = references(head.type, head.fields)
+            messages |= refs.messages
+            digests |= refs.needed | refs.possible
             if isinstance(text := head.fields.get("text_hash"), str):
-                found.add(text)
+                digests.add(text)
     for _, data in blobs_of(store, sorted(messages)):
-        found |= in_message(data)
-    return found | messages
+        digests |= in_message(data)
+    return digests | messages

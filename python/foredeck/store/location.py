@@ -1,7 +1,3 @@
-"""The file of a store: private, on which file system, open in which processes; and how a damaged
-one is moved out of the way.
-"""
-
 from __future__ import annotations
 
 import os
@@ -27,7 +23,6 @@ NETWORK_FILESYSTEMS = frozenset(
         "webdav",
     }
 )
-"""Types on which SQLite's shared memory or locks cannot be relied on between machines."""
 
 _MOUNTS = Path("/proc/self/mounts")
 _OCTAL = re.compile(r"\\([0-7]{3})")
@@ -35,10 +30,9 @@ _DRAFT, _DRAFT_END = ".foredeck-", ".draft"
 
 
 def make_private_file(path: Path) -> None:
-    """Make the file (mode 0600) and missing folders above it (0700). A file that exists is left
-    alone.
+    """Creates the file (0600) with folders (0700), unless it exists.
 
-    Raises `OSError` where that is not possible, or where something else is there.
+    Raises `OSError` if impossible or something else is there.
     """
     _make_private_folder(path.parent)
     try:
@@ -56,27 +50,24 @@ def _make_private_folder(folder: Path) -> None:
 
 @contextmanager
 def private_draft(target: Path) -> Iterator[IO[bytes]]:
-    """A new file (mode 0600) that is in place at `target` once it is whole and on the disk.
+    """A new file (0600) that replaces `target` when complete and on disk.
 
-    What was there stays until then, and for good where the block fails. Raises `OSError`, and
-    `NotRegular` where a link or anything but a file is there: that is never replaced.
+    A failing block leaves the old one. Raises `OSError`, and `NotRegular` for a link or other
+    non-file.
     """
     with draft_beside(target) as draft, draft.open("wb") as file:
         yield file
 
 
 def is_draft(path: Path) -> bool:
-    """Whether a file is named like a draft, which a killed process may have left behind."""
+    """Whether a file is named like a draft."""
     name = path.name.removesuffix("-journal")
     return name.startswith(_DRAFT) and name.endswith(_DRAFT_END)
 
 
 @contextmanager
 def draft_beside(target: Path) -> Iterator[Path]:
-    """As `private_draft`, for what is written by its path: the path of the draft.
-
-    Drafts that killed processes have left in the folder are removed.
-    """
+    """Like `private_draft`, as a path; removes drafts of killed processes."""
     require_regular(target, follow=False)
     _remove_left_drafts(target.parent)
     descriptor, draft = make_held(target.parent, _DRAFT, _DRAFT_END)
@@ -94,8 +85,7 @@ def draft_beside(target: Path) -> Iterator[Path]:
 
 
 def make_held(folder: Path, prefix: str, suffix: str = "") -> tuple[int, Path]:
-    """A new file (mode 0600) that this process holds until the descriptor is closed, which is
-    returned with its path. Others see by `is_held` whether they may remove it."""
+    """A new file (0600), locked until its descriptor is closed."""
     while True:
         path = folder / f"{prefix}{secrets.token_hex(6)}{suffix}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -109,11 +99,8 @@ def make_held(folder: Path, prefix: str, suffix: str = "") -> tuple[int, Path]:
 
 
 def is_held(descriptor: int, *, shared: bool = False) -> bool:
-    """Whether a process holds the open file; if none does, the caller holds it from now on, however
-    it ends. `shared`: together with others that ask for it so.
-
-    Raises `OSError` where files cannot be held.
-    """
+    """Whether a process holds the open file; if not, the caller does now. Raises `OSError` if files
+    cannot be locked."""
     if sys.platform == "win32":
         return True
     try:
@@ -141,7 +128,7 @@ def _remove_left(draft: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
+    """Waits until a folder's names are on disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -150,8 +137,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_network_filesystem(path: Path | str) -> bool:
-    """Whether `path`, which need not exist yet, lies on a network file system. False where nothing
-    says so (no `/proc`)."""
+    """Whether `path` is on a network file system; False if unknown."""
     # SQLite in WAL mode needs shared memory between all its users and locks that hold; a network
     # file system gives neither.
     kind = filesystem_type(path)
@@ -159,10 +145,7 @@ def is_network_filesystem(path: Path | str) -> bool:
 
 
 def filesystem_type(path: Path | str, mounts: Path = _MOUNTS) -> str | None:
-    """The type of the file system that holds `path`, by the longest mount point above it.
-
-    `mounts` is a table in the form of `/proc/mounts`. None where there is no such table.
-    """
+    """The type at `path`, by the longest mount point of a table like `/proc/mounts`."""
     try:
         table = mounts.read_text(errors="surrogateescape")
     except OSError:
@@ -185,14 +168,14 @@ def _is_under(path: str, folder: str) -> bool:
 
 
 def holders(path: Path) -> list[int]:
-    """Ids of the other processes of this user that have `path` open; empty without `/proc`."""
+    """The user's other processes with `path` open; empty without `/proc`."""
     target = os.path.realpath(path)
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         pid = int(process.name)
         if pid != os.getpid() and _has_open(process / "fd", target):
-            found.append(pid)
-    return sorted(found)
+            pids.append(pid)
+    return sorted(pids)
 
 
 def _has_open(descriptors: Path, target: str) -> bool:
@@ -210,24 +193,21 @@ def _has_open(descriptors: Path, target: str) -> bool:
 
 
 LOGS = ("-wal", "-shm")
-"""How the names of the files that belong to a store end."""
+"""Endings of a store's further files."""
 _SAID = "damage-said"
-"""Names of damaged stores of which the user has been told at a later start."""
+"""Damaged stores that the user was told of at a later start."""
 _COMPANIONS = ("", *LOGS)
 
 
 def quarantine(path: Path, inode: int | None = None) -> Path | None:
-    """Rename the store at `path` and the files that belong to it; the new name.
-
-    None where another process has done so already: `inode` is that of the damaged file, and the
-    one at `path` is another by now. Raises `OSError` where it cannot be renamed.
-    """
+    """Renames a store and its files; returns the new name, or None if another process did. Raises
+    `OSError`."""
     with exclusively(path):
         try:
-            found = path.stat().st_ino
+            current = path.stat().st_ino
         except FileNotFoundError:
             return None
-        if inode is not None and found != inode:
+        if inode is not None and current != inode:
             return None
         target = free_name(path, "damaged")
         rename_with(path, target, _COMPANIONS)
@@ -235,16 +215,15 @@ def quarantine(path: Path, inode: int | None = None) -> Path | None:
 
 
 def earlier_damage(path: Path) -> list[str]:
-    """What the user is told at the next start of stores that were moved out of the way of `path`;
-    each once."""
+    """Tells once of each store quarantined since the last start."""
     marker = path.with_name(_SAID)
     try:
         beside = (*LOGS, ".jsonl")
         there = [
             p for p in path.parent.glob(f"{path.name}.damaged-*") if not p.name.endswith(beside)
         ]
-        said = marker.read_text("utf-8").splitlines() if there and marker.exists() else []
-        new = sorted(p for p in there if p.name not in said)
+        reported = marker.read_text("utf-8").splitlines() if there and marker.exists() else []
+        new = sorted(p for p in there if p.name not in reported)
         if new:
             with os.fdopen(
                 open_regular(marker, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "a"
@@ -260,7 +239,7 @@ def earlier_damage(path: Path) -> list[str]:
 
 
 def rename_with(path: Path, target: Path, companions: Sequence[str]) -> None:
-    """Rename the files whose names begin with that of the store and end with one of these."""
+    """Renames the store's files with these endings."""
     # The log goes along: a fresh store beside a stale -wal would be damaged at once.
     for companion in companions:
         source = path.with_name(path.name + companion)
@@ -269,7 +248,6 @@ def rename_with(path: Path, target: Path, companions: Sequence[str]) -> None:
 
 
 def inode_of(path: Path) -> int | None:
-    """What distinguishes a file from one that has taken its place; None where there is none."""
     try:
         return path.stat().st_ino
     except OSError:
@@ -277,7 +255,7 @@ def inode_of(path: Path) -> int | None:
 
 
 def free_name(path: Path, state: str) -> Path:
-    """A name that is free, beside the file: its own, what became of it, and the day."""
+    """A free name beside the file, with its state and the day."""
     day = time.strftime("%Y-%m-%d")
     names = (f"{path.name}.{state}-{day}{f'-{n}' if n else ''}" for n in range(1000))
     return next(free for name in names if not (free := path.with_name(name)).exists())
@@ -285,7 +263,7 @@ def free_name(path: Path, state: str) -> Path:
 
 @contextmanager
 def exclusively(path: Path) -> Iterator[None]:
-    """One process at a time puts another file in place of a store."""
+    """Lets one process at a time replace a store's file."""
     # Of two that find the same damage only one may rename, or the second would move the fresh store
     # of the first.
     if sys.platform == "win32":

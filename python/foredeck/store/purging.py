@@ -1,8 +1,6 @@
-"""Putting a text out of everything that a store keeps, in all versions, as if it had been another.
+"""Removes a text from all versions in a store, as if it had been another.
 
-A store rewrites nothing, so what holds the text is taken out and committed again under the same
-transactions, without it. Beside the store, what was computed from it is removed, since it is made
-again, and logs and the like are rewritten.
+What holds it is taken out and committed again without it.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ from foredeck.store.references import RECORDS, references
 from foredeck.store.sqlite.kind import SQLITE, SqlitePlace
 
 Amend = Callable[[Document, Document], None]
-"""Called with a document and what it becomes, before that is sealed."""
+"""Receives a document before and after, before sealing."""
 
 
 class PurgeRefused(ForedeckError):
@@ -70,9 +68,11 @@ class PurgeRefused(ForedeckError):
 
 @dataclass(slots=True)
 class Purge:
-    """What a purge changes. `versions`: what is committed again, by transaction, the oldest first;
-    `ids` and `stale`: documents and blobs that go before that; `changed`: how many versions hold
-    the text, by type; `sessions`: whose prompts are not byte for byte what was sent any more."""
+    """A purge's changes.
+
+    `versions` are committed again, oldest first, after `ids` and `stale` are removed; `sessions`
+    are those whose prompts change.
+    """
 
     ids: set[str] = field(default_factory=set)
     versions: dict[Origin, list[Document]] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Purge:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing holds the text, and nothing is to go."""
+        """Whether there is nothing to do."""
         return not self.ids and not self.stale
 
 
@@ -96,11 +96,7 @@ def plan_purge(
     amend: Amend = lambda _before, _after: None,
     advance: Advance = lambda: None,
 ) -> Purge:
-    """What purging takes from the opened store of a place. `erased`: documents that go altogether.
-    Reads the whole store twice, every version and every blob.
-
-    Raises `PurgeRefused`.
-    """
+    """Plans a purge of a place's opened store. Raises `PurgeRefused`."""
     for word in OWN_WORDS:
         if redaction.text(word) != word:
             raise PurgeRefused(
@@ -120,9 +116,11 @@ def plan_purge(
         ]
         if again:
             purge.versions[record.origin] = again
-    left, purge.scanned = store.needed(purge.stale, purge.ids, advance)
-    if left:
-        raise PurgeRefused(f"{len(left)} texts are still referred to by something else: not purged")
+    still_used, purge.scanned = store.needed(purge.stale, purge.ids, advance)
+    if still_used:
+        raise PurgeRefused(
+            f"{len(still_used)} texts are still referred to by something else: not purged"
+        )
     return purge
 
 
@@ -133,7 +131,7 @@ def _rename_blobs(
     renaming: Renaming,
     advance: Advance,
 ) -> None:
-    """All blobs, those that nothing names as well; what names others comes last."""
+    """Renames all blobs, unnamed ones too; those that name others last."""
     messages: set[str] = set()
     for record in records:
         for id, type in record.changes:
@@ -157,26 +155,23 @@ def _changed(
     amend: Amend,
     advance: Advance,
 ) -> dict[tuple[Token, str], Document]:
-    """The versions that become others, by transaction and old id. Notes in `purge` which they
-    are."""
-    found: dict[tuple[Token, str], Document] = {}
+    fresh_versions: dict[tuple[Token, str], Document] = {}
     for record in records:
         for id, type in record.changes:
             document = _load(store, type, id, record.origin.token)
             fresh = _redacted(document, renaming, amend)
             if fresh is None:
                 continue
-            found[record.origin.token, id] = fresh
+            fresh_versions[record.origin.token, id] = fresh
             purge.ids.add(id)
             purge.changed[type] = purge.changed.get(type, 0) + 1
             if type in ("turn", "call"):
                 purge.sessions.add(str(document.model_dump().get("session")))
         advance()
-    return found
+    return fresh_versions
 
 
 def _redacted(document: Document, renaming: Renaming, amend: Amend) -> Document | None:
-    """What a version becomes; None where it stays. What its hashes are called then is noted."""
     before = document.model_dump()
     body = renaming.body(before)
     if body == before:
@@ -201,7 +196,6 @@ def _redacted(document: Document, renaming: Renaming, amend: Amend) -> Document 
 
 
 def _id_of(before: Document, now: Document, redaction: Redaction) -> str:
-    """The id of a document that has lost a text, where that follows from what it lost."""
     if now.source is not None:
         return now.identity_hash
     if now.type == "user" and now.text_hash != before.text_hash:
@@ -219,7 +213,7 @@ def _load(store: Store, type: str, id: str, token: Token) -> Document:
 
 
 def check_alone(config: Config) -> None:
-    """Raise `PurgeRefused` while an engine works on the store: it would write the text again."""
+    """Raises `PurgeRefused` while an engine could write the text again."""
     engines = {engine.pid for engine in engines_at_work(config.home)}
     if others := sorted({*holders(store_kind(config.store).file(config)), *engines}):
         pids = ", ".join(str(pid) for pid in others if pid) or "of another container"
@@ -227,8 +221,8 @@ def check_alone(config: Config) -> None:
 
 
 def carry_out(config: Config, place: StorePlace, purge: Purge) -> None:
-    """Do what was planned. Raises `Conflict` where the store was written to since: then
-    nothing has changed."""
+    """Carries out a plan. Raises `Conflict`, with nothing changed, if the store was written
+    since."""
     # Between erasing and committing again this file is all that is left of these documents: it is
     # written first, and the next purge finishes one that was interrupted.
     _write_pending(place.pending, purge)
@@ -236,23 +230,23 @@ def carry_out(config: Config, place: StorePlace, purge: Purge) -> None:
 
 
 def purged_stores(config: Config) -> list[StorePlace]:
-    """The configured store, and the others in the state folder: of before a restore or a migration,
-    and damaged ones. Local copies of databases are not among them: they are worth nothing without
-    theirs."""
+    """The configured store and older ones in the state folder."""
     kind = store_kind(config.store)
     beside = ("-wal", "-shm", ".lock", ".jsonl")
-    found = config.home.glob("foredeck.db*")
-    files = sorted(path for path in found if not path.name.endswith(beside))
-    kept = [SqlitePlace(path, config, kept=True) for path in files if path != kind.file(config)]
-    return [kind.place(config), *kept]
+    files_found = config.home.glob("foredeck.db*")
+    files = sorted(path for path in files_found if not path.name.endswith(beside))
+    old_places = [
+        SqlitePlace(path, config, kept=True) for path in files if path != kind.file(config)
+    ]
+    return [kind.place(config), *old_places]
 
 
 def finish_pending(config: Config) -> list[StorePlace]:
-    """Commit what an interrupted purge has left half done; the stores where there was any."""
-    found = [place for place in purged_stores(config) if place.pending.exists()]
-    for place in found:
+    """Finishes interrupted purges; returns their stores."""
+    places = [place for place in purged_stores(config) if place.pending.exists()]
+    for place in places:
         _finish(config.home, place, None)
-    return found
+    return places
 
 
 def _write_pending(path: Path, purge: Purge) -> None:
@@ -272,16 +266,15 @@ def _write_pending(path: Path, purge: Purge) -> None:
 
 
 def _finish(home: Path, place: StorePlace, scanned: ScanMark | None) -> None:
-    """Take out what is named, and commit what takes its place. May be done again and again."""
     with open_to_read(place.pending) as file:
         first = json.loads(file.readline())
         ids, blobs = first["ids"], first["blobs"]
         try:
             with closing(place.open_local()) as store:
-                seen = store.needed(blobs, ids)[1] if scanned is None else scanned
+                mark = store.needed(blobs, ids)[1] if scanned is None else scanned
                 # Not by `erase`, which refuses while commits wait for the database: what an
                 # interrupted purge has committed again may still be on its way there.
-                step = ErasureStep(first["sessions"], ids, blobs, seen)
+                step = ErasureStep(first["sessions"], ids, blobs, mark)
                 erase_from(place, home, store, Erasure([], [step]))
         except Conflict:
             # Nothing was taken out, and what is planned is out of date. Of an interrupted purge the
@@ -322,7 +315,7 @@ def _commit(
 def texts_matched(
     store: Store, redaction: Redaction, advance: Advance = lambda: None
 ) -> Iterator[str]:
-    """What the patterns match in a store, as texts that are then searched for literally."""
+    """Texts in a store that the patterns match, for literal search."""
     for _, value in everything(store, advance):
         if isinstance(value, bytes):
             yield from redaction.found_in(value)
@@ -335,7 +328,7 @@ def texts_matched(
 def holders_in_store(
     store: Store, redaction: Redaction, advance: Advance = lambda: None
 ) -> Iterator[str]:
-    """The names of what in a store still holds the text."""
+    """Names of what in a store still holds the text."""
     for name, value in everything(store, advance):
         if isinstance(value, bytes):
             if redaction.data(value) != value:
@@ -351,21 +344,21 @@ def holders_in_store(
 # The files beside the store
 
 _PROGRAMS = ("engines", "xtdb/jars", "xtdb/runtime-*", "xtdb/tmp")
-"""Programs, which hold no user's text."""
+"""Programs without user text."""
 _KEYS = ("user.key", "token")
 _MOST = 2**28
-"""Bytes: of a file that is unpacked or read as a whole; what it unpacks to."""
+"""Bytes of a file read or unpacked whole."""
 _UNPACK: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x1f\x8b": lambda data: gzip.decompress(data),
     b"BZh": bz2.decompress,
     b"\xfd7zXZ": lzma.decompress,
     b"\x78": lambda data: zlib.decompressobj().decompress(data, _MOST),
 }
-"""How a file that begins so is unpacked."""
+"""Unpackers by a file's first bytes."""
 
 
 def state_files(home: Path) -> Iterator[Path]:
-    """The regular files of a state folder, programs left out."""
+    """A state folder's regular files, without programs."""
     skipped = {path for pattern in _PROGRAMS for path in home.glob(pattern)}
     for path in sorted(home.rglob("*")):
         if skipped.isdisjoint((path, *path.parents)) and path.is_file() and not path.is_symlink():
@@ -373,8 +366,7 @@ def state_files(home: Path) -> Iterator[Path]:
 
 
 def tidy(home: Path, redaction: Redaction) -> None:
-    """Remove drafts and what was made from the store; rewrite other plain files without the text.
-    No engine may be running."""
+    """Removes drafts and derived data, and rewrites other plain files. No engine may run."""
     for path in list(state_files(home)):
         if path.parent.name in DERIVED or is_draft(path):
             path.unlink(missing_ok=True)
@@ -386,14 +378,13 @@ def tidy(home: Path, redaction: Redaction) -> None:
 
 
 def _is_kept(home: Path, path: Path) -> bool:
-    """Whether a file is left as it is: databases, whose own code erases, with their logs; keys; and
-    what an interrupted purge still has to write."""
+    """Whether a file stays: databases, keys, and pending purges."""
     is_data = (home / "xtdb" / "data") in path.parents or _is_database(path)
     return is_data or path.name in _KEYS or path.name.endswith(("-wal", "-shm", ".jsonl"))
 
 
 def found_in_files(home: Path, redaction: Redaction) -> Iterator[str]:
-    """What the patterns match in the plain files of a state folder."""
+    """Matches of the patterns in plain files."""
     for path in state_files(home):
         if not _is_database(path) and (data := _whole(path)) is not None:
             yield from redaction.found_in(data)
@@ -402,8 +393,7 @@ def found_in_files(home: Path, redaction: Redaction) -> Iterator[str]:
 def holders_in_files(
     home: Path, redaction: Redaction, advance: Advance = lambda: None
 ) -> Iterator[Path]:
-    """The files of a state folder that still hold the text: literally, in UTF-16, in JSON, in
-    any row of a database, or packed."""
+    """Files that still hold the text: literally, in UTF-16, JSON, database rows, or packed."""
     for path in state_files(home):
         with suppress(FileNotFoundError):
             if _holds(path, redaction):
@@ -426,7 +416,6 @@ def _holds(path: Path, redaction: Redaction) -> bool:
 
 
 def _rows(path: Path) -> Iterator[bytes]:
-    """Every text and every run of bytes in an SQLite file, packed ones unpacked."""
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
         db.text_factory = bytes
         names = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
@@ -449,7 +438,6 @@ def _is_database(path: Path) -> bool:
 
 
 def _whole(path: Path) -> bytes | None:
-    """A file's bytes; None where it is too large to be read as a whole, or cannot be."""
     try:
         return read_regular(path, _MOST)
     except OSError:
@@ -457,7 +445,6 @@ def _whole(path: Path) -> bytes | None:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """What packed bytes unpack to; nothing for others."""
     unpack = next((how for magic, how in _UNPACK.items() if data.startswith(magic)), None)
     with suppress(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
         return b"" if unpack is None else unpack(data)

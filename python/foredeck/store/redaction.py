@@ -1,4 +1,4 @@
-"""A text put out of documents, messages and blobs, so that what names them still fits: pure."""
+"""Removes a text from documents, messages and blobs. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foredeck.model.messages import is_digest
 PURGED = "[purged]"
 
 CUT_CHARS = 8
-"""So many characters of a literal are enough, where the text around them is cut there."""
+"""Enough characters of a literal next to a cut."""
 
 KEPT = frozenset(
     {
@@ -28,17 +28,15 @@ KEPT = frozenset(
         *("vouched", "begun_by", "superseded_by"),
     }
 )
-"""Fields by which documents are found and joined. Their values are ids and words of foredeck's own;
-no text of anybody's."""
+"""Fields that find and join documents, without text."""
 
 JOINED = frozenset(
     {"provenance", "grounds", "version_ref", "file_version_ref", "links", "dependencies", "paths"}
 )
-"""Fields that contain such fields. In all others, such as a tool's arguments, a field of that
-name is just text."""
+"""Fields that hold `KEPT` fields; elsewhere equal names are just text."""
 
 OWN_WORDS = ("assistant", "toolResult", "toolCall", "thinking", "system", "user", "text", PURGED)
-"""Words of messages, without which they could not be read."""
+"""Words without which messages cannot be read."""
 
 _UTF_16 = (("utf-16-le", "surrogatepass"), ("utf-16-be", "surrogatepass"))
 _CUT_AFTER = re.compile(
@@ -50,14 +48,12 @@ _CUT_BEFORE = re.compile(
     r"| chars [\d-]{1,40}[^\n]*)\s*\Z"
 )
 _CUT_TWICE = re.compile(r"(?:…|\.\.\.)(.{8,}?)(?=…|\.\.\.)")
-"""What foredeck, or the host, writes where it has cut a text: after the part before the cut, and
-before the part after it; and a part between two cuts."""
+"""Marks of cuts by foredeck or host."""
 _NEAR = 240
 
 
 class Redaction:
-    """What is redacted: literal texts, also in other encodings and where they are cut, every
-    match of some patterns, and texts as a whole."""
+    """What is redacted: literals, also encoded or cut, patterns, and whole texts."""
 
     def __init__(
         self,
@@ -66,8 +62,7 @@ class Redaction:
         whole: Iterable[str] = (),
         exact: Iterable[str] = (),
     ) -> None:
-        """`whole`: hashes of texts that go altogether; `exact`: texts of which no part is searched
-        for, since much else may begin like them."""
+        """`whole`: hashes of texts that go; `exact`: texts that are not searched for parts."""
         self.literals, self.exact = list(dict.fromkeys(literals)), list(dict.fromkeys(exact))
         self.patterns = patterns
         self.whole = frozenset(whole)
@@ -83,12 +78,12 @@ class Redaction:
 
     @property
     def needles(self) -> list[bytes]:
-        """What to search raw files for: the texts literally, in JSON and in UTF-16."""
+        """Search strings for raw files: literal, JSON and UTF-16."""
         texts = (form for text in (*self.literals, *self.exact) for form in forms(text))
-        return [*map(encode_text, texts), *(found for found, _ in self._in_utf_16)]
+        return [*map(encode_text, texts), *(encoded for encoded, _ in self._in_utf_16)]
 
     def text(self, text: str) -> str:
-        """A text without it."""
+        """The text without it."""
         if self.whole and hash_text(text) in self.whole:
             return PURGED
         if self._exact is not None:
@@ -98,17 +93,17 @@ class Redaction:
         return self._without_pieces(text)
 
     def data(self, data: bytes) -> bytes:
-        """Bytes without it, whether or not they are text."""
+        """The bytes without it."""
         text, errors = _as_text(data)
         cleaned = self.text(text)
         if cleaned != text:
             data = cleaned.encode("utf-8", errors)
-        for found, instead in self._in_utf_16:
-            data = data.replace(found, instead)
+        for encoded, instead in self._in_utf_16:
+            data = data.replace(encoded, instead)
         return data
 
     def found_in(self, data: bytes) -> Iterator[str]:
-        """What the patterns match in bytes, as texts to be redacted literally."""
+        """Matches of the patterns in bytes."""
         texts = [_as_text(data)[0]]
         if data.count(0) * 5 > len(data):
             for name, _ in _UTF_16:
@@ -125,7 +120,6 @@ class Redaction:
         return text
 
     def _pieces(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where a literal begins that a cut ends, or ends that a cut has begun."""
         if self._start is None or self._end is None:
             return
         for match in self._start.finditer(text):
@@ -150,35 +144,34 @@ class Redaction:
 
 
 def forms(text: str) -> list[str]:
-    """A text literally and on one line, and in JSON, also in JSON within JSON."""
-    found = [text, " ".join(text.split())]
+    """A text literally, on one line, in JSON, and in nested JSON."""
+    variants = [text, " ".join(text.split())]
     for _ in range(2):
-        found += [
-            json.dumps(form, ensure_ascii=ascii)[1:-1] for form in found for ascii in (False, True)
+        variants += [
+            json.dumps(form, ensure_ascii=ascii)[1:-1]
+            for form in variants
+            for ascii in (False, True)
         ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(variants))
 
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
-    """What matches one of these texts, the longest first."""
     ordered = sorted(texts, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
 
 def _by_piece(literals: Iterable[str], piece: slice) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_key: dict[str, list[str]] = {}
     for literal in literals:
-        found.setdefault(literal[piece], []).append(literal)
-    return found
+        by_key.setdefault(literal[piece], []).append(literal)
+    return by_key
 
 
 def _shared(one: str, two: str) -> int:
-    """How many characters two texts have in common from the beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
 
 
 def _as_text(data: bytes) -> tuple[str, str]:
-    """Bytes as a text, and how what is no UTF-8 in them is encoded again."""
     try:
         return decode_text(data), "surrogatepass"
     except UnicodeDecodeError:
@@ -187,23 +180,22 @@ def _as_text(data: bytes) -> tuple[str, str]:
 
 @dataclass(slots=True)
 class Renaming:
-    """What has another name since a text was put out: hashes of blobs and documents, and ids that
-    follow from such hashes."""
+    """New names after a redaction: of blobs, documents, and derived ids."""
 
     redaction: Redaction
     names: dict[str, str] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
-    """The new bytes by their new hash."""
+    """New bytes by new hash."""
     stale: set[str] = field(default_factory=set)
-    """Hashes of the blobs that go."""
+    """Hashes of blobs that go."""
     _salt: bytes = field(default_factory=lambda: secrets.token_bytes(16))
 
     def leaf(self, digest: str, data: bytes) -> None:
-        """A blob that names no other."""
+        """Redacts a blob that names no other."""
         self._put(digest, data, self.redaction.data(data))
 
     def message(self, address: str, data: bytes) -> None:
-        """A stored message, after the blobs that it names."""
+        """Redacts a stored message, after the blobs it names."""
         try:
             packed = json.loads(decode_text(data))
         except ValueError:
@@ -214,7 +206,7 @@ class Renaming:
             self._put(address, data, canonical_json(changed))
 
     def body(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a document without the text; its hashes are still the old ones."""
+        """A document's redacted fields, with old hashes."""
         return {
             key: self._source(value, body["id"])
             if key == "source"
@@ -225,7 +217,7 @@ class Renaming:
         }
 
     def _source(self, source: Mapping[str, Any] | None, id: str) -> dict[str, Any] | None:
-        """What a document is bound to. Of two that lose the same text each stays by itself."""
+        """A redacted binding; different documents stay different."""
         if source is None:
             return None
         cleaned: dict[str, Any] = self.value(dict(source))
@@ -236,7 +228,7 @@ class Renaming:
         return marked
 
     def value(self, value: Any, *, joined: bool = False) -> Any:
-        """A JSON value without the text. `joined`: it holds what joins documents."""
+        """A redacted JSON value."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):
@@ -256,7 +248,6 @@ class Renaming:
         return text if is_digest(text) else self.redaction.text(text)
 
     def _renamed(self, value: Any) -> Any:
-        """Names alone are changed."""
         if isinstance(value, list):
             return [self._renamed(item) for item in value]
         return self.names.get(value, value) if isinstance(value, str) else value

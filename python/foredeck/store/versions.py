@@ -1,8 +1,3 @@
-"""Versions as every adapter handles them: the fields by which they are found, and the checks.
-
-An adapter calls `prepared` before it writes, `restore` and `check_blob` after it has read.
-"""
-
 from __future__ import annotations
 
 import secrets
@@ -18,12 +13,11 @@ from foredeck.model.kinds import kind_of
 from foredeck.store.protocol import Batch
 
 SCHEMA = 2
-"""The form of stores and bundles, of their tables and of the documents in them. A release that
-changes either counts it up, and reads the forms from 2 on. 1 was never released."""
+"""The form of stores and bundles; any change increments it, and forms from 2 on stay readable."""
 
 
 def check_schema(found: int) -> None:
-    """Raise `StoreUnavailable`, which says what to do, for another form than ours."""
+    """Raises `StoreUnavailable` with advice for another form."""
     if found > SCHEMA:
         raise StoreUnavailable(
             f"a newer foredeck wrote it (schema {found}, this one knows {SCHEMA}): upgrade foredeck"
@@ -48,57 +42,51 @@ INDEXED = (
     "chat_ref",
     "session",
 )
-"""Fields with an index, the most selective first. Changing this needs another `SCHEMA`."""
+"""Indexed fields, most selective first. Changes need another `SCHEMA`."""
 
 INLINE_BYTES = 512
-"""Content of fewer bytes is kept in its version; other content is a blob of its own, and shares it
-with the stored messages that hold the same text."""
+"""Longer content is a blob, shared with messages."""
 
 PreparedFields = tuple[Mapping[str, Any], Mapping[str, Any]]
-"""All fields of a sealed document, and those that its version keeps."""
+"""All fields of a sealed document, and those its version keeps."""
 
 POSITION_BITS = 20
-"""A version's place in a store is `transaction << POSITION_BITS | position`, both counted as they
-came in."""
 MAX_DOCUMENTS = 1 << POSITION_BITS
-"""How many versions one transaction can hold."""
+"""Most versions per transaction."""
 
 
 def new_store_id() -> str:
-    """Eight hexadecimal digits, the first part of the tokens that a store makes."""
     return secrets.token_hex(4)
 
 
 def field_value(fields: Mapping[str, Any], name: str) -> Any:
-    """A field by its query name: `source.path` reaches into the source binding."""
+    """A field by query name; `source.path` reaches into the binding."""
     if name.startswith("source."):
         return (fields.get("source") or {}).get(name.removeprefix("source."))
     return fields.get(name)
 
 
 def matches(fields: Mapping[str, Any], name: str, value: Any) -> bool:
-    """Whether a field equals `value` as JSON: `True` is not 1, a missing field is None."""
-    found = field_value(fields, name)
-    return type(found) is type(value) and bool(found == value)
+    """Whether a field equals `value` as JSON: `True` is not 1, missing is None."""
+    stored_value = field_value(fields, name)
+    return type(stored_value) is type(value) and bool(stored_value == value)
 
 
 def without_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that have a value, for comparing two versions."""
+    """The fields with values, for comparison."""
     # Types get new fields, and versions keep the form that they were stored or exported in. A field
     # without a value and a field that is not there give the same content hash.
     return {name: value for name, value in fields.items() if value is not None}
 
 
 class LazyFields(Mapping[str, Any]):
-    """All fields of a version but `content`. Listing a thousand heads decodes none of them.
-
-    Reading a field raises `Corrupt` where the stored bytes are damaged.
-    """
+    """A version's fields without `content`, decoded on demand. Raises `Corrupt` for damaged
+    bytes."""
 
     __slots__ = ("_decode", "_fields", "_stored")
 
     def __init__(self, decode: Callable[..., dict[str, Any]], *stored: Any) -> None:
-        """`decode` turns what is stored into all fields."""
+        """`decode` turns stored values into fields."""
         self._decode = decode
         self._stored: tuple[Any, ...] = stored
         self._fields: dict[str, Any] | None = None
@@ -130,11 +118,6 @@ D = TypeVar("D", bound=Document)
 
 
 def sealed_body(document: Document) -> Mapping[str, Any]:
-    """All fields of `document` as plain JSON values, content included; they must not be changed.
-
-    Raises `ValueError` when it was never sealed, or changed after `seal()`, or is not of the
-    class of its type (its metadata view would be another one).
-    """
     if not isinstance(document, kind_of(document.type)):
         raise ValueError(f"{document.type} {document.id!r} is no {kind_of(document.type).__name__}")
     # Hashing takes longer than to see that nothing has changed since that was done.
@@ -163,10 +146,7 @@ def _checked_body(document: Document) -> Mapping[str, Any]:
 
 
 def prepared(batch: Batch) -> tuple[list[PreparedFields], dict[str, bytes]]:
-    """What a commit writes, checked: the documents, and the blobs with long contents among them.
-
-    Raises `ValueError` as `Store.commit` says.
-    """
+    """A commit's checked documents and blobs. Raises `ValueError` like `Store.commit`."""
     blobs = dict(batch.blobs)
     for digest, data in blobs.items():
         if sha256_hex(data) != digest:
@@ -186,18 +166,16 @@ def prepared(batch: Batch) -> tuple[list[PreparedFields], dict[str, bytes]]:
 
 
 def check_blob(digest: str, data: bytes) -> bytes:
-    """`data` itself. Raises `Corrupt` when its SHA-256 is not `digest`."""
+    """Returns `data`. Raises `Corrupt` unless its SHA-256 is `digest`."""
     if sha256_hex(data) != digest:
         raise Corrupt(f"blob {digest}: the stored bytes are damaged (their SHA-256 differs)")
     return data
 
 
 def restore(kind: type[D], fields: dict[str, Any], blob: Callable[[str], bytes]) -> D:
-    """The document that was put, from its fields as they are stored; a long content is fetched by
-    its hash with `blob`.
+    """The document from stored fields.
 
-    Raises `Corrupt` where fields and hashes disagree, `ValueError` when a document of another
-    type is asked for as `kind`.
+    Raises `Corrupt` if hashes disagree, `ValueError` for another type than `kind`.
     """
     name = f"{fields['type']} {fields['id']!r}"
     expected = kind.model_fields["type"].default
@@ -221,7 +199,10 @@ def restore(kind: type[D], fields: dict[str, Any], blob: Callable[[str], bytes])
     if damaged is not None:
         raise Corrupt(f"{name}: its {damaged} is damaged (its hash differs)")
     # The base class does not know what the metadata view of a type shows.
-    known = isinstance(document, kind_of(fields["type"]))
-    if known and hash_value(document.metadata_view(fields)) != document.metadata_view_hash:
+    is_checked_type = isinstance(document, kind_of(fields["type"]))
+    if (
+        is_checked_type
+        and hash_value(document.metadata_view(fields)) != document.metadata_view_hash
+    ):
         raise Corrupt(f"{name}: the stored hash of its metadata view is damaged")
     return document

@@ -1,5 +1,4 @@
-"""A project's tasks in memory, kept in step with the store, and what follows from them; who may
-claim one, and for how long."""
+"""A project's tasks in memory, and what follows from them."""
 
 from __future__ import annotations
 
@@ -19,41 +18,37 @@ from foredeck.store.clock import DAY_MS, HOUR_MS
 from foredeck.store.protocol import Batch, Head, Lineage, LocalStore, Store, Token
 
 SUMMARISED_MS, ARCHIVED_MS = 7 * DAY_MS, 30 * DAY_MS
-"""How long a task is closed before its summary replaces its description, and before it is
-shown by a line alone."""
+"""Ages at which a closed task shrinks to its summary, and to a line."""
 
 
 class Task(TaskDocument):
-    """A task as it was read from the store, but for its description, which is not loaded."""
+    """A stored task without its description."""
 
     token: Token
-    """Of the version that was read."""
+    """Of the version read."""
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing is left to do."""
         return self.status == "closed"
 
     @property
     def called(self) -> str:
-        """Its title within a line of ours."""
+        """Its title within a line."""
         return one_line(self.title)
 
     @property
     def order(self) -> tuple[int, int, str]:
-        """What `ready` sorts by: priority, then age."""
+        """Sort key of `ready`: priority, then age."""
         return self.priority, self.created_ms, self.id
 
     def on(self, relation: str) -> list[str]:
-        """The tasks that this one names with a relation."""
         return list(dict.fromkeys(d.on for d in self.dependencies if d.relation == relation))
 
     def is_held(self, now_ms: int) -> bool:
-        """Whether anybody's claim of it holds: one that has no end, or has not come to it."""
+        """Whether a claim of it holds: unlimited or not expired."""
         return self.status == "in_progress" and (self.lease_ms is None or now_ms < self.lease_ms)
 
     def level(self, now_ms: int) -> int:
-        """How far a closed task has decayed: 0 in full, 1 by its summary, 2 by one line."""
         if self.closed_ms is None or not self.is_closed:
             return 0
         age = now_ms - self.closed_ms
@@ -61,7 +56,6 @@ class Task(TaskDocument):
 
 
 def task_of(head: Head) -> Task:
-    """The task in a stored version."""
     return Task.model_validate({**head.fields, "token": head.token})
 
 
@@ -69,7 +63,7 @@ _CHANGES_AT_ONCE = 1_000
 
 
 class Board:
-    """The tasks of one project. `refresh` takes in what has come since."""
+    """The tasks of one project; `refresh` takes in news."""
 
     def __init__(self, store: LocalStore, project: str) -> None:
         self.project = project
@@ -79,11 +73,8 @@ class Board:
         self._ordered: list[Task] = []
         """All of them, by priority, then age."""
         self._referring: dict[tuple[str, str], list[Task]] = {}
-        """By a task and a relation: those that name the task with it, in the same order."""
         self._waiting: set[str] = set()
-        """Ids of those that wait for others; of an epic, for its parts."""
         self._free: list[Task] = []
-        """The open tasks that wait for nothing, in the same order."""
         self._blocked = 0
         """How many open ones wait for others."""
         self._claimed: list[Task] = []
@@ -94,7 +85,6 @@ class Board:
     # In step with the store
 
     def refresh(self) -> None:
-        """Take in what was written since the last time, by whomever."""
         # Asks for nothing, but brings what other machines wrote into the local copy.
         self._store.query("task", {"project": self.project}, limit=0)
         lineage = self._store.lineage()
@@ -115,7 +105,6 @@ class Board:
             self._take(self._store.heads(ids).values())
 
     def _take(self, heads: Iterable[Head]) -> None:
-        """Take in newer versions, and work out what follows from all tasks."""
         own = [head for head in heads if head.fields.get("project") == self.project]
         if not own and self._tasks:
             return  # a task of another project
@@ -141,13 +130,11 @@ class Board:
     # Questions
 
     def known_name(self, id: str) -> str:
-        """What a task is called, with the tasks read if they were not yet."""
         if self._lineage is None:
             self.refresh()
         return self.names.name(id)
 
     def get(self, id: str) -> Task | None:
-        """A task by its id."""
         return self._tasks.get(id)
 
     def all(self) -> list[Task]:
@@ -155,13 +142,12 @@ class Board:
         return list(self._ordered)
 
     def ready(self, limit: int, now_ms: int) -> list[Task]:
-        """The tasks that can be claimed, by priority, then age; `limit` of them. Those whose claim
-        has ended are among them."""
-        found = [*self._free[:limit], *self._lapsed(now_ms)]
-        return sorted(found, key=lambda task: task.order)[:limit]
+        """The first claimable tasks, by priority, then age; expired claims included."""
+        claimable = [*self._free[:limit], *self._lapsed(now_ms)]
+        return sorted(claimable, key=lambda task: task.order)[:limit]
 
     def counts(self, now_ms: int) -> tuple[int, int]:
-        """How many tasks can be claimed, and how many open ones wait for others."""
+        """Number of claimable tasks, and of blocked open ones."""
         return len(self._free) + len(self._lapsed(now_ms)), self._blocked
 
     def in_progress(self) -> list[Task]:
@@ -169,40 +155,36 @@ class Board:
         return list(self._claimed)
 
     def referring(self, id: str, relation: str) -> list[Task]:
-        """The tasks that name this one with a relation, by priority, then age."""
+        """Tasks that name this one with a relation, by priority, then age."""
         return list(self._referring.get((id, relation), ()))
 
     def children(self, id: str) -> list[Task]:
-        """The parts of a task, by priority, then age."""
         return self.referring(id, "parent-child")
 
     def blocked_by(self, id: str) -> list[Task]:
-        """The tasks that name this one as what blocks them."""
+        """Open tasks that this one blocks."""
         return [task for task in self.referring(id, "blocks") if not task.is_closed]
 
     def waits_for(self, id: str) -> list[str]:
-        """What must be closed before a task is begun, closed ones too: what blocks it, and its own
-        parts, in a fixed order."""
+        """What must be closed first: blockers and parts, closed ones included."""
         task = self._tasks.get(id)
         parts = sorted(part.id for part in self.children(id))
         return [] if task is None else [*dict.fromkeys([*task.on("blocks"), *parts])]
 
     def open_blockers(self, task: Task) -> Iterator[Task]:
-        """Those of `waits_for` that are not closed yet."""
+        """Open tasks of `waits_for`."""
         for id in self.waits_for(task.id):
             blocker = self._tasks.get(id)
             if blocker is not None and not blocker.is_closed:
                 yield blocker
 
     def _lapsed(self, now_ms: int) -> list[Task]:
-        """The tasks whose claim has ended, and that wait for nothing."""
         ended = (task for task in self._claimed if not task.is_held(now_ms))
         return [task for task in ended if task.id not in self._waiting]
 
 
 def cycle(board: Board, waiting: str, on: str) -> list[str] | None:
-    """The way from `on` back to `waiting`, if there is one: what `waiting` waiting for `on` would
-    make a circle, none of which could begin. Begins and ends with `waiting`."""
+    """The path from `on` back to `waiting`, if their relation would close a circle."""
     if waiting == on:
         return [waiting, waiting]
     came_from: dict[str, str] = {on: waiting}
@@ -236,45 +218,42 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who does something to a task. `session`: the agent's, or the one that a person sits at;
-    None on the command line. `name`: the person's, None for an agent."""
+    """Who acts on a task: an agent by its `session`, or a person by `name`."""
 
     session: str | None
     name: str | None = None
 
     @property
     def generator(self) -> Literal["agent", "human"]:
-        """For the provenance of what this one writes."""
         return "agent" if self.name is None else "human"
 
     @property
     def origin(self) -> str:
-        """As `generator`."""
         return self.session or self.name or "foredeck"
 
     @property
     def assignee(self) -> str:
-        """Who works on what this one claims."""
+        """Who works on its claims."""
         return self.session or self.name or "somebody"
 
     def lease_ms(self, now_ms: int) -> int | None:
-        """Until when a claim holds that is made now."""
+        """End of a claim made now."""
         # A session may end without a word, a person comes back: theirs holds until it is released.
         return None if self.session is None else now_ms + LEASE_MS
 
 
 def is_own(task: Task, actor: Actor) -> bool:
-    """Whether the claim of a task, held or ended, is this one's."""
+    """Whether this actor claimed the task, expired or not."""
     return task.status == "in_progress" and task.assignee == actor.assignee
 
 
 def holds(task: Task, actor: Actor, now_ms: int) -> bool:
-    """Whether this one's claim of the task holds (`Task.is_held`): no other may claim it."""
+    """Whether this actor's claim holds (`Task.is_held`)."""
     return is_own(task, actor) and task.is_held(now_ms)
 
 
 def held_by_another(task: Task, actor: Actor, now_ms: int) -> ToolError | None:
-    """What to say where another's claim of a task holds; None where none does."""
+    """The error if another's claim holds."""
     if is_own(task, actor) or not task.is_held(now_ms):
         return None
     return ToolError(
@@ -285,7 +264,7 @@ def held_by_another(task: Task, actor: Actor, now_ms: int) -> ToolError | None:
 
 
 def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> ToolError | None:
-    """Why a task cannot be claimed, and what to do instead; None where it can."""
+    """Why a task cannot be claimed, with advice; None if it can."""
     name = board.names.name(task.id)
     if task.is_closed:
         reason = f" ({task.close_reason})" if task.close_reason else ""
@@ -298,11 +277,11 @@ def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> ToolError | 
         # Also after its claim has ended: the task stays in progress, and its session may go on
         # with it until another claims it.
         return None
-    if held := held_by_another(task, actor, now_ms):
-        return held
+    if error := held_by_another(task, actor, now_ms):
+        return error
     if blockers := list(board.open_blockers(task)):
-        named = [f"{board.names.name(t.id)} {t.called}" for t in blockers]
-        some = some_of(named, _MOST_NAMED, "; ")
+        blocker_names = [f"{board.names.name(t.id)} {t.called}" for t in blockers]
+        some = some_of(blocker_names, _MOST_NAMED, "; ")
         return ToolError(f"Task is blocked by open dependencies: {some}. Do these first.")
     return None
 
@@ -315,17 +294,16 @@ def holder(task: Task) -> str:
 
 
 def short(session: str) -> str:
-    """A session's id as a line shows it: the start of it, which the command line takes."""
     return session[:_SHORT]
 
 
 def until_of(task: Task) -> str:
-    """Until when a claim holds, as the end of a line; empty where there is none."""
+    """The end of a claim as a line's ending; may be empty."""
     return "" if task.lease_ms is None else f" until {moment(task.lease_ms)}"
 
 
 def moment(time_ms: int) -> str:
-    """A time to the minute: `2026-05-03 14:05 UTC`."""
+    """`2026-05-03 14:05 UTC`."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
@@ -337,7 +315,7 @@ def moment(time_ms: int) -> str:
 
 
 def pending_claim(store: Store, session: str) -> str | None:
-    """The task that a session has claimed provisionally."""
+    """The task of a session's provisional claim."""
     head = store.head(claim_id(session))
     if head is None or head.view(ClaimDocument).state != "pending":
         return None
@@ -345,7 +323,7 @@ def pending_claim(store: Store, session: str) -> str | None:
 
 
 def note_claim(store: Store, session: str, task: str, state: ClaimState, time_ms: int) -> None:
-    """Record that a session's claim of `task` is `pending`, or what became of it."""
+    """Records a session's claim of `task` as `pending`, or its outcome."""
     claim = ClaimDocument(
         id=claim_id(session),
         session=session,

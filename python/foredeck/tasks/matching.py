@@ -1,4 +1,4 @@
-"""Tasks found by words."""
+"""Finds tasks by words."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from foredeck.tasks.board import Task
 from foredeck.tasks.work import TaskWork
 
 _TITLE, _LABEL, _SUMMARY, _DESCRIPTION = 8, 6, 3, 2
-"""What a word weighs, by where it is."""
+"""Weight of a word by place."""
 _WHOLE = 2
-"""How many times as much as a word that only begins like it."""
+"""Relative to a beginning."""
 _NAME = re.compile(r"t-[0-9a-z]{4,}")
 
 
 class TaskMatcher:
-    """Ranks tasks by how many words of a query they have, then by where, newer ones first."""
+    """Ranks tasks by matching words, then by their places, newer first."""
 
     def __init__(self, work: TaskWork) -> None:
         self._work = work
@@ -24,24 +24,23 @@ class TaskMatcher:
         """By task: the version that was read, and its words."""
 
     def find(self, query: str) -> list[Task]:
-        """The tasks that have all words of `query`, or some where none has all; best first."""
+        """Tasks with all words of `query`, else with some; best first."""
         typed = RUN.findall(query)
         words = sorted({*words_in(query), *(part for w in typed for part in telling_parts(w))})
         ranked = [(self._rank(task, words), task) for task in self._work.board.all()]
         best = max((rank[0] for rank, _ in ranked), default=0)
-        found = [(rank, task) for rank, task in ranked if best and rank[0] == best]
-        found.sort(key=lambda pair: (-pair[0][1], pair[1].is_closed, -pair[1].updated_ms))
-        named = self._named(query)
-        return [*named, *(task for _, task in found if task not in named)]
+        best_matches = [(rank, task) for rank, task in ranked if best and rank[0] == best]
+        best_matches.sort(key=lambda pair: (-pair[0][1], pair[1].is_closed, -pair[1].updated_ms))
+        by_name = self._named(query)
+        return [*by_name, *(task for _, task in best_matches if task not in by_name)]
 
     def _named(self, query: str) -> list[Task]:
         board = self._work.board
-        found = (board.names.find(name) for name in _NAME.findall(query.lower()))
-        ids = (ids[0] for ids in found if len(ids) == 1)
+        id_lists = (board.names.find(name) for name in _NAME.findall(query.lower()))
+        ids = (ids[0] for ids in id_lists if len(ids) == 1)
         return [task for id in ids if (task := board.get(id)) is not None]
 
     def _rank(self, task: Task, words: list[str]) -> tuple[int, int]:
-        """How many of the words it has, and how much these weigh."""
         fields = (
             (_words(task.title), _TITLE),
             (_words(" ".join(task.labels)), _LABEL),
@@ -53,11 +52,11 @@ class TaskMatcher:
 
     def _description(self, task: Task) -> frozenset[str]:
         # Read from the store once for each version: the board has no descriptions.
-        known = self._descriptions.get(task.id)
-        if known is None or known[0] != task.token:
-            known = task.token, _words(self._work.description(task) or "")
-            self._descriptions[task.id] = known
-        return known[1]
+        cached = self._descriptions.get(task.id)
+        if cached is None or cached[0] != task.token:
+            cached = task.token, _words(self._work.description(task) or "")
+            self._descriptions[task.id] = cached
+        return cached[1]
 
 
 def _weight(word: str, there: frozenset[str], weight: int) -> int:

@@ -1,4 +1,4 @@
-"""What a session has of its project's tasks: the tools, and the task that it works on."""
+"""A session's part in its project's tasks: tools, and the active task."""
 
 from __future__ import annotations
 
@@ -23,19 +23,17 @@ from foredeck.tasks.work import TaskWork
 _MOST_DESCRIPTION = 400
 """Characters of it in the head."""
 _TITLE = 60
-"""Characters of the active task's title in the line that a host shows."""
 _LEAST_CLIPPED = 4
-"""A letter and the three dots of `clipped`, which cannot make anything shorter."""
+"""A letter and three dots."""
 
 USER = "user"
-"""The name of whoever sits at a session."""
+"""The person at a session."""
 
 
 class SessionTasks:
-    """What a session has of its project's tasks.
+    """A session's access to its project's tasks.
 
-    `query`, `mutate` and `active` are the agent's; `user_mutate` is for the person who sits at
-    the session: what they change is a human's doing, and what they claim the session has.
+    `query`, `mutate` and `active` are the agent's; `user_mutate` the person's.
     """
 
     def __init__(
@@ -48,12 +46,8 @@ class SessionTasks:
         search_messages: SearchMessages | None = None,
         is_private: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`work`: the project's tasks, as this session's agent works on them. `is_private`: whether
-        the agent may write nothing that other sessions read.
-
-        What is not given the tools refuse in words: linking messages, the working memory, searching
-        messages. Reads no task but the session's own until a tool is used.
-        """
+        """Tools without their function are refused in words. `is_private`: may write nothing for
+        other sessions."""
         self.work = work
         self.active = ActiveTask(work, session)
         self.query = TaskQuery(work, search_messages)
@@ -63,7 +57,7 @@ class SessionTasks:
         self.user_mutate = TaskMutate(by_user, resolve_link, update_context, claimed)
 
     def status_line(self) -> str:
-        """What a host shows: the active task, and how many can be begun. Raises `StoreError`."""
+        """The active task, and how many are ready. Raises `StoreError`."""
         work, board = self.work, self.work.board
         board.refresh()
         task, line = self.active.task(), counts_line(board, work.now_ms())
@@ -72,8 +66,7 @@ class SessionTasks:
         return f"{work.name(task)} {clipped(task.title, _TITLE)} · {line}"
 
     def settle_claim(self) -> Sequence[str]:
-        """What has become of a provisional claim, for the user; empty where the model has not read
-        the last news of it yet. Raises `StoreError`."""
+        """The outcome of a provisional claim, for the user. Raises `StoreError`."""
         if self.work.news:
             return ()
         self.work.settle()
@@ -81,13 +74,12 @@ class SessionTasks:
 
 
 class ActiveTask:
-    """Of the tasks that a session has claimed, and that are in progress and not claimed by others
-    since, the last. A section of the head."""
+    """The latest claimed task, as a section of the head."""
 
     name = "active task"
 
     def __init__(self, work: TaskWork, session: str) -> None:
-        """Looks in the store for what the session had claimed before."""
+        """Looks up the session's earlier claims."""
         self._store = work.store
         self._name_of = work.board.known_name
         self._session = session
@@ -95,11 +87,11 @@ class ActiveTask:
         self._id = self._claimed_last()
 
     def set(self, id: str) -> None:
-        """The session has claimed this one."""
+        """The session has claimed this task."""
         self._id = id
 
     def id(self) -> str | None:
-        """Its id, for what is stored now; None where no task is active, or none can be read."""
+        """Its id for storing; None if no task is active or readable."""
         try:
             task = self.task()
         except StoreError:
@@ -107,7 +99,7 @@ class ActiveTask:
         return None if task is None else task.id
 
     def keep_lease(self) -> None:
-        """The session works: renew the leases of its tasks that are half over. Never raises."""
+        """Renews leases half over; never raises."""
         # What fails here costs nothing at once: the lease then ends at its time.
         with suppress(StoreError):
             if self.task() is not None:
@@ -115,7 +107,7 @@ class ActiveTask:
                     self._renew(task)
 
     def task(self) -> Task | None:
-        """The task itself. Raises `StoreError` where it cannot be read."""
+        """The task. Raises `StoreError` if unreadable."""
         task = self._claimed()
         if task is None and self._id is not None:
             # It was closed, released or taken: the one before it is active again.
@@ -140,7 +132,7 @@ class ActiveTask:
         return task if provisional and is_free and not task.is_closed else None
 
     def text(self, limit: int) -> str:
-        """The task, and its description as far as there is room."""
+        """The task, with as much description as fits."""
         task = self.task()
         if task is None:
             return ""
@@ -154,7 +146,7 @@ class ActiveTask:
         return f"{line}\n{block(description)}" if 0 < len(description) < room else line
 
     def end_leases(self) -> None:
-        """The session ends: others may claim what it had claimed. Never raises."""
+        """Frees the session's claims; never raises."""
         # Without this the leases end by themselves.
         with suppress(StoreError):
             now = self._now_ms()

@@ -1,4 +1,4 @@
-"""The model's tools `task-query` and `task-mutate`: how their input is read, and what they do."""
+"""The tools `task-query` and `task-mutate`: input and effects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RELATIONS: Sequence[Relation] = get_args(Relation)
 
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0", "remove"})
 _USUAL, _LOWEST = 2, 4
-"""Priorities: of most tasks, and of what can wait longest."""
+"""The usual priority, and the lowest."""
 _OTHER_WORDS = {
     "done": "completed",
     "complete": "completed",
@@ -42,7 +42,7 @@ _OTHER_WORDS = {
     "duplicate-of": "duplicates",
     "relates": "related",
 }
-"""Words that models use for those of a choice."""
+"""Models' words for choices."""
 _ALSO = {
     "id": ("taskId", "task_id", "task"),
     "dependsOn": ("depends_on", "dependsOnId", "blockedBy"),
@@ -50,7 +50,7 @@ _ALSO = {
     "messageId": ("message_id", "message", "handle", "target"),
     "includeMessages": ("include_messages",),
 }
-"""Names that models use for a field."""
+"""Models' names for fields."""
 
 
 class ToolInput:
@@ -61,19 +61,22 @@ class ToolInput:
         self._fields = fields
 
     def action(self, actions: Sequence[str]) -> str:
-        """Which action is asked for. Raises `ToolError`."""
+        """The requested action. Raises `ToolError`."""
         action = str(self._fields.get("action") or "").strip().lower()
         if action not in actions:
-            asked = f"no action {action!r}" if action else "an action is needed"
-            raise ToolError(f"{self._tool}: {asked}. Actions: {', '.join(actions)}.")
+            problem = f"no action {action!r}" if action else "an action is needed"
+            raise ToolError(f"{self._tool}: {problem}. Actions: {', '.join(actions)}.")
         return action
 
     def has(self, name: str) -> bool:
-        """Whether a field is given."""
         return self._value(name) is not None
 
+    def is_empty(self, name: str) -> bool:
+        """Whether a field is given, but empty."""
+        return self._fields.get(name) == ""
+
     def text(self, name: str, *, limit: int = LONGEST_TEXT) -> str | None:
-        """A text, None where there is none. Raises `ToolError` where it is too long."""
+        """A text, if given. Raises `ToolError` if too long."""
         value = self._value(name)
         if value is None:
             return None
@@ -83,7 +86,7 @@ class ToolInput:
         return text or None
 
     def needed(self, name: str, example: str, *, limit: int = LONGEST_TEXT) -> str:
-        """As `text`, of a field that must be there. `example` shows a whole input."""
+        """As `text`, but required. `example` shows a whole input."""
         text = self.text(name, limit=limit)
         if text is None:
             action = self._fields.get("action") or self._tool
@@ -91,11 +94,11 @@ class ToolInput:
         return text
 
     def title(self, example: str) -> str:
-        """The title: one line."""
+        """The title on one line."""
         return " ".join(self.needed("title", example, limit=LONGEST_TITLE).split())
 
     def number(self, name: str, default: int, most: int) -> int:
-        """A number from 1 to `most`; larger ones count as that."""
+        """A number from 1 to `most`, capped."""
         value = self._value(name)
         try:
             number = default if value is None else int(value)
@@ -114,7 +117,6 @@ class ToolInput:
         return text in _YES
 
     def priority(self) -> int:
-        """A priority, `1` or `P1`; the usual one where none is given."""
         value = self._value("priority")
         if value is None:
             return _USUAL
@@ -124,14 +126,14 @@ class ToolInput:
         return int(text)
 
     def labels(self) -> tuple[str, ...]:
-        """Labels, without their `#`, each once."""
+        """Unique labels without `#`."""
         labels = tuple(dict.fromkeys(t.lstrip("#") for t in self.texts("labels")))
         if len(labels) > MOST_LABELS or any(len(label) > LONGEST_LABEL for label in labels):
             raise ToolError(f"labels: {MOST_LABELS} at most, of {LONGEST_LABEL} characters each.")
         return tuple(" ".join(label.split()) for label in labels if label)
 
     def object(self, name: str) -> dict[str, Any]:
-        """A JSON object, or the text of one."""
+        """A JSON object, or its text."""
         value = self._value(name)
         if isinstance(value, str):
             with suppress(ValueError):
@@ -143,7 +145,6 @@ class ToolInput:
         return value
 
     def texts(self, name: str) -> list[str]:
-        """A list of texts; one text may be several, with commas between."""
         value = self._value(name)
         if value is None:
             return []
@@ -163,8 +164,8 @@ class ToolInput:
         raise ToolError(f"{name} is one of {', '.join(choices)}, not {value!r}.")
 
     def _value(self, name: str) -> Any:
-        for known in (name, *_ALSO.get(name, ())):
-            value = self._fields.get(known)
+        for alias in (name, *_ALSO.get(name, ())):
+            value = self._fields.get(alias)
             if value is not None and value != "":
                 return value
         return None
@@ -177,7 +178,7 @@ _READY, _FOUND, _LISTED, _MOST = 5, 3, 20, 100
 
 
 SearchMessages = Callable[[str, int], str]
-"""What was said about some words, for the model: a query, and how many hits at most."""
+"""Query, and most hits."""
 
 NO_TASKS = "This project has no tasks. Plan with task-mutate create."
 PRIVATE = (
@@ -205,11 +206,10 @@ _RELATIONS = {
 }
 
 ResolveLink = Callable[[str], TaskLink]
-"""What is meant by `@41` or `@41 turn 7`. Raises `ToolError`."""
+"""The object of `@41` or `@41 turn 7`. Raises `ToolError`."""
 
 UpdateContext = Callable[[str, str | None, str], str]
-"""Writes the working memory: content, section (None: all of it), `resource` or `thread`; returns
-what the model reads. Raises `ToolError`."""
+"""Content, section (None: all), `resource` or `thread`. Raises `ToolError`."""
 
 
 class TaskQuery:
@@ -223,12 +223,12 @@ class TaskQuery:
         self._matcher = TaskMatcher(work)
 
     def run(self, input: Mapping[str, Any], call: str = "") -> str:  # noqa: ARG002
-        """The text of the result. Raises `ToolError`."""
-        given = ToolInput(self.name, input)
-        action = given.action(QUESTIONS)
+        """The result's text. Raises `ToolError`."""
+        fields = ToolInput(self.name, input)
+        action = fields.action(QUESTIONS)
         self._work.board.refresh()
         settled = settled_line(self._work)
-        answer: str = getattr(self, f"_{action}")(given)
+        answer: str = getattr(self, f"_{action}")(fields)
         return settled + answer
 
     def _ready(self, given: ToolInput) -> str:
@@ -247,34 +247,34 @@ class TaskQuery:
         work = self._work
         task = work.find(given.needed("id", '{"action": "show", "id": "t-k3f9"}'))
         full = given.flag("full", default=False)
-        said = work.said_for(task)
+        places = work.said_for(task)
         text = work.description(task)
-        return details(work.board, task, text, work.now_ms(), said=said, full=full)
+        return details(work.board, task, text, work.now_ms(), said=places, full=full)
 
     def _list(self, given: ToolInput) -> str:
         board, now = self._work.board, self._work.now_ms()
         status = given.choice("status", ("any", *STATUSES), "any")
-        wanted = [
+        selection = [
             task
             for task in board.all()
             if status in (task.status, "any") and (status != "any" or task.level(now) < _ARCHIVED)
         ]
-        wanted.sort(key=lambda task: (task.is_closed, -(task.closed_ms or 0)))
+        selection.sort(key=lambda task: (task.is_closed, -(task.closed_ms or 0)))
         limit = given.number("limit", _LISTED, _MOST)
-        lines = [counts_line(board, now), *(any_line(board, t, now) for t in wanted[:limit])]
-        if not wanted:
+        lines = [counts_line(board, now), *(any_line(board, t, now) for t in selection[:limit])]
+        if not selection:
             lines.append("No such task.")
-        lines += _cut(len(wanted) - limit, ", or give a status, or search")
+        lines += _cut(len(selection) - limit, ", or give a status, or search")
         return "\n".join(lines)
 
     def _search(self, given: ToolInput) -> str:
         query = given.needed("query", '{"action": "search", "query": "login"}')
         limit = given.number("limit", _FOUND, _MOST)
-        found = self._matcher.find(query)
+        matches = self._matcher.find(query)
         board, now = self._work.board, self._work.now_ms()
-        lines = [f"{len(found)} tasks found." if len(found) != 1 else "1 task found."]
-        lines += [any_line(board, task, now) for task in found[:limit]]
-        lines += _cut(len(found) - limit)
+        lines = [f"{len(matches)} tasks found." if len(matches) != 1 else "1 task found."]
+        lines += [any_line(board, task, now) for task in matches[:limit]]
+        lines += _cut(len(matches) - limit)
         if given.flag("includeMessages", default=False):
             if self._search_messages is None:
                 raise ToolError("Messages cannot be searched here: leave out includeMessages.")
@@ -283,7 +283,6 @@ class TaskQuery:
 
 
 def _cut(left: int, otherwise: str = "") -> list[str]:
-    """A line on what was left out, and what brings it."""
     return [f"and {left} more: raise limit (at most {_MOST}){otherwise}"] if left > 0 else []
 
 
@@ -295,23 +294,23 @@ class TaskMutate:
     _resolve_link: ResolveLink | None = None
     _update_context: UpdateContext | None = None
     _on_claimed: Callable[[str], None] = lambda _id: None
-    """Called with the id of each task that becomes the session's active one."""
+    """Receives each task that becomes active."""
     _is_private: Callable[[], bool] = lambda: False
-    """Whether nothing that is said here may be found in another session."""
+    """Whether the session is private."""
     name: ClassVar[str] = "task-mutate"
 
     def run(self, input: Mapping[str, Any], call: str = "") -> str:  # noqa: ARG002
-        """The text of the result. Raises `ToolError`."""
-        given = ToolInput(self.name, input)
-        action = given.action(CHANGES)
+        """The result's text. Raises `ToolError`."""
+        fields = ToolInput(self.name, input)
+        action = fields.action(CHANGES)
         if action == "update_context":
-            return self._update_working_memory(given)
+            return self._update_working_memory(fields)
         if self._is_private() and action != "claim":
             raise ToolError(PRIVATE)
         self._work.board.refresh()
         # First, since what has become of a provisional claim decides what may be changed.
         settled = settled_line(self._work)
-        answer: str = getattr(self, f"_{action}")(given)
+        answer: str = getattr(self, f"_{action}")(fields)
         away = "\nThe database is away: this is kept here, and delivered when it is back."
         return settled + answer + (away if self._work.away else "")
 
@@ -343,11 +342,11 @@ class TaskMutate:
                 "a line will say whether the claim holds when it is back."
             )
         until = until_of(task)
-        said = "It is yours already" if claimed.again else "Claimed"
+        verb = "It is yours already" if claimed.again else "Claimed"
         close = "Close it with a summary when it is done."
         if self._is_private():
             close = "The session is private: the user closes it, with /tasks close."
-        return f"{said}: {name} {task.called}{until}, renewed while you work. {close}"
+        return f"{verb}: {name} {task.called}{until}, renewed while you work. {close}"
 
     def _close(self, given: ToolInput) -> str:
         work = self._work
@@ -373,10 +372,10 @@ class TaskMutate:
 
     def _link(self, given: ToolInput) -> str:
         task = self._find(given, _LINK)
-        named = given.needed("messageId", _LINK)
-        link = self._message(named)
+        message_name = given.needed("messageId", _LINK)
+        link = self._message(message_name)
         self._work.link(task.id, link, add=given.flag("add", default=True))
-        return f"Linked {one_line(named)} to {self._work.name(task)}."
+        return f"Linked {one_line(message_name)} to {self._work.name(task)}."
 
     def _message(self, named: str) -> TaskLink:
         if self._resolve_link is None:
@@ -419,7 +418,9 @@ class TaskMutate:
     def _update_working_memory(self, given: ToolInput) -> str:
         if self._update_context is None:
             raise ToolError("This project keeps no working memory: leave update_context out.")
-        content = given.needed("content", _CONTEXT)
+        # An empty text empties a section; of a whole page it is a mistake.
+        empties = given.is_empty("content") and given.has("section")
+        content = "" if empties else given.needed("content", _CONTEXT)
         scope = given.choice("scope", SCOPES, "resource")
         if self._is_private() and scope != "thread":
             raise ToolError(f"{PRIVATE} {OWN_PAGE}")
@@ -433,7 +434,6 @@ class TaskMutate:
 
 
 def settled_line(work: TaskWork) -> str:
-    """What has become of a provisional claim, if that is new; with a line end."""
     work.settle()
     news = "".join(f"{line}\n" for line in work.news)
     work.news.clear()

@@ -1,4 +1,4 @@
-"""Tasks as text: lines for the model and for people, a Markdown page, and JSON for programs."""
+"""Tasks as text for models and people, and as JSON."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ _SAID_OF = (
     ("duplicates", "duplicates", "duplicated by"),
     ("related", "related to", "related to"),
 )
-"""A relation as it is said of the task that has it, and of the one that it names."""
+"""As said of its owner, and of its object."""
 
 _AS_STORED = (
     *("labels", "assignee", "session", "claimed_ms", "lease_ms", "created_ms", "updated_ms"),
     *("closed_ms", "close_reason", "summary"),
 )
-"""Fields that a task has in JSON by their own names."""
+"""Fields with the same name in JSON."""
 
 _HEADINGS = (("in_progress", "In progress"), ("open", "Open"), ("closed", "Closed"))
 
 
 def line(board: Board, task: Task, now_ms: int) -> str:
-    """A task in one line: `t-k3f9 P1 bug: Fix the login redirect #auth`."""
     kind = "" if task.task_type == "task" else f" {task.task_type}"
     labels = "".join(f" #{one_line(label)}" for label in task.labels)
     head = f"{board.names.name(task.id)} P{task.priority}{kind}: {task.called}{labels}"
@@ -39,7 +38,6 @@ def line(board: Board, task: Task, now_ms: int) -> str:
 
 
 def any_line(board: Board, task: Task, now_ms: int) -> str:
-    """A task in one line, whatever its status: of a closed one what came of it."""
     if not task.is_closed:
         return line(board, task, now_ms)
     day = "" if task.closed_ms is None else f" {moment(task.closed_ms)[:10]}"
@@ -65,31 +63,29 @@ def details(
     said: Sequence[str] = (),
     full: bool = False,
 ) -> str:
-    """All of a task. `said`: where something was said while it was active. After seven days the
-    summary replaces the description of a closed one, unless it is wanted in full."""
+    """A task in full; after seven days a summary replaces the description, unless `full`."""
     kind = "" if task.task_type == "task" else f" {task.task_type}"
-    found = [f"{board.names.name(task.id)} P{task.priority}{kind} {task.status}: {task.called}"]
-    found += _status_lines(task, now_ms)
+    lines = [f"{board.names.name(task.id)} P{task.priority}{kind} {task.status}: {task.called}"]
+    lines += _status_lines(task, now_ms)
     if task.labels:
-        found.append(f"labels: {', '.join(map(one_line, task.labels))}")
-    found += _connections(board, task, now_ms)
+        lines.append(f"labels: {', '.join(map(one_line, task.labels))}")
+    lines += _connections(board, task, now_ms)
     if task.summary:
-        found.append(f"summary:{block(task.summary.strip())}")
+        lines.append(f"summary:{block(task.summary.strip())}")
     if description and (full or task.level(now_ms) == 0):
-        found.append(f"description:{block(description.strip())}")
+        lines.append(f"description:{block(description.strip())}")
     elif description:
-        found.append(f"description: {len(description)} chars, not shown; show with full=true")
+        lines.append(f"description: {len(description)} chars, not shown; show with full=true")
     if task.metadata:
-        found.append(f"metadata: {one_line(json.dumps(task.metadata, ensure_ascii=False))}")
+        lines.append(f"metadata: {one_line(json.dumps(task.metadata, ensure_ascii=False))}")
     if task.links:
-        found.append(f"linked: {', '.join(map(_link_name, task.links))}")
+        lines.append(f"linked: {', '.join(map(_link_name, task.links))}")
     if said:
-        found.append(f"worked on in: {', '.join(map(one_line, said))}")
-    return "\n".join(found)
+        lines.append(f"worked on in: {', '.join(map(one_line, said))}")
+    return "\n".join(lines)
 
 
 def _link_name(link: TaskLink) -> str:
-    """What opens a linked message or object, whoever reads it."""
     return one_line(f"{link.label or link.object} {link.part}".rstrip())
 
 
@@ -111,13 +107,13 @@ def _connections(board: Board, task: Task, now_ms: int) -> list[str]:
         ("waits for", _known(board, task.on("blocks"))),
         ("blocks", board.blocked_by(task.id)),
     ]
-    for relation, said, said_back in _SAID_OF:
-        groups.append((said, _known(board, task.on(relation))))
+    for relation, phrase, said_back in _SAID_OF:
+        groups.append((phrase, _known(board, task.on(relation))))
         groups.append((said_back, board.referring(task.id, relation)))
-    found = []
-    for said, tasks in groups:
-        found += [f"{said}: {any_line(board, other, now_ms)}" for other in tasks]
-    return found
+    lines = []
+    for phrase, tasks in groups:
+        lines += [f"{phrase}: {any_line(board, other, now_ms)}" for other in tasks]
+    return lines
 
 
 def _known(board: Board, ids: Iterable[str]) -> list[Task]:
@@ -125,21 +121,20 @@ def _known(board: Board, ids: Iterable[str]) -> list[Task]:
 
 
 def clipped(text: str, limit: int) -> str:
-    """A text as one line of at most `limit` characters."""
     one = one_line(" ".join(text.split()))
     return one if len(one) <= limit else one[: limit - 3].rstrip() + "..."
 
 
 def counts_line(board: Board, now_ms: int) -> str:
-    """How many tasks can be begun, and how many wait: `2 ready, 1 blocked, 1 in progress.`"""
+    """`2 ready, 1 blocked, 1 in progress.`"""
     ready, blocked = board.counts(now_ms)
-    held = sum(task.is_held(now_ms) for task in board.in_progress())
-    more = f", {held} in progress" if held else ""
+    claimed = sum(task.is_held(now_ms) for task in board.in_progress())
+    more = f", {claimed} in progress" if claimed else ""
     return f"{ready} ready, {blocked} blocked{more}."
 
 
 def as_json(board: Board, task: Task, now_ms: int) -> dict[str, Any]:
-    """A task's fields, and what follows from others; without its description."""
+    """A task's fields and what follows from others, without description."""
     return {
         "id": task.id,
         "name": board.names.name(task.id),
@@ -163,7 +158,7 @@ def as_markdown(
     now_ms: int,
     title: str,
 ) -> str:
-    """A page with all of these tasks. It is for reading: nothing reads it back."""
+    """A page with these tasks, for reading only."""
     listed = list(tasks)
     lines = [f"# Tasks of {title}", ""]
     for status, heading in _HEADINGS:

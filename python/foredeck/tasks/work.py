@@ -1,4 +1,4 @@
-"""What is done with tasks: made, claimed, closed, changed, connected. Refusals are `ToolError`s."""
+"""Changes of tasks; refusals are `ToolError`s."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from foredeck.tasks.board import (
 
 _MOST_NAMED = 5
 _LISTED = "`{} list` shows what there is."
-"""What a person types who has named no task; see `ToolError`."""
+"""Advice to a person who named no task; see `ToolError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """What a new task begins with; `parent` and `blocked_by` are ids of tasks."""
+    """A new task's content; `parent` and `blocked_by` are ids."""
 
     title: str
     description: str | None = None
@@ -57,8 +57,7 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What became of a claim. `provisional`: the database that decides is away; `again`: the actor
-    had the task already."""
+    """`provisional`: the deciding database is away; `again`: the actor had it already."""
 
     task: Task
     provisional: bool = False
@@ -71,11 +70,11 @@ _AWAY = (
 )
 
 Edit = Callable[[TaskDocument, Task], None]
-"""Changes a task's next version. Given with it: the task as it is. Raises `ToolError`."""
+"""Raises `ToolError` if it refuses."""
 
 
 class TaskWork:
-    """The tasks of one project, as one `actor` works on them."""
+    """One project's tasks, for one `actor`."""
 
     def __init__(
         self,
@@ -89,24 +88,23 @@ class TaskWork:
         self.actor = actor
         self.now_ms = clock
         self.news: list[str] = []
-        """What the agent has yet to read, each in a line."""
+        """What the agent has yet to read."""
         self.away = False
-        """Whether the last change is only on this machine so far, since the database that others
-        share did not answer."""
+        """The last change is only on this machine so far."""
         self.store = store
 
     def by(self, actor: Actor) -> TaskWork:
-        """The same tasks, as another works on them."""
+        """The same tasks for another actor."""
         return TaskWork(self.store, self.board.project, actor, self.now_ms, self.board)
 
     def find(self, name: str) -> Task:
         """The task that a name means. Raises `ToolError`."""
-        found = self.board.names.find(name)
-        if len(found) > 1:
-            tasks = [t for id in sorted(found) if (t := self.board.get(id)) is not None]
-            named = "; ".join(f"{self.name(t)} {t.called}" for t in tasks[:_MOST_NAMED])
-            raise ToolError(f"{name!r} means {len(tasks)} tasks: {named}. Give more letters.")
-        task = self.board.get(found[0]) if found else None
+        ids = self.board.names.find(name)
+        if len(ids) > 1:
+            tasks = [t for id in sorted(ids) if (t := self.board.get(id)) is not None]
+            names_text = "; ".join(f"{self.name(t)} {t.called}" for t in tasks[:_MOST_NAMED])
+            raise ToolError(f"{name!r} means {len(tasks)} tasks: {names_text}. Give more letters.")
+        task = self.board.get(ids[0]) if ids else None
         if task is None:
             raise NoSuchTask(
                 f"Task not found: {name}.", "The action list shows all, search finds one.", _LISTED
@@ -114,7 +112,6 @@ class TaskWork:
         return task
 
     def name(self, task: Task) -> str:
-        """What a task is called."""
         return self.board.names.name(task.id)
 
     def description(self, task: Task) -> str | None:
@@ -123,10 +120,10 @@ class TaskWork:
         return None if stored is None else stored.content
 
     def said_for(self, task: Task) -> list[str]:
-        """What was said while a task was active, by names that open it."""
+        """Places where a task was active, by names that open them."""
         versions = self.store.history(task.id)
         sessions = dict.fromkeys(filter(None, (v.view(TaskDocument).session for v in versions)))
-        found: list[str] = []
+        names: list[str] = []
         for session in sessions:
             if is_private(self.store, session):
                 continue
@@ -135,13 +132,12 @@ class TaskWork:
             numbers = {turn.user_turn for turn in turns if turn.task == task.id}
             for first in sorted(n for n in numbers if n - 1 not in numbers):
                 last = next(n for n in count(first) if n + 1 not in numbers)
-                found.append(f"{chat_id(session)} {Slice('turn', first, last)}")
-        return found
+                names.append(f"{chat_id(session)} {Slice('turn', first, last)}")
+        return names
 
     # Changes
 
     def create(self, new: NewTask) -> Task:
-        """Make a task."""
         now = self.now_ms()
         dependencies = [TaskDependency(on=on) for on in dict.fromkeys(new.blocked_by)]
         if new.parent is not None:
@@ -167,7 +163,7 @@ class TaskWork:
         return self._reread(document.id)
 
     def claim(self, id: str) -> Claimed:
-        """Take a task to work on it. Whoever is first has it, on whatever machine."""
+        """Claims a task; the first on any machine wins."""
         again = False
 
         def edit(document: TaskDocument, task: Task) -> None:
@@ -198,8 +194,6 @@ class TaskWork:
         return Claimed(task, provisional=True)
 
     def settle(self) -> None:
-        """Claim for good what was claimed provisionally, where the database answers again. What has
-        become of it is news."""
         session = self.actor.session
         id = None if session is None else pending_claim(self.store, session)
         if session is None or id is None or self.store.trouble:
@@ -208,18 +202,18 @@ class TaskWork:
         if self.board.get(id) is None:
             return  # another machine's, and not here yet
         outcome: ClaimState = "won"
-        said = "holds."
+        result = "holds."
         try:
             if self.claim(id).provisional:
                 return
         except ToolError as error:
-            outcome, said = "lost", f"is lost. {error}"
+            outcome, result = "lost", f"is lost. {error}"
         note_claim(self.store, session, id, outcome, self.now_ms())
         name = self.name(self._reread(id))
-        self.news.append(f"The database is back: your provisional claim of {name} {said}")
+        self.news.append(f"The database is back: your provisional claim of {name} {result}")
 
     def close(self, id: str, reason: CloseReason, summary: str) -> Task:
-        """End a task."""
+        """Closes a task."""
 
         def edit(document: TaskDocument, task: Task) -> None:
             name = self.name(task)
@@ -228,8 +222,8 @@ class TaskWork:
             self._check_not_anothers(task)
             parts = [p for p in self.board.children(id) if not p.is_closed]
             if parts and reason == "completed":
-                named = "; ".join(f"{self.name(p)} {p.called}" for p in parts[:_MOST_NAMED])
-                raise ToolError(f"{name} has open parts: {named}. Close these first.")
+                part_names = "; ".join(f"{self.name(p)} {p.called}" for p in parts[:_MOST_NAMED])
+                raise ToolError(f"{name} has open parts: {part_names}. Close these first.")
             now = self.now_ms()
             document.status, document.close_reason = "closed", reason
             document.summary, document.closed_ms = summary, now
@@ -240,7 +234,7 @@ class TaskWork:
         return self._change(id, edit)
 
     def update(self, id: str, fields: dict[str, Any]) -> Task:
-        """Change fields of a task; `status` is `open` for releasing or reopening it."""
+        """Changes fields; `status` `open` releases or reopens."""
 
         def edit(document: TaskDocument, task: Task) -> None:
             if "status" in fields:
@@ -255,14 +249,14 @@ class TaskWork:
         return self._change(id, edit)
 
     def connect(self, id: str, on: str, relation: Relation, *, add: bool = True) -> Task:
-        """Add or remove a dependency of a task on another one."""
-        wanted = TaskDependency(on=on, relation=relation)
+        """Adds or removes a dependency."""
+        dependency = TaskDependency(on=on, relation=relation)
 
         def edit(document: TaskDocument, task: Task) -> None:
             if not add:
-                if wanted not in document.dependencies:
+                if dependency not in document.dependencies:
                     raise ToolError(self._not_connected(task, on, relation))
-                document.dependencies.remove(wanted)
+                document.dependencies.remove(dependency)
                 return
             if id == on:
                 raise ToolError(f"{self.name(task)} cannot depend on itself.")
@@ -272,15 +266,15 @@ class TaskWork:
                 document.dependencies = [
                     d for d in document.dependencies if d.relation != "parent-child"
                 ]
-            if wanted not in document.dependencies:
-                document.dependencies.append(wanted)
+            if dependency not in document.dependencies:
+                document.dependencies.append(dependency)
 
         # The other task must not have changed either: of several changes that close a circle
         # together, the last to come finds that.
         return self._change(id, edit, together=(on,))
 
     def link(self, id: str, link: TaskLink, *, add: bool = True) -> Task:
-        """Connect a message or object to a task."""
+        """Links a message or object."""
 
         def edit(document: TaskDocument, _task: Task) -> None:
             others = [k for k in document.links if (k.object, k.part) != (link.object, link.part)]
@@ -291,18 +285,17 @@ class TaskWork:
     # Checks
 
     def _check_not_anothers(self, task: Task) -> None:
-        """An agent can neither close nor release what another holds; a person can."""
-        held = held_by_another(task, self.actor, self.now_ms())
-        if held and self.actor.generator == "agent":
-            raise held
+        error = held_by_another(task, self.actor, self.now_ms())
+        if error and self.actor.generator == "agent":
+            raise error
 
     def _check_circle(self, id: str, on: str, relation: Relation) -> None:
         if relation not in ("blocks", "parent-child"):
             return
         waiting, waited_for = (id, on) if relation == "blocks" else (on, id)
         if path := cycle(self.board, waiting, waited_for):
-            named = " waits for ".join(self.board.names.name(step) for step in path)
-            raise ToolError(f"That would make a circle, in which nothing could begin: {named}.")
+            steps = " waits for ".join(self.board.names.name(step) for step in path)
+            raise ToolError(f"That would make a circle, in which nothing could begin: {steps}.")
 
     def _check_open_epic(self, parent: str) -> None:
         epic = self._reread(parent)
@@ -316,19 +309,19 @@ class TaskWork:
 
     def _not_connected(self, task: Task, on: str, relation: str) -> str:
         there = [f"{d.relation} {self.board.names.name(d.on)}" for d in task.dependencies]
-        known = f" It has: {', '.join(there)}." if there else ""
+        existing = f" It has: {', '.join(there)}." if there else ""
         other = self.board.names.name(on)
-        return f"{self.name(task)} has no dependency {relation} on {other}.{known}"
+        return f"{self.name(task)} has no dependency {relation} on {other}.{existing}"
 
     # Writing
 
     def _change(
         self, id: str, edit: Edit, *, together: tuple[str, ...] = (), is_claim: bool = False
     ) -> Task:
-        """Store the next version of a task, as `edit` makes it.
+        """Stores a task's next version.
 
-        `together`: tasks that must not have changed either. Raises `ToolError`, and
-        `StoreUnavailable` for a claim (`is_claim`) while the database that others share is away.
+        `together`: tasks that must be unchanged too. Raises `ToolError`, or `StoreUnavailable` for
+        a claim while the database is away.
         """
 
         def attempt() -> Task:
@@ -369,7 +362,6 @@ class TaskWork:
         return document
 
     def _provenance(self) -> Provenance:
-        """Of what is written now."""
         return Provenance(origin=self.actor.origin, generator=self.actor.generator)
 
     def _put(

@@ -1,1 +1,1 @@
-"""What the stored versions of files answer: whether an edit is stale, and what was before."""
+"""What stored file versions answer: stale edits, and earlier states."""

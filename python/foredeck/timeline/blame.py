@@ -1,5 +1,4 @@
-"""Who wrote each line of a file: which tool call of which session, or a person or a program. For
-that: which version brought each line, and which tool call made a version."""
+"""Who wrote each line of a file: a session's tool call, or a person or program."""
 
 from __future__ import annotations
 
@@ -12,7 +11,13 @@ from typing import NamedTuple
 
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import decode_text, hash_text
-from foredeck.model.documents import Document, FileDocument, ToolcallDocument, chat_id
+from foredeck.model.documents import (
+    Document,
+    FileDocument,
+    ToolcallDocument,
+    chat_id,
+    session_object_id,
+)
 from foredeck.model.records import MemberDocument
 from foredeck.sources.snapshots import is_captured, is_written_by_agent, tool_call_of, version_ms
 from foredeck.store.protocol import Head, Store, Token
@@ -21,25 +26,20 @@ from foredeck.timeline.branches import records_of
 AGENT = "agent"
 PERSON = "person"
 NEAR = 200
-"""How many lines around a change are searched for the place where the texts are equal again."""
+"""Lines searched around a change for the next equal ones."""
 ANCHOR = 3
-"""How many equal lines in a row identify a place: a single one, such as a brace, may be
-anywhere."""
+"""Equal lines in a row that identify a place."""
 EXACT_LINES = 2000
-"""In stretches of more lines than that, frequent lines are not compared: it would take too long."""
+"""In longer stretches frequent lines are not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who brought a version about.
-
-    `by`: `agent`, or `person` for all that no agent did. The fields of the call are None where it
-    was not seen, or where no agent wrote.
-    """
+    """A version's author; `by` is `agent`, or `person` for everything else."""
 
     by: str
     time_ms: int
-    """When the call was made, or the version was found."""
+    """Time of the call, or when the version was found."""
     session: str | None = None
     call: int | None = None
     """Number of the model call in its session."""
@@ -48,18 +48,19 @@ class Author:
     """Id of the tool call's object."""
     model: str | None = None
     first: bool = False
-    """The oldest version known: its lines may be older than what was seen of the file."""
+    """Whether this is the oldest version, whose lines may be older."""
+    agent: str | None = None
+    """By what name sessions of its agent are stored: `pi`, `claude-code`."""
 
     @property
     def name(self) -> str | None:
-        """Who it was where no session is named; None where one is."""
         if self.by != AGENT:
             return "there before" if self.first else "a person"
         return "an agent" if self.session is None else None
 
 
 class BlamedLine(NamedTuple):
-    """A line, its number from 1, and who wrote it."""
+    """A line, its number from 1, and its author."""
 
     number: int
     text: str
@@ -67,37 +68,42 @@ class BlamedLine(NamedTuple):
 
 
 def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> list[BlamedLine]:
-    """The lines of a file, given its versions in the order of time, across renames.
+    """The lines of a file by its versions, across renames.
 
-    `newest`: what is on the disk, where that is not stored yet. Empty for a file without text.
+    `newest`: unstored text on disk.
     """
-    shown = [head for head in versions if head.fields.get("text_hash")]
-    authors = _Authors(store, {head.id for head in shown})
+    with_text = [head for head in versions if head.fields.get("text_hash")]
+    authors = _Authors(store, {head.id for head in with_text})
     # One text after the other: all versions of a long file together may be large.
-    texts: Iterable[str] = (text_of_version(store, head) for head in shown)
-    hashes = [str(head.view(Document).text_hash) for head in shown]
+    texts: Iterable[str] = (text_of_version(store, head) for head in with_text)
+    hashes = [str(head.view(Document).text_hash) for head in with_text]
     if newest is not None:
         texts = chain(texts, [newest])
         hashes.append(hash_text(newest))
-    last = newest if newest is not None else text_of_version(store, shown[-1]) if shown else ""
+    last = (
+        newest if newest is not None else text_of_version(store, with_text[-1]) if with_text else ""
+    )
     origins = line_origins(texts, returns_of(hashes))
-    known = {
-        number: authors.of(shown[number], first=number == 0)
-        if number < len(shown)
+    author_by_origin = {
+        number: authors.of(with_text[number], first=number == 0)
+        if number < len(with_text)
         else Author(PERSON, 0)
         for number in set(origins)
     }
     lines = zip(lines_of(last), origins, strict=True)
-    return [BlamedLine(n, line, known[origin]) for n, (line, origin) in enumerate(lines, 1)]
+    return [
+        BlamedLine(n, line, author_by_origin[origin]) for n, (line, origin) in enumerate(lines, 1)
+    ]
 
 
 class _Authors:
-    """Finds the tool call behind a version, among those of the sessions that met the file."""
+    """Finds the tool calls behind versions."""
 
     def __init__(self, store: Store, objects: set[str]) -> None:
         self._store = store
         self._objects = objects
         self._calls: dict[str, ModelCalls] = {}
+        self._agents: dict[str, str] = {}
 
     def of(self, head: Head, *, first: bool) -> Author:
         """Who made a version."""
@@ -107,6 +113,9 @@ class _Authors:
         session = tool_call.view(ToolcallDocument).chat_ref.removeprefix("chat:")
         if session not in self._calls:
             self._calls[session] = ModelCalls(self._store, session)
+            wrapper = self._store.head(session_object_id(session))
+            fields = {} if wrapper is None else wrapper.fields
+            self._agents[session] = str(fields.get("harness") or "pi")
         record = self._calls[session].behind(tool_call)
         return Author(
             AGENT,
@@ -117,32 +126,32 @@ class _Authors:
             tool_call.id,
             None if record is None else record.model.name or None,
             first,
+            self._agents[session],
         )
 
     def _tool_call(self, head: Head, *, first: bool) -> Head | None:
         # A version names its call; one that was stored before they did was in one transaction with
         # it. What no call has made was found on the disk.
-        if (named := maker_of(head, first=first)) is not None:
-            return self._store.head(named)
+        if (call_id := maker_of(head, first=first)) is not None:
+            return self._store.head(call_id)
         return self._by_transaction.get(head.token) if is_written_by_agent(head) else None
 
     @cached_property
     def _by_transaction(self) -> dict[Token, Head]:
-        """Tool calls that touched the file, by the transactions that stored them."""
         members = [m for id in self._objects for m in self._store.query("member", {"object": id})]
-        found: dict[Token, Head] = {}
+        calls: dict[Token, Head] = {}
         for session in sorted({member.view(MemberDocument).session for member in members}):
             touched = (
                 head
                 for head in self._store.query("toolcall", {"chat_ref": chat_id(session)})
                 if not self._objects.isdisjoint(head.fields.get("file_refs") or ())
             )
-            found = by_transaction(self._store, touched) | found
-        return found
+            calls = by_transaction(self._store, touched) | calls
+        return calls
 
 
 class ModelCalls:
-    """The model calls of a session, by the tool calls that their answers asked for."""
+    """A session's model calls by the tool calls in their answers."""
 
     def __init__(self, store: Store, session: str) -> None:
         self._store = store
@@ -151,7 +160,7 @@ class ModelCalls:
         self._by_answer = dict(self._answers(records))
 
     def behind(self, tool_call: Head) -> CallRecord | None:
-        """The call whose answer asked for a tool call; None where it was not seen."""
+        """The model call that asked for a tool call, if seen."""
         turn = self._store.head(str(tool_call.fields.get("turn_ref")))
         if turn is None:
             return None
@@ -160,18 +169,17 @@ class ModelCalls:
         return self._by_answer.get(str(turn.fields.get("assistant")))
 
     def _answers(self, records: Iterable[CallRecord]) -> Mapping[str, CallRecord]:
-        """The first message after a call's list is its answer."""
-        found: dict[str, CallRecord] = {}
+        by_answer: dict[str, CallRecord] = {}
         for record in records:
             parent = self._by_id.get(record.parent or "")
             address = next(record.addresses, None)
             if parent is not None and address is not None and record.shared == parent.length:
-                found.setdefault(address, parent)
-        return found
+                by_answer.setdefault(address, parent)
+        return by_answer
 
 
 def text_of_version(store: Store, version: Head) -> str:
-    """The text of a file's version; empty where it has none."""
+    """A version's text, or ""."""
     # A long text is a blob of its own; the whole document would be checked against all its hashes.
     digest = version.fields.get("text_hash")
     blob = store.blobs([digest]).get(digest) if digest else None
@@ -182,51 +190,45 @@ def text_of_version(store: Store, version: Head) -> str:
 
 
 def maker_of(version: Head, *, first: bool) -> str | None:
-    """The id of the tool call that made a file's version, as far as it names it. `first`: it is the
-    oldest one: what a command has only shown was there before."""
+    """The tool call that a version names as its maker."""
     is_made = is_written_by_agent(version) or is_captured(version.fields) or not first
     return tool_call_of(version) if is_made else None
 
 
 def by_transaction(store: Store, tool_calls: Iterable[Head]) -> dict[Token, Head]:
-    """Tool calls by the transactions that stored them: the first of each holds what it wrote.
-
-    For versions that were stored before they named their tool call.
-    """
-    found: dict[Token, Head] = {}
+    """Tool calls by storing transaction, for versions older than named calls."""
+    calls: dict[Token, Head] = {}
     for head in tool_calls:
         # A later version only corrects its place in the chat.
         for version in store.history(head.id):
-            found.setdefault(version.token, head)
-    return found
+            calls.setdefault(version.token, head)
+    return calls
 
 
 def line_origins(texts: Iterable[str], returns: Mapping[int, int] | None = None) -> list[int]:
-    """Of each line of the last text, the number of the text, from 0, that brought it.
+    """The number of the text that brought each line of the last one.
 
-    The texts are consumed one after the other; two of them are held at a time. `returns`: of texts
-    that are an earlier one again, the number of that one (`returns_of`).
+    `returns`: texts equal to an earlier one.
     """
     returns = returns or {}
-    kept: dict[int, list[int]] = {earlier: [] for earlier in returns.values()}
+    origins_by_text: dict[int, list[int]] = {earlier: [] for earlier in returns.values()}
     before: str | None = None
     origins: list[int] = []
     for number, text in enumerate(texts):
         if number in returns:
-            origins = list(kept[returns[number]])
+            origins = list(origins_by_text[returns[number]])
         elif before is None:
             origins = [number] * len(lines_of(text))
         elif text != before:
             _carry(before, text, origins, number)
-        if number in kept:
-            kept[number] = list(origins)
+        if number in origins_by_text:
+            origins_by_text[number] = list(origins)
         before = text
     return origins
 
 
 def returns_of(hashes: Sequence[str]) -> dict[int, int]:
-    """Which texts, by their hashes, are an earlier one again, with others in between: a file was
-    brought back to what it was, and its lines were not written anew."""
+    """Texts equal to an earlier one: restored, not rewritten."""
     first: dict[str, int] = {}
     for number, digest in enumerate(hashes):
         first.setdefault(digest, number)
@@ -238,25 +240,23 @@ def returns_of(hashes: Sequence[str]) -> dict[int, int]:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text; a final line feed ends the last one and begins none."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def _carry(old: str, new: str, origins: list[int], number: int) -> None:
-    """Make the origins of the lines of `old` those of `new`."""
     # Most of a long text is as it was: only what lies between is taken apart into lines.
     start = old.rfind("\n", 0, _equal(old, 0, new, 0)) + 1
     end = _equal_lines_at_end(old, new, start)
     olds, news = lines_of(old[start : len(old) - end]), lines_of(new[start : len(new) - end])
     first = old.count("\n", 0, start)
-    found = [number] * len(news)
+    new_origins = [number] * len(news)
     for at, into, size in equal_runs(olds, news):
-        found[into : into + size] = origins[first + at : first + at + size]
-    origins[first : first + len(olds)] = found
+        new_origins[into : into + size] = origins[first + at : first + at + size]
+    origins[first : first + len(olds)] = new_origins
 
 
 def _equal_lines_at_end(old: str, new: str, start: int) -> int:
-    """How many characters of equal lines both texts end with, those before `start` left out."""
+    """Characters of equal lines at both ends, without those before `start`."""
     most = min(len(old), len(new)) - start
     size, stride = 0, 1
     while stride:
@@ -276,7 +276,7 @@ def _begins_line(text: str, at: int) -> bool:
 
 
 def equal_runs(olds: list[str], news: list[str]) -> Iterator[tuple[int, int, int]]:
-    """Runs of equal lines: where each begins in the old and in the new text, and how long it is."""
+    """Runs of equal lines: starts in both texts, and length."""
     # Most versions differ in a few places, and a full comparison takes time that grows with the
     # square of the length. So equal lines are walked over in strides, and where they end, the next
     # place is searched nearby; only what lies between is compared line by line.
@@ -291,7 +291,6 @@ def equal_runs(olds: list[str], news: list[str]) -> Iterator[tuple[int, int, int
 
 
 def _equal(olds: Sequence[str], at: int, news: Sequence[str], into: int) -> int:
-    """How many lines, or characters of two texts, are equal from here on."""
     # Slices compare at the speed of C: double the stride while they are equal, then halve it.
     most = min(len(olds) - at, len(news) - into)
     size, stride = 0, 1
@@ -306,23 +305,22 @@ def _equal(olds: Sequence[str], at: int, news: Sequence[str], into: int) -> int:
 
 
 def _resumed(olds: list[str], at: int, news: list[str], into: int) -> tuple[int, int]:
-    """The nearest place from which some lines are equal again; the ends where none is near."""
     places: dict[str, list[int]] = {}
     for position in range(into, min(into + NEAR, len(news))):
         places.setdefault(news[position], []).append(position)
-    found = [
+    equal_places = [
         (start + position, start, position)
         for start in range(at, min(at + NEAR, len(olds)))
         for position in places.get(olds[start], ())
         if olds[start : start + ANCHOR] == news[position : position + ANCHOR]
     ]
-    return min(found)[1:] if found else (len(olds), len(news))
+    return min(equal_places)[1:] if equal_places else (len(olds), len(news))
 
 
 def _compared(
     olds: list[str], at: int, end: int, news: list[str], into: int, new_end: int
 ) -> Iterator[tuple[int, int, int]]:
-    """The same as `equal_runs`, of two stretches, line by line."""
+    """As `equal_runs`, for two stretches."""
     if at == end or into == new_end:
         return
     is_long = end - at + new_end - into > EXACT_LINES

@@ -1,9 +1,5 @@
 # Paths are strings here: not always UTF-8.
-"""Versions of the files that commands change, whether or not a tool has read them.
-
-`keeping.py` finds the files and stores their bytes; of these, file objects get a version from
-before the command and one from after it, so that their lines have an author.
-"""
+"""Versions of files that commands change, from before and after, so that lines have authors."""
 
 from __future__ import annotations
 
@@ -41,7 +37,7 @@ MAX_BYTES = 2 * 1024 * 1024
 MOST_FILES = 1000
 """Of one command."""
 IGNORED_S = 0.5
-"""How long git may take to say what it ignores."""
+"""Seconds for git to list what it ignores."""
 PORTION = 20
 """Files between two looks at the clock."""
 
@@ -55,28 +51,26 @@ _MAY_HOLD_KEYS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Ids of the files that get versions, and how many others get none, by the reason."""
+    """Files that get versions, and counts of others by reason."""
 
     files: list[str] = field(default_factory=list)
     unversioned: Counter[str] = field(default_factory=Counter)
 
     def note(self, document: FileChangeDocument) -> None:
-        """Add it to a change, which is not sealed yet."""
+        """Adds this to an unsealed change."""
         document.files = [*(document.files or ()), *self.files] or None
-        left = Counter(document.unversioned or {}) + self.unversioned
-        document.unversioned = dict(sorted(left.items())) or None
+        counts = Counter(document.unversioned or {}) + self.unversioned
+        document.unversioned = dict(sorted(counts.items())) or None
 
 
 class _Due(NamedTuple):
-    """A file that is still to get its versions. `ended_ms`: when the command had ended."""
-
     tool_call: str
     change: PathChange
     ended_ms: int
 
 
 class CommandVersions:
-    """Gives versions to the files that the commands of one session change."""
+    """Versions of files that one session's commands change."""
 
     def __init__(self, chat: Chat, filesystems: FilesystemMap) -> None:
         self._chat = chat
@@ -85,41 +79,39 @@ class CommandVersions:
 
     @property
     def is_behind(self) -> bool:
-        """Whether some files are still to get versions."""
+        """Whether files await versions."""
         return bool(self._due)
 
     def choose(
         self, tool_call: str, changes: Sequence[PathChange], blobs: Mapping[str, bytes]
     ) -> Chosen:
-        """Which of the files that a command has changed get versions: with the next `store`.
-        `blobs`: bytes of theirs that are not stored yet."""
+        """Chooses which changed files to version at the next `store`."""
         if self._chat.private or not changes:
             return Chosen()
-        left: Counter[str] = Counter()
+        skipped: Counter[str] = Counter()
         data = {**self._chat.store.blobs(_digests(changes) - blobs.keys()), **blobs}
-        wanted: dict[str, PathChange] = {}
+        by_path: dict[str, PathChange] = {}
         for change in changes:
             why = _why_not(change, data)
             if why is None:
-                wanted[change.path] = change
+                by_path[change.path] = change
             elif why:
-                left[why] += 1
-        places = self._inside(wanted)
-        self._leave_out_secrets(places, left)
-        self._leave_out_ignored(places, left)
+                skipped[why] += 1
+        places = self._inside(by_path)
+        self._leave_out_secrets(places, skipped)
+        self._leave_out_ignored(places, skipped)
         for path in list(places)[MOST_FILES:]:
             del places[path]
-            left[f"of more than {MOST_FILES:,} at once"] += 1
+            skipped[f"of more than {MOST_FILES:,} at once"] += 1
         ended_ms = now_ms()
-        self._due += [_Due(tool_call, wanted[path], ended_ms) for path in places]
-        return Chosen(list(places.values()), left)
+        self._due += [_Due(tool_call, by_path[path], ended_ms) for path in places]
+        return Chosen(list(places.values()), skipped)
 
     def _inside(self, paths: Iterable[str]) -> dict[str, str]:
-        """Those in the project, with the ids of their objects."""
         cwd = self._filesystems.real(self._filesystems.absolute(self._chat.info.cwd))
         top = checkout_of(cwd, self._filesystems) or cwd
-        found = (path for path in paths if is_within(path, top))
-        return {path: self._filesystems.locate_local(path).object_id for path in found}
+        inside = (path for path in paths if is_within(path, top))
+        return {path: self._filesystems.locate_local(path).object_id for path in inside}
 
     def _leave_out_secrets(self, places: dict[str, str], left: Counter[str]) -> None:
         # What a tool has shown to a model is known to it already.
@@ -132,13 +124,15 @@ class CommandVersions:
                 left["that may hold keys"] += 1
 
     def _leave_out_ignored(self, places: dict[str, str], left: Counter[str]) -> None:
-        found = ignored(self._chat.info.cwd, places, time.monotonic() + IGNORED_S) if places else ()
-        for path in list(places) if found is None else found:
+        ignored_paths = (
+            ignored(self._chat.info.cwd, places, time.monotonic() + IGNORED_S) if places else ()
+        )
+        for path in list(places) if ignored_paths is None else ignored_paths:
             del places[path]
-            left["of which git did not say" if found is None else "ignored by git"] += 1
+            left["of which git did not say" if ignored_paths is None else "ignored by git"] += 1
 
     def store(self, until: float) -> bool:
-        """Store versions until a time (by `time.monotonic`); whether some are left."""
+        """Stores versions until a time (`time.monotonic`); returns whether some remain."""
         while self._due:
             call = self._due[0].tool_call
             portion = [due for due in islice(self._due, PORTION) if due.tool_call == call]
@@ -151,33 +145,32 @@ class CommandVersions:
         return bool(self._due)
 
     def _put(self, portion: Sequence[_Due]) -> None:
-        """First what the files were, where that is not known; then what the command has made."""
         places = {d.change.path: self._filesystems.locate_local(d.change.path) for d in portion}
         # What is stored here joins no session's index, and so no prompt.
-        known = self._known(places)
-        portion = [due for due in portion if not _is_newer(known[due.change.path], due)]
+        stored = self._known(places)
+        portion = [due for due in portion if not _is_newer(stored[due.change.path], due)]
         changes = [due.change for due in portion]
         blobs = self._chat.store.blobs(_digests(changes))
-        self._commit(_versions(places, known, [(c, c.before) for c in changes], blobs), known)
+        self._commit(_versions(places, stored, [(c, c.before) for c in changes], blobs), stored)
         # In two transactions: one holds a single version of each object.
-        known = self._known(places)
-        made = _versions(places, known, [(c, c.after) for c in changes], blobs)
-        _link_moves(made, changes)
+        stored = self._known(places)
+        documents = _versions(places, stored, [(c, c.after) for c in changes], blobs)
+        _link_moves(documents, changes)
         if portion and self._is_own(portion[0].tool_call):
-            named = {"tool_call": portion[0].tool_call}
-            for document in made:
-                document.provenance = document.provenance.model_copy(update=named)
-        self._commit(made, known)
+            attribution = {"tool_call": portion[0].tool_call}
+            for document in documents:
+                document.provenance = document.provenance.model_copy(update=attribution)
+        self._commit(documents, stored)
 
     def _is_own(self, tool_call: str) -> bool:
-        """Whether no call of another session has this id: some providers give out one again."""
+        """Whether the call is not another session's: providers repeat ids."""
         head = self._chat.store.head(tool_call)
         return head is None or head.fields.get("chat_ref") == chat_id(self._chat.info.id)
 
     def _known(self, places: Mapping[str, Location]) -> dict[str, Known]:
         ids = [place.object_id for place in places.values()]
-        known = lookup(self._chat.store, ids)
-        return {path: known[place.object_id] for path, place in places.items()}
+        states = lookup(self._chat.store, ids)
+        return {path: states[place.object_id] for path, place in places.items()}
 
     def _commit(self, made: Sequence[FileDocument], known: Mapping[str, Known]) -> None:
         heads = [each.head for each in known.values() if each.head is not None]
@@ -188,8 +181,7 @@ class CommandVersions:
 
 
 def _why_not(change: PathChange, blobs: Mapping[str, bytes]) -> str | None:
-    """Why a file gets no version; "" for what is no file of text at all before and after, or has
-    not been read yet; None where it gets one."""
+    """Why a file gets no version; None if it gets one."""
     states = (change.before, change.after)
     if any(state.kind == "large" or (state.size or 0) > MAX_BYTES for state in states):
         return f"larger than {MAX_BYTES // 1024**2} MiB"
@@ -202,13 +194,12 @@ def _why_not(change: PathChange, blobs: Mapping[str, bytes]) -> str | None:
 
 
 def _is_newer(known: Known, due: _Due) -> bool:
-    """Whether what is in the file was stored later."""
     is_later = known.head is not None and known.head.time_ms > due.ended_ms
     return is_later and known.state != "listed"
 
 
 def _is_unknown(known: Known, change: PathChange, state: PathState) -> bool:
-    """Whether a state is to be stored: neither it nor the one after it is what is known."""
+    """Whether neither this state nor the next matches the stored version."""
     if state.kind == "missing":
         return state is change.after and known.exists and known.state != "deleted"
     digest = known.fields.get("source_hash")
@@ -221,8 +212,7 @@ def _versions(
     states: Iterable[tuple[PathChange, PathState]],
     blobs: Mapping[str, bytes],
 ) -> list[FileDocument]:
-    """Versions of those states, from before or after a command, that are not known."""
-    made = []
+    documents = []
     for change, state in states:
         last = known[change.path]
         if not _is_unknown(last, change, state):
@@ -238,8 +228,8 @@ def _versions(
             by=("bash", "tool") if state is change.after else ("disk", "system"),
             captured=not last.exists or is_unread(last.fields),
         )
-        made.append(document)
-    return made
+        documents.append(document)
+    return documents
 
 
 def _digests(changes: Iterable[PathChange]) -> set[str]:
@@ -247,7 +237,6 @@ def _digests(changes: Iterable[PathChange]) -> set[str]:
 
 
 def _link_moves(files: Sequence[FileDocument], changes: Sequence[PathChange]) -> None:
-    """Tie files that a command has removed to those that have their bytes now."""
     was = {change.path: change.before.digest for change in changes}
     arrived = {file.source_hash: file for file in files if file.state == "text" and file.content}
     for gone in files:

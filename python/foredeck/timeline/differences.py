@@ -1,4 +1,4 @@
-"""What has changed between two texts, in few words; and whether an edit is clear of it."""
+"""Differences of texts in short; and whether an edit is clear of them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from foredeck.sources.tool_calls import Edit, apply_edits
 MAX_CHARS = 1600
 """About 400 tokens."""
 MAX_LINES = 20_000
-"""Comparing longer texts line by line takes longer than a tool call may wait."""
+"""Comparing longer texts would delay a tool call."""
 MAX_LINE_CHARS = 300
 CONTEXT_LINES = 3
 """Around each change, for people."""
 
 
 def difference(old: str, new: str, limit: int = MAX_CHARS) -> str:
-    """A unified diff with one line of context, at most `limit` characters, cut after whole lines.
-
-    What is left out is counted in the last line. Empty where the texts are the same.
-    """
+    """A unified diff with one line of context, within `limit` characters; the last line counts the
+    rest."""
     before, after = old.split("\n"), new.split("\n")
     _, *middles = _middle(before, after, context=1)
     if max(len(middle) for middle in middles) > MAX_LINES:
@@ -29,24 +27,22 @@ def difference(old: str, new: str, limit: int = MAX_CHARS) -> str:
 
 
 def hunks_of(old: str, new: str) -> list[str]:
-    """The hunks of a unified diff of two texts, as people read it."""
+    """A unified diff's hunks, for people."""
     return hunks(old.split("\n"), new.split("\n"), CONTEXT_LINES)
 
 
 def hunks(before: Sequence[str], after: Sequence[str], context: int) -> list[str]:
-    """The hunks of a unified diff of two texts in lines, with `context` lines around each."""
+    """A unified diff's hunks for lines, with `context` around each."""
     # What both begin and end with is not compared: `difflib` passes over lines that are frequent in
     # a long text, so that one changed line of a file with many equal ones would count as hundreds.
     start, old, new = _middle(before, after, context)
-    found = list(difflib.unified_diff(old, new, n=context, lineterm=""))[2:]
-    return [_moved(line, start) if line.startswith("@@") else line for line in found]
+    lines = list(difflib.unified_diff(old, new, n=context, lineterm=""))[2:]
+    return [_moved(line, start) if line.startswith("@@") else line for line in lines]
 
 
 def _middle(
     old: Sequence[str], new: Sequence[str], context: int
 ) -> tuple[int, Sequence[str], Sequence[str]]:
-    """How many lines both begin with, and what each has between those and the lines that both
-    end with. `context` lines of either side belong to the middle."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1
@@ -58,7 +54,7 @@ def _middle(
 
 
 def _moved(head: str, offset: int) -> str:
-    """A hunk's head with the lines before the compared range counted in."""
+    """A hunk's head, shifted by `offset`."""
     words = head.split(" ")
     for place in (1, 2):
         sign, numbers = words[place][0], words[place][1:].split(",")
@@ -75,20 +71,17 @@ def _fitting(lines: Sequence[str], limit: int) -> str:
     text = "\n".join(lines)
     if len(text) <= limit:
         return text
-    room, taken, kept = limit - len("(99,999 more lines differ)") - 1, 0, 0
+    room, used, count = limit - len("(99,999 more lines differ)") - 1, 0, 0
     for line in lines:
-        if taken + len(line) + 1 > room:
+        if used + len(line) + 1 > room:
             break
-        taken, kept = taken + len(line) + 1, kept + 1
-    return "\n".join([*lines[:kept], f"({len(lines) - kept:,} more lines differ)"])
+        used, count = used + len(line) + 1, count + 1
+    return "\n".join([*lines[:count], f"({len(lines) - count:,} more lines differ)"])
 
 
 def is_disjoint(known: str, now: str, edits: Sequence[Edit]) -> bool:
-    """Whether an edit that was meant for `known` does the same to `now`, away from what changed.
-
-    Each old text must occur once in both, with the same line before it and after it: so nothing
-    that it touches or that touches it has changed.
-    """
+    """Whether an edit meant for `known` does the same to `now`: each old text is once in both, with
+    equal neighbours."""
     if apply_edits(known, edits) is None or apply_edits(now, edits) is None:
         return False
     return all(_has_same_surroundings(known, now, edit.old) for edit in edits)
@@ -101,7 +94,6 @@ def _has_same_surroundings(known: str, now: str, old: str) -> bool:
 
 
 def _with_neighbours(text: str, old: str) -> str:
-    """The lines that hold `old`, and one on either side."""
     start = text.index(old)
     end = start + len(old)
     first = text.rfind("\n", 0, start)

@@ -1,8 +1,6 @@
-"""The stale-edit guard: a write or edit must not undo what its author has never seen.
+"""The stale-edit guard: writes must not undo changes that their author has not seen.
 
-Before a `write` or `edit` runs, the file is compared with what the agent knows of it. Where
-something else has changed it since, the call is answered with the difference and does not run.
-From the check to the result the file is locked, among the engines on one state folder.
+A foreign change blocks the call and shows the difference; the file stays locked until the result.
 """
 
 from __future__ import annotations
@@ -51,23 +49,21 @@ from foredeck.timeline.states import capture
 GuardMode = Literal["block", "warn", "off"]
 
 SEEN_BYTES = 2 * 1024 * 1024
-"""A larger file is not read while a tool writes to it."""
 
 RECENT_S = 2.0
-"""A file that was changed this recently may have changed while it was being read."""
+"""A file changed this recently may have changed while being read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to become of a tool call: `block` says why it must not run, `notice` is added to
-    its result. Both are written for the model."""
+    """`block` is the reason not to run, `notice` joins the result; both are for the model."""
 
     block: str | None = None
     notice: str | None = None
 
 
 class ToolGuard:
-    """Checks the tool calls of one session. All of it runs on the engine's thread."""
+    """Checks one session's tool calls, on the engine's thread."""
 
     def __init__(
         self,
@@ -88,10 +84,10 @@ class ToolGuard:
         self.windows = ToolWindows(objects, filesystems)
         self._writes: dict[str, PendingWrite] = {}
         self._shown: dict[str, KnownState] = {}
-        """What refusals of this answer have shown: the agent knows it from its next answer on."""
+        """What this answer's refusals have shown, which the agent knows from its next answer on."""
 
     def prepare(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Verdict:
-        """A tool is about to run, which may write files."""
+        """Checks a tool that may write files before it runs."""
         if self._mode == "off":
             return Verdict()
         if tool in WRITERS:
@@ -104,7 +100,7 @@ class ToolGuard:
         return Verdict()
 
     def _look_at_changes(self) -> None:
-        """Look at what has changed so far, so that it does not count as the command's doing."""
+        """Reads earlier changes, so that they are not taken for the command's."""
         suspects = self.windows.suspects()
         if suspects:
             look_now_at(self._objects, self._inbox, suspects)
@@ -139,8 +135,7 @@ class ToolGuard:
         return verdict
 
     def _share(self, object_id: str) -> bool:
-        """Another call of the answer writes the file: what those under way will find in it is not
-        known. Whether there are any."""
+        """Marks pending writes of the file as shared; returns whether there are any."""
         others = [write for write in self._writes.values() if write.object_id == object_id]
         for write in others:
             write.alone = False
@@ -149,16 +144,16 @@ class ToolGuard:
     def _judge(
         self, snapshot: FileSnapshot, now: KnownState, tool: str, arguments: Mapping[str, Any]
     ) -> Verdict:
-        id, known = snapshot.object_id, self._knowledge.of(snapshot.object_id)
-        if known is None or known.source_hash == now.source_hash or self._is_shown(id, now):
+        id, expected = snapshot.object_id, self._knowledge.of(snapshot.object_id)
+        if expected is None or expected.source_hash == now.source_hash or self._is_shown(id, now):
             return Verdict()
         if self._is_writing(id, now) or (tool == "edit" and now.source_hash is None):
             return Verdict()  # of a file that is not there, the tool itself says so
-        old = self._knowledge.text_of(id, known)
+        old = self._knowledge.text_of(id, expected)
         new = self._knowledge.text_of(id, now)
         self._knowledge.stale.add(id)
         name = self._name(snapshot)
-        what = "was changed" if known.source_hash else "was made anew"
+        what = "was changed" if expected.source_hash else "was made anew"
         what = what if now.source_hash else "was deleted"
         diff, clear = None, False
         if old is not None and new is not None:
@@ -170,14 +165,13 @@ class ToolGuard:
         return Verdict(block=stale_text(name, tool, what, diff))
 
     def _is_writing(self, object_id: str, now: KnownState) -> bool:
-        """Whether a call of the same answer is writing the file, and has begun to."""
+        """Whether a call of the same answer has begun to write it."""
         return any(
             write.object_id == object_id and write.before.source_hash != now.source_hash
             for write in self._writes.values()
         )
 
     def _is_shown(self, object_id: str, now: KnownState) -> bool:
-        """Whether the model can read in its prompt what a file holds now."""
         index = self._objects.index
         entry = index.entries.get(index.by_object.get(object_id, 0))
         if entry is None or entry.newest.text_hash != now.source_hash:
@@ -194,7 +188,6 @@ class ToolGuard:
         return f"@{ordinal} {quote(self._objects.name_of(index.entries[ordinal]))}"
 
     def observed(self, call_id: str, event: ToolEvent, snapshots: list[FileSnapshot]) -> None:
-        """A tool has ended, and its files have been taken in."""
         write = self._writes.pop(call_id, None)
         self._locks.release(call_id)
         for snapshot in snapshots:
@@ -212,20 +205,18 @@ class ToolGuard:
             self.windows.note_look(local)
 
     def saw(self, paths: Iterable[str]) -> None:
-        """Local files have changed while writes of theirs are under way. What is neither as it was
-        checked nor what the write makes, or the beginning of that, another program has saved: it is
-        stored, since the write replaces it."""
+        """Stores what another program saves during a write."""
         for local in paths:
             id = self._filesystems.locate_local(local).object_id
             write = next((w for w in self._writes.values() if w.object_id == id), None)
             if write is None or write.makes is None:
                 continue
-            found = capture(local, SEEN_BYTES)
-            if found.data is None or found.state.digest == write.before.source_hash:
+            captured = capture(local, SEEN_BYTES)
+            if captured.data is None or captured.state.digest == write.before.source_hash:
                 continue
-            if not encode_text(write.makes).startswith(found.data):
+            if not encode_text(write.makes).startswith(captured.data):
                 look_now_at(self._objects, self._inbox, [id])
-                write.saved = found.state.digest
+                write.saved = captured.state.digest
 
     def _learn_written(
         self,
@@ -234,17 +225,16 @@ class ToolGuard:
         found: KnownState,
         write: PendingWrite | None,
     ) -> None:
-        """The agent knows what its own call makes of the file, whoever has saved it since."""
-        id, made = snapshot.object_id, state_after(event, write)
+        id, state = snapshot.object_id, state_after(event, write)
         # Calls of one answer run side by side: the others find what this one has made.
         self._share(id)
         ordinal = self._objects.index.by_object.get(id)
-        if made is None or made.source_hash == found.source_hash:
+        if state is None or state.source_hash == found.source_hash:
             self._knowledge.learn(id, found)
             if ordinal is not None and write is not None and write.saved is not None:
                 self._inbox.notices.add(ordinal, "overwritten")
             return
-        self._knowledge.learn(id, made)
+        self._knowledge.learn(id, state)
         if ordinal is not None:
             # Saved between the check and the tool, or between the tool and this look.
             self._inbox.notices.add(ordinal, "changed")
@@ -252,11 +242,10 @@ class ToolGuard:
     def _learn_read(
         self, event: ToolEvent, snapshot: FileSnapshot, found: KnownState, local: str
     ) -> None:
-        """The agent knows what it was shown, which may have changed before we read it."""
         id, whole = snapshot.object_id, whole_text(event)
         text = self._knowledge.text_of(id, found)
-        shown = parse_read_range(event.input, event.text)
-        is_found = text is None or shown is None or _shows(text, shown)
+        range_ = parse_read_range(event.input, event.text)
+        is_found = text is None or range_ is None or _shows(text, range_)
         # Or nobody has written to it meanwhile: an extension shows files in a way of its own.
         if is_found or self.windows.is_unchanged(local) or not _is_recent(local):
             self._knowledge.learn(id, found)
@@ -266,13 +255,12 @@ class ToolGuard:
             self._knowledge.learn(id, KnownState(UNKNOWN_HASH))
 
     def _is_own(self, event: ToolEvent, snapshot: FileSnapshot, local: str) -> bool:
-        """Whether the tool has made the file what it is, from what the agent knew."""
+        """Whether the tool made the file's present state, from what the agent knew."""
         if local not in event.changed or snapshot.object_id in self._knowledge.stale:
             return False
         return not self._is_another_sessions(snapshot)
 
     def _is_another_sessions(self, snapshot: FileSnapshot) -> bool:
-        """Whether a tool of another session has made the file what it is, while ours ran."""
         # Then its engine has stored that already, as a tool's doing; a watcher's versions say
         # nothing of who it was.
         if snapshot.document is not None or snapshot.head is None:
@@ -285,16 +273,14 @@ class ToolGuard:
         )
 
     def _shows_whole(self, event: ToolEvent, snapshot: FileSnapshot, state: KnownState) -> bool:
-        """Whether a command's output shows the whole of a file that the agent knew otherwise."""
-        known = self._knowledge.of(snapshot.object_id)
-        if known is None or known.source_hash == state.source_hash:
+        expected = self._knowledge.of(snapshot.object_id)
+        if expected is None or expected.source_hash == state.source_hash:
             return False
         text = self._knowledge.text_of(snapshot.object_id, state)
         return bool(text) and contains_lines(event.text, text or "")
 
     def forget(self) -> None:
-        """No tool runs any more: drop what is held for one that was stopped or never ran. The
-        model reads its refusals now, so it knows what they showed."""
+        """Drops state of tools that stopped; the model now knows what refusals showed."""
         for object_id, state in self._shown.items():
             self._knowledge.learn(object_id, state)
         self._shown.clear()
@@ -304,7 +290,6 @@ class ToolGuard:
 
 
 def _shows(text: str, shown: ReadRange) -> bool:
-    """Whether a read that shows this can have found this text; a whole read found all of it."""
     plain, lines = _plain(text), _plain(shown.text)
     return plain == lines if shown.complete else not lines or contains_lines(plain, lines)
 
@@ -315,27 +300,27 @@ def _plain(text: str) -> str:
 
 
 def _is_recent(local: str) -> bool:
-    found = fingerprint_at(local)
-    return found is not None and time.time() - found[3] / 1e9 < RECENT_S
+    stamp = fingerprint_at(local)
+    return stamp is not None and time.time() - stamp[3] / 1e9 < RECENT_S
 
 
 @dataclass(slots=True)
 class PendingWrite:
-    """A write or edit that has passed and not ended: the file as it was checked."""
+    """A checked write or edit that has not ended."""
 
     object_id: str
     before: KnownState
     text: str | None
     alone: bool = True
-    """Whether no other call has written the file since."""
+    """No other call has written the file since."""
     makes: str | None = None
-    """What the call will leave in the file, where that is certain."""
+    """What the call leaves in the file, if certain."""
     saved: str | None = None
-    """Hash of what another program has saved since, as far as it was seen."""
+    """Hash of what another program has saved since."""
 
 
 def state_after(event: ToolEvent, write: PendingWrite | None) -> KnownState | None:
-    """What a call must have left in its file; None where that is not certain."""
+    """What a call must have left in its file, if certain."""
     text = whole_text(event) if event.tool == "write" else None
     if event.tool != "write" and write is not None and write.alone:
         text = result_of(event.tool, event.input, write.text)
@@ -343,7 +328,7 @@ def state_after(event: ToolEvent, write: PendingWrite | None) -> KnownState | No
 
 
 def result_of(tool: str, arguments: Mapping[str, Any], before: str | None) -> str | None:
-    """What a call makes of a file that holds `before`; None where that is not certain."""
+    """What a call makes of a file with `before` as content, if certain."""
     if tool == "write":
         content = arguments.get("content")
         return content if isinstance(content, str) else None
@@ -351,21 +336,19 @@ def result_of(tool: str, arguments: Mapping[str, Any], before: str | None) -> st
 
 
 def stale_text(name: str, tool: str, what: str, diff: str | None) -> str:
-    """Why a write or edit did not run; `name`: handle and path of the file; `what` has happened to
-    it, where there is no difference to show."""
+    """Tells the model why a write or edit did not run."""
     if diff is None:
-        said = f"{name} {what} since you last saw it, and not by you. "
+        explanation = f"{name} {what} since you last saw it, and not by you. "
     else:
-        said = (
+        explanation = (
             f"{name} was changed by something else since you last saw it. "
             f"The difference since:\n{block(diff)}\nGo on from this. "
         )
-    return f"Nothing was written: {said}The same {tool} again goes through."
+    return f"Nothing was written: {explanation}The same {tool} again goes through."
 
 
 def passed_text(name: str, diff: str | None, what: str = "") -> str:
-    """Added to the result of an edit that is clear of a change by others, or with
-    `guard = "warn"`; `what` has happened to the file, where there is no difference to show."""
+    """Text for the result of an edit clear of foreign changes, or with `guard = "warn"`."""
     if diff is None:
         return f"[foredeck] {name} {what} since you last saw it, and not by you."
     changed = f"[foredeck] Something else also changed {name} since you last saw it:"
@@ -373,9 +356,9 @@ def passed_text(name: str, diff: str | None, what: str = "") -> str:
 
 
 WAIT_S = 0.03
-"""How long a write waits for another one: its tool passes unchecked after 50 ms."""
+"""Seconds; a tool passes unchecked after 50 ms."""
 HOLD_S = 10.0
-"""A lock that is older belongs to a tool or an engine that hangs."""
+"""An older lock belongs to a hanging tool or engine."""
 _PAUSE_S = 0.001
 _LOCK_FOLDER = "locks"
 
@@ -387,19 +370,18 @@ class _Held:
 
 
 class PathLocks:
-    """The locks that this engine holds, each for one or more of its tool calls."""
+    """This engine's locks, each for one or more tool calls."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / _LOCK_FOLDER
         self._held: dict[str, _Held] = {}
 
     def acquire(self, object_id: str, call_id: str) -> bool:
-        """Lock a file for a tool call; False where another engine's write of it is under way."""
         # Paths share 4,096 lock files, so that none has to be removed: two that share one may wait
         # for each other needlessly, for as long as one write takes.
         slot = object_id[:3]
-        if (held := self._held.get(slot)) is not None:
-            held.calls.add(call_id)
+        if (lock := self._held.get(slot)) is not None:
+            lock.calls.add(call_id)
             return True
         if sys.platform == "win32":
             return True
@@ -424,22 +406,21 @@ class PathLocks:
             time.sleep(_PAUSE_S)
 
     def release(self, call_id: str) -> None:
-        """A tool call has ended."""
-        for slot, held in list(self._held.items()):
-            held.calls.discard(call_id)
-            if not held.calls:
-                os.close(held.descriptor)
+        """Releases a tool call's locks."""
+        for slot, lock in list(self._held.items()):
+            lock.calls.discard(call_id)
+            if not lock.calls:
+                os.close(lock.descriptor)
                 del self._held[slot]
 
     def release_all(self) -> None:
-        """No tool runs."""
-        for held in self._held.values():
-            os.close(held.descriptor)
+        """Releases all: no tool runs."""
+        for lock in self._held.values():
+            os.close(lock.descriptor)
         self._held.clear()
 
 
 def _locked(descriptor: int) -> bool:
-    """Whether the lock on an open file is ours now."""
     try:
         return not is_held(descriptor)
     except OSError:  # a file system without locks

@@ -1,6 +1,6 @@
 # Paths are strings here: not always UTF-8.
 # ruff: noqa: PTH112
-"""Keeping what it takes to rewind: each path that a tool changes, before and after."""
+"""Stores what a rewind needs: each path that a tool changes, before and after."""
 
 from __future__ import annotations
 
@@ -26,55 +26,53 @@ from foredeck.timeline.repositories import RepositoryLook, changed_since, look_a
 from foredeck.timeline.states import Captured, capture, own_path
 
 GUESSED_BYTES = 2 * 1024 * 1024
-"""A larger file that a command only might change is not read before it runs."""
+"""Larger files are not read before a command."""
 # The engine lives as long as the agent does: what it holds in memory is bounded.
 KNOWN_BYTES = 32 * 1024 * 1024
-"""Of all files together whose bytes are held in memory between commands."""
+"""In memory between commands, over all files."""
 BUDGET_SHARE = 0.6
-"""Of the time that the host holds a command back: so much may go into what was there before it."""
+"""Of the host's waiting time, for reading before a command."""
 WARMING_S = 0.2
-"""How long files are read after a command, when no tool waits, so that the next need not."""
+"""Seconds of reading after a command, for the next one."""
 ENDING_S = 0.3
-"""How long the files that a command has changed are read before a request may have to wait for
-that. What was there before is stored at once, the rest of what is there now while the engine is
+"""Seconds of reading changed files before requests have to wait; later states are read while
 idle."""
 FOLDER_FILES = 2000
-"""In the working folder; of a larger one git is asked what differs."""
+"""In a larger working folder git is asked."""
 MANY_FILES = 20_000
-"""In a working folder outside git; of a larger one only what is known or named is read."""
+"""In a larger folder outside git only known or named files are read."""
 
 
 @dataclass(slots=True)
 class _Running:
-    """A command that runs: what was there before it."""
+    """A running command, and the state before it."""
 
     before: dict[str, Captured] = field(default_factory=dict)
     unread: dict[str, Fingerprint | None] = field(default_factory=dict)
-    """Files that were not read in time, or are too large: only that they change is noticed."""
+    """Unread for time or size; only changes are noticed."""
     repository: RepositoryLook | None = None
-    """What git said of a working folder that is too large to be searched."""
+    """Git's view of a folder too large to search."""
     blind: bool = False
-    """Whether nothing was said of it."""
+    """Whether git said nothing."""
     whole: bool = False
-    """Whether the working folder was searched: what is new in it was not there."""
+    """Whether the folder was searched, so that new files are new."""
     written: set[str] = field(default_factory=set)
-    """Paths of writes that run beside it."""
+    """Paths of writes running beside it."""
 
 
 @dataclass(slots=True)
 class _Unfinished:
-    """A stored change of which it is not known yet what some paths have become."""
+    """A stored change with some states still unread."""
 
     document: FileChangeDocument
     left: dict[str, Fingerprint | None]
-    """Their time stamps when the command had ended."""
+    """Their time stamps at the command's end."""
     found: dict[str, PathState] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
 
 
 class ChangeKeeper:
-    """Stores the changes of one session's tools. `held_s`: how long the host holds a tool back,
-    in seconds; `idle`: whether `go_on` is called while the engine is idle."""
+    """Stores the changes of one session's tools. `held_s`: how long the host holds tools back."""
 
     def __init__(
         self, chat: Chat, filesystems: FilesystemMap, held_s: float, *, idle: bool = False
@@ -88,20 +86,17 @@ class ChangeKeeper:
         self._commands: dict[str, _Running] = {}
         self._next: int | None = None
         self._looks: dict[str, tuple[Fingerprint, Captured]] = {}
-        """The last look at each path before a command, for as long as its time stamp stays."""
+        """The last look at each path, while its time stamp stays."""
         self._held = 0
         """Bytes of all these."""
         self._is_large = False
-        """Whether the working folder has too many files to be searched."""
         self._is_said = False
-        """Whether it is on record that commands have run there unseen."""
         self._to_warm: Iterator[str] | None = None
-        """Files that are still to be read before the first command."""
+        """Files still to be read before the first command."""
         self._unfinished: _Unfinished | None = None
 
     def go_on(self, seconds: float) -> bool:
-        """While the engine is idle, read what the last command has left, store versions of its
-        files, and read what the first would have to wait for; whether some is left to do."""
+        """While idle, reads and stores; returns whether work remains."""
         end = time.monotonic() + seconds
         if self._unfinished is not None and self._finish(end):
             return True
@@ -116,19 +111,19 @@ class ChangeKeeper:
         return False
 
     def _finish(self, until: float) -> bool:
-        """Read what files have become that nothing has touched since; whether some are left."""
+        """Reads untouched files; returns whether some remain."""
         unfinished = self._unfinished
         assert unfinished is not None
         while unfinished.left and time.monotonic() < until:
-            path, seen = unfinished.left.popitem()
-            if fingerprint_at(path) == seen:
+            path, stamp = unfinished.left.popitem()
+            if fingerprint_at(path) == stamp:
                 unfinished.found[path] = _kept(capture(path), unfinished.blobs)
         if not unfinished.left:
             self._store_finished()
         return bool(unfinished.left)
 
     def _store_finished(self) -> None:
-        """What has not been read stays unknown."""
+        """Stores a change; unread states stay unknown."""
         unfinished, self._unfinished = self._unfinished, None
         if unfinished is None or not unfinished.found:
             return
@@ -138,17 +133,19 @@ class ChangeKeeper:
             if after != change.before:  # or it only looked as if it had been touched
                 changes.append(change.model_copy(update={"after": after}))
         unfinished.document.paths = changes
-        found = [change for change in changes if change.path in unfinished.found]
-        chosen = self._versions.choose(unfinished.document.tool_call, found, unfinished.blobs)
+        read_changes = [change for change in changes if change.path in unfinished.found]
+        chosen = self._versions.choose(
+            unfinished.document.tool_call, read_changes, unfinished.blobs
+        )
         chosen.note(unfinished.document)
         self._chat.store.commit(Batch([unfinished.document.seal()], unfinished.blobs))
 
     def begin(
         self, call_id: str, tool: str, arguments: Mapping[str, Any], known: Callable[[], list[str]]
     ) -> None:
-        """A tool is about to run. `known`: local paths of the session's files.
+        """Records the state before a tool.
 
-        What a `write` or `edit` names is stored before this returns.
+        `known`: local paths of the session's files.
         """
         # The host runs the tool when this returns, or its wait is over.
         self.settle((1 - BUDGET_SHARE) * self._held_s)
@@ -163,16 +160,16 @@ class ChangeKeeper:
         folder = self._look_around(running, end)
         places = dict.fromkeys([*self._guessed(tool, arguments), *known(), *folder])
         for local in places:
-            seen, found = self._look(local, end)
-            if found is None:
-                running.unread[local] = seen
+            stamp, captured = self._look(local, end)
+            if captured is None:
+                running.unread[local] = stamp
             else:
-                running.before[local] = found
+                running.before[local] = captured
         self._commands[call_id] = running
 
     def _look_around(self, running: _Running, end: float) -> list[str]:
-        """The files of the working folder that must be read before a command runs: all of a small
-        one, else those of which git does not know what they hold."""
+        """Files to read before a command: all of a small folder, else those that git cannot
+        tell."""
         if not self._is_large:
             files, running.whole = files_below(self._cwd, FOLDER_FILES)
             self._is_large = not running.whole
@@ -187,23 +184,20 @@ class ChangeKeeper:
 
     @property
     def _cwd(self) -> str:
-        """The working folder, as it is called on this machine."""
         place = self._filesystems.locate(self._chat.info.cwd, self._chat.info.cwd)
         return place.local or self._chat.info.cwd
 
     def _look(self, local: str, end: float) -> tuple[Fingerprint | None, Captured | None]:
-        """What is at a path, read again only where its time stamp is another or too fresh; None
-        where there is no time for that, or where it is too large."""
-        seen, last = fingerprint_at(local), self._looks.get(local)
-        if seen is not None and last is not None and last[0] == seen and not is_fresh(seen):
+        stamp, last = fingerprint_at(local), self._looks.get(local)
+        if stamp is not None and last is not None and last[0] == stamp and not is_fresh(stamp):
             return last
         # Reading a large file would use up the time for all others.
-        size = 0 if seen is None else seen[2]
+        size = 0 if stamp is None else stamp[2]
         if size > min(GUESSED_BYTES, KNOWN_BYTES - self._held) or time.monotonic() > end:
-            return seen, None
-        found = capture(local)
-        self._remember(local, seen, found)
-        return seen, found
+            return stamp, None
+        captured = capture(local)
+        self._remember(local, stamp, captured)
+        return stamp, captured
 
     def _remember(self, local: str, seen: Fingerprint | None, found: Captured) -> None:
         _, last = self._looks.pop(local, (None, None))
@@ -216,8 +210,8 @@ class ChangeKeeper:
         blobs: dict[str, bytes] = {}
         changes = []
         for local in self._places(path):
-            found = capture(local)
-            changes.append(PathChange(path=local, before=_kept(found, blobs)))
+            captured = capture(local)
+            changes.append(PathChange(path=local, before=_kept(captured, blobs)))
         if changes:
             document = self._store_new(call_id, tool, changes, [], blobs)
             self._writes[call_id] = document
@@ -225,7 +219,7 @@ class ChangeKeeper:
                 running.written.update(change.path for change in changes)
 
     def end(self, call_id: str) -> None:
-        """A tool has ended; what it has changed is stored before this returns."""
+        """Stores a tool's changes at its end."""
         blobs: dict[str, bytes] = {}
         document = self._writes.pop(call_id, None)
         running = self._commands.pop(call_id, None)
@@ -252,8 +246,6 @@ class ChangeKeeper:
     def _changed_by_command(
         self, running: _Running, blobs: dict[str, bytes], unread: dict[str, Fingerprint | None]
     ) -> tuple[list[PathChange], list[str]]:
-        """What has changed, and of which files it is not known what they were. `unread`: gets those
-        that there was no time to read again."""
         after, now = dict.fromkeys([*running.before, *running.unread]), time.monotonic()
         end, late = now + WARMING_S, now + self._ending_s
         if running.whole:
@@ -268,22 +260,21 @@ class ChangeKeeper:
                     uncovered.append(path)
                 continue
             before = running.before.get(path, Captured(MISSING))
-            seen, found = self._look(path, end)
-            if found is None and time.monotonic() > late:
-                unread[path] = seen
+            stamp, captured = self._look(path, end)
+            if captured is None and time.monotonic() > late:
+                unread[path] = stamp
                 changes.append(PathChange(path=path, before=_kept(before, blobs)))
                 continue
-            found = found or capture(path)
-            kinds = {before.state.kind, found.state.kind}
+            captured = captured or capture(path)
+            kinds = {before.state.kind, captured.state.kind}
             # Folders are made and removed with their files.
-            if found.state != before.state and not kinds <= {"missing", "other"}:
-                kept = _kept(before, blobs), _kept(found, blobs)
-                changes.append(PathChange(path=path, before=kept[0], after=kept[1]))
+            if captured.state != before.state and not kinds <= {"missing", "other"}:
+                states = _kept(before, blobs), _kept(captured, blobs)
+                changes.append(PathChange(path=path, before=states[0], after=states[1]))
         return changes, sorted(uncovered)
 
     def _add_changes_of_repository(self, running: _Running) -> list[str]:
-        """What git says was changed joins what was there before; of what is returned it is
-        not known what it was."""
+        """Adds earlier states from git; returns the paths that have no before-image."""
         if running.repository is None:
             return []
         changed = changed_since(running.repository)
@@ -297,19 +288,17 @@ class ChangeKeeper:
         return [path for path in uncovered if path not in running.before.keys() | running.unread]
 
     def forget(self) -> None:
-        """No tool runs. What one that was stopped has done to its files is stored."""
+        """Stores changes of stopped tools: none runs."""
         for call_id in [*self._writes, *self._commands]:
             self.end(call_id)
         self.store_versions()
 
     def store_versions(self) -> None:
-        """A command's result is stored: its files get their versions, the last of many of them
-        while the engine is idle."""
+        """Versions files after a command's result; many continue while idle."""
         self._versions.store(time.monotonic() + self._ending_s)
 
     def settle(self, seconds: float = math.inf) -> None:
-        """Read what the last command has left, for so long, and store it: a request needs it, the
-        next tool is about to run, or the session ends."""
+        """Reads and stores the rest of the last command, within `seconds`."""
         until = time.monotonic() + seconds
         if self._unfinished is not None:
             self._finish(until)
@@ -327,7 +316,6 @@ class ChangeKeeper:
         *,
         blind: bool = False,
     ) -> FileChangeDocument:
-        """Store a change under the next ordinal."""
         chosen = self._versions.choose(call_id, changes if tool == "bash" else [], blobs)
         while True:
             self._next = self._next or next_ordinal(self._chat.store, self._chat.info.id)
@@ -353,22 +341,19 @@ class ChangeKeeper:
                 return document
 
     def _places(self, path: str) -> list[str]:
-        """The path itself, and where it leads if it is a link; none outside this machine."""
         place = self._filesystems.locate(path, self._chat.info.cwd)
         if place.local is None:
             return []
-        named = self._filesystems.locate(path, self._chat.info.cwd, follow=False).local
-        return list(dict.fromkeys([own_path(named or place.local), place.local]))
+        unresolved = self._filesystems.locate(path, self._chat.info.cwd, follow=False).local
+        return list(dict.fromkeys([own_path(unresolved or place.local), place.local]))
 
     def _guessed(self, tool: str, arguments: Mapping[str, Any]) -> list[str]:
-        """Paths that a command names, there or not: it may make them."""
         event = ToolEvent(tool, arguments, "", cwd=self._chat.info.cwd)
-        found = (self._places(touch.path) for touch in touched_paths(event, GUESSES))
-        return [local for places in found for local in places if not os.path.isdir(local)]
+        places_found = (self._places(touch.path) for touch in touched_paths(event, GUESSES))
+        return [local for places in places_found for local in places if not os.path.isdir(local)]
 
 
 def next_ordinal(store: Store, session: str) -> int:
-    """The number of a session's next change."""
     stored = store.query("change", {"session": session})
     return max((head.view(FileChangeDocument).ordinal for head in stored), default=0) + 1
 
@@ -380,9 +365,8 @@ def _kept(found: Captured, blobs: dict[str, bytes]) -> PathState:
 
 
 def files_below(folder: str, limit: int, until: float = math.inf) -> tuple[list[str], bool]:
-    """Files and links in a folder and those below it, none of more than `limit` or where that takes
-    longer than `until` (by `time.monotonic`); whether these are all."""
-    found: list[str] = []
+    """Files and links below a folder, and whether these are all."""
+    files: list[str] = []
     folders = [folder]
     while folders:
         try:
@@ -392,10 +376,10 @@ def files_below(folder: str, limit: int, until: float = math.inf) -> tuple[list[
                         if entry.name not in PASSED_OVER:
                             folders.append(entry.path)
                     else:
-                        found.append(entry.path)
+                        files.append(entry.path)
         except OSError:
             continue
         # Folders count too: a tree of empty ones must end as well.
-        if len(found) + len(folders) > limit or time.monotonic() > until:
+        if len(files) + len(folders) > limit or time.monotonic() > until:
             return [], False
-    return sorted(found), True
+    return sorted(files), True

@@ -1,7 +1,6 @@
 # Paths are strings here: not always UTF-8.
 # ruff: noqa: PTH118
-"""What a command does to files of a working folder too large to be searched, as git reports it
-before the command and after it."""
+"""What a command changes in a folder too large to search, by git."""
 
 from __future__ import annotations
 
@@ -16,41 +15,40 @@ from foredeck.sources.git_process import Git, GitUnusable, NoRepository, Running
 from foredeck.timeline.states import Captured, capture
 
 AFTER_S = 3.0
-"""How long git may take once the command has ended: no request waits for it then."""
+"""Seconds for git after a command, when no request waits."""
 MAX_PATHS = 20_000
-"""Of how many changed files the bytes are asked for."""
+"""Changed files whose bytes are requested."""
 MAX_BYTES = 2 * 1024 * 1024
 """Of one file."""
 ALL_BYTES = 64 * 1024 * 1024
-"""Of all of them together."""
+"""Of all together."""
 CLOCK_NS = 20_000_000
-"""By how much a file's time stamp may be behind the clock."""
+"""How far file times may lag behind the clock."""
 _DIFFER = ("diff-index", "--raw", "-z", "--no-renames", "--relative", "--ignore-submodules=all")
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 _CONVERTED = ("filter", "ident", "eol", "working-tree-encoding")
-"""Attributes by which the bytes of a file are others than those that git has."""
+"""Attributes that change bytes between disk and git."""
 _LINK, _SUBMODULE = "120000", "160000"
 
 
 class RepositoryLook(NamedTuple):
-    """A working folder before a command. Paths are of this machine."""
+    """A working folder before a command."""
 
     folder: str
     began_ns: int
     commit: str
     differing: frozenset[str]
-    """Tracked files that are not as in the commit."""
+    """Tracked files that differ from the commit."""
     untracked: frozenset[str]
 
     @property
     def paths(self) -> list[str]:
-        """The files of which only the disk knows what they hold."""
+        """Files whose content only the disk has."""
         return sorted(self.differing | self.untracked)
 
 
 class _Differing(NamedTuple):
-    """A path that is not as in a commit; what it was there. `status`: `U` in a merge that is not
-    done."""
+    """A path that differs from a commit; `status` is `U` in an unfinished merge."""
 
     path: str
     mode: str
@@ -59,33 +57,32 @@ class _Differing(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Whether the commit does not have it."""
+        """Whether the commit lacks it."""
         return not self.digest.strip("0")
 
 
 def look_at(folder: str, until: float) -> RepositoryLook | None:
-    """The folder as git sees it now; None outside git, or where it takes longer than `until` (by
-    `time.monotonic`)."""
+    """Git's view of the folder; None outside git, or after `until` (`time.monotonic`)."""
     # By plumbing, which compares time stamps: `git status` would also look for renames.
     began_ns = time.time_ns()
-    asked = [("rev-parse", "HEAD"), (*_DIFFER, "HEAD"), _UNTRACKED]
+    queries = [("rev-parse", "HEAD"), (*_DIFFER, "HEAD"), _UNTRACKED]
     try:
         with opened_git(folder) as git:
-            commit, differing, untracked = _all_said(git, asked, until)
+            commit, differing, untracked = _all_said(git, queries, until)
     except GitUnusable:
         return None
     return RepositoryLook(
         folder,
         began_ns,
         commit.decode().strip(),
-        frozenset(found.path for found in _raw(folder, differing)),
+        frozenset(entry.path for entry in _raw(folder, differing)),
         frozenset(_paths(folder, untracked)),
     )
 
 
 def changed_since(before: RepositoryLook) -> dict[str, Captured | None] | None:
-    """The files that have changed since and were not among `before.paths`: what each was, None
-    where that is not known. None for all where git does not say."""
+    """Before-images by path of files changed since, beyond `before.paths`; a None value is unknown.
+    Returns None if git fails."""
     until = time.monotonic() + AFTER_S
     try:
         with opened_git(before.folder) as git:
@@ -95,26 +92,26 @@ def changed_since(before: RepositoryLook) -> dict[str, Captured | None] | None:
 
 
 def _changed_since(before: RepositoryLook, git: Git, until: float) -> dict[str, Captured | None]:
-    said = _all_said(git, [(*_DIFFER, before.commit), _UNTRACKED], until)
+    outputs = _all_said(git, [(*_DIFFER, before.commit), _UNTRACKED], until)
     # What differed before has been read from the disk: git does not have those bytes.
-    known = before.differing | before.untracked
-    differing = [found for found in _raw(git.folder, said[0]) if found.path not in known]
-    new = [path for path in _paths(git.folder, said[1]) if path not in known]
+    old_paths = before.differing | before.untracked
+    differing = [images for images in _raw(git.folder, outputs[0]) if images.path not in old_paths]
+    new = [path for path in _paths(git.folder, outputs[1]) if path not in old_paths]
     new += [each.path for each in differing if each.is_new]
     tracked = [each for each in differing if not each.is_new and each.mode != _SUBMODULE]
-    found: dict[str, Captured | None] = {
+    images: dict[str, Captured | None] = {
         path: Captured(MISSING) for path in new if not _is_older(path, before.began_ns)
     }
-    found |= _as_committed(git, tracked, until)
-    return found | {each.path: None for each in differing if each.status == "U"}
+    images |= _as_committed(git, tracked, until)
+    return images | {each.path: None for each in differing if each.status == "U"}
 
 
 def ignored(folder: str, paths: Iterable[str], until: float) -> list[str] | None:
-    """Those of these paths that git ignores here; none outside git, None where git does not say."""
-    given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    """Those paths that git ignores; empty outside git, None if git fails."""
+    input = b"".join(os.fsencode(path) + b"\0" for path in paths)
     try:
         with opened_git(folder) as git:
-            answer = git.run("check-ignore", "-z", "--stdin", until=until, given=given)
+            answer = git.run("check-ignore", "-z", "--stdin", until=until, given=input)
     except NoRepository:
         return []
     except GitUnusable:
@@ -124,7 +121,6 @@ def ignored(folder: str, paths: Iterable[str], until: float) -> list[str] | None
 
 
 def _is_older(path: str, began_ns: int) -> bool:
-    """Whether a file was there before: git may have ignored it until now."""
     try:
         return os.lstat(path).st_ctime_ns < began_ns - CLOCK_NS
     except OSError:
@@ -134,27 +130,26 @@ def _is_older(path: str, began_ns: int) -> bool:
 def _as_committed(
     git: Git, files: Sequence[_Differing], until: float
 ) -> dict[str, Captured | None]:
-    """What these files held, whose bytes were those of the commit."""
-    found: dict[str, Captured | None] = {each.path: None for each in files}
+    images: dict[str, Captured | None] = {each.path: None for each in files}
     if not files or _converts_line_ends(git, until):
-        return found
+        return images
     # A filter, or another encoding, makes other bytes of a blob when it is checked out.
-    asked = files[:MAX_PATHS]
-    converted = _converted(git, asked, until)
-    plain = [each for each in asked if each.path not in converted]
+    batch = files[:MAX_PATHS]
+    converted = _converted(git, batch, until)
+    plain = [each for each in batch if each.path not in converted]
     texts = _blobs(git, {each.digest for each in plain}, until)
     for each in plain:
         if (data := texts.get(each.digest)) is not None:
-            found[each.path] = _captured(each, data)
-    return found
+            images[each.path] = _captured(each, data)
+    return images
 
 
 def _captured(file: _Differing, data: bytes) -> Captured:
     if file.mode == _LINK:
         return Captured(PathState(kind="link", target=os.fsdecode(data)))
     # Git keeps no more of the permissions than whether a file can be run.
-    present = capture(file.path).state.mode
-    mode = 0o644 if present is None else present & ~0o111
+    current_mode = capture(file.path).state.mode
+    mode = 0o644 if current_mode is None else current_mode & ~0o111
     if file.mode == "100755":
         mode |= (mode & 0o444) >> 2
     digest = put_blob(data, {})
@@ -162,18 +157,18 @@ def _captured(file: _Differing, data: bytes) -> Captured:
 
 
 def _converts_line_ends(git: Git, until: float) -> bool:
-    said = _said(git, ("config", "--get-regexp", r"^core\.(autocrlf|eol)$"), until, b"")
-    settings = dict(line.split(" ", 1) for line in (said or b"").decode().lower().splitlines())
+    output = _said(git, ("config", "--get-regexp", r"^core\.(autocrlf|eol)$"), until, b"")
+    settings = dict(line.split(" ", 1) for line in (output or b"").decode().lower().splitlines())
     return settings.get("core.autocrlf") == "true" or settings.get("core.eol") == "crlf"
 
 
 def _converted(git: Git, files: Iterable[_Differing], until: float) -> set[str]:
-    """Those whose bytes on the disk need not be those of the commit."""
+    """Files whose bytes on disk may differ from the commit's."""
     names = b"".join(os.fsencode(os.path.relpath(f.path, git.folder)) + b"\0" for f in files)
-    said = _said(git, ("check-attr", "-z", "--stdin", *_CONVERTED), until, names)
-    if said is None:
+    output = _said(git, ("check-attr", "-z", "--stdin", *_CONVERTED), until, names)
+    if output is None:
         return {each.path for each in files}
-    fields = said.split(b"\0")
+    fields = output.split(b"\0")
     return {
         os.path.join(git.folder, os.fsdecode(path))
         for path, value in zip(fields[::3], fields[2::3], strict=False)
@@ -182,26 +177,25 @@ def _converted(git: Git, files: Iterable[_Differing], until: float) -> set[str]:
 
 
 def _blobs(git: Git, digests: set[str], until: float) -> dict[str, bytes]:
-    """The bytes of git's blobs, those that are too large left out."""
-    asked = "".join(f"{digest}\n" for digest in sorted(digests)).encode()
-    sizes = _said(git, ("cat-file", "--batch-check"), until, asked) or b""
-    small, left = [], ALL_BYTES
+    request = "".join(f"{digest}\n" for digest in sorted(digests)).encode()
+    sizes = _said(git, ("cat-file", "--batch-check"), until, request) or b""
+    small, room = [], ALL_BYTES
     for line in sizes.splitlines():
         digest, kind, *rest = line.split()
-        if kind == b"blob" and int(rest[0]) <= min(MAX_BYTES, left):
+        if kind == b"blob" and int(rest[0]) <= min(MAX_BYTES, room):
             small.append(digest)
-            left -= int(rest[0])
-    said = _said(git, ("cat-file", "--batch"), until, b"".join(d + b"\n" for d in small)) or b""
-    found, at = {}, 0
-    while (end := said.find(b"\n", at)) > 0:
-        digest, _, size = said[at:end].split()
-        found[digest.decode()] = said[end + 1 : end + 1 + int(size)]
+            room -= int(rest[0])
+    output = _said(git, ("cat-file", "--batch"), until, b"".join(d + b"\n" for d in small)) or b""
+    contents, at = {}, 0
+    while (end := output.find(b"\n", at)) > 0:
+        digest, _, size = output[at:end].split()
+        contents[digest.decode()] = output[end + 1 : end + 1 + int(size)]
         at = end + int(size) + 2
-    return found
+    return contents
 
 
 def _raw(folder: str, said: bytes) -> Iterator[_Differing]:
-    """`:MODE MODE DIGEST DIGEST STATUS` and the path, each ended by a zero byte."""
+    """`:MODE MODE DIGEST DIGEST STATUS` and the path, each zero-terminated."""
     fields = said.split(b"\0")
     for head, path in zip(fields[::2], fields[1::2], strict=False):
         mode, _, digest, _, status = head.decode().removeprefix(":").split(" ")
@@ -209,14 +203,14 @@ def _raw(folder: str, said: bytes) -> Iterator[_Differing]:
 
 
 def _paths(folder: str, said: bytes) -> Iterator[str]:
-    """Files; a repository inside this one ends with a slash."""
+    """Files; nested repositories end with a slash."""
     for name in said.split(b"\0"):
         if name and not name.endswith(b"/"):
             yield os.path.join(folder, os.fsdecode(name))
 
 
 def _said(git: Git, arguments: Sequence[str], until: float, given: bytes) -> bytes | None:
-    """What git prints; None where it fails or is late."""
+    """Git's output; None on failure or delay."""
     try:
         answer = git.run(*arguments, until=until, given=given)
     except GitUnusable:
@@ -225,10 +219,10 @@ def _said(git: Git, arguments: Sequence[str], until: float, given: bytes) -> byt
 
 
 def _all_said(git: Git, asked: Iterable[Sequence[str]], until: float) -> list[bytes]:
-    """What git prints, asked side by side. Raises `GitUnusable` where one fails or is late."""
+    """Outputs of parallel queries. Raises `GitUnusable`."""
     # The command waits for these: together they take as long as the slowest.
     started: list[RunningGit] = []
-    said = []
+    outputs = []
     try:
         for arguments in asked:
             started.append(git.start(*arguments, until=until))
@@ -236,8 +230,8 @@ def _all_said(git: Git, asked: Iterable[Sequence[str]], until: float) -> list[by
             answer = started.pop(0).end(until)
             if answer.code:
                 raise GitUnusable(answer.said)
-            said.append(answer.out)
+            outputs.append(answer.out)
     finally:
         for running in started:
             running.kill()
-    return said
+    return outputs

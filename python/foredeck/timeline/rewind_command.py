@@ -1,4 +1,4 @@
-"""`/foredeck rewind`: the files of the session at work, as they were at a call."""
+"""`/foredeck rewind`: a session's files as of a call."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from pathlib import Path
 from foredeck.context.state.objects import SessionInfo
 from foredeck.errors import Missing, ToolError
 from foredeck.model.calls import CallRecord
-from foredeck.model.figures import counted
+from foredeck.model.figures import counted, shortened, some_of, when
 from foredeck.model.quoting import name
-from foredeck.model.records import FileChangeDocument, PathChange, PathState
+from foredeck.model.records import FileChangeDocument, PathChange, PathState, changes_of
 from foredeck.sources.looking import decode
 from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding
+from foredeck.timeline.branches import prompt_of
 from foredeck.timeline.differences import difference
 from foredeck.timeline.keeping import MANY_FILES
 from foredeck.timeline.rewinding import CannotRewind, FilePlan, RewindPlan, Rewound, why_impossible
@@ -27,13 +28,15 @@ USAGE = (
     "/foredeck rewind undo     the same, for taking the newest rewinding back"
 )
 DIFF_CHARS = 20_000
+SHOWN_FILES, PROMPT_CHARS = 2, 60
+"""Of a call in the list."""
 NAMED = 20
-"""Files that are not brought back; of more the number is said."""
+"""Most listed files that cannot be restored; the rest is counted."""
 _WORDS = {"write": "change back", "create": "bring back", "delete": "delete"}
 
 
 def rewind_command(store: Store, info: SessionInfo, home: Path, arguments: str) -> str:
-    """Do what was typed; what the user reads. Raises `ToolError` with what to type instead."""
+    """Runs `/foredeck rewind`; raises `ToolError` with what to type instead."""
     words = arguments.split()
     try:
         if words == ["continue"]:
@@ -58,9 +61,9 @@ def _rewind(store: Store, info: SessionInfo, home: Path, which: str, words: list
         return f"{preview(plan, cwd)}\n\n{_how_to_go_on(plan, which)}"
     if words not in (["yes"], ["yes", "all"]):
         raise ToolError(USAGE)
-    done = rewinding.apply(store, home, info.id, plan, overwrite=words[-1] == "all")
-    text = f"{report(done, cwd)}\n/foredeck rewind undo yes takes it back."
-    if done.skipped:
+    result = rewinding.apply(store, home, info.id, plan, overwrite=words[-1] == "all")
+    text = f"{report(result, cwd)}\n/foredeck rewind undo yes takes it back."
+    if result.skipped:
         text += f"\n/foredeck rewind {which} yes all brings back the others, too."
     return text
 
@@ -98,24 +101,27 @@ def _listing(store: Store, info: SessionInfo) -> str:
 
 
 def calls_with_changes(store: Store, info: SessionInfo) -> list[tuple[str, str]]:
-    """The numbers of the calls whose tools have changed files, and what changed."""
-    by_call: dict[str, tuple[set[str], set[str]]] = {}
+    """Calls whose tools changed files: time, files and prompt."""
+    by_call: dict[str, dict[str, None]] = {}
     for head in rewinding.stored_changes(store, [info.id]):
-        changed = head.fields.get("paths") or head.fields.get("uncovered")
-        if changed and (call := head.fields.get("call")) is not None:
-            tools, paths = by_call.setdefault(call, (set(), set()))
-            tools.add(head.view(FileChangeDocument).tool)
-            paths.update(path["path"] for path in head.fields.get("paths") or ())
-    found = []
-    for call, (tools, paths) in by_call.items():
-        files = counted(len(paths), "file")
-        found.append((call.rpartition(":")[2], f"{files:<10}{', '.join(sorted(tools))}"))
-    return found
+        paths = [each.path for each in changes_of(head.fields) if each.before != each.after]
+        paths += head.view(FileChangeDocument).uncovered
+        if paths and (call := head.fields.get("call")) is not None:
+            by_call.setdefault(call, {}).update(dict.fromkeys(paths))
+    cwd, rows = os.path.realpath(info.cwd), []
+    for call, changed in by_call.items():
+        if (stored := store.head(call)) is None:
+            continue
+        record = CallRecord(stored.fields)
+        files = some_of([shown(path, cwd) for path in changed], SHOWN_FILES)
+        prompt = shortened(prompt_of(store, record), PROMPT_CHARS)
+        parts = (when(record.time_ms)[5:16], files, prompt)
+        rows.append((str(record.ordinal), "  ".join(filter(None, parts))))
+    return rows
 
 
 def offer(store: Store, info: SessionInfo, record: CallRecord) -> str | None:
-    """What the user reads where the chat has gone back and the files have not; `record`: the
-    first call after it has."""
+    """Tells the user that the chat went back and the files did not."""
     try:
         plan = rewinding.plan_for_call(store, info.id, record.ordinal)
     except CannotRewind:
@@ -132,7 +138,7 @@ def offer(store: Store, info: SessionInfo, record: CallRecord) -> str | None:
 
 
 def preview(plan: RewindPlan, cwd: str) -> str:
-    """What would happen to each file; those that stay as they are are counted."""
+    """What would happen to each file; unchanged ones are counted."""
     lines = [_line(file, cwd) for file in plan.files if file.action != "none"]
     same = len(plan.files) - len(lines)
     if same:
@@ -142,13 +148,12 @@ def preview(plan: RewindPlan, cwd: str) -> str:
 
 
 def _first(lines: list[str], what: str) -> list[str]:
-    """Lines about single files, of more than `NAMED` only so many."""
+    """Lines about files, at most `NAMED`."""
     more = len(lines) - NAMED
     return lines if more <= 0 else [*lines[:NAMED], f"{what}: {more:,} more"]
 
 
 def _unknown(found: RewindPlan | Rewound, cwd: str) -> list[str]:
-    """What is not brought back, as far as that is known."""
     lines = []
     if count := len(found.uncovered):
         are = "1 file cannot" if count == 1 else f"{count:,} files cannot"
@@ -179,7 +184,7 @@ def _line(file: FilePlan, cwd: str) -> str:
 
 
 def report(result: Rewound, cwd: str) -> str:
-    """What has become of each file."""
+    """What became of each file."""
     lines = [f"{counted(len(result.done), 'file')} brought back."]
     lines += _first(
         [
@@ -194,13 +199,13 @@ def report(result: Rewound, cwd: str) -> str:
 
 
 def where_it_stands(steps: list[PathChange]) -> str:
-    """Of a rewinding that was interrupted."""
-    done = sum(capture(step.path).state == step.after for step in steps)
-    return f"A rewinding was interrupted: {done} of {len(steps)} files are brought back."
+    """Progress of an interrupted rewind."""
+    count = sum(capture(step.path).state == step.after for step in steps)
+    return f"A rewinding was interrupted: {count} of {len(steps)} files are brought back."
 
 
 def changes(store: Store, plan: RewindPlan, cwd: str) -> str:
-    """The differences from what is there now to what was then."""
+    """Differences between the present and that time."""
     texts = []
     for file in plan.files:
         if file.action not in ("none", "impossible"):
@@ -232,6 +237,5 @@ def _text(data: bytes | None, state: PathState) -> str | None:
 
 
 def shown(path: str, cwd: str) -> str:
-    """A path from the working folder, where it lies in it."""
     inside = os.path.relpath(path, cwd)
     return name(path if inside.startswith("..") else inside)

@@ -1,7 +1,6 @@
-"""Bringing a session's files back to what they were at a call.
+"""Restores a session's files to their state at a call.
 
-A file's state at a call is what the last change before that call left, on the branch that led to
-it; or, before the first change of all, what that found.
+That is after the branch's last change before it, or before the first.
 """
 
 from __future__ import annotations
@@ -55,20 +54,20 @@ class CannotRewind(ForedeckError):
 
 @dataclass(slots=True)
 class Rewound:
-    """What became of each path. `failed`: with the reason."""
+    """What became of each path; `failed` with reasons."""
 
     done: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     """Changed by others, and not confirmed."""
     failed: dict[str, str] = field(default_factory=dict)
     uncovered: list[str] = field(default_factory=list)
-    """Changed by a command before anybody had seen what they were."""
+    """Changed by a command before their state was known."""
     blind: bool = False
-    """Whether commands may have changed more than is known."""
+    """Whether commands may have changed more."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that was changed is brought back, for all that is known."""
+        """Whether all known changes are undone."""
         return not (self.skipped or self.failed or self.uncovered or self.blind)
 
 
@@ -77,11 +76,10 @@ Action = Literal["write", "create", "delete", "none", "impossible"]
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """What rewinding does to one path.
+    """What a rewind does to one path.
 
-    `present`: what is there now, as the plan was made for it. `foreign`: it was changed by a
-    person, another session or another program since the session last left it. `between`: that had
-    happened earlier, after the call: what it was then is kept, but the file loses it.
+    `foreign`: changed from outside since the session's last change; `between`: earlier, after the
+    call.
     """
 
     path: str
@@ -90,13 +88,12 @@ class FilePlan:
     foreign: bool = False
     between: bool = False
     left: PathState = UNKNOWN
-    """What the session has left there."""
+    """The session's last state."""
     imported: bool = False
-    """Whether what it would become was said by an imported session."""
+    """Whether the target comes from an imported session."""
 
     @property
     def action(self) -> Action:
-        """In one word."""
         if self.present == self.target:
             return "none"
         if not self.target.can_be_restored or self.present.kind == "other":
@@ -107,14 +104,13 @@ class FilePlan:
 
     @property
     def needs_consent(self) -> bool:
-        """Whether it would undo what others have done."""
+        """Whether it would undo others' changes."""
         return self.action not in ("none", "impossible") and (self.foreign or self.between)
 
 
 @dataclass(frozen=True, slots=True)
 class RewindPlan:
-    """What rewinding would do. `uncovered`: files that commands have changed since, of which
-    it is not known what they were. `blind`: commands may have changed more than is known."""
+    """What a rewind does. `blind`: commands may have changed more."""
 
     files: list[FilePlan]
     uncovered: list[str] = field(default_factory=list)
@@ -122,10 +118,7 @@ class RewindPlan:
 
 
 def plan_for_call(store: Store, session: str, call: int) -> RewindPlan:
-    """What rewinding to a call does; one after the newest means the newest state of all.
-
-    Raises `CannotRewind` where the session has no such call, or has changed no files.
-    """
+    """Call numbers past the newest mean the newest state. Raises `CannotRewind`."""
     calls = len(store.query("call", {"session": session}))
     if not 1 <= call <= calls + 1:
         raise CannotRewind(f"There is no call {call}; calls go from 1 to {calls}.")
@@ -142,29 +135,29 @@ def plan_for_call(store: Store, session: str, call: int) -> RewindPlan:
 
 
 def plan_for_undo(store: Store, session: str) -> RewindPlan:
-    """What taking back the newest rewinding does. Raises `CannotRewind` where there is none."""
+    """The plan to undo the newest rewind; raises `CannotRewind` without one."""
     heads = stored_changes(store, [session])
     rewound = [head for head in heads if head.view(FileChangeDocument).tool == REWIND]
     if not rewound:
         raise CannotRewind(f"Session {session} has not been rewound.")
     plans = []
     for event in sorted(_events(store, rewound[-1:]), key=lambda event: event.path):
-        present, target = capture(event.path).state, _harmless(event.before, event)
-        foreign = present != event.after
-        plans.append(FilePlan(event.path, present, target, foreign, imported=event.imported))
+        current, target = capture(event.path).state, _harmless(event.before, event)
+        foreign = current != event.after
+        plans.append(FilePlan(event.path, current, target, foreign, imported=event.imported))
     return RewindPlan(plans)
 
 
 def nothing_kept(store: Store, session: str) -> str:
-    """Why there is nothing to bring back."""
+    """Why there is nothing to restore."""
     calls = store.query("toolcall", {"chat_ref": chat_id(session)})
     ran = {head.view(ToolcallDocument).tool for head in calls}
     if ran <= READERS | OWN_TOOLS:
         return f"The tools of session {session} have changed no files."
-    kept = f"Nothing is kept of what the tools of session {session} have done to files"
+    text = f"Nothing is kept of what the tools of session {session} have done to files"
     if ran & WRITERS:
-        return f"{kept}: `rewind` or foredeck was off."
-    return f"{kept}: they have changed none that was seen, or `rewind` or foredeck was off."
+        return f"{text}: `rewind` or foredeck was off."
+    return f"{text}: they have changed none that was seen, or `rewind` or foredeck was off."
 
 
 def apply(
@@ -177,10 +170,9 @@ def apply(
     named: bool = False,
     advance: Callable[[str], None] = lambda _path: None,
 ) -> Rewound:
-    """Do what a plan says. With `overwrite` also to files that others have changed.
+    """Carries out a plan; `overwrite` also over others' changes.
 
-    `named`: the user has named these paths; without that an imported session changes none.
-    `advance` is called with each path before it is touched.
+    `named`: the user named the paths, without which an imported session changes none.
     """
     steps, result = [], Rewound(uncovered=plan.uncovered, blind=plan.blind)
     for file in plan.files:
@@ -194,11 +186,11 @@ def apply(
             steps.append(_step(file.path, file.present, file.target))
     if steps:
         # The states before are stored first, so that a rewinding can be taken back.
-        kept = _keep(store, session, steps)
+        kept_paths = _keep(store, session, steps)
         for step in steps:
-            if step.path not in kept:
+            if step.path not in kept_paths:
                 result.failed[step.path] = CHANGED_NOW
-        steps = [step for step in steps if step.path in kept]
+        steps = [step for step in steps if step.path in kept_paths]
         # An engine that dies on the way leaves the journal: the next one can go on.
         _write_journal(home, session, steps)
         _do(store, steps, result, advance)
@@ -207,7 +199,7 @@ def apply(
 
 
 def interrupted(home: Path, session: str) -> list[PathChange] | None:
-    """The steps of a rewinding that did not end; None where there is none."""
+    """Steps of an unfinished rewind, if any."""
     try:
         stored = json.loads(read_text(_journal(home, session), MOST_JOURNAL_BYTES))
     except (FileNotFoundError, ValueError):
@@ -220,7 +212,7 @@ def _step(path: str, before: Any, target: Any) -> PathChange:
 
 
 def go_on(store: Store, home: Path, session: str, steps: Sequence[PathChange]) -> Rewound:
-    """Finish a rewinding that was interrupted. What was done is left as it is."""
+    """Finishes an interrupted rewind."""
     result = Rewound()
     _do(store, steps, result, lambda _path: None)
     _journal(home, session).unlink(missing_ok=True)
@@ -228,10 +220,7 @@ def go_on(store: Store, home: Path, session: str, steps: Sequence[PathChange]) -
 
 
 def copy_to(store: Store, plans: RewindPlan, root: str, folder: Path) -> Rewound:
-    """Write the files as they were into another folder, those outside `root` below `outside`.
-
-    A file that is there already and differs is left as it is.
-    """
+    """Writes old files into another folder, where existing ones stay."""
     result = Rewound(uncovered=plans.uncovered, blind=plans.blind)
     for plan in plans.files:
         inside = os.path.relpath(plan.path, root)
@@ -251,7 +240,7 @@ def copy_to(store: Store, plans: RewindPlan, root: str, folder: Path) -> Rewound
 
 
 def stored_changes(store: Store, sessions: Iterable[str]) -> list[Head]:
-    """The changes of these sessions, the oldest first."""
+    """Changes of these sessions, oldest first."""
     heads = [head for id in sessions for head in store.query("change", {"session": id})]
     # A change gets later versions, once its files have been read: the first one says when it was.
     first = {head.id: store.history(head.id)[0].time_ms for head in heads}
@@ -264,7 +253,6 @@ def stored_changes(store: Store, sessions: Iterable[str]) -> list[Head]:
 
 
 def _events(store: Store, heads: Sequence[Head]) -> list[_Event]:
-    """The changes of single paths."""
     marks = store.heads({imported_id(head.view(FileChangeDocument).session) for head in heads})
     return [
         _Event(
@@ -281,22 +269,15 @@ def _events(store: Store, heads: Sequence[Head]) -> list[_Event]:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """One change of one path; `change` is the id of what it is a part of."""
-
     path: str
     change: str
     before: PathState
     after: PathState
     imported: bool = False
-    """Whether it came with a session that was imported: anybody may have written it."""
+    """Imported changes could be anybody's."""
 
 
 def _file_plans(events: Iterable[_Event], earlier: Collection[str]) -> list[FilePlan]:
-    """The plan for each path that any event names, in the order of their names.
-
-    `events`: all of the session and those that it was forked from, oldest first. `earlier`: the
-    changes before the chosen call, on its branch.
-    """
     by_path: dict[str, list[_Event]] = {}
     for event in events:
         by_path.setdefault(event.path, []).append(event)
@@ -305,23 +286,22 @@ def _file_plans(events: Iterable[_Event], earlier: Collection[str]) -> list[File
 
 def _plan(path: str, events: Sequence[_Event], earlier: Collection[str]) -> FilePlan:
     last = max((i for i, event in enumerate(events) if event.change in earlier), default=-1)
-    said = events[max(last, 0)]
-    target = _harmless(said.after if last >= 0 else said.before, said)
+    target_event = events[max(last, 0)]
+    target = _harmless(target_event.after if last >= 0 else target_event.before, target_event)
     later = events[last:] if last >= 0 else events
-    present, left = capture(path).state, events[-1].after
+    current, last_state = capture(path).state, events[-1].after
     return FilePlan(
         path,
-        present,
+        current,
         target,
-        foreign=left == UNKNOWN or present != left,
+        foreign=last_state == UNKNOWN or current != last_state,
         between=_has_gap(later),
-        left=left,
-        imported=said.imported,
+        left=last_state,
+        imported=target_event.imported,
     )
 
 
 def _harmless(state: PathState, said: _Event) -> PathState:
-    """A state without what a record of others must not bring about."""
     # With setuid or setgid, a program would run as this user for whoever starts it.
     if not said.imported or state.mode is None:
         return state
@@ -329,18 +309,16 @@ def _harmless(state: PathState, said: _Event) -> PathState:
 
 
 def _has_gap(events: Sequence[_Event]) -> bool:
-    """Whether something else has changed the path between two of these."""
     # A call finds what an earlier one has left, or found: calls of one answer run side by side.
-    known = {events[0].before, events[0].after}
+    states = {events[0].before, events[0].after}
     for event in events[1:]:
-        if event.before not in known and UNKNOWN not in known:
+        if event.before not in states and UNKNOWN not in states:
             return True
-        known |= {event.before, event.after}
+        states |= {event.before, event.after}
     return False
 
 
 def why_impossible(plan: FilePlan) -> str:
-    """Why a path cannot be brought back."""
     if plan.present.kind == "other":
         return "there is something in its place that is not a file"
     if plan.target.kind == "large":
@@ -349,7 +327,6 @@ def why_impossible(plan: FilePlan) -> str:
 
 
 def _stays_in(plan: FilePlan, place: str, folder: str) -> bool:
-    """Whether what is written lies in a folder, and, of an imported session, leads nowhere else."""
     places = [place]
     if plan.imported and plan.target.kind == "link":
         places.append(os.path.realpath(Path(place).parent / (plan.target.target or "")))
@@ -357,14 +334,13 @@ def _stays_in(plan: FilePlan, place: str, folder: str) -> bool:
 
 
 def _keep(store: Store, session: str, steps: Sequence[PathChange]) -> set[str]:
-    """Store the states before as a change. Returns the paths that are still as planned."""
     blobs: dict[str, bytes] = {}
     changes = []
     for step in steps:
-        found = capture(step.path)
-        if found.state == step.before:
-            if found.data is not None and found.state.digest is not None:
-                blobs[found.state.digest] = found.data
+        captured = capture(step.path)
+        if captured.state == step.before:
+            if captured.data is not None and captured.state.digest is not None:
+                blobs[captured.state.digest] = captured.data
             changes.append(step)
     ordinal = next_ordinal(store, session)
     document = FileChangeDocument(
@@ -379,11 +355,11 @@ def _do(
 ) -> None:
     for step in steps:
         advance(step.path)
-        present = capture(step.path).state
+        current = capture(step.path).state
         # The same after an interruption: what is there already stays, what others have changed too.
-        if present == step.after:
+        if current == step.after:
             result.done.append(step.path)
-        elif present != step.before:
+        elif current != step.before:
             result.failed[step.path] = CHANGED_NOW
         else:
             _bring_back(store, step, result)

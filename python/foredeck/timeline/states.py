@@ -1,7 +1,7 @@
 # Paths are strings here: not always UTF-8.
 # ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH114, PTH115, PTH118, PTH120, PTH112
 # ruff: noqa: PTH211, PTH101
-"""What is at a path, and putting something there: each atomically, never through a link."""
+"""Reads and restores paths atomically, never through a link."""
 
 from __future__ import annotations
 
@@ -19,24 +19,22 @@ MAX_BYTES = 32 * 1024 * 1024
 
 
 class CannotRestore(ForedeckError):
-    """A path cannot be brought back; the text says why."""
+    pass
 
 
 class Captured(NamedTuple):
-    """What is at a path, with a file's bytes."""
-
     state: PathState
     data: bytes | None = None
 
 
 def own_path(path: str) -> str:
-    """`path` with the links of its folder resolved, but not one that it is itself."""
+    """`path` with its folder's links resolved, not its own."""
     folder, name = os.path.split(os.path.abspath(path))
     return os.path.join(os.path.realpath(folder), name)
 
 
 def capture(path: str, max_bytes: int = MAX_BYTES) -> Captured:
-    """What is at a path now. Never raises for what it may find there."""
+    """What is at a path; never raises for what it finds."""
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
@@ -72,9 +70,9 @@ def _large(status: os.stat_result) -> PathState:
 
 
 def put_back(path: str, state: PathState, data: bytes | None) -> None:
-    """Bring a path to a state; a reader finds the old or the new one, whole.
+    """Readers see the old or the new state whole.
 
-    Raises `CannotRestore` where something is in the way, or the folder has become a link since.
+    Raises `CannotRestore` if something is in the way, or the folder became a link.
     """
     # What lies behind a link was never this path.
     if own_path(path) != path:

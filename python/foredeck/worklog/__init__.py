@@ -1,1 +1,1 @@
-"""What was done: recognised from tool results, without a model."""
+"""Finished work, recognised from tool results without a model."""

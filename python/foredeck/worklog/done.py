@@ -1,4 +1,4 @@
-"""What was finished, as tool results tell: commits, passing test runs, closed tasks."""
+"""Commits, passing tests and closed tasks in tool results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from foredeck.sources.tool_calls import path_argument
 
 Kind = Literal["commit", "tests", "task"]
 MAX_FILES = 20
-"""Of one piece of work, the last ones edited."""
+"""The last edited ones."""
 COMMAND_CHARS, SUBJECT_CHARS = 60, 72
 
 _SILENT = frozenset(
@@ -30,7 +30,7 @@ _NOT_RUN = re.compile(
     r"<tool_use_error>|.{0,40}doesn't want to proceed with this tool use|\[Request interrupted"
     r"|\[foredeck\] No result|\s*(?:Command|Operation) aborted|\[removed\]"
 )
-"""How a result begins that no program has put out."""
+"""Beginnings of results that no program printed."""
 _SHOWING = frozenset(
     {"cat", "grep", "rg", "sed", "awk", "head", "tail", "less", "ls", "find", "git", "gh", "jq"}
     | {"curl", "diff", "tee", "wc", "cp", "mv", "rm", "mkdir", "ssh", "docker", "kubectl"}
@@ -46,7 +46,7 @@ _NOT_COMMITTED = re.compile(
     r"|[Aa]borting commit|\b(?:[Ff]ailed|exited with)\b",
     re.MULTILINE,
 )
-"""What git and its hooks say of a commit that was not made."""
+"""What git and its hooks say of a failed commit."""
 _MESSAGE = re.compile(
     r"(?:\s-\w*m|\s--message)[\s=]*(?:[\"']?\$\(cat <<-?\s*['\"]?\w+['\"]?\s*\n\s*)?"
     r"[\"']?([^\"'\n]+)"
@@ -67,12 +67,10 @@ MOST_FILES = 2
 
 @dataclass(frozen=True, slots=True)
 class FinishedWork:
-    """A piece of work that was finished.
+    """Finished work: `commit`, `tests` or `task`.
 
-    kind   `commit`, `tests` or `task`
-    what   a commit's subject, the command of a test run, a task's title
-    how    the summary of a test run, the id or name of a task; else empty
-    files  what was edited for it, the last one last, as the tools named it
+    `what`: subject, command or title; `how`: summary of a test run, a task's id; `files`: edited
+    for it.
     """
 
     kind: Kind
@@ -84,19 +82,18 @@ class FinishedWork:
 
 
 def newest(finished: Sequence[FinishedWork]) -> list[FinishedWork]:
-    """The same in its order, without what later work repeats: the last run of each command, and the
-    last commit of each subject."""
+    """Work without earlier runs of a command, and commits of a subject."""
     last = {(each.kind, each.what): each for each in finished}
     return [each for each in finished if last[each.kind, each.what] is each]
 
 
 @dataclass(slots=True)
 class SessionWork:
-    """Follows the tool calls of one session, in their order."""
+    """Follows one session's tool calls in order."""
 
     session: str
     edited: list[str] = field(default_factory=list)
-    """Files edited since the last commit, the last one last."""
+    """Files edited since the last commit, newest last."""
 
     def take(
         self, tool: str, arguments: Mapping[str, Any], output: str, *, failed: bool, time_ms: int
@@ -128,28 +125,24 @@ class SessionWork:
 
 
 def failed_run(tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """The command that a failing call ran, by the name that `FinishedWork.what` has where it
-    passes: what passed under that name passes no longer."""
     command = command_of(tool, arguments)
     return None if command is None else _test_step(command) or None
 
 
 def _commit_of(command: str, output: str) -> str | None:
-    """The subject of the commit that a command made."""
     commits = [step for step in steps(command) if step.program == "git commit"]
     if not commits or all("--dry-run" in step.words for step in commits):
         return None
     # The last one, as an amended commit replaces the one before it.
-    *_, found = None, *_COMMITTED.finditer(output)
+    *_, match = None, *_COMMITTED.finditer(output)
     # git was told to be quiet, or its output went elsewhere: what the command says counts, unless
     # git or a hook refused it, which a pipe or `|| true` hides.
-    if found is None and not _NOT_COMMITTED.search(output):
-        found = _MESSAGE.search(command)
-    return None if found is None else shortened(found[1], SUBJECT_CHARS)
+    if match is None and not _NOT_COMMITTED.search(output):
+        match = _MESSAGE.search(command)
+    return None if match is None else shortened(match[1], SUBJECT_CHARS)
 
 
 def _passed(output: str) -> str | None:
-    """The summary of a test run in which nothing failed."""
     if (ran := _UNITTEST.search(output)) is not None:
         return f"{ran[1]}, {ran[2]}"
     for fact in test_facts(ToolOutput.of(output).body):
@@ -159,8 +152,6 @@ def _passed(output: str) -> str | None:
 
 
 def _test_step(command: str) -> str:
-    """The step of a command line that ran the tests: the last one that sounds like it, else the
-    last. Steps that only show something are left out: they may show any run."""
     folder, work, tests = "", [], []
     for step in steps(command):
         if step.program == "cd":
@@ -175,24 +166,19 @@ def _test_step(command: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkLog:
-    """The section of the head that says what the project's earlier sessions finished.
-
-    A section as `context/head.py` describes it. It stays the same while the session is
-    open: what the session does itself is in its chat, and then in the summary of that.
-    """
+    """Earlier sessions' work in the head; fixed while the session is open."""
 
     done: Sequence[FinishedWork]
     cwd: str
     name: str = "done in earlier sessions"
 
     def text(self, limit: int) -> str:
-        """The newest pieces of work, a line each, the newest first: as many as fit."""
         lines: list[str] = []
         room = limit
         for each in _chosen(self.done):
             # A commit names the files; the test run beside it was about the same ones.
-            shown = replace(each, files=()) if each.kind == "tests" else each
-            line = f"{day(each.time_ms, self.done[-1].time_ms)}: {describe(shown, self.cwd)}"
+            listed = replace(each, files=()) if each.kind == "tests" else each
+            line = f"{day(each.time_ms, self.done[-1].time_ms)}: {describe(listed, self.cwd)}"
             room -= len(line) + 1
             if room < -1:  # one less than nothing: no line break follows the last line
                 break
@@ -201,7 +187,6 @@ class WorkLog:
 
 
 def _chosen(done: Sequence[FinishedWork]) -> list[FinishedWork]:
-    """The newest pieces of work, the newest first; few test runs, which say less than commits."""
     chosen: list[FinishedWork] = []
     tests = 0
     for each in reversed(newest(done)):
@@ -212,14 +197,13 @@ def _chosen(done: Sequence[FinishedWork]) -> list[FinishedWork]:
 
 
 def day(time_ms: int, seen_ms: int) -> str:
-    """`3 May`, by universal time; `3 May 2025` where it is seen in another year."""
-    then, seen = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (time_ms, seen_ms))
+    """`3 May` in UTC; `3 May 2025` in another year."""
+    then, reference = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (time_ms, seen_ms))
     name = f"{then.day} {MONTHS[then.month - 1]}"
-    return name if then.year == seen.year else f"{name} {then.year}"
+    return name if then.year == reference.year else f"{name} {then.year}"
 
 
 def describe(work: FinishedWork, cwd: str = "") -> str:
-    """What was finished, in a few words: `committed "Add a parser" (src/parser.py)`."""
     what = mask_secrets(work.what)
     match work.kind:
         case "commit":
@@ -232,13 +216,13 @@ def describe(work: FinishedWork, cwd: str = "") -> str:
 def _files(files: Sequence[str], cwd: str) -> str:
     if not files:
         return ""
-    named = [name(_short(file, cwd)) for file in files[-MOST_FILES:]]
+    short_names = [name(_short(file, cwd)) for file in files[-MOST_FILES:]]
     more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
-    return f" ({', '.join(named)}{more})"
+    return f" ({', '.join(short_names)}{more})"
 
 
 def _short(file: str, cwd: str) -> str:
-    """A path as one says it in this folder; of one that lies elsewhere the last part."""
+    """A path as said in this folder; elsewhere its last part."""
     if not file.startswith("/"):
         return file
     inside = f"{cwd.rstrip('/')}/"

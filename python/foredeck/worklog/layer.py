@@ -1,7 +1,4 @@
-"""The work log's layer: what was done, by session.
-
-Rows follow from the tool calls in the order in which they were stored.
-"""
+"""Finished work by session."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from foredeck.store.protocol import Change, Head, LocalStore
 from foredeck.worklog.done import FinishedWork, SessionWork, failed_run
 
 MOST_DONE = 50
-"""The newest are enough: they are shown by the line, and older ones are found by searching."""
+"""Older work is found by search."""
 
 _TAKEN_IN = ("session", "toolcall", "task")
 
@@ -42,14 +39,13 @@ _ADD_DONE = (
 
 
 class WorklogLayer(Layer):
-    """See `derived.layer.Layer`. Rows follow from the calls around one, too."""
+    """The layer; its rows depend on several calls."""
 
     name = "worklog"
     version = 6
     tables = _STATEMENTS
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
-        """See `Layer.apply`."""
         # A call that is had later counts from then on: what lies between is not read again.
         for heads in brought_portions(db, store, changes, _TAKEN_IN):
             fetched = Fetched(store, (head for head in heads if head.type == "toolcall"))
@@ -85,27 +81,25 @@ def _take(db: sqlite3.Connection, head: Head, fetched: Fetched) -> None:
 
 
 def _take_task(db: sqlite3.Connection, head: Head) -> None:
-    """A version of a task: done as long as it is closed. Its row has the task's id as `how`."""
     fields = head.fields
     db.execute("DELETE FROM done WHERE kind = 'task' AND how = ?", (head.id,))
     if fields.get("status") == "closed" and fields.get("close_reason") == "completed":
         time_ms = fields.get("closed_ms") or head.time_ms
         title, session = str(fields.get("title") or ""), str(fields.get("session") or "")
-        done = FinishedWork("task", " ".join(title.split()), head.id, (), session, time_ms)
+        finished = FinishedWork("task", " ".join(title.split()), head.id, (), session, time_ms)
         # People close tasks, too, in no session at all: a task knows its project.
-        db.execute(_ADD_DONE, (*_done_row(done), fields.get("project")))
+        db.execute(_ADD_DONE, (*_done_row(finished), fields.get("project")))
 
 
 def _take_call(
     db: sqlite3.Connection, head: Head, arguments: Mapping[str, Any], output: str, time_ms: int
 ) -> None:
-    """Add what a tool call finished, and take out what failed in it."""
     session, tool = _session_of(head), str(head.fields.get("tool") or "")
     failed = head.fields.get("status") == "fail"
     row = db.execute("SELECT files FROM edited WHERE session = ?", (session,)).fetchone()
     before = json.loads(row[0]) if row else []
     work = SessionWork(session, list(before))
-    done = work.take(tool, arguments, output, failed=failed, time_ms=time_ms)
+    finished = work.take(tool, arguments, output, failed=failed, time_ms=time_ms)
     if work.edited != before:
         edited = (session, json.dumps(work.edited))
         db.execute("INSERT OR REPLACE INTO edited VALUES (?, ?)", edited)
@@ -114,8 +108,10 @@ def _take_call(
             "DELETE FROM done WHERE session = ? AND kind = 'tests' AND what = ?",
             (session, encodable(run)),
         )
-    if done is not None and done.kind != "task":  # `_take_task` has those, with their titles
-        db.execute(_ADD_DONE, (*_done_row(done), None))
+    if (
+        finished is not None and finished.kind != "task"
+    ):  # `_take_task` has those, with their titles
+        db.execute(_ADD_DONE, (*_done_row(finished), None))
 
 
 def _session_of(call: Head) -> str:
@@ -137,15 +133,14 @@ LAYER = WorklogLayer()
 
 
 def folders(db: sqlite3.Connection) -> dict[str, str]:
-    """The folder in which each session works, by session."""
+    """Working folders by session."""
     return dict(db.execute("SELECT session, cwd FROM folder").fetchall())
 
 
 def done_by(
     db: sqlite3.Connection, sessions: Sequence[str], project: str | None = None, but: str = ""
 ) -> list[FinishedWork]:
-    """What these sessions finished last, the oldest of it first; and what was finished in a
-    project (by its id) by anybody but the session `but`."""
+    """What these sessions finished, oldest first; and anybody in a project but session `but`."""
     rows = db.execute(
         "SELECT kind, what, how, files, session, time_ms FROM done"
         " WHERE session IN (SELECT value FROM json_each(?))"

@@ -1,9 +1,7 @@
-"""Acts in processes of their own: killed at every place that they come to, and done again.
+"""Acts in processes of their own: killed at every place, and done again.
 
-An undisturbed run notes the places that an act comes to and the state after each of them. Then a
-process dies at one place after the other; what it has left must be one of those states, and once
-another process has done the act again, the last one. Acts for which two may come at the same
-moment are raced, too.
+What a killed process leaves must be a state of an undisturbed run; acts at the same moment are
+raced, too.
 """
 
 from __future__ import annotations
@@ -29,18 +27,17 @@ from foredeck_bench.crash.homes import NODE_TIMEOUT_MS
 
 COMMITTING, COMMITTED, REFUSED = "committing", "committed", "refused"
 WITHIN_S = 0.02
-"""The latest moment of a kill within what follows a place."""
+"""Latest moment of a kill after a place."""
 PATIENCE_S = 120.0
 RACERS = 2
 
 Reach = Callable[[str], None]
-"""Called by an act with the name of each place that it comes to."""
 Advance = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A session on a store, in which an act is done; `settings` are fields of `Config`."""
+    """A session on a store, in which an act is done."""
 
     settings: Mapping[str, Any]
     session: str
@@ -51,7 +48,7 @@ class Scene:
         return Path(self.settings["home"]).parent / self.session
 
     def opened(self, *, lazy: bool = False) -> closing[LocalStore]:
-        """The store; `lazy` for who only looks, for whom the local copy is enough."""
+        """The store; `lazy` if the local copy is enough."""
         return closing(open_store(Config(**self.settings), lazy=lazy))
 
 
@@ -59,9 +56,8 @@ class Scene:
 class Act:
     """What is done in a scene.
 
-    `work` is told which of the racers it is. `outcome` is compared, so it must not depend on the
-    session's name or on times. `atomic`: what is left at a place is checked, too. `node`: XTDB's
-    node is killed under it, too.
+    `outcome` is compared, so it must not depend on names or times. `atomic`: the state at each
+    place is checked. `node`: XTDB's node is killed, too.
     """
 
     prepare: Callable[[Scene], None]
@@ -74,7 +70,7 @@ class Act:
 
 @dataclass(slots=True)
 class Strike:
-    """Kills when an act has come to so many places: its own process, or the node of `node`."""
+    """Kills the process or the node of `node` after so many places."""
 
     left: int
     place: str
@@ -98,7 +94,7 @@ class Strike:
 
 
 class ReportingStore:
-    """A store whose commits are places that an act comes to."""
+    """A store whose commits are places of an act."""
 
     def __init__(self, store: LocalStore, reach: Reach) -> None:
         self._store = store
@@ -108,11 +104,9 @@ class ReportingStore:
         return getattr(self._store, name)
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
-        """See `Store.commit`."""
         return self._reported(lambda: self._store.commit(batch, origin=origin))
 
     def commit_for_all(self, batch: Batch) -> Token:
-        """See `LocalStore.commit_for_all`."""
         return self._reported(lambda: self._store.commit_for_all(batch))
 
     def _reported(self, commit: Callable[[], Token]) -> Token:
@@ -132,15 +126,13 @@ def reporting(store: LocalStore, reach: Reach) -> LocalStore:
 
 
 def settings_of(home: Path, store: str) -> dict[str, Any]:
-    """The fields of `Config` with which an act opens the store in `home`."""
+    """Fields of `Config` for an act's store in `home`."""
     more = {"xtdb": {"timeout_ms": NODE_TIMEOUT_MS}} if store == "xtdb" else {}
     return {"home": home, "store": store, **more}
 
 
 @dataclass(slots=True)
 class ActRounds:
-    """Rounds of one act on one state folder."""
-
     act: Act
     settings: Mapping[str, Any]
     tally: Tally
@@ -148,7 +140,6 @@ class ActRounds:
     advance: Advance
 
     def run(self, rounds: int) -> None:
-        """Kill in so many rounds, and race in as many if the act can be raced."""
         calm = Scene(self.settings, "calm")
         self.act.prepare(calm)
         places: list[str] = []
@@ -183,8 +174,8 @@ class ActRounds:
         (code,) = done([(self.act, scene)], strike)
         if code != (0 if strike.node else -SIGKILL):
             self.tally.fault("unreached", f"{strike}: exit code {code}")
-        if self.act.atomic and (left := self.act.outcome(scene)) not in states:
-            self.tally.fault("half", f"{strike}: {left!r:.300}")
+        if self.act.atomic and (outcome := self.act.outcome(scene)) not in states:
+            self.tally.fault("half", f"{strike}: {outcome!r:.300}")
         began = time.monotonic()
         (code,) = done([(self.act, scene)])
         self.tally.recovery_s.append(time.monotonic() - began)
@@ -207,7 +198,7 @@ class ActRounds:
 
 
 def done(work: Sequence[tuple[Act, Scene]], strike: Strike | None = None) -> list[int | None]:
-    """Do acts in processes of their own, which begin at the same moment; their exit codes."""
+    """Does acts at the same moment, each in a process; returns exit codes."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["foredeck_bench.crash.table"])
     start = context.Barrier(len(work))

@@ -1,4 +1,4 @@
-"""Compares what the store holds after the kills with what the hosts were answered."""
+"""Compares the store after the kills with the hosts' answers."""
 
 from __future__ import annotations
 
@@ -20,20 +20,14 @@ MOST_EXAMPLES = 10
 
 @dataclass(slots=True)
 class Tally:
-    """What was done in a row's rounds, and what went wrong."""
-
     rounds: int = 0
     killed: Counter[str] = field(default_factory=Counter)
-    """Rounds by what was done to whom, and where."""
     compared: Counter[str] = field(default_factory=Counter)
-    """By kind: prompts, tool results, calls that were acknowledged, races."""
     faults: Counter[str] = field(default_factory=Counter)
-    """By kind: missing, doubled, half, differing, orphans and the like."""
     recovery_s: list[float] = field(default_factory=list)
     examples: list[str] = field(default_factory=list)
 
     def fault(self, name: str, text: str, count: int = 1) -> None:
-        """Count something that must not happen, and keep an example for the report."""
         self.faults[name] += count
         if len(self.examples) < MOST_EXAMPLES:
             self.examples.append(f"{name}: {text}")
@@ -58,7 +52,7 @@ Json = dict[str, Any]
 def check_answered(
     store: Store, session: str, answered: Sequence[tuple[int, list[Message]]], tally: Tally
 ) -> None:
-    """Check that every answered call is stored, with the prompt that was answered."""
+    """Checks that every answered call is stored, with its prompt."""
     records = {
         CallRecord(head.fields).ordinal for head in store.query("call", {"session": session})
     }
@@ -70,7 +64,6 @@ def check_answered(
 
 
 def _seen(prompt: Sequence[Message]) -> list[tuple[Any, Any]]:
-    """The fields of a prompt that a model sees."""
     return [(message["role"], message["content"]) for message in prompt]
 
 
@@ -83,7 +76,7 @@ def _shown(store: Store, session: str, ordinal: int, tally: Tally) -> list[tuple
 
 
 def check_records(store: Store, session: str, tally: Tally) -> None:
-    """Check that nothing is recorded twice, and that everything a record refers to exists."""
+    """Checks that nothing is recorded twice, and all references resolve."""
     records = in_order(head.fields for head in store.query("call", {"session": session}))
     ids = {record.id for record in records}
     lists = ((record.parent, record.tip) for record in records)
@@ -93,9 +86,9 @@ def check_records(store: Store, session: str, tally: Tally) -> None:
             tally.fault("half", f"{record.id} continues {record.parent}, which is not there")
     members = store.query("member", {"session": session})
     _once((m.fields["ordinal"] for m in members), "objects of one handle", session, tally)
-    known = store.heads(m.fields["object"] for m in members)
+    stored = store.heads(m.fields["object"] for m in members)
     for member in members:
-        if member.fields["object"] not in known:
+        if member.fields["object"] not in stored:
             tally.fault("half", f"@{member.fields['ordinal']} of {session} is no object")
 
 
@@ -106,17 +99,17 @@ def _once(values: Iterable[object], what: str, session: str, tally: Tally) -> No
 
 
 def check_results(store: Store, session: str, results: dict[str, str], tally: Tally) -> None:
-    """Check that every tool result, by the provider's call id, is one object with its text."""
+    """Checks that every tool result is one object with its text."""
     chat = f"chat:{session}"
-    found: dict[str, list[str | None]] = {}
+    by_call: dict[str, list[str | None]] = {}
     for head in store.query("toolcall"):
         if head.fields["chat_ref"] == chat:
             document = store.get(head.id, ToolcallDocument)
-            held = found.setdefault(head.fields["provider_call_id"] or head.id, [])
-            held.append(None if document is None else document.content)
+            texts = by_call.setdefault(head.fields["provider_call_id"] or head.id, [])
+            texts.append(None if document is None else document.content)
     tally.compared["results"] += len(results)
     for id, text in results.items():
-        contents = found.get(id, [])
+        contents = by_call.get(id, [])
         if text not in contents:
             tally.fault("lost_results", f"{id} of {session}: {contents!r:.200}")
         if len(contents) > 1:

@@ -1,9 +1,3 @@
-"""The engine, with a fuse beside it: `python -m foredeck_bench.crash.engine FUSE`.
-
-It is the engine that Pi starts, except that it looks at the fuse around each commit of a call, and
-after each answer to the host.
-"""
-
 from __future__ import annotations
 
 import os
@@ -22,7 +16,7 @@ from foredeck_bench.crash.fuse import AFTER_COMMIT, AFTER_REPLY, BEFORE_COMMIT, 
 
 
 class FusedStore:
-    """A store that looks at the fuse before and after it commits a call record."""
+    """A store that looks at the fuse around each commit of a call record."""
 
     def __init__(self, store: Any, fuse: Fuse) -> None:
         self._store = store
@@ -32,7 +26,6 @@ class FusedStore:
         return getattr(self._store, name)
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
-        """See `Store.commit`."""
         is_call = any(document.type == "call" for document in batch.puts)
         if is_call:
             self._fuse.reach(BEFORE_COMMIT)
@@ -57,7 +50,7 @@ def main(file: str) -> int:
 
 
 def _pass_answers_on(fuse: Fuse) -> threading.Thread:
-    """Copy what goes to stdout, and look at the fuse after each answer to `context/assemble`."""
+    """Copies stdout, and looks at the fuse after each answer to `context/assemble`."""
     host = os.dup(1)
     source, sink = os.pipe()
     os.dup2(sink, 1)

@@ -1,4 +1,4 @@
-"""Rounds without Pi: one model call in each, around which the engine or the XTDB node is killed."""
+"""Rounds without Pi: one model call each, around which engine or node are killed."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from foredeck_bench.work_session import Step, WorkSession
 SESSION_ROUNDS = 50
 """Rounds that one session goes through before the next one begins."""
 NODE_ROUNDS = 4
-"""The same where the node is killed: an engine gives up a node that has ended five times."""
+"""For kills of the node: an engine gives up after five."""
 QUIET_STEPS = 2
 """Calls of a session before the first round, so that there is something to lose."""
 RANDOM_S = 0.03
-"""The latest moment of a random kill after the request, in seconds; a call takes 2 to 20 ms."""
+"""Latest random kill after the request, in seconds; a call takes 2 to 20 ms."""
 
 Advance = Callable[[str], None]
 
@@ -59,15 +59,14 @@ class EngineRounds:
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def run(self, rounds: int) -> None:
-        """Run this many rounds, in as many sessions as they take."""
         most = NODE_ROUNDS if self.victim == "node" else SESSION_ROUNDS
         for number, start in enumerate(range(0, rounds, most)):
             self._session(number, min(most, rounds - start))
 
     def _session(self, number: int, rounds: int) -> None:
         expected = self._play(f"calm-{number}", number, rounds, kill=False)
-        found = self._play(f"killed-{number}", number, rounds, kill=True)
-        for step, (one, other) in enumerate(zip(expected, found, strict=True)):
+        outcome = self._play(f"killed-{number}", number, rounds, kill=True)
+        for step, (one, other) in enumerate(zip(expected, outcome, strict=True)):
             self.tally.compared["prompts"] += 1
             if one != other:
                 where = difference(json.loads(other), json.loads(one))
@@ -75,7 +74,6 @@ class EngineRounds:
         self._count_orphans()
 
     def _play(self, session: str, seed: int, rounds: int, *, kill: bool) -> list[bytes]:
-        """Run a session, with a kill at each call or with none; returns its prompts."""
         work_folder = self.folder / "work"
         shutil.rmtree(work_folder, ignore_errors=True)
         work_folder.mkdir(parents=True)
@@ -153,7 +151,7 @@ class EngineRounds:
 
 
 def difference(found: list[Any], expected: list[Any]) -> str:
-    """The first difference between two prompts, for a person to read."""
+    """The first difference between two prompts."""
     if len(found) != len(expected):
         return f"{len(found)} messages instead of {len(expected)}"
     for index, (one, other) in enumerate(zip(found, expected, strict=True)):

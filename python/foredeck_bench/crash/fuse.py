@@ -1,7 +1,4 @@
-"""A file that says at which point a process is to be killed.
-
-Only the bench's own engine program (`foredeck_bench.crash.engine`) looks for it.
-"""
+"""A file that says where a process is to be killed."""
 
 from __future__ import annotations
 
@@ -32,11 +29,8 @@ Victim = Literal["engine", "pi", "both", "node"]
 
 @dataclass(frozen=True, slots=True)
 class KillPoint:
-    """Content of the file: the point, how often it is passed before, and which processes die.
-
-    `engine` and `host`: the process that finds the file, and the one that started it. `node`: the
-    state folder whose XTDB node dies.
-    """
+    """Where to kill, how often that is passed before, and which processes: `engine`, `host`, or the
+    node of folder `node`."""
 
     point: str
     passed: int = 0
@@ -46,19 +40,18 @@ class KillPoint:
 
 
 class Fuse:
-    """The bench lays it; the engine under test reaches it."""
+    """The bench lays it; the engine reaches it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def lay(self, charge: KillPoint) -> None:
-        """Have the next process that reaches this point kill what the kill point names."""
+        """Lets the next process at this point kill what `charge` names."""
         draft = self._file.with_suffix(".new")
         draft.write_text(json.dumps(asdict(charge)))
         draft.replace(self._file)
 
     def is_left(self) -> bool:
-        """Remove the fuse; returns whether no process had reached it."""
         deadline = time.monotonic() + REACHED_S
         while self._file.exists():
             # The reply was read a moment ago: the process that wrote it is about to look.
@@ -69,12 +62,12 @@ class Fuse:
         return False
 
     def reach(self, point: str) -> None:
-        """Kill, where the fuse was laid for this point."""
+        """Kills, if the fuse was laid for this point."""
         try:
-            found = json.loads(self._file.read_text())
+            state = json.loads(self._file.read_text())
         except FileNotFoundError:
             return
-        charge = KillPoint(**found)
+        charge = KillPoint(**state)
         if charge.point != point:
             return
         if charge.passed:
@@ -96,8 +89,8 @@ def _strike(charge: KillPoint) -> None:
 
 
 def kill_node(home: Path) -> None:
-    """Kill the XTDB node of a state folder, where one runs."""
-    from foredeck.xtdb.node import own_node_folder
+    """Kills the XTDB node of a state folder, if one runs."""
+    from foredeck_xtdb.node import own_node_folder
 
     node = own_node_folder(home).running()
     if node is not None:

@@ -1,4 +1,4 @@
-"""State folders for the bench: SQLite, or an XTDB node of their own that is supervised."""
+"""State folders for the bench: on SQLite, or an XTDB node of their own."""
 
 from __future__ import annotations
 
@@ -28,17 +28,13 @@ def settings(store: str) -> dict[str, str]:
 
 @contextmanager
 def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[None]:
-    """Prepare `home` for that store; its XTDB node runs until the block ends.
-
-    `installed`: the state folder where the XTDB node is installed (default: the user's own).
-    Raises `StoreUnavailable` where it is not.
-    """
+    """Prepares `home`; its XTDB node runs until the block ends. Raises `StoreUnavailable`."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if store == "sqlite":
         yield
         return
-    from foredeck.xtdb.node import own_node_folder, start, stop
-    from foredeck.xtdb.runtime import find_runtime, runtime_folder
+    from foredeck_xtdb.node import own_node_folder, start, stop
+    from foredeck_xtdb.runtime import find_runtime, runtime_folder
 
     runtime = find_runtime(installed or load_config(environ=os.environ).config.home)
     link = runtime_folder(home)
@@ -61,22 +57,22 @@ def _config(home: Path, store: str) -> Config:
 def opened(home: Path, store: str) -> Iterator[Store]:
     """The store in `home`."""
     # The local copy is enough: no thread is left that looks after the node.
-    found = open_store(_config(home, store), lazy=True)
+    store_opened = open_store(_config(home, store), lazy=True)
     try:
-        yield found
+        yield store_opened
     finally:
-        found.close()
+        store_opened.close()
 
 
 def check_database(home: Path, store: str, tally: Tally) -> None:
-    """Check that XTDB holds what the local copy holds, once everything is delivered."""
-    found = store_kind(store).deliver_and_compare(_config(home, store))
-    if found is None:
+    """Checks that XTDB has what the local copy has."""
+    comparison = store_kind(store).deliver_and_compare(_config(home, store))
+    if comparison is None:
         return
-    if found.quarantined:
-        text = f"XTDB refused {found.quarantined}: {found.reason}"
-        tally.fault("missing", text, found.quarantined)
-    if found.differs:
-        tally.fault("missing", f"XTDB and the local copy differ: {found.differs}")
-    if found.extra > 0:
-        tally.fault("doubled", f"XTDB has {found.extra} transactions more", found.extra)
+    if comparison.quarantined:
+        text = f"XTDB refused {comparison.quarantined}: {comparison.reason}"
+        tally.fault("missing", text, comparison.quarantined)
+    if comparison.differs:
+        tally.fault("missing", f"XTDB and the local copy differ: {comparison.differs}")
+    if comparison.extra > 0:
+        tally.fault("doubled", f"XTDB has {comparison.extra} transactions more", comparison.extra)

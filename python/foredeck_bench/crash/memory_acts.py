@@ -1,4 +1,4 @@
-"""Acts of memory: reading out a session, accepting what was proposed, importing a bundle."""
+"""Acts of memory: reading out a session, accepting, importing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,6 @@ identity|turn-1|User is root.|root"""
 
 
 def user_of_session(session: str) -> User:
-    """Each session has a user of its own: what is kept of one is not known to the next."""
     return User(sha256(session.encode()).digest())
 
 
@@ -96,15 +95,14 @@ def extract(store: Store, session: str) -> None:
     """Read the turn out; does nothing where that was done."""
     memory = ExtractionMemory(store, user_of_session(session), by=session)
     sayings, tools = texts_of_turns(store, session, 1, 1)
-    shown = within_bounds(sayings)
+    selection = within_bounds(sayings)
     typed = [saying.text for saying in sayings if saying.role == "user"]
-    turns = AskedTurns(session, None, 1, 1, tools, shown, typed=typed)
+    turns = AskedTurns(session, None, 1, 1, tools, selection, typed=typed)
     read_out(memory, turns, ANSWER, "user-stated")
 
 
 def accept(store: Store, session: str) -> None:
-    """Accept one proposal, the other in place of the entry that was kept at once; what was done
-    already is left."""
+    """Accepts one proposal, the other in place of an entry; idempotent."""
     deciding = UserActs(store, user_of_session(session), by=session)
     stated = [e for e in deciding.all("global") if e.document.learned_from == "user_turn"]
     proposed = [e for e in deciding.all("global") if e.document.learned_from != "user_turn"]
@@ -131,7 +129,6 @@ def _bundle(scene: Scene) -> Path:
 
 
 def _exported(scene: Scene) -> None:
-    """Another store's export of the session, with memory of its own."""
     text = io.StringIO()
     with (
         tempfile.TemporaryDirectory() as name,
@@ -160,7 +157,7 @@ def _import(scene: Scene, reach: Reach, _number: int) -> None:
 
 
 def memory_outcome(scene: Scene) -> list[str]:
-    """Every entry of the session by its history, and how often it was read out."""
+    """Every entry by its history, and how often it was read out."""
     session = {"session": scene.session}
     with scene.opened(lazy=True) as store:
         entries = [
@@ -185,7 +182,7 @@ START_MS = 1_777_800_000_000
 RULES = TimingRules(
     reflection=60, raw_count=2, raw_ms=10**13, chunk=ChunkRules(least=1000, most=4000)
 )
-"""Small, so that a few messages are observed, and a few observations condensed."""
+"""So small that a few messages are observed and condensed."""
 MODE = ModeChoice("default", "guess", "a bench")
 ASKED = "asked"
 _AGAIN_S = 0.03
@@ -201,10 +198,10 @@ def chat(chunks: int) -> list[SourceMessage]:
         for n in (1, 2):
             path = f"src/part_{number}_{n}.py"
             call = SourceCall(f"call-{number}-{n}", "read", path, {"path": path})
-            shown = {"call_id": call.id, "tool": "read", "shown": path}
+            details = {"call_id": call.id, "tool": "read", "shown": path}
             text = f"def load_{number}_{n}(): ...\n" * 60
             messages.append(_message(number, "assistant", f"I read file {n}.", calls=(call,)))
-            messages.append(_message(number, "result", text, **shown))
+            messages.append(_message(number, "result", text, **details))
         messages.append(_message(number, "assistant", f"Part {number} defines two functions."))
     return messages
 
@@ -226,7 +223,7 @@ def _pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None
 
 
 def _answer_to(question: str) -> str:
-    """A note for each file that was read; of notes the last of every three."""
+    """A note per file read; of notes the last of every three."""
     if "<notes>" in question:
         lines = _NOTE.findall(question)[2::3]
     else:
@@ -268,7 +265,6 @@ def _reflect(
 
 
 def _patiently(action: Callable[[], Any]) -> Any:
-    """Do it again while the database is away or somebody else is at it."""
     until = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -280,15 +276,14 @@ def _patiently(action: Callable[[], Any]) -> Any:
 
 
 def _outcome(scene: Scene) -> tuple[object, ...]:
-    """The next prompt's chat, and how often each message was observed and each note written."""
     messages = chat(CHUNKS + 1)
     with scene.opened(lazy=True) as store:
         keeper = ObservationKeeper(ObservingLease(store, scene.session), scene.session, rules=RULES)
         branch = keeper.read([message.address for message in messages])
         stored = stored_notes(store, [scene.session])
-        written = [note.id for note in stored.observations]
-        written += [note.id for note in stored.reflections]
-        versions = [len(store.history(id)) for id in written]
+        ids = [note.id for note in stored.observations]
+        ids += [note.id for note in stored.reflections]
+        versions = [len(store.history(id)) for id in ids]
     covered = sorted(a for note in stored.observations for a in note.document.covers)
     rest = [message.text for message in messages[branch.position.messages :]]
     return ([note.text for note in branch.notes] + rest, covered, sorted(versions))

@@ -1,4 +1,4 @@
-"""Acts on files, tasks and the index: rewinding, claiming, making the full-text layer."""
+"""Acts on files, tasks and the index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ COMMANDS = ("printf 9 >> 0.txt", "mv 1.txt moved.txt", "rm 2.txt", "chmod 755 su
 
 
 def _files_changed(scene: Scene) -> None:
-    """A session that writes, moves, deletes and makes files."""
     home, folder = scene.folder / "home", scene.folder / "work"
     (folder / "sub").mkdir(parents=True)
     for path, text in FILES.items():
@@ -57,7 +56,6 @@ def _rewind(scene: Scene, reach: Reach, _number: int) -> None:
 
 
 def _tree(scene: Scene) -> dict[str, tuple[bytes, int]]:
-    """Every file with its bytes and permissions, but drafts of a process that has died."""
     folder = scene.folder / "work"
     return {
         str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mode & 0o777)
@@ -75,7 +73,6 @@ def _task_made(scene: Scene) -> None:
 
 
 def _claim(scene: Scene, reach: Reach, number: int) -> None:
-    """Claim the task, and close it if that was granted."""
     with scene.opened() as store:
         work = TaskWork(reporting(store, reach), scene.session, Actor(f"agent-{number}"))
         id = _seen(work)
@@ -88,7 +85,6 @@ def _claim(scene: Scene, reach: Reach, number: int) -> None:
 
 
 def _seen(work: TaskWork) -> str:
-    """The task's id, once this machine has it."""
     until = time.monotonic() + PATIENCE_S
     while not (tasks := work.board.all()) and time.monotonic() < until:
         work.board.refresh()
@@ -97,7 +93,6 @@ def _seen(work: TaskWork) -> str:
 
 
 def _claims(scene: Scene) -> list[tuple[str, bool]]:
-    """The states of the task, and whether they were the winner's."""
     with scene.opened(lazy=True) as store:
         (task,) = store.query("task", {"project": scene.session})
         versions = [v.fields for v in store.history(task.id)]
@@ -109,7 +104,7 @@ def _claims(scene: Scene) -> list[tuple[str, bool]]:
 # The full-text layer
 
 _BATCH = 5
-"""Versions per transaction: small, so that there are many places."""
+"""So small that there are many places."""
 _TABLES = {
     "entry": """SELECT e.id, e.key, e.document, e.token, e.part, t.text, r.text, s.text, o.text,
         p.text, e.message, e.turn, e.time_ms, e.newest FROM entry e
@@ -128,7 +123,7 @@ Contents = dict[str, list[tuple[Any, ...]]]
 
 
 def contents(db: sqlite3.Connection) -> Contents:
-    """Everything that the full-text layer holds, in an order that does not depend on its past."""
+    """Everything in the full-text layer, in an order independent of its past."""
     db.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', 'content', 'instance')")
     db.execute(
         "CREATE VIRTUAL TABLE temp.pieces USING fts5vocab('main', 'identifier_part', 'instance')"
@@ -147,7 +142,7 @@ def made_at_once(store: LocalStore, home: Path) -> Contents:
 
 
 def _indexed(scene: Scene) -> Path:
-    """One store for all rounds: a layer names the store that it follows."""
+    """One store for all rounds, which the layer names."""
     return scene.folder.parent / "indexed"
 
 
@@ -166,12 +161,12 @@ def _no_index(scene: Scene) -> None:
 
 
 def _fill(store: LocalStore) -> None:
-    """Turns and files, some of them again and again, so that versions replace each other."""
+    """Turns and files, repeated so that versions replace each other."""
     for number in range(60):
         blobs: dict[str, bytes] = {}
-        asked = {"role": "user", "content": f"call makeThing{number} of part_{number % 7} again"}
+        question = {"role": "user", "content": f"call makeThing{number} of part_{number % 7} again"}
         turn = TurnDocument(
-            id=f"turn:kills:{number}", session="kills", user=store_message(asked, blobs)
+            id=f"turn:kills:{number}", session="kills", user=store_message(question, blobs)
         )
         source = FilesystemSource(filesystemId="bench", path=f"/repo/file_{number % 9}.ts")
         content = f"value_{number} = makeThing()\n" * 40

@@ -1,9 +1,7 @@
-"""Rounds through the real Pi: a session each, in which engine, Pi or both are killed.
+"""Rounds through the real Pi, in which engine, Pi or both are killed.
 
-The comparison is with one session that nobody disturbed. A killed engine changes nothing that the
-provider receives. A killed Pi is started again on its session file and told to go on: the next
-prompt is what the undisturbed session sent of the same messages, then the user's word; a call
-whose result Pi had not written down yet gets a result that says so in between.
+Compared with an undisturbed session: a killed engine changes nothing for the provider; a killed Pi
+goes on with the same messages.
 """
 
 from __future__ import annotations
@@ -54,13 +52,12 @@ STEPS: list[StepResult] = [
     call("deactivate", id="b.txt"),
     "worked",
 ]
-"""One answer for each number of tool results since the last word of the user."""
+"""One answer per number of tool results since the user's last word."""
 
 CALLS = len(STEPS)
 
 
 def prepare(repo: Path) -> None:
-    """Write the files that a round starts with."""
     (repo / "a.txt").write_text(TEXT)
     (repo / "b.txt").unlink(missing_ok=True)
 
@@ -78,26 +75,21 @@ def answer(request: ModelRequest) -> StepResult:
 
 
 def blocks(request: ModelRequest) -> Iterator[tuple[str, Any]]:
-    """Role and block, without cache markers, of everything in a request's messages."""
     for message in normalized(request.messages):
         for block in message["content"]:
             yield message["role"], block
 
 
 def comparable(request: ModelRequest) -> list[str]:
-    """One text for each block of a request: equal texts are equal bytes.
-
-    Calls have their number in the request (`call-0`) in place of the provider's id, which differs
-    between two sessions of one store.
-    """
+    """One text per block of a request; calls have their number in place of the provider's id."""
     names: dict[str, str] = {}
-    found = []
+    messages = []
     for role, block in blocks(request):
         for key in ("id", "tool_use_id"):
             if key in block:
                 block[key] = names.setdefault(block[key], f"call-{len(names)}")
-        found.append(json.dumps([role, block], sort_keys=True))
-    return found
+        messages.append(json.dumps([role, block], sort_keys=True))
+    return messages
 
 
 def is_word(text: str, word: str) -> bool:
@@ -109,8 +101,7 @@ def is_word(text: str, word: str) -> bool:
 ORPHANED_S = 30.0
 """How long an engine may take to notice that Pi is gone."""
 FIRST_CALLS = 1
-"""The first model calls of a session are not aimed at: Pi keeps no file before an answer, and
-would go on with the session before."""
+"""The first model calls are spared: Pi keeps no file before an answer."""
 
 Advance = Callable[[str], None]
 
@@ -134,7 +125,6 @@ class PiRounds:
     _calm: list[list[str]] = field(default_factory=list)
     """The prompts of the undisturbed session."""
     _whole: list[str] = field(default_factory=list)
-    """All of its messages, as they went out."""
     _calm_s: float = 1.0
 
     def run(self, rounds: int) -> None:
@@ -162,7 +152,6 @@ class PiRounds:
             raise RpcError(f"the undisturbed session went wrong: {self._model.violations}")
 
     def _begin(self) -> int:
-        """Begin a session; returns how many requests were received before it."""
         prepare(self.workspace.repo)
         if self._pi is None:
             self._pi = self._start()
@@ -197,12 +186,11 @@ class PiRounds:
         self.workspace.end_leftovers()
 
     def _count_orphans(self) -> None:
-        """Engines and Pis that have not ended with their hosts."""
         started = with_environment(MARK, self.workspace.mark)
         ours = [p for p in started if "crash.engine" in p.command or "--mode rpc" in p.command]
-        left = wait_for_end([p.pid for p in ours], ORPHANED_S)
+        orphans = wait_for_end([p.pid for p in ours], ORPHANED_S)
         for process in ours:
-            if process.pid in left:
+            if process.pid in orphans:
                 self.tally.fault("orphans", process.command[:200])
 
     # ------------------------------------------------------------ rounds
@@ -232,7 +220,7 @@ class PiRounds:
 
     @contextmanager
     def _aim(self, point: str, call: int) -> Iterator[None]:
-        """Arrange for a kill at this point of the `call`-th model call, or at any moment."""
+        """Arranges for a kill at this point of the `call`-th model call."""
         fuse = Fuse(self._fuse_file)
         if point in INSIDE:
             node = str(self.workspace.foredeck_home) if self.victim == "node" else None
@@ -251,7 +239,6 @@ class PiRounds:
             self.tally.fault("unreached", point)
 
     def _strike(self) -> None:
-        """Kill from outside."""
         assert self._pi is not None
         if self.victim == "node":
             kill_node(self.workspace.foredeck_home)
@@ -280,18 +267,16 @@ class PiRounds:
     # ------------------------------------------------------------ what came of it
 
     def _compare_all(self, began: int) -> None:
-        """Where Pi survived, check that every prompt is that of the undisturbed session."""
-        found = [comparable(request) for request in self._received(began)]
-        self.tally.compared["prompts"] += len(found)
+        requests = [comparable(request) for request in self._received(began)]
+        self.tally.compared["prompts"] += len(requests)
         for number, prompt in enumerate(self._calm):
-            if number >= len(found) or found[number] != prompt:
+            if number >= len(requests) or requests[number] != prompt:
                 self.tally.fault(
-                    "differing", f"call {number + 1}: {_difference(found, number, prompt)}"
+                    "differing", f"call {number + 1}: {_difference(requests, number, prompt)}"
                 )
                 return
 
     def _resume(self) -> None:
-        """Start Pi again where it was killed, and check the next prompt."""
         assert self._pi is not None
         self._strike()  # a random moment may have come after the last answer
         killed, self._pi = self._pi, None
@@ -299,14 +284,14 @@ class PiRounds:
         with suppress(RpcError):
             killed.shutdown()
         self._count_orphans()
-        asked = len(self._model.requests)
+        count_before = len(self._model.requests)
         start = time.monotonic()
         self._pi = self._start("--continue")
         self._pi.prompt(GO_ON)
-        self.tally.recovery_s.append(self._model.requests[asked].time_s - start)
+        self.tally.recovery_s.append(self._model.requests[count_before].time_s - start)
         self.tally.compared["prompts"] += 1
-        held = _written_results(self.workspace)
-        self._compare_next(comparable(self._received(asked)[0]), held)
+        results_before = _written_results(self.workspace)
+        self._compare_next(comparable(self._received(count_before)[0]), results_before)
 
     def _compare_next(self, prompt: list[str], held: set[str]) -> None:
         *past, word = prompt
@@ -319,12 +304,11 @@ class PiRounds:
                 self.tally.fault("differing", f"after a kill: {text[:300]}")
         if not is_word(word, GO_ON):
             self.tally.fault("differing", f"the user's word is not the last: {word[:300]}")
-        shown = {json.loads(text)[1].get("tool_use_id") for text in past[:shared]}
-        for id in held - shown:
+        result_ids = {json.loads(text)[1].get("tool_use_id") for text in past[:shared]}
+        for id in held - result_ids:
             self.tally.fault("lost_results", f"{id} is in Pi's file and not in the next prompt")
 
     def _check(self, session: str, began: int) -> None:
-        """Check what the store holds of this session while its engine runs."""
         with homes.opened(self.workspace.foredeck_home, self.store) as store:
             check_records(store, session, self.tally)
             received = len(self._received(began))
@@ -336,25 +320,23 @@ class PiRounds:
 
 
 def _messages(workspace: PiWorkspace, role: str) -> list[dict[str, Any]]:
-    """The messages of that role in Pi's newest session file."""
     messages = [entry.get("message") or {} for entry in workspace.session_entries()]
     return [message for message in messages if message.get("role") == role]
 
 
 def _written_results(workspace: PiWorkspace) -> set[str]:
-    """The results in Pi's file, named as `comparable` names their calls."""
+    """Results in Pi's file, named like `comparable`'s calls."""
     calls = [
         block["id"]
         for message in _messages(workspace, "assistant")
         for block in message["content"]
         if block["type"] == "toolCall"
     ]
-    written = {message["toolCallId"] for message in _messages(workspace, "toolResult")}
-    return {f"call-{number}" for number, id in enumerate(calls) if id in written}
+    call_ids = {message["toolCallId"] for message in _messages(workspace, "toolResult")}
+    return {f"call-{number}" for number, id in enumerate(calls) if id in call_ids}
 
 
 def _results(workspace: PiWorkspace, session: str) -> dict[str, str]:
-    """Texts of the tool results in Pi's session file, by call id."""
     if workspace.session_entries()[0]["id"] != session:
         return {}
     return {

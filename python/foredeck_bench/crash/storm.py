@@ -1,7 +1,6 @@
-"""Files that change while the engine that follows them is stopped, killed, or may watch nothing.
+"""Files that change while their engine is stopped, killed, or watches nothing.
 
-A real engine follows files that its session has read. After each change the store must hold every
-one of them as it is on disk.
+After each change the store must hold every file as on disk.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ SESSION = "storm"
 TRACKED = 200
 FOLDERS = 7
 BURST = 5_000
-"""Files that nobody has read and that are written as well: more events than the system keeps."""
+"""Other files that are written: more events than the system keeps."""
 PATIENCE_S = 180.0
 POLL_S = 0.1
 WITHOUT_WATCHES = (
@@ -33,14 +32,13 @@ WITHOUT_WATCHES = (
     'echo 0 > /proc/sys/user/max_inotify_instances && exec "$@"',
     "sh",
 )
-"""Runs a command in a user namespace of its own that may not watch anything."""
+"""Runs a command in a user namespace that may not watch anything."""
 
 Advance = Callable[[str], None]
 Change = Callable[[Path, list[Path]], None]
 
 
 def rewrite(_repo: Path, files: list[Path]) -> None:
-    """Write every file, delete every tenth, and make many that nobody has read."""
     for number in range(BURST):
         (files[number % len(files)].parent / f"junk-{number}").write_text("junk")
     for number, path in enumerate(files):
@@ -50,7 +48,7 @@ def rewrite(_repo: Path, files: list[Path]) -> None:
 
 
 def save(_repo: Path, files: list[Path]) -> None:
-    """Save as editors do: by rename, by deleting and writing again, by emptying first."""
+    """Saves as editors do: by rename, by deleting, by emptying first."""
     for number, path in enumerate(files):
         text = f"saved {number} {time.time_ns()}\n"
         if number % 3 == 0:
@@ -77,7 +75,7 @@ def install(_repo: Path, files: list[Path]) -> None:
 
 
 def check_out(repo: Path, files: list[Path]) -> None:
-    """Commit a branch that differs in every file, and go back to the one before."""
+    """Commits a branch that differs in every file, and goes back."""
     author = ("-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "gc.auto=0")
 
     def git(*arguments: str) -> None:
@@ -123,7 +121,7 @@ class Storm:
         self.engine.__exit__(None, None, None)
 
     def play(self, change: Change, strike: str) -> None:
-        """Change files while the engine is struck, and check that it comes to know of all."""
+        """Changes files under a strike, and checks that the engine learns of all."""
         if strike == "stopped":
             os.kill(self.engine.pid, signal.SIGSTOP)
         elif strike == "killed":
@@ -154,7 +152,7 @@ class Storm:
 
 
 def storm_rounds(root: Path, rounds: int, tally: Tally, advance: Advance) -> None:
-    """Rounds of each change under each strike, the last of them where nothing can be watched."""
+    """Rounds of each change under each strike."""
     cases = [(change, strike) for change in CHANGES for strike in STRIKES]
     with closing(Storm(root / "watched", tally)) as storm:
         for number in range(max(1, rounds - 1)):
@@ -175,7 +173,6 @@ def storm_rounds(root: Path, rounds: int, tally: Tally, advance: Advance) -> Non
 
 
 def _reads(files: list[Path]) -> Step:
-    """One turn in which the model reads these files."""
     calls, results, observed = [], [], []
     for n, path in enumerate(files):
         id, content = f"call_{n}", [{"type": "text", "text": path.read_text()}]

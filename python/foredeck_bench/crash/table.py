@@ -35,13 +35,12 @@ Advance = Callable[[str], None]
 
 
 class CannotRun(ForedeckError):
-    """What a row needs is not installed here."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class CrashSetting:
-    """What a row runs with. `seed` makes the same choices again; `installed` is the state folder
-    in which the XTDB node is installed, if it is not the user's own."""
+    """What a row runs with; `seed` makes the same choices again."""
 
     rounds: int
     store: str = "sqlite"
@@ -53,7 +52,7 @@ class CrashSetting:
 
 @dataclass(frozen=True, slots=True)
 class CrashRow:
-    """What is killed, how its rounds are run in a scratch folder, and the stores that it is for."""
+    """What is killed, how its rounds are run, and on which stores."""
 
     text: str
     run: Callable[[CrashSetting, Path, Tally, random.Random], None]
@@ -122,8 +121,8 @@ ROWS: dict[str, CrashRow] = {
 
 
 def run_row(name: str, setting: CrashSetting) -> Tally:
-    """Run a row. Raises `CannotRun` where Pi or the XTDB node is missing or the row is not for
-    this store, `EngineFailed` or `RpcError` where even a run that nobody kills fails."""
+    """Runs a row. Raises `CannotRun` if something is not installed, `EngineFailed` or `RpcError` if
+    an undisturbed run fails."""
     row = ROWS[name]
     if setting.store not in row.stores:
         raise CannotRun(f"{name} is for the store {', '.join(row.stores)}")
@@ -153,23 +152,23 @@ def _run(args: Namespace) -> int:
         print_json({"store": args.store, "seed": args.seed, "rows": figures})
     else:
         _print_table(figures)
-    return 0 if all(found["ok"] for found in figures.values()) else 1
+    return 0 if all(figure["ok"] for figure in figures.values()) else 1
 
 
 def _print_table(figures: dict[str, dict[str, Any]]) -> None:
     rows = [("row", "rounds", "compared", "wrong", "seconds to recover", "what is killed")]
-    for name, found in figures.items():
+    for name, row in figures.items():
         rows.append(
             (
-                *(name, str(found["rounds"]), _counts(found["compared"])),
-                _counts(found["faults"]) or "nothing",
-                ", ".join(f"{seconds:g}" for seconds in found["recovery_s"]),
+                *(name, str(row["rounds"]), _counts(row["compared"])),
+                _counts(row["faults"]) or "nothing",
+                ", ".join(f"{seconds:g}" for seconds in row["recovery_s"]),
                 ROWS[name].text,
             )
         )
     print(table(rows))
-    for found in figures.values():
-        for example in found["examples"]:
+    for row in figures.values():
+        for example in row["examples"]:
             print(example)
 
 

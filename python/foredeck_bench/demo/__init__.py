@@ -1,1 +1,1 @@
-"""The demo: a scripted model, or a real one, works on a sample repository through Pi."""
+"""The demo: a scripted or real model works on a sample repository through Pi."""

@@ -1,8 +1,6 @@
 """`scripts/demo`: Pi with foredeck on a small sample repository.
 
-With a terminal and a model that Pi can use, the user works there with that model. Otherwise, or
-with FOREDECK_DEMO=scripted, a scripted model on loopback does, and a table shows what it saw.
-With FOREDECK_STORE=xtdb the objects are kept in XTDB (`demo/store.py`).
+By hand with a real model, else, or with FOREDECK_DEMO=scripted, by a scripted one.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from foredeck.accounting.figure import session_figure
 from foredeck.errors import ForedeckError
 from foredeck.lookup.sessions import newest_calls
 from foredeck.store.kind import open_store
+from foredeck_bench.demo.curve import long_session
 from foredeck_bench.demo.store import DemoStore, demo_store
 from foredeck_bench.demo.story import (
     PROMPT,
@@ -52,7 +51,7 @@ from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 
 SAMPLE = Path(__file__).parent / "sample"
 LATER = Path(__file__).parent / "later.js"
-"""A Pi extension with which the demo need not wait for an hour."""
+"""A Pi extension that saves the demo an hour's wait."""
 WINDOW_TOKENS = 24_000
 """The scripted model's context window: small, as the story is."""
 START_TIMEOUT_S = 300.0
@@ -78,7 +77,7 @@ def main() -> int:
 
 
 def copy_sample(target: Path) -> None:
-    """Copy the sample repository into `target`, and make it a git repository if git is there."""
+    """Copies the sample repository, as a git repository if possible."""
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(SAMPLE, target, dirs_exist_ok=True, ignore=ignored)
     if shutil.which("git"):
@@ -97,7 +96,6 @@ def _wants_interaction() -> bool:
 
 
 def _has_model(install: PiInstall) -> bool:
-    """Whether Pi lists a model that it has credentials for."""
     listed = subprocess.run(
         [*install.command, "--list-models"],
         env={**os.environ, "PI_OFFLINE": "1"},
@@ -113,7 +111,6 @@ def _has_model(install: PiInstall) -> bool:
 def run_interactive(
     install: PiInstall, workspace: PiWorkspace, checkout: Path, store: DemoStore
 ) -> int:
-    """Let the user work in the sample repository with a model of their own."""
     print(f"Sample repository: {workspace.repo}")
     print(f"Try: {story()[0].prompt}")
     print("In Pi, /foredeck lists what the model sees. To see the demo without a model of yours,")
@@ -136,7 +133,6 @@ def run_interactive(
 def run_scripted(
     install: PiInstall, workspace: PiWorkspace, checkout: Path, store: DemoStore
 ) -> int:
-    """Let the scripted model work in the sample repository, and show what it saw."""
     turns = story()
     steps = [reply for turn in turns for reply in turn.replies]
     print(
@@ -184,9 +180,19 @@ def _play(
                 pi.command("/later")
             print(f"> {turn.prompt}", flush=True)
             pi.prompt(turn.prompt)
-        _command(pi, conclude(pi.notifications()))
+        _close_first_task(pi)
     workspace.leftovers()
     print()
+
+
+def _close_first_task(pi: RpcPi) -> None:
+    command = conclude(pi.notifications())
+    for _ in range(3):
+        earlier = len(pi.notifications())
+        _command(pi, command)
+        # A database that is busy with others may refuse it, and says so: it is typed again.
+        if any("losed" in text for text in pi.notifications()[earlier:]):
+            return
 
 
 def _command(pi: RpcPi, command: str) -> None:
@@ -197,7 +203,7 @@ def _command(pi: RpcPi, command: str) -> None:
 def _play_second(
     install: PiInstall, workspace: PiWorkspace, checkout: Path, store: DemoStore
 ) -> str:
-    """Let a new session work there, which knows nothing of the first; what went wrong with it."""
+    """Lets a new session work there; returns what went wrong."""
     print("A new session of the same project:\n")
     with ScriptedModel(second_script(), window=WINDOW_TOKENS) as model:
         _configure(workspace, model.url)
@@ -221,7 +227,6 @@ def _play_second(
 
 
 def _fault(model: ScriptedModel) -> str:
-    """What went wrong with a scripted session; empty where nothing did."""
     if model.violations:
         return f"the model refused a prompt: {model.violations[0].message}"
     if model.steps_left:
@@ -231,7 +236,6 @@ def _fault(model: ScriptedModel) -> str:
 
 
 def _narrate(event: Mapping[str, Any]) -> None:
-    """Print what happens as it happens."""
     kind = event.get("type")
     if kind == "tool_execution_start":
         arguments = event.get("args") or {}
@@ -261,6 +265,7 @@ def _report(
         return _fail("the sample's tests do not pass", workspace)
     if fault := _play_second(install, workspace, checkout, store):
         return _fail(f"in the second session {fault}", workspace)
+    print(f"{long_session(checkout)}\n")
     _print_end(store, checkout, session[0])
     return 0
 
@@ -273,13 +278,12 @@ def _tests_pass(workspace: PiWorkspace) -> bool:
 
 
 def _print_held(store: DemoStore) -> None:
-    held = store.settle()
-    if held is not None:
-        print(f"\n{held}")
+    comparison = store.settle()
+    if comparison is not None:
+        print(f"\n{comparison}")
 
 
 def _print_end(store: DemoStore, checkout: Path, session: str) -> None:
-    """The figure of the first session, as `foredeck cost` has it, and what to try next."""
     with closing(open_store(store.config, lazy=True)) as opened:
         newest = newest_calls(opened, [session])[session]
         figure = session_figure(opened, session, newest)

@@ -1,8 +1,4 @@
-"""Where the demo keeps its objects: SQLite in its scratch folder, or XTDB where that is asked for.
-
-On XTDB the demo has a namespace of its own on the node, or server, that the user's configuration
-names; where no node runs it starts one in its scratch folder, for its own time.
-"""
+"""The demo's store: SQLite in a scratch folder, or a namespace of XTDB."""
 
 from __future__ import annotations
 
@@ -20,45 +16,39 @@ from foredeck.store.kind import store_kind
 
 @dataclass(frozen=True, slots=True)
 class DemoStore:
-    """The store of one demo. `environment` chooses it, beside FOREDECK_HOME, which is `home`."""
+    """The store of one demo; `environment` chooses it."""
 
     home: Path
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def config(self) -> Config:
-        """The configuration of the demo's engine, without the user's own."""
         environ = {"FOREDECK_HOME": str(self.home), **self.environment}
         return load_config(environ=environ, user_file=self.home / "no-user-configuration").config
 
     def settle(self) -> str | None:
-        """Wait until everything is delivered to XTDB, and describe in a line what it
-        holds; None on SQLite.
+        """Waits until XTDB has everything, and describes what it holds.
 
-        Raises `StoreUnavailable` where XTDB does not take it, `Corrupt` where it has something
-        else than the local copy.
+        Raises `StoreUnavailable`, or `Corrupt` if the local copy differs.
         """
-        found = store_kind(self.config.store).deliver_and_compare(self.config)
-        if found is None:
+        comparison = store_kind(self.config.store).deliver_and_compare(self.config)
+        if comparison is None:
             return None
-        if found.differs or found.extra:
-            differs = found.differs or f"{found.extra} more"
+        if comparison.differs or comparison.extra:
+            differs = comparison.differs or f"{comparison.extra} more"
             raise Corrupt(f"XTDB and the local copy differ: {differs}")
-        return f"{found.holds},\nall equal to the local copy."
+        return f"{comparison.holds},\nall equal to the local copy."
 
 
 @contextmanager
 def demo_store(home: Path) -> Iterator[DemoStore]:
-    """The store that the user's configuration asks for, with its state in `home`.
-
-    Raises `StoreUnavailable` where no XTDB node is installed.
-    """
+    """The store of the user's configuration, with state in `home`. Raises `StoreUnavailable`."""
     user = load_config(environ=os.environ).config
     if user.store != "xtdb":
         yield DemoStore(home)
         return
-    from foredeck.xtdb.node import own_node_folder
     from foredeck_bench.crash.homes import prepared
+    from foredeck_xtdb.node import own_node_folder
 
     own = own_node_folder(user.home)
     node = own.running() if user.xtdb.url is None else None

@@ -1,8 +1,5 @@
-"""What the scripted model does in the demo: it fixes a bug in the sample repository.
-
-The story touches what foredeck does: outputs of every kind, a file read again before and after
-an edit, pauses in which the provider's cache expires, an old output brought back, a file pinned.
-"""
+"""What the scripted model does in the demo: it fixes a bug, and touches on the way what foredeck
+does."""
 
 from __future__ import annotations
 
@@ -25,8 +22,7 @@ TESTS = "python3 -m unittest"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the user says, and the model's replies to it, one per model call. `later`: they say it
-    an hour after the turn before."""
+    """What the user says, and the model's replies. `later`: an hour after the turn before."""
 
     prompt: str
     replies: tuple[StepResult, ...]
@@ -73,12 +69,12 @@ def _look_around() -> Turn:
 
 
 def _test() -> Turn:
-    told = "    def test_beyond_the_last_tier(self):\n"
+    anchor = "    def test_beyond_the_last_tier(self):\n"
     new = (
         "    def test_one_piece_before_a_tier(self):\n"
         '        self.assertEqual(self.price(999), "0.15")\n\n'
     )
-    edit = {"oldText": told, "newText": new + told}
+    edit = {"oldText": anchor, "newText": new + anchor}
     return Turn(
         "Back from lunch. Add a test for the last piece before a tier begins.",
         (
@@ -143,9 +139,8 @@ def plan() -> Iterator[str]:
 
 
 def conclude(notices: list[str]) -> str:
-    """What the user types at its end. `notices`: what Pi has shown so far."""
-    made = next(text for text in notices if PLAN[0] in text)
-    return f"/tasks close {_NAME.findall(made)[0]} {SUMMARY}"
+    notice = next(text for text in notices if PLAN[0] in text)
+    return f"/tasks close {_NAME.findall(notice)[0]} {SUMMARY}"
 
 
 def second_script() -> Script:
@@ -165,14 +160,13 @@ def second_script() -> Script:
 
 
 def _claim_again(request: ModelRequest) -> ToolCall:
-    """What a model without a memory would do: begin the finished task."""
+    """A model without memory would begin the finished task."""
     *_, listed = request.results.values()
     return ToolCall("task-mutate", {"action": "claim", "id": _NAME.findall(listed)[0]})
 
 
 def told(model: ScriptedModel) -> Iterator[str]:
-    """What foredeck said to the model by itself: the block before the chat, and lines of its own
-    on results."""
+    """What foredeck said to the model by itself."""
     bodies = [recorded.request for recorded in model.requests if not recorded.side]
     before = bodies[0].body["messages"][0]["content"][0]["text"]
     yield from before.split("\n") if before.startswith("[foredeck]") else ()
@@ -181,7 +175,7 @@ def told(model: ScriptedModel) -> Iterator[str]:
 
 
 def narrator(tell: Callable[[str], None]) -> Callable[[Mapping[str, Any]], None]:
-    """Says what each tool was asked, and how its answer begins."""
+    """Tells what each tool was asked, and how its answer begins."""
 
     def narrate(event: Mapping[str, Any]) -> None:
         if event.get("type") == "tool_execution_start":

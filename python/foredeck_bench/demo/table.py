@@ -1,7 +1,6 @@
-"""The demo's table: per model call, what the model saw with foredeck and what plain Pi would send.
+"""The demo's table: what each call saw, and what plain Pi would send.
 
-Tokens, and what foredeck did and why, are read from the call records in its store, by which
-`foredeck cost` goes, too; what the model did from the session file.
+From the call records, like `foredeck cost`, and the session file.
 """
 
 from __future__ import annotations
@@ -15,25 +14,18 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.rewrite_reasons import SHORT_REASONS
 from foredeck.store.kind import open_store
 
-_DOES_WIDTH, WIDTH = 22, 80
+_DOES_WIDTH, WIDTH = 21, 80
 _LEAST_TOKENS = 30
-_REASONS = {
-    "high-water": "window full",
-    "cold": "cold cache",
-}
 
 Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """One model call as foredeck recorded it.
-
-    `plain_tokens` is what plain Pi would have sent, `sent_tokens` what went out; `folded` counts
-    messages that are only a reference now. `why` says what changed.
-    """
+    """One recorded call; `folded` counts messages that are only a reference now."""
 
     call: int
     plain_tokens: int
@@ -46,7 +38,7 @@ class CallRow:
 
 
 def newest_session(config: Config) -> tuple[str, Path | None] | None:
-    """Id and host file of the newest session in a store; None where there is none."""
+    """Id and host file of the newest session."""
     with closing(open_store(config, lazy=True)) as store:
         heads = store.query("session")
     if not heads:
@@ -60,22 +52,22 @@ def call_rows(config: Config, session: str) -> list[CallRow]:
     """All recorded calls of a session, in order."""
     with closing(open_store(config, lazy=True)) as store:
         heads = store.query("call", {"session": session})
-        return list(_rows(in_order(head.fields for head in heads)))
+        return list(rows_of(in_order(head.fields for head in heads)))
 
 
-def _rows(records: Iterable[CallRecord]) -> Iterator[CallRow]:
+def rows_of(records: Iterable[CallRecord]) -> Iterator[CallRow]:
     before: CallRecord | None = None
-    shown: set[int] = set()
+    rows_listed: set[int] = set()
     for record in records:
         yield CallRow(
             record.ordinal,
             sum(record.cache.baseline or ()),
             _sent(record),
             record.stats.folded,
-            _why(record, before, shown),
+            _why(record, before, rows_listed),
         )
         before = record
-        shown.update(record.sets.active.added)
+        rows_listed.update(record.sets.active.added)
 
 
 def _sent(record: CallRecord) -> int:
@@ -90,7 +82,7 @@ def _why(record: CallRecord, before: CallRecord | None, shown: set[int]) -> str:
     notes = []
     if decision.is_rebase:
         more = record.stats.folded - (before.stats.folded if before else 0)
-        reason = _REASONS.get(str(decision.reason), str(decision.reason))
+        reason = SHORT_REASONS.get(str(decision.reason), str(decision.reason))
         notes.append(f"{more} folded: {reason}" if more > 0 else f"shorter: {reason}")
     elif before:
         plain = sum(record.cache.baseline or ()) - sum(before.cache.baseline or ())
@@ -129,7 +121,6 @@ def answers_in(session_file: Path) -> list[str]:
 
 
 def _answer(message: Json) -> str:
-    """What the model did with a call, in a few words."""
     calls = [block for block in message.get("content") or () if block.get("type") == "toolCall"]
     if not calls:
         return "answers" if message.get("stopReason") == "stop" else str(message.get("stopReason"))
@@ -146,16 +137,15 @@ def _call_words(call: Json) -> str:
 
 
 def render(rows: list[CallRow], answers: list[str]) -> str:
-    """The table as text, `WIDTH` wide at most."""
     head = f"{'call':>4}  {'plain Pi':>8}  {'foredeck':>8}  {'folded':>6}  "
     lines = [f"{head}{'the model then':<{_DOES_WIDTH}}  what changed"]
     for row in rows:
         answer = answers[row.call - 1] if row.call <= len(answers) else ""
-        left = (
+        remarks = (
             f"{row.call:>4}  {row.plain_tokens:>8,}  {row.sent_tokens:>8,}  {row.folded:>6}  "
             f"{_shorten(answer, _DOES_WIDTH):<{_DOES_WIDTH}}  "
         )
-        lines.append(f"{left}{_shorten(row.why, WIDTH - len(left))}".rstrip())
+        lines.append(f"{remarks}{_shorten(row.why, WIDTH - len(remarks))}".rstrip())
     return "\n".join(lines)
 
 

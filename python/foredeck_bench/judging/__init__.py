@@ -1,1 +1,1 @@
-"""What prompts cost, and whether the model could see what it used next: to compare rules by."""
+"""What prompts cost, and whether the model saw what it used next."""

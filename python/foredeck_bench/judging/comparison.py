@@ -1,44 +1,43 @@
-"""One table over a set of recorded sessions: plain Pi, and each layout and policy."""
+"""One table over recorded sessions: plain Pi, and each layout and policy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.accounting.shapes import blocks_of, chars_of, is_sent
 from foredeck.context.messages.shape import Message
-from foredeck.histories.records import Compaction, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
-from foredeck.replay.options import plain_prompts
 from foredeck.sources.tool_calls import path_argument
+from foredeck_agents.histories.records import Compaction, Transcript
 from foredeck_bench.judging.judge import Judge, Judgement, Rule, SessionFacts
+from foredeck_lab.replay.options import plain_prompts
+from foredeck_lab.replay.warming import awaits_user
 
 PLAIN = "plain Pi"
 WITHOUT = "plain Pi, no compaction"
 LOWER = "plain Pi, compacting at 100k"
+ON_DEMAND = "the API's compaction at 100k"
 LOWER_TOKENS = 100_000
 
 DEFINITION_TOKENS = definition_chars(*DEFAULT_FACILITIES) / 4
-"""Tokens that the definitions of the tools that are declared by default add to every prompt;
-counted in full."""
+"""Tokens of the tools declared by default, counted in full."""
 
 
 DEARER_SHARE, DEARER_TOKENS = 0.02, 2000
-"""By how much a session may cost more than plain Pi's: a share of that, or tokens of uncached
-input, whichever is more."""
+"""How much more a session may cost than plain Pi's: a share, or tokens."""
 
 
 @dataclass(slots=True)
 class Comparison:
-    """Judgements by row, one for each session, in the order of the sessions."""
+    """Judgements by row, one for each session."""
 
     rule: Rule
     rows: dict[str, list[Judgement]] = field(default_factory=dict)
 
     def judge(self, facts: SessionFacts, definition_tokens: float = DEFINITION_TOKENS) -> Judge:
-        """A judge for prompts of ours; `definition_tokens`: what our tools add to each."""
         return Judge(facts, self.rule, more_tokens=definition_tokens)
 
     def add(self, row: str, judgement: Judgement) -> None:
@@ -46,7 +45,6 @@ class Comparison:
         self.rows.setdefault(row, []).append(judgement)
 
     def add_plain(self, transcript: Transcript, facts: SessionFacts) -> None:
-        """Judge what the host alone would have sent in a session."""
         rate = facts.calibration
         lower = compactions_at(transcript, LOWER_TOKENS - rate.head_tokens, rate.chars_per_token)
         for row, compactions in (
@@ -55,6 +53,8 @@ class Comparison:
             (LOWER, lower),
         ):
             self.add_prompts(row, transcript, facts, plain_prompts(transcript, compactions))
+        prompts = plain_prompts(transcript, lower)
+        self.add_prompts(ON_DEMAND, transcript, facts, prompts, [each.seen for each in lower])
 
     def add_prompts(
         self,
@@ -62,15 +62,21 @@ class Comparison:
         transcript: Transcript,
         facts: SessionFacts,
         prompts: Iterable[list[Message]],
+        summed_up: Collection[int] | None = None,
     ) -> None:
-        """Judge prompts that need nothing of ours, one for each call of a session."""
-        judge = Judge(facts, self.rule)
+        """Judges prompts without foredeck. `summed_up`: calls before which the API has written a
+        summary."""
+        judge = Judge(facts, self.rule, keeps_behind=summed_up is not None)
         for call, prompt in zip(transcript.calls, prompts, strict=True):
+            if self.rule.warmer is not None:
+                judge.wait(call, idle=awaits_user(transcript, call))
+            if call.seen in (summed_up or ()):
+                judge.sum_up(SUMMARY_TOKENS)
             judge.see(call, prompt)
         self.add(row, judge.judgement)
 
     def table(self) -> list[dict[str, Any]]:
-        """The rows as shown to the user; shares are of plain Pi's cost."""
+        """The rows for the user; shares are of plain Pi's cost."""
         base = self.rows.get(PLAIN, [])
         return [_row(name, judged, base, self.rule) for name, judged in self.rows.items()]
 
@@ -111,8 +117,7 @@ def _row(
 
 
 def is_beyond(ours: Judgement, other: Judgement) -> bool:
-    """Whether a session costs more than by another rule, such as plain Pi's, by more than is
-    allowed."""
+    """Whether a session costs too much more than by another rule."""
     return ours.cost - other.cost > max(DEARER_SHARE * other.cost, DEARER_TOKENS)
 
 
@@ -128,35 +133,34 @@ def _percent(part: float, whole: float) -> float | None:
 
 
 KEPT_TOKENS = 20_000
-"""How much of the newest chat Pi keeps at a compaction."""
+"""Newest chat that Pi keeps at a compaction."""
 
 SUMMARY_TOKENS = 1_500
-"""Assumed length of a summary where none was recorded; recorded ones have about that."""
+"""Of a summary that was not recorded."""
 
 
 def compactions_at(
     transcript: Transcript, tokens: float, chars_per_token: float = CHARS_PER_TOKEN
 ) -> list[Compaction]:
-    """Where Pi would compact if told to at this many tokens. No model runs: the summary is blank,
-    but for the paths of files read and changed, which Pi itself adds."""
+    """Where Pi would compact at this many tokens, with blank summaries."""
     messages = [recorded.message for recorded in transcript.messages]
     sizes = [chars_of(m) / chars_per_token if is_sent(m) else 0.0 for m in messages]
-    found: list[Compaction] = []
+    compactions: list[Compaction] = []
     start, summary = 0, 0
     for call in transcript.calls:
         if summary + sum(sizes[start : call.seen]) <= tokens:
             continue
-        kept = _kept_from(messages, sizes, start, call.seen)
-        if kept <= start:
+        kept_from = _kept_from(messages, sizes, start, call.seen)
+        if kept_from <= start:
             continue
-        summary_text = _blank_summary(messages[:kept], chars_per_token)
-        found.append(Compaction(call.seen, kept, summary_text))
-        start, summary = kept, SUMMARY_TOKENS
-    return found
+        summary_text = _blank_summary(messages[:kept_from], chars_per_token)
+        compactions.append(Compaction(call.seen, kept_from, summary_text))
+        start, summary = kept_from, SUMMARY_TOKENS
+    return compactions
 
 
 def _kept_from(messages: list[Message], sizes: list[float], start: int, end: int) -> int:
-    """The first message kept: as much as `KEPT_TOKENS`, and never a result without its call."""
+    """The first message kept, never a result without its call."""
     index, tokens = end, 0.0
     while index > start and tokens < KEPT_TOKENS:
         index -= 1

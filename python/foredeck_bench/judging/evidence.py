@@ -1,4 +1,4 @@
-"""What each recorded call needed to see: texts that it edited, names that it copied."""
+"""What each recorded call needed to see."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from functools import lru_cache
 
 from foredeck.accounting.shapes import Shape, blocks_of, is_sent, leaves, texts_of
 from foredeck.context.messages.shape import Message
-from foredeck.histories.records import Transcript
 from foredeck.model.messages import texts_in
 from foredeck.model.names import identifiers
 from foredeck.model.quoting import is_reference, is_run
 from foredeck.sources.tool_calls import edits_of
+from foredeck_agents.histories.records import Transcript
 
 _CODE = re.compile(r"[A-Za-z]{3}")
 _SHAPED = re.compile(r"[_/$]|[a-z][A-Z]|[A-Za-z]\.[A-Za-z]")
@@ -22,64 +22,62 @@ _SHAPED = re.compile(r"[_/$]|[a-z][A-Z]|[A-Za-z]\.[A-Za-z]")
 
 @dataclass(slots=True)
 class Needs:
-    """What one call needed. Each with the newest message that held it, where one did."""
+    """What one call needed, each with the newest message that held it."""
 
     edits: list[tuple[str, int | None]] = field(default_factory=list)
-    """Old texts of the edits that the recorded answer asked for."""
+    """Old texts of the answer's edits."""
     names: dict[str, int] = field(default_factory=dict)
-    """Identifiers in the answer that stood in an earlier tool result."""
+    """Identifiers that an earlier tool result held."""
     copied: frozenset[str] = frozenset()
-    """Those of them that nobody had written before: they can only be copied from a result."""
+    """Those that can only be copied from a result."""
     own_words: frozenset[str] = frozenset()
-    """Identifiers in the answer that only the text of the model's own earlier answers held."""
+    """Identifiers that only the model's earlier answers held."""
 
 
 def has_code_shape(name: str) -> bool:
-    """Whether an identifier looks like one of a program's, or like a path, and not like a number, a
-    quantity, a date or a hash: letters with an underscore, a slash, a capital or a dot inside."""
+    """Whether an identifier looks like a program's or a path: with an underscore, slash, inner
+    capital or dot."""
     return bool(_CODE.search(name) and _SHAPED.search(name))
 
 
 def needs_of(transcript: Transcript) -> list[Needs]:
-    """The needs of each call of a recorded session, in order."""
     messages = [recorded.message for recorded in transcript.messages]
     texts = [texts_of(message) if is_sent(message) else [] for message in messages]
     in_results: dict[str, int] = {}
-    written: set[str] = set()
-    said: set[str] = set()
+    names_written: set[str] = set()
+    texts_said: set[str] = set()
     elsewhere: set[str] = set()
     needs: list[Needs] = []
-    done = 0
+    position = 0
     for call in transcript.calls:
-        for index in range(done, call.seen):
+        for index in range(position, call.seen):
             names = frozenset[str]().union(*map(identifiers, texts[index]))
             if messages[index].get("role") == "toolResult":
                 in_results.update(dict.fromkeys(names, index))
             else:
-                written |= names
+                names_written |= names
             own_text = names_said(messages[index]) if texts[index] else frozenset()
-            said |= own_text
+            texts_said |= own_text
             # What an answer both says and writes into a call stands in the call as well.
             elsewhere |= names - own_text | names_asked(messages[index], own_text)
-        done = call.seen
+        position = call.seen
         answer = messages[call.seen]
         used = names_said(answer) | names_asked(answer)
         own = _needs(answer, used, in_results, texts[: call.seen])
-        own.copied = frozenset(own.names) - written
-        own.own_words = (used & said) - elsewhere
+        own.copied = frozenset(own.names) - names_written
+        own.own_words = (used & texts_said) - elsewhere
         needs.append(own)
     return needs
 
 
 def names_said(message: Message) -> frozenset[str]:
-    """The identifiers in the text of an answer; none of other messages."""
+    """Identifiers in an answer's text."""
     if message.get("role") != "assistant":
         return frozenset()
     return frozenset[str]().union(*map(identifiers, texts_in(message.get("content"))))
 
 
 def names_asked(message: Message, among: frozenset[str] | None = None) -> frozenset[str]:
-    """The identifiers in the arguments of an answer's calls; of `among` only."""
     if message.get("role") != "assistant" or among == frozenset():
         return frozenset()
     calls = (b.get("arguments") for b in blocks_of(message) if b.get("type") == "toolCall")
@@ -109,8 +107,6 @@ def _newest_holder(text: str, texts: Sequence[list[str]]) -> int | None:
 
 @lru_cache(maxsize=20_000)
 def _names_in(shape: Shape) -> tuple[frozenset[str], frozenset[str]]:
-    """The identifiers that can be read in a message, and those of them that only the digest of a
-    folded result, or of a run of them, names and its other lines do not."""
     texts = shape.texts
     names = frozenset[str]().union(*map(identifiers, texts))
     if shape.role == "user" and texts and is_run(texts[0]):
@@ -122,40 +118,36 @@ def _names_in(shape: Shape) -> tuple[frozenset[str], frozenset[str]]:
 
 
 class View:
-    """What can be read in the newest prompt; kept up to date by differences."""
+    """What can be read in the newest prompt, updated by differences."""
 
     def __init__(self) -> None:
         self._shapes: dict[bytes, Shape] = {}
         self._names: Counter[str] = Counter()
         self._in_digests: Counter[str] = Counter()
-        """In how many messages only the digest of what is folded holds a name."""
 
     def show(self, shapes: Sequence[Shape]) -> None:
         """Go on to another prompt."""
-        wanted = {shape.hash: shape for shape in shapes}
-        for digest in self._shapes.keys() - wanted.keys():
+        by_hash = {shape.hash: shape for shape in shapes}
+        for digest in self._shapes.keys() - by_hash.keys():
             names, in_digest = _names_in(self._shapes[digest])
             self._names.subtract(names)
             self._in_digests.subtract(in_digest)
-        for digest in wanted.keys() - self._shapes.keys():
-            names, in_digest = _names_in(wanted[digest])
+        for digest in by_hash.keys() - self._shapes.keys():
+            names, in_digest = _names_in(by_hash[digest])
             self._names.update(names)
             self._in_digests.update(in_digest)
-        self._shapes = wanted
+        self._shapes = by_hash
 
     def has_name(self, name: str) -> bool:
-        """Whether an identifier stands anywhere in the prompt."""
+        """Whether an identifier is in the prompt."""
         return self._names[name] > 0
 
     def has_name_itself(self, name: str) -> bool:
-        """The same without what digests of folded results name."""
         return self._names[name] > self._in_digests[name]
 
     def has_text(self, text: str) -> bool:
-        """Whether a text stands in the prompt: in one piece, or line by line in several.
-
-        Blank lines and white space around lines are let pass, as the host's `edit` does.
-        """
+        """Whether a text is in the prompt, in one piece or line by line; white space like the
+        host's `edit`."""
         if self._stands(text):
             return True
         lines = {line for whole in text.split("\n") if (line := whole.strip())}

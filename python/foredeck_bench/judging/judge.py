@@ -1,5 +1,4 @@
-"""Judges the prompts of one session: their cost, what the model had in view, and what the rest
-would have cost to fetch."""
+"""Judges the prompts of one session: their cost, and what fetching the rest would have cost."""
 
 from __future__ import annotations
 
@@ -7,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from foredeck.accounting.cache import CACHES, Cache, Hit, PromptMaker
+from foredeck.accounting.cache import CACHES, Cache, CachedPrompt, Hit, PromptMaker
 from foredeck.accounting.shapes import Shape, Shapes, chars_of, is_sent
 from foredeck.context.messages.shape import Message
-from foredeck.context.rebase import DEFAULT_TTL_S, Prices
-from foredeck.histories.records import RecordedCall, Transcript
-from foredeck.replay.options import Calibration, calibrate
+from foredeck.context.rebase import Prices
+from foredeck.model.call_values import DEFAULT_TTL_S
+from foredeck_agents.histories.records import RecordedCall, Transcript
 from foredeck_bench.judging.evidence import Needs, View, has_code_shape, needs_of
 from foredeck_bench.judging.reasoning import (
     AnswerFacts,
@@ -20,28 +19,30 @@ from foredeck_bench.judging.reasoning import (
     ReasoningKept,
     answers_of,
 )
+from foredeck_lab.replay.options import Calibration, calibrate
+from foredeck_lab.replay.warming import WarmedSide, Warmer
 
 RETURN_TOKENS = 300
-"""What a call that fetches something costs, besides reading the prompt from the cache."""
+"""Of a call that fetches something, besides the prompt."""
 
 RETURN_CALLS = 20
-"""For how many calls fetched content stays in view."""
+"""Calls for which fetched content stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How prompts are charged: the cache, the seconds after which it expires, and the prices."""
+    """How prompts are charged: the cache, its lifetime, and the prices."""
 
     cache: str = "ideal"
     """A name in `CACHES`."""
     ttl_s: float = DEFAULT_TTL_S
     prices: Prices = field(default_factory=Prices)
+    warmer: Warmer | None = None
+    """Renews the cache before it expires."""
 
 
 @dataclass(slots=True)
 class Spent:
-    """Tokens of prompts: read from a cache, written to it, and neither."""
-
     read: float = 0.0
     written: float = 0.0
     plain: float = 0.0
@@ -55,7 +56,7 @@ class Spent:
 
 @dataclass(slots=True)
 class Judgement:
-    """Figures over the prompts of one session. Costs are in uncached input tokens."""
+    """Figures over one session's prompts, in uncached input tokens."""
 
     rule: Rule = field(default_factory=Rule)
     calls: int = 0
@@ -66,7 +67,7 @@ class Judgement:
     questions: int = 0
     """How often one was asked."""
     returned: float = 0.0
-    """Cost of fetching what was not in view."""
+    """Fetching what was not in view."""
     peak: float = 0.0
     """Tokens of the largest prompt."""
     summed: float = 0.0
@@ -74,19 +75,19 @@ class Judgement:
     edits: int = 0
     edits_seen: int = 0
     names: int = 0
-    """Identifiers that can only have been copied from a tool result."""
+    """Identifiers copied from a tool result."""
     names_seen: int = 0
     names_itself: int = 0
-    """Those that were in view in more than the digest of a folded result."""
+    """Of these, in view in more than a digest."""
     code_names: int = 0
     """Those that have the shape of code."""
     code_names_seen: int = 0
     code_names_itself: int = 0
     own_words: int = 0
-    """Identifiers that only the model's own earlier answers held and that it used again."""
+    """Identifiers reused from the model's own answers."""
     own_words_seen: int = 0
     lost: Counter[str] = field(default_factory=Counter)
-    """Tokens that the call before had cached and this one had to write, by cause."""
+    """Cached tokens that had to be written again, by cause."""
     rebases: Counter[str] = field(default_factory=Counter)
     invalid_prompts: int = 0
     """Those that a provider would not accept."""
@@ -99,7 +100,6 @@ class Judgement:
 
     @property
     def cached(self) -> float:
-        """Cost of what was read from the cache."""
         return self.cached_tokens * self.rule.prices.read
 
     @property
@@ -118,12 +118,10 @@ class Judgement:
         return self.cost + self.returned
 
     def cost_by(self, cache: str) -> float:
-        """Cost of the same prompts by the rule of another cache."""
         spent, prices = self.spent[cache], self.rule.prices
         return spent.read * prices.read + spent.written * prices.write + spent.plain
 
     def add(self, other: Judgement) -> None:
-        """Add another session that was judged by the same rule; the peak is the larger one."""
         for name in _SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for cache, spent in other.spent.items():
@@ -144,7 +142,7 @@ _SUMMED = (
 
 @dataclass(slots=True)
 class SessionFacts:
-    """What holds for a recorded session however its prompts are assembled; computed once."""
+    """What holds for a session however its prompts are assembled."""
 
     needs: list[Needs]
     tokens: list[float]
@@ -161,13 +159,18 @@ class SessionFacts:
 
 
 class Judge:
-    """Judges the prompts of one session, in order.
+    """Judges one session's prompts in order.
 
-    `more_tokens`: what precedes the messages in addition to what did when it was recorded.
+    `more_tokens`: added before the messages.
     """
 
     def __init__(
-        self, facts: SessionFacts, rule: Rule | None = None, *, more_tokens: float = 0.0
+        self,
+        facts: SessionFacts,
+        rule: Rule | None = None,
+        *,
+        more_tokens: float = 0.0,
+        keeps_behind: bool = False,
     ) -> None:
         self.rule = rule or Rule()
         self.judgement = Judgement(self.rule)
@@ -181,8 +184,28 @@ class Judge:
         self._shapes = Shapes()
         self._view = View()
         self._last: tuple[str, list[Shape], float] | None = None
+        self._sent: CachedPrompt | None = None
+        self._warmed = WarmedSide()
         self._stays: dict[int, int] = {}
-        self._reasoning = ReasoningJudge(facts.answers, self.judgement.reasoning)
+        self._reasoning = ReasoningJudge(
+            facts.answers, self.judgement.reasoning, keeps_behind=keeps_behind
+        )
+
+    def wait(self, call: RecordedCall, *, idle: bool) -> int:
+        """Renews the cache until the next call, if the rule says so; returns when, in milliseconds
+        since 1970."""
+        if self.rule.warmer is not None and self._sent is not None:
+            for time_ms in self._warmed.wait(self.rule.warmer, call.time_ms, idle=idle):
+                for name, cache in self._caches.items():
+                    hit = cache.request(self._sent, time_ms)
+                    rest = self._sent.tokens - hit.read - hit.written
+                    self.judgement.spent[name].add(hit.read, hit.written, rest)
+        return self._warmed.used_ms
+
+    def sum_up(self, tokens: int) -> None:
+        if self._sent is not None:
+            prices = self.rule.prices
+            self.judgement.asked += prices.cost(self._sent.tokens, 0) + prices.output * tokens
 
     def see(
         self,
@@ -191,10 +214,9 @@ class Judge:
         rebase: str | None = None,
         marker: str = "",
     ) -> None:
-        """Judge the next prompt.
+        """Judges the next prompt.
 
-        `rebase`: why it was rewritten, None if it was not. `marker`: the tool call whose result
-        carries a cache marker in addition to the host's.
+        `marker`: the call whose result carries one more cache marker.
         """
         shapes = self._shapes.of(prompt)
         cached = self._prompts.make(call.name, shapes, self._head, marker)
@@ -209,7 +231,8 @@ class Judge:
         if rebase is not None:
             judgement.rebases[rebase] += 1
         self._blame(call.name, shapes, hits, rebase)
-        self._last = (call.name, shapes, tokens)
+        self._last, self._sent = (call.name, shapes, tokens), cached
+        self._warmed.tokens, self._warmed.used_ms = tokens, call.time_ms
         self._view.show(shapes)
         self._miss(tokens)
         judgement.calls += 1
@@ -217,7 +240,7 @@ class Judge:
     def _blame(
         self, model: str, shapes: list[Shape], hits: Mapping[str, Hit], rebase: str | None
     ) -> None:
-        """Put lost tokens down to their cause; `rule` where an ideal cache would have had them."""
+        """Puts lost tokens down to their cause; `rule` if an ideal cache had them."""
         hit = hits[self.rule.cache]
         if self._last is None:
             return
@@ -238,7 +261,6 @@ class Judge:
         self.judgement.lost[cause] += round(lost)
 
     def _miss(self, tokens: float) -> None:
-        """Count what the answer needed; what was not in view is fetched, and stays a while."""
         judgement, call = self.judgement, self.judgement.calls
         needs, prices = self._facts.needs[call], self.rule.prices
         self._stays = {index: until for index, until in self._stays.items() if until > call}

@@ -1,9 +1,3 @@
-"""How much of a model's reasoning its prompts still hold in a form that its provider would accept.
-
-A model of today binds its reasoning to every byte before it: a block is dropped as soon as anything
-that preceded it has changed since it was produced.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,13 +7,13 @@ from foredeck.accounting.cache import PromptPlace
 from foredeck.accounting.shapes import blocks_of
 from foredeck.context.calls.losses import CALLS_AT_WORK, reasoning_tokens, sealed_blocks
 from foredeck.context.messages.shape import Message, is_signed, to_item
-from foredeck.histories.records import Transcript
-from foredeck.replay.as_model import ASSUMED_REASONING
+from foredeck_agents.histories.records import Transcript
+from foredeck_lab.replay.as_model import ASSUMED_REASONING
 
 
 @dataclass(slots=True)
 class ReasoningShare:
-    """Tokens of reasoning summed over all calls: produced before the call, and accepted by it."""
+    """Tokens of reasoning produced before calls, and accepted by them."""
 
     produced: float = 0.0
     accepted: float = 0.0
@@ -31,14 +25,13 @@ class ReasoningShare:
 
     @property
     def percent(self) -> float | None:
-        """The share that is accepted; None where nothing was produced."""
+        """The accepted share; None without reasoning."""
         return 100 * self.accepted / self.produced if self.produced else None
 
 
 @dataclass(slots=True)
 class ReasoningKept:
-    """All reasoning, that of the last twenty calls, and that of the turn under way; of signed
-    answers only, and with what is assumed of the others."""
+    """All reasoning, that of the last twenty calls, and of the turn under way."""
 
     signed: ReasoningShare = field(default_factory=ReasoningShare)
     signed_recent: ReasoningShare = field(default_factory=ReasoningShare)
@@ -54,43 +47,52 @@ class ReasoningKept:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """The reasoning of one recorded answer: its tokens, whether they are signed, and the number of
-    user messages before it."""
+    """One answer's reasoning, and the user messages before it."""
 
     tokens: float
     is_signed: bool
     turn: int
+    message: Message
 
 
 def answers_of(transcript: Transcript) -> list[AnswerFacts]:
     """The reasoning of each call's answer."""
-    facts, turn, seen = [], 0, 0
+    facts, turn, position = [], 0, 0
     for call in transcript.calls:
-        new = transcript.messages[seen : call.seen]
+        new = transcript.messages[position : call.seen]
         turn += sum(record.message.get("role") == "user" for record in new)
-        seen = call.seen
-        answer = to_item(transcript.answer_to(call), None, {})
+        position = call.seen
+        message = transcript.answer_to(call)
+        answer = to_item(message, None, {})
         tokens = sum(reasoning_tokens(answer, block) for block in sealed_blocks(answer))
-        facts.append(AnswerFacts(tokens or ASSUMED_REASONING, tokens > 0, turn))
+        facts.append(AnswerFacts(tokens or ASSUMED_REASONING, tokens > 0, turn, message))
     return facts
 
 
 class ReasoningJudge:
-    """Follows the answers of one session through its prompts."""
+    """Follows a session's answers through its prompts.
 
-    def __init__(self, answers: Sequence[AnswerFacts], kept: ReasoningKept) -> None:
-        self._answers, self._kept = answers, kept
+    `keeps_behind`: reasoning stays valid behind a summary, as with Anthropic's API (beta
+    `compact-2026-09-04`).
+    """
+
+    def __init__(
+        self, answers: Sequence[AnswerFacts], kept: ReasoningKept, *, keeps_behind: bool = False
+    ) -> None:
+        self._answers, self._kept, self._keeps_behind = answers, kept, keeps_behind
         self._alive: dict[int, bytes] = {}
-        """By call, the hash of the prompt that its answer followed, while that is accepted."""
+        """Hash of the prompt before each accepted answer, by call."""
         self._call = 0
 
     def see(self, places: Sequence[PromptPlace], sent: Sequence[Message]) -> None:
-        """The next prompt: the ends of its messages, and the messages themselves."""
         at = {place.tip: number for number, place in enumerate(places)}
         number, answers = self._call, self._answers
         for call, tip in list(self._alive.items()):
             index = at.get(tip)
             following = sent[index] if index is not None and index < len(sent) else {}
+            if self._keeps_behind:
+                said = answers[call].message
+                following = said if any(each is said for each in sent) else {}
             whole = following.get("role") == "assistant" and (
                 not answers[call].is_signed or any(map(is_signed, blocks_of(following)))
             )
@@ -102,15 +104,15 @@ class ReasoningJudge:
         self._call += 1
 
     def _count(self, call: int, now: int) -> None:
-        answer, kept = self._answers[call], self._kept
-        shares = [kept.all]
+        answer, remaining = self._answers[call], self._kept
+        shares = [remaining.all]
         recent = now - call <= CALLS_AT_WORK
         if recent:
-            shares.append(kept.recent)
+            shares.append(remaining.recent)
         if answer.turn == self._answers[now].turn:
-            shares.append(kept.turn)
+            shares.append(remaining.turn)
         if answer.is_signed:
-            shares += [kept.signed, *([kept.signed_recent] if recent else [])]
+            shares += [remaining.signed, *([remaining.signed_recent] if recent else [])]
         for share in shares:
             share.produced += answer.tokens
             share.accepted += answer.tokens if call in self._alive else 0.0

@@ -1,4 +1,4 @@
-"""Recorded sessions, assembled in one way or in several, and judged."""
+"""Recorded sessions, assembled in several ways, and judged."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 from foredeck.context.messages.shape import find_faults
 from foredeck.context.rebase import prices_of
 from foredeck.engine.opened import Facilities, FacilityInputs
-from foredeck.histories.recordings import load_recording
-from foredeck.histories.records import Transcript
 from foredeck.model.own_tools import definition_chars
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import ReplayedSession
+from foredeck_agents.histories.recordings import load_recording
+from foredeck_agents.histories.records import Transcript
 from foredeck_bench.judging.comparison import Comparison
 from foredeck_bench.judging.judge import Judgement, Rule, SessionFacts
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.replayed_session import ReplayedSession
+from foredeck_lab.replay.warming import awaits_user
 
 RIVALS: tuple[tuple[str, str], ...] = (
     ("pools", "seed-window"),
@@ -28,16 +29,16 @@ RIVALS: tuple[tuple[str, str], ...] = (
 """Layout and policy."""
 
 WITHOUT_DIGESTS = "digests.max_tokens=0"
-"""Evidence is to be known without them too, since a bag of names suits its measure."""
+"""Evidence without digests, since a bag of names suits its measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to assemble prompts: a row of the comparison."""
+    """One way to assemble prompts, as a row."""
 
     options: ReplayOptions
     name: str = ""
-    """Title of the row; layout and policy where empty."""
+    """The row's title, by default layout and policy."""
 
     @property
     def label(self) -> str:
@@ -47,13 +48,11 @@ class Way:
 
     @property
     def definition_tokens(self) -> float:
-        """What the definitions of the tools add to every prompt."""
         return definition_chars(*self.options.tools) / 4
 
 
 def rivals(options: ReplayOptions) -> list[Way]:
-    """Each of `RIVALS` but that of `options`, with everything else as there; last without
-    digests."""
+    """The other `RIVALS` with the same settings; last without digests."""
     own = (options.layout, options.policy)
     bare = replace(options, settings=(*options.settings, WITHOUT_DIGESTS))
     return [
@@ -67,26 +66,29 @@ def rivals(options: ReplayOptions) -> list[Way]:
 
 
 def head_settings(tokens: int) -> tuple[str, str]:
-    """The configuration of a head that may be so long."""
+    """Settings of a head of that length."""
     return (f"head.tokens={tokens}", f"head.max_tokens={tokens}")
 
 
 def rule_of(options: ReplayOptions) -> Rule:
     """How the judge charges. Raises `ConfigError`."""
-    return Rule(options.cache, options.ttl_s, prices_of(options.read_cost()))
+    return Rule(options.cache, options.ttl_s, prices_of(options.cost()), options.warmer())
 
 
 def judge_replay(
     transcript: Transcript, facts: SessionFacts, way: Way, comparison: Comparison
 ) -> Judgement:
-    """The judgement on a session that is replayed in this way, on a store of its own."""
+    """The judgement on a session replayed in this way."""
     judge = comparison.judge(facts, way.definition_tokens)
     with (
         tempfile.TemporaryDirectory(prefix="foredeck-judge-", ignore_cleanup_errors=True) as home,
         closing(ReplayedSession(Path(home), transcript, way.options)) as session,
     ):
         for call in transcript.calls:
-            prompt, decision = session.call(call)
+            warmed_ms = 0
+            if judge.rule.warmer is not None:
+                warmed_ms = judge.wait(call, idle=awaits_user(transcript, call))
+            prompt, decision = session.call(call, warmed_ms)
             reason = decision.reason if decision.is_rebase else None
             judge.see(call, prompt, reason, session.marker)
             judge.judgement.invalid_prompts += bool(find_faults(prompt))
@@ -110,8 +112,7 @@ class Compared:
 def compare(
     paths: Sequence[Path], ways: Sequence[Way], advance: Callable[[str], None] = lambda _name: None
 ) -> Compared:
-    """Judge each session as Pi alone would have sent it, and in each of the ways; all are charged
-    by the first one's rule. `advance` is called with a file's name before it is replayed."""
+    """Judges each session as plain Pi's and in each way, by the first one's rule."""
     comparison, compared = Comparison(rule_of(ways[0].options)), Compared()
     for path in paths:
         advance(path.name)
@@ -147,5 +148,5 @@ class FilledSection:
 
 
 def filled_head(_opening: FacilityInputs) -> Facilities:
-    """Facilities of which there is nothing but that section."""
+    """Facilities with that section alone."""
     return Facilities((FilledSection(),))

@@ -1,4 +1,4 @@
-"""One long session grown in this process: assembly, commits, resume, and the size of the store."""
+"""One long session grown in this process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DIGESTS = 40
 
 
 class TimedPolicy:
-    """Measures how long policies take, finding the uses included, until it is closed."""
+    """Measures how long policies take, uses included."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -50,25 +50,24 @@ class TimedPolicy:
 
 
 def digest_figures() -> Iterator[Figure]:
-    """The digest of one output of 50 KB, by its kind."""
     for kind, tool, line in (
         ("file", "read", "    def handle_{0}(self, value_{0}: int) -> Result:  # see {1}\n"),
         ("search", "grep", "src/part_{1}/module_{1}.ts:{0}: const value = parseIndex({0});\n"),
         ("log", "bash", "PASS tests/unit/test_{1}.py::test_case_{0} in 0.{1}s\n"),
     ):
         text = "".join(line.format(n, n % 97) for n in range(2000))[:DIGEST_CHARS]
-        taken = []
+        times = []
         for _ in range(DIGESTS):
             began = time.perf_counter()
             digest(tool, {"path": "a.py"}, text, held=frozenset(), size=DigestSize())
-            taken.append(time.perf_counter() - began)
-        yield timing(f"digest_{kind}", f"the digest of a {kind} of 50 KB", taken, 2)
+            times.append(time.perf_counter() - began)
+        yield timing(f"digest_{kind}", f"the digest of a {kind} of 50 KB", times, 2)
 
 
 LENGTHS = (50, 500, 2000)
 """Tool calls at which assembly is measured."""
 WINDOW = 100
-"""How many of the last calls before each length are measured."""
+"""Last calls before each length that are measured."""
 RESUMED_CALLS = 1000
 RESUMES = 5
 DAY_MS = 86_400_000
@@ -77,19 +76,17 @@ UNWATCHED = SourcesSection(watch=False)
 
 
 Clock = Callable[[], float]
-"""Seconds: `time.perf_counter`, or `time.process_time` where a session takes minutes to grow and
-other programs would make one end of it look slower than the other."""
+"""Seconds; `time.process_time` for sessions that take minutes."""
 
 
 class TimedStore:
-    """A store that notes how long each commit took, in seconds."""
+    """A store that notes each commit's seconds."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.commits: list[float] = []
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
-        """See `Store.commit`."""
         began = time.perf_counter()
         token = self._store.commit(batch, origin=origin)
         self.commits.append(time.perf_counter() - began)
@@ -101,7 +98,7 @@ class TimedStore:
 
 @dataclass(slots=True)
 class Growth:
-    """What the long session told. Seconds by the ordinal of the call, from 0; bytes by length."""
+    """Seconds by call, from 0; bytes by length."""
 
     assemble: list[float] = field(default_factory=list)
     observe: list[float] = field(default_factory=list)
@@ -112,7 +109,7 @@ class Growth:
     transcript_bytes: dict[int, int] = field(default_factory=dict)
 
     def last(self, values: list[float], length: int) -> list[float]:
-        """The values of the last calls before `length`; of a short session its second half."""
+        """Values of the last calls before `length`."""
         return values[max(length // 2, length - WINDOW) : length]
 
 
@@ -124,22 +121,19 @@ def grow(
     resumed_at: int = RESUMED_CALLS,
     clock: Clock = time.perf_counter,
 ) -> Growth:
-    """Grow a session to the greatest of `lengths`; `advance` is told of calls that are done.
-
-    The engine is closed at `resumed_at`, where resuming is measured, and at the end.
-    """
+    """Grows a session to the greatest of `lengths`, measured on the way."""
     growth = Growth()
     work = WorkSession(folder / "work")
     home, messages = folder / "home", list[Message]()
-    done = 0
+    position = 0
     for length in sorted({*lengths, min(resumed_at, max(lengths))}):
         config = Config(home=home, sources=UNWATCHED)
         host = work_host(work.id, messages)
         with closing(_Run(config, work, host, growth, clock)) as run:
-            for step in work.steps(length - done):
+            for step in work.steps(length - position):
                 run.step(step)
                 advance(1)
-        done, messages = length, host.messages
+        position, messages = length, host.messages
         growth.store_bytes[length] = folder_bytes(home)
         growth.transcript_bytes[length] = work.transcript_bytes
         if length == resumed_at:
@@ -174,9 +168,9 @@ class _Run:
 
     def step(self, step: Step) -> None:
         began = self._clock()
-        for told in step.observed:
+        for event in step.observed:
             self._engine.tool_observed(
-                ToolObservedParams.model_validate({"session": self._host.session, **told})
+                ToolObservedParams.model_validate({"session": self._host.session, **event})
             )
         self._growth.observe.append(self._clock() - began)
         self._host.add(*step.messages)
@@ -202,7 +196,6 @@ def _measure_resumes(
     messages: list[Message],
     clock: Clock,
 ) -> None:
-    """Seconds to resume the session as it stands, a day later, each time from the same state."""
     gc.collect()
     gc.freeze()  # as the engine does at its start: what is here already is not its to look at
     for number in range(RESUMES):
@@ -214,17 +207,16 @@ def _measure_resumes(
 
 
 def _resume(config: Config, work: WorkSession, messages: list[Message], clock: Clock) -> float:
-    asked = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
+    question = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
     time_ms = START_MS + DAY_MS
     put_off: list[Callable[[], object]] = []
     began = clock()
     with closing(Engine(config, Host(call_soon=put_off.append))) as engine:
-        host = work_host(work.id, [*messages, {**asked, "timestamp": time_ms}])
+        host = work_host(work.id, [*messages, {**question, "timestamp": time_ms}])
         engine.open_session(host.opening(str(work.folder), "resume"))
         engine.assemble(host.request(time_ms))
         return clock() - began
 
 
 def folder_bytes(folder: Path) -> int:
-    """The size of all files in a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

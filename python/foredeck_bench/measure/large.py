@@ -1,8 +1,4 @@
-"""A history that is new here, a session file and a store that are far larger than most.
-
-Processor time, of an engine in this process or of one that is started: other programs on the
-machine would make the wait longer, not the work.
-"""
+"""A new history, a session file and a store that are far larger than most, in processor time."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ from foredeck_bench.work_session import WorkSession, transcript_line, work_host
 
 MESSAGES = 5_000
 SCALE = 0.41
-"""So that they are 6 MB in Pi's session file."""
+"""Gives 6 MB in Pi's session file."""
 RUNS = 3
 DAY_MS = 86_400_000
 
@@ -37,22 +33,21 @@ T = TypeVar("T")
 def history_figures(
     folder: Path, advance: Advance, messages: int = MESSAGES, runs: int = RUNS
 ) -> Iterator[Figure]:
-    """Taking in a session of so many messages when it opens, and its first call a day later; the
-    same call where it has to bring the history itself."""
+    """Taking in a session at its opening, and its first call a day later."""
     work = WorkSession(folder / "work", scale=SCALE)
-    held: list[Message] = []
-    while len(held) < messages:
-        held += next(work.steps(1)).messages
-    taken, ahead, alone = list[float](), list[float](), list[float]()
+    history: list[Message] = []
+    while len(history) < messages:
+        history += next(work.steps(1)).messages
+    times, ahead, alone = list[float](), list[float](), list[float]()
     for number in range(runs):
         advance("a history that is new here")
-        spent = _first_call(folder / f"ahead-{number}", work, held, ahead=True)
-        taken.append(spent[0])
+        spent = _first_call(folder / f"ahead-{number}", work, history, ahead=True)
+        times.append(spent[0])
         ahead.append(spent[1])
-    alone.append(_first_call(folder / "alone", work, held, ahead=False)[1])
-    size = {"messages": len(held), "bytes": work.transcript_bytes}
-    what = f"a history of {len(held):,} messages that is new here"
-    yield timing("history", f"{what}: taken in, processor time", taken, 2000, **size)
+    alone.append(_first_call(folder / "alone", work, history, ahead=False)[1])
+    size = {"messages": len(history), "bytes": work.transcript_bytes}
+    what = f"a history of {len(history):,} messages that is new here"
+    yield timing("history", f"{what}: taken in, processor time", times, 2000, **size)
     yield timing("history_call", "the first call after it, processor time", ahead)
     yield timing("history_alone", "a first call that brings it itself, processor time", alone)
 
@@ -60,7 +55,6 @@ def history_figures(
 def _first_call(
     home: Path, work: WorkSession, held: list[Message], *, ahead: bool
 ) -> tuple[float, float]:
-    """Seconds of the processor for the history and for the call."""
     host = work_host(work.id, held)
     put_off: list[Callable[[], object]] = []  # until the model thinks: nobody waits for it
     config = Config(home=home, sources=SourcesSection(watch=False))
@@ -71,16 +65,16 @@ def _first_call(
             spent, answer = _timed(lambda: engine.take_history(host.history()))
             host.hold(answer)
         time_ms = work.time_ms + DAY_MS
-        asked = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
-        host.add({**asked, "timestamp": time_ms})
+        question = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
+        host.add({**question, "timestamp": time_ms})
         request = host.request(time_ms)
         return spent, _timed(lambda: engine.assemble(request))[0]
 
 
 def _timed(work: Callable[[], T]) -> tuple[float, T]:
     began = time.process_time()
-    done = work()
-    return time.process_time() - began, done
+    result = work()
+    return time.process_time() - began, result
 
 
 FILE_BYTES = 128_000_000
@@ -90,8 +84,8 @@ SESSIONS = 3_000
 def large_figures(
     folder: Path, advance: Advance, size: int = FILE_BYTES, sessions: int = SESSIONS
 ) -> Iterator[Figure]:
-    """Opening a session whose file has so many bytes, and one in a store of so many sessions: the
-    processor time of the engine for it, and the most memory that it had by then."""
+    """Opening a session with a file of so many bytes, and one among so many sessions: processor
+    time and memory."""
     folder.mkdir(parents=True)
     advance("a large session file")
     file = folder / "session.jsonl"
@@ -105,7 +99,6 @@ def large_figures(
 
 
 def _session(id: str, number: int) -> SessionDocument:
-    """A session without calls."""
     return SessionDocument(
         id=session_object_id(id),
         session_id=id,
@@ -117,7 +110,6 @@ def _session(id: str, number: int) -> SessionDocument:
 
 
 def _write(file: Path, folder: Path, size: int) -> None:
-    """A session file of that size: the same work again and again."""
     work = WorkSession(folder / "work")
     messages = [message for step in work.steps(200) for message in step.messages]
     lines = b"".join(transcript_line(message, n) for n, message in enumerate(messages, 1))

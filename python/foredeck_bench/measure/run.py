@@ -1,4 +1,4 @@
-"""What foredeck costs: every figure that the project holds itself to, measured on this machine."""
+"""Every figure that the project holds itself to, measured on this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +31,7 @@ SECONDS = 120
 
 
 def hook_figures(sizes: Sequence[tuple[str, float]]) -> Iterator[Figure]:
-    """A figure for each size (name, goal in ms); without a value where Pi is not here."""
+    """A figure per size; no value without Pi."""
     rows, why = _rows()
     for size, goal in sizes:
         name = f"hook_{size.replace(' ', '').lower()}"
@@ -50,14 +50,13 @@ def hook_figures(sizes: Sequence[tuple[str, float]]) -> Iterator[Figure]:
 
 
 def _rows() -> tuple[dict[str, Any], str]:
-    """What the script prints, by size; or why there is nothing."""
     node = _node()
     if not SCRIPT.is_file():
         return {}, "needs a checkout of foredeck, which has the script"
     if node is None or not (MODULES / "@earendil-works" / "pi-coding-agent").is_dir():
         return {}, "needs Pi and its Node in the checkout: run scripts/setup"
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [node, str(SCRIPT), "--json"],
             capture_output=True,
             text=True,
@@ -67,14 +66,13 @@ def _rows() -> tuple[dict[str, Any], str]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return {}, f"the script did not run: {error}"
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["no reason told"]
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or ["no reason told"]
         return {}, f"the script failed: {lines[-1]}"
-    return {row["size"]: row for row in json.loads(done.stdout)}, ""
+    return {row["size"]: row for row in json.loads(result.stdout)}, ""
 
 
 def _node() -> str | None:
-    """The Node that Pi needs: the one that was asked for, the checkout's, or any."""
     own = MODULES / ".bin" / "node"
     return os.environ.get("FOREDECK_NODE") or (str(own) if own.exists() else shutil.which("node"))
 
@@ -84,47 +82,45 @@ LONG_CALLS = 10_000
 MEMORY_CALLS = 2000
 PIPE_STEPS = 40
 PIPE_SIZES = (("10 KB", 10_000, 1), ("1 MB", 1_000_000, 2), ("5 MB", 5_000_000, 3))
-"""Name, bytes of the session's messages, and goal in milliseconds for what is not assembly."""
+"""Name, bytes of messages, and goal in milliseconds without assembly."""
 HOOK_GOALS = (("10 KB", 1), ("1 MB", 2), ("5 MB", 5))
-"""Size of the session, and goal in milliseconds for the hook in Pi without the engine."""
+"""Size of the session, and goal in milliseconds without the engine."""
 
 Advance = Callable[[str], None]
-"""Told what is being done, again and again."""
 
 
 @dataclass
 class Measurement:
-    """The measurements that were asked for, in a scratch folder of their own."""
+    """The measurements asked for, in a scratch folder."""
 
     folder: Path
     advance: Advance = lambda _note: None
 
     @cached_property
     def _growth(self) -> Growth:
-        """The long session, which several figures share."""
         return grow(self.folder / "growth", lambda _calls: self.advance("a long session"))
 
     def start(self) -> Iterator[Figure]:
         """Engine start to first answer."""
-        taken = []
+        times = []
         for _ in range(STARTS + 1):
             self.advance("starting engines")
-            taken.append(start_engine(self.folder / "start", self.folder))
-        waited = [each.answered for each in taken[1:]]
-        busy = [each.busy for each in taken[1:] if each.busy is not None]
-        opened = [each.busy_open for each in taken[1:] if each.busy_open is not None]
+            times.append(start_engine(self.folder / "start", self.folder))
+        waited = [each.answered for each in times[1:]]
+        busy = [each.busy for each in times[1:] if each.busy is not None]
+        opened = [each.busy_open for each in times[1:] if each.busy_open is not None]
         yield timing("start", "engine start to first answer", waited, 450)
         if busy and opened:
             yield timing("start_busy", "of it processor time", busy)
             yield timing("open_busy", "processor time until a session is open", opened)
 
     def assemble(self) -> Iterator[Figure]:
-        """Assembly per call, by the length of the session, and whether it grows."""
+        """Assembly per call, by length of the session."""
         growth = self._growth
         medians = {}
         for length, goal in ((50, None), (500, None), (2000, 3)):
-            taken = growth.last(growth.assemble, length)
-            figure = timing(f"assemble_{length}", f"assembly at {length:,} tool calls", taken, goal)
+            times = growth.last(growth.assemble, length)
+            figure = timing(f"assemble_{length}", f"assembly at {length:,} tool calls", times, goal)
             medians[length] = figure.value or 0.0
             yield figure
         ratio = round(medians[2000] / medians[50], 2)
@@ -132,15 +128,15 @@ class Measurement:
 
     def commit(self) -> Iterator[Figure]:
         """The commit of a call alone."""
-        taken = self._growth.last(self._growth.commit, 2000)
-        yield timing("commit", "the commit within it", taken, 2)
+        times = self._growth.last(self._growth.commit, 2000)
+        yield timing("commit", "the commit within it", times, 2)
         observed = self._growth.last(self._growth.observe, 2000)
         yield timing("observe", "taking in a tool's result, before the call", observed)
 
     def policy(self) -> Iterator[Figure]:
-        """Asking the policy what may go, and digests of what goes."""
-        taken = self._growth.last(self._growth.policy, 2000)
-        yield timing("policy", "asking the policy, at 2,000 tool calls", taken, 5)
+        """What the policy lets go, and digests."""
+        times = self._growth.last(self._growth.policy, 2000)
+        yield timing("policy", "asking the policy, at 2,000 tool calls", times, 5)
         self.advance("digests")
         yield from digest_figures()
 
@@ -150,11 +146,9 @@ class Measurement:
         yield timing("resume", text, self._growth.resume, 400)
 
     def history(self) -> Iterator[Figure]:
-        """A history that is new here, sent when its session opens."""
         yield from history_figures(self.folder / "history", self.advance)
 
     def long(self) -> Iterator[Figure]:
-        """Assembly and resume at 10,000 calls, in processor time."""
         growth = grow(
             self.folder / "long",
             lambda _calls: self.advance(f"a session of {LONG_CALLS:,} calls"),
@@ -176,11 +170,9 @@ class Measurement:
         yield timing("long_resume", text, growth.resume, 6000)
 
     def large(self) -> Iterator[Figure]:
-        """A session file and a store that are far larger than most."""
         yield from large_figures(self.folder / "large", self.advance)
 
     def store(self) -> Iterator[Figure]:
-        """Size of the store over that of Pi's own session file."""
         growth = self._growth
         ratio = {
             length: growth.store_bytes[length] / growth.transcript_bytes[length]
@@ -193,7 +185,6 @@ class Measurement:
         yield Figure("store_ratio", text, long, "x", 1.5, more={"at_1000_calls": half, **sizes})
 
     def pipe(self) -> Iterator[Figure]:
-        """One request to a real engine process and its answer."""
         for size, characters, goal in PIPE_SIZES:
             self.advance(f"a session of {size} behind the pipe")
             yield from self._pipe(size, characters, goal)
@@ -216,12 +207,10 @@ class Measurement:
         yield timing(f"pipe_{name}", "of it the pipe (as many bytes, no work)", pings, goal)
 
     def hook(self) -> Iterator[Figure]:
-        """The context hook inside Pi, by the shim's own benchmark."""
         self.advance("the hook in Pi")
         yield from hook_figures(HOOK_GOALS)
 
     def memory(self) -> Iterator[Figure]:
-        """Resident memory of an engine process after a long session."""
         work = WorkSession(self.folder / "memory", id="memory")
         host = work_host(work.id)
         with EngineProcess(self.folder / "memory-home", work.folder) as engine:
@@ -253,26 +242,22 @@ MEASURES: dict[str, Callable[[Measurement], Iterator[Figure]]] = {
 }
 """Every measurement by name."""
 ON_REQUEST = ("long", "large")
-"""Those that only run when they are named."""
 
 
 def measure(
     names: Sequence[str],
     advance: Advance | None = None,
 ) -> list[Figure]:
-    """The figures of these measurements, in the order of `MEASURES`; for none, of all but those
-    `ON_REQUEST`.
-
-    Raises `ForedeckError` where an engine process fails.
-    """
-    wanted = names or [name for name in MEASURES if name not in ON_REQUEST]
+    """The figures of these measurements; for none, of all but `ON_REQUEST`. Raises
+    `ForedeckError`."""
+    selection = names or [name for name in MEASURES if name not in ON_REQUEST]
     with tempfile.TemporaryDirectory(prefix="foredeck-bench-") as folder:
-        told = advance or (lambda _note: None)
-        measurement = Measurement(Path(folder), told)
+        report = advance or (lambda _note: None)
+        measurement = Measurement(Path(folder), report)
         return [
             figure
             for name, function in MEASURES.items()
-            if name in wanted
+            if name in selection
             for figure in function(measurement)
         ]
 
@@ -283,11 +268,11 @@ def measure(
 def _run(args: Namespace) -> int:
     with Progress("measuring, step") as progress:
         figures = measure(args.names, lambda note: progress.advance(note=note))
-    told = machine()
+    machine_text = machine()
     if args.json:
-        print_json({"figures": [figure.to_json() for figure in figures], "machine": told})
+        print_json({"figures": [figure.to_json() for figure in figures], "machine": machine_text})
     else:
-        _print_text(figures, told)
+        _print_text(figures, machine_text)
     return 0
 
 
@@ -299,8 +284,8 @@ def _print_text(figures: list[Figure], machine: dict[str, Any]) -> None:
         f"{machine['sqlite']}, load {machine['load']}. Another program at work makes every time "
         "longer."
     )
-    met = sum(figure.ok is True for figure in figures)
-    print(f"{met} goals met{', missed: ' + ', '.join(missed) if missed else ''}.")
+    passed = sum(figure.ok is True for figure in figures)
+    print(f"{passed} goals met{', missed: ' + ', '.join(missed) if missed else ''}.")
 
 
 def _row(figure: Figure) -> tuple[str, ...]:
@@ -319,12 +304,19 @@ def _row(figure: Figure) -> tuple[str, ...]:
     )
 
 
+def _measure(name: str) -> str:
+    # `choices` would refuse none, in Python 3.11.
+    if name not in MEASURES:
+        raise ArgumentTypeError(f"there is no {name!r}; there are {', '.join(MEASURES)}")
+    return name
+
+
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "names",
         metavar="NAME",
         nargs="*",
-        choices=MEASURES,
+        type=_measure,
         help=f"what to measure: {', '.join(MEASURES)} (default: all but long and large)",
     )
     add_json_flag(parser)

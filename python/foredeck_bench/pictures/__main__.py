@@ -1,7 +1,4 @@
-"""`scripts/pictures`: the demo with the scripted model, and pictures of what the inspector shows.
-
-Nothing of the machine that takes them is in the pictures but the time.
-"""
+"""`scripts/pictures`: the demo, and pictures of it in the inspector."""
 
 from __future__ import annotations
 
@@ -29,12 +26,12 @@ PICTURES = ROOT / "docs" / "pictures"
 SHOOT = Path(__file__).with_name("shoot.mjs")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SCRATCH = "foredeck-pictures"
-"""A folder under the temporary one whose name may stand in the pictures."""
+"""Its name may stand in the pictures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One page to be taken: name of the file, address, pixels, and a text to scroll to."""
+    """One page: file, address, pixels, and a text to scroll to."""
 
     name: str
     path: str
@@ -43,16 +40,15 @@ class Picture:
 
 
 def pictures_of(session: str, rebase: int) -> list[Picture]:
-    """The pages that the README shows; `rebase` is a call of the session that folded something."""
+    """The README's pages; `rebase` is a call that folded something."""
     return [
-        Picture("session", f"/sessions/{session}", 660),
-        Picture("prompt", f"/sessions/{session}/calls/{rebase}", 560, "folded: "),
+        Picture("session", f"/sessions/{session}", 680),
+        Picture("prompt", f"/sessions/{session}/calls/{rebase}", 500),
         Picture("tasks", "/tasks", 440),
     ]
 
 
 def main() -> int:
-    """Take the pictures into docs/pictures; gives the exit code."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     install = checkout_pi(ROOT, VERSIONS[0])
     if browser is None or install is None:
@@ -76,7 +72,6 @@ def main() -> int:
 
 @contextmanager
 def _served(home: Path) -> Iterator[str]:
-    """The address of an inspector, with its token, for the time of the block."""
     command = [sys.executable, "-m", "foredeck.cli.main", "ui", "--no-open", "--home", str(home)]
     environment = {**os.environ, "TZ": "UTC"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
@@ -88,7 +83,6 @@ def _served(home: Path) -> Iterator[str]:
 
 
 def _shown(address: str) -> list[Picture]:
-    """The demo's longer session, and its first call that folded results."""
     parts = urlsplit(address)
     base = f"{parts.scheme}://{parts.netloc}"
     with httpx.Client(follow_redirects=True) as client:
@@ -97,8 +91,9 @@ def _shown(address: str) -> list[Picture]:
         def value(path: str) -> Any:
             return client.get(f"{base}{path}.json").raise_for_status().json()
 
-        longest = max(value("/sessions")["sessions"], key=lambda each: each["calls"])["session"]
-        calls = value(f"/sessions/{longest}")["calls_shown"]
+        listed = value("/overview")["sessions"]
+        longest = max(listed, key=lambda each: each["calls"] or 0)["session"]
+        calls = value(f"/sessions/{longest}")["listed"]
     rebases = [each["call"] for each in calls if each["kind"] == "rebase" and each["folded"]]
     return pictures_of(longest, rebases[0])
 
@@ -107,8 +102,8 @@ def _take(browser: str, address: str, pages: list[Picture]) -> None:
     node = ROOT / "node_modules" / ".bin" / "node"
     PICTURES.mkdir(exist_ok=True)
     command = [str(node), str(SHOOT), browser, address, str(PICTURES)]
-    asked = json.dumps([asdict(page) for page in pages])
-    subprocess.run(command, input=asked, text=True, check=True)
+    request = json.dumps([asdict(page) for page in pages])
+    subprocess.run(command, input=request, text=True, check=True)
 
 
 if __name__ == "__main__":

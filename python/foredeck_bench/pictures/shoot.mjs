@@ -21,6 +21,8 @@ for (const colorScheme of ["light", "dark"]) {
     const page = await context.newPage();
     await page.goto(address);
     await page.goto(new URL(path, address).href, { waitUntil: "load" });
+    // What takes long says how far it is, and renews itself.
+    await page.waitForFunction(() => !document.querySelector("progress"));
     if (find) {
       const place = page.getByText(find).filter({ visible: true }).first();
       await place.evaluate((element) => element.scrollIntoView({ block: "center" }));

@@ -1,4 +1,5 @@
-"""`python -m foredeck_bench.recordings [NAME...]`: record the sessions of tests/recordings anew."""
+"""`python -m foredeck_bench.recordings [NAME...]`: records the sessions of tests/recordings
+anew."""
 
 from __future__ import annotations
 
@@ -30,16 +31,17 @@ _TIMED = (
 
 
 def tidied(text: str, number: int, places: Mapping[str, str]) -> str:
-    """The text of a session file. `number`: the session's; `places`: what to call folders, and
-    sessions that this one may name."""
+    """A session file's text without this machine; `places` renames folders and sessions."""
     # The longest first: one may lie in another.
     for path in sorted(places, key=len, reverse=True):
         text = text.replace(path, places[path])
         text = text.replace(_slug(path), _slug(places[path]))
     for pattern, plain in _TIMED:
         text = pattern.sub(plain, text)
-    known: dict[str, str] = {}
-    text = _IDS.sub(lambda m: known.setdefault(m[0], f"{m[1]}_{len(known) + 1:03d}"), text)
+    replacements: dict[str, str] = {}
+    text = _IDS.sub(
+        lambda m: replacements.setdefault(m[0], f"{m[1]}_{len(replacements) + 1:03d}"), text
+    )
     header, *entries = [json.loads(line) for line in text.split("\n") if line]
     names = {header["id"]: session_name(number)}
     names |= {entry["id"]: f"{n:08x}" for n, entry in enumerate(entries, 1)}
@@ -55,7 +57,6 @@ def session_name(number: int) -> str:
 
 
 def _slug(path: str) -> str:
-    """A folder as Pi names the sessions in it."""
     return path.strip("/").replace("/", "-")
 
 
@@ -73,10 +74,10 @@ def _iso(time_ms: int) -> str:
 
 
 def checked(text: str, machine: list[Path]) -> str:
-    """The text, if no path of this machine is in it. Raises ValueError."""
-    left = [str(path) for path in machine if str(path) in text]
-    if left:
-        raise ValueError(f"still in the recording: {', '.join(left)}")
+    """The text, without paths of this machine. Raises ValueError."""
+    leaks = [str(path) for path in machine if str(path) in text]
+    if leaks:
+        raise ValueError(f"still in the recording: {', '.join(leaks)}")
     return text
 
 
@@ -87,7 +88,6 @@ MOST = 5
 
 
 def main(names: Sequence[str]) -> int:
-    """Record these sessions, or all; the exit status."""
     install = checkout_pi(CHECKOUT, VERSIONS[0])
     if install is None:
         print(f"Pi {VERSIONS[0]} is not installed: run scripts/setup.", file=sys.stderr)

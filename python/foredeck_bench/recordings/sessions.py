@@ -53,7 +53,7 @@ class Recorder:
         return pi
 
     def play(self, script: Script, **settings: Any) -> RpcPi:
-        """A Pi that is answered by this script."""
+        """A Pi with this script."""
         self.serve(script, **settings)
         return self.pi()
 
@@ -64,8 +64,6 @@ class Recorder:
             pi.prompt(prompt)
 
     def files(self) -> list[str]:
-        """The session files that there are now, oldest first. Raises ValueError for a recording in
-        which the model was asked what no provider takes."""
         if self.model is not None and self.model.violations:
             raise ValueError(f"refused: {self.model.violations}")
         return [path.read_text(encoding="utf-8") for path in self.workspace.session_files()]
@@ -81,7 +79,6 @@ def thought(text: str, *blocks: Any) -> list[Any]:
 
 
 def effort(recorder: Recorder) -> None:
-    """The user asks for more effort, then for less."""
     pi = recorder.play(
         [
             thought("Look at the valuation first.", call("read", path="stocktake/valuation.py")),
@@ -115,7 +112,6 @@ def loaded(recorder: Recorder) -> None:
 
 
 def script(recorder: Recorder) -> None:
-    """Scripts that read, write and edit files by themselves."""
     reading = (
         "const files = ['ledger', 'valuation', 'pricing'];\n"
         "const texts = await Promise.all(files.map((name) => "
@@ -141,7 +137,6 @@ def script(recorder: Recorder) -> None:
 
 
 def mcp(recorder: Recorder) -> None:
-    """A tool of an MCP server, declared from the beginning."""
     server = {"command": sys.executable, "args": [str(TICKETS)], "exposure": "direct"}
     recorder.serve(
         [
@@ -157,7 +152,6 @@ def mcp(recorder: Recorder) -> None:
 
 
 def images(recorder: Recorder) -> None:
-    """An image in the prompt, and one that is read."""
     (recorder.workspace.repo / "shelf.png").write_bytes(picture(200, 40, 40))
     pi = recorder.play(
         [call("read", path="shelf.png"), "Both are plain squares.", "The first is blue."]
@@ -188,7 +182,6 @@ def compaction(recorder: Recorder) -> None:
 
 
 def fork(recorder: Recorder) -> None:
-    """A fork before the second prompt, which goes on differently."""
     pi = recorder.play(
         [
             call("read", path="stocktake/pricing.py"),
@@ -206,7 +199,6 @@ def fork(recorder: Recorder) -> None:
 
 
 def tree(recorder: Recorder) -> None:
-    """Back to an earlier answer by `/tree`, and on from there."""
     edit = {"oldText": "# stocktake", "newText": "# Stock take"}
     pi = recorder.play(
         [
@@ -226,7 +218,6 @@ def tree(recorder: Recorder) -> None:
 
 
 def stopped(recorder: Recorder) -> None:
-    """Esc before the first token of an answer, and another prompt."""
     model = recorder.serve(
         [
             call("bash", command="ls stocktake"),
@@ -236,12 +227,12 @@ def stopped(recorder: Recorder) -> None:
         ]
     )
     pi = recorder.pi()
-    asked = len(pi.events)
+    event_count = len(pi.events)
     pi.send("prompt", message="Which modules matter?")
     while len(model.requests) < 2:
-        pi.wait_event(lambda event: event.get("type") == "turn_end", asked)
+        pi.wait_event(lambda event: event.get("type") == "turn_end", event_count)
     pi.abort()
-    pi.wait_idle(asked)
+    pi.wait_idle(event_count)
     pi.prompt("Only the models, please.")
 
 
@@ -263,7 +254,6 @@ def subagent(recorder: Recorder) -> None:
 
 
 def resumed(recorder: Recorder) -> None:
-    """A session that another process goes on with."""
     pi = recorder.play(
         [
             call("read", path="data/movements.csv"),
@@ -280,7 +270,7 @@ def resumed(recorder: Recorder) -> None:
 
 
 def overflown(recorder: Recorder) -> None:
-    """A prompt that is too long: Pi compacts, takes the attempt out by an edit, and asks again."""
+    """A prompt too long: Pi compacts, removes the attempt, and asks again."""
     recorder.run(
         [
             call("bash", command="cat stocktake/*.py"),
@@ -296,7 +286,6 @@ def overflown(recorder: Recorder) -> None:
 
 
 def long(recorder: Recorder) -> None:
-    """Three hundred calls: reads, searches, tests and edits, request after request."""
     modules = ("ledger", "valuation", "pricing", "parsing", "report", "models", "cli")
     steps: list[StepResult] = []
     for number in range(60):
@@ -331,7 +320,7 @@ RECORDINGS: Mapping[str, Callable[[Recorder], None]] = {
     "overflown": overflown,
     "long": long,
 }
-"""By name. One that leaves several files is a recording for each."""
+"""By name; one may leave several files."""
 
 
 def picture(*colour: int) -> bytes:

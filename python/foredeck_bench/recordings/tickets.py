@@ -1,4 +1,4 @@
-"""An MCP server over stdio with one tool, which finds tickets of the sample's project."""
+"""An MCP server over stdio with one tool, which finds tickets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ FOUND = "ST-41 open: negative stock is valued as if it were there\nST-57 closed:
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
-    """The result of a request; None for what the server does not know."""
     match method:
         case "initialize":
             return {

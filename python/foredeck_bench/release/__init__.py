@@ -1,1 +1,1 @@
-"""A release: packages that anyone can build again byte for byte, and what is in them."""
+"""A release: reproducible packages, and what is in them."""

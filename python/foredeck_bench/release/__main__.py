@@ -1,4 +1,4 @@
-"""`scripts/release`: builds everything that is released, twice, and compares."""
+"""`scripts/release`: builds everything twice, and compares."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def release(out: Path) -> int:
-    """Build the commit that is checked out into the folder `out`, which is emptied before.
+    """Builds the checked-out commit into the folder `out`.
 
-    Exit code 1 where a second build has other hashes. Raises `BuildFailed`, `VersionsDiffer`.
+    Returns 1 if a second build differs. Raises `BuildFailed`, `VersionsDiffer`.
     """
     commit = head_of(ROOT)
     with tempfile.TemporaryDirectory() as name:

@@ -1,4 +1,4 @@
-"""Builds wheel, sdist and npm tarball from a commit, with nothing of the machine in them."""
+"""Builds wheel, sdist and npm tarball from a commit, with nothing of the machine."""
 
 from __future__ import annotations
 
@@ -19,39 +19,37 @@ from packaging.utils import canonicalize_name
 
 
 class BuildFailed(Exception):
-    """A tool that builds has failed; its own words follow."""
+    """A build tool has failed; its words follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What is built: a commit by its hash, and the second since 1970 at which it was made.
-
-    All files of a package have that time, on every machine.
-    """
+    """A commit with its time, which all files of a package have."""
 
     hash: str
     seconds: int
 
 
 def head_of(root: Path) -> Commit:
-    """The commit that is checked out. Raises `BuildFailed`."""
     text = run(["git", "log", "-1", "--format=%H %ct"], root, {}).decode()
     hash, seconds = text.split()
     return Commit(hash, int(seconds))
 
 
+def extract(tar: tarfile.TarFile, folder: Path | str) -> None:
+    """Extracts an archive with the filter for data, which Python 3.11.2 does not have."""
+    tar.extraction_filter = getattr(tarfile, "data_filter", None)
+    tar.extractall(folder)
+
+
 def export(root: Path, commit: Commit, target: Path) -> None:
-    """The files of the commit alone: what else lies about in the checkout is not released."""
     packed = run(["git", "archive", "--format=tar", commit.hash], root, {})
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
-        tar.extractall(target, filter="data")
+        extract(tar, target)
 
 
 def build(tree: Path, commit: Commit, out: Path) -> list[Path]:
-    """Wheel, sdist and npm tarball of an exported tree, in `out`. Needs no network.
-
-    Raises `BuildFailed`.
-    """
+    """Wheel, sdist and npm tarball of an exported tree, without network. Raises `BuildFailed`."""
     out.mkdir(parents=True, exist_ok=True)
     variables = {"SOURCE_DATE_EPOCH": str(commit.seconds), "PYTHONHASHSEED": "0"}
     run([sys.executable, "-m", "hatchling", "build", "-d", str(out)], tree, variables)
@@ -66,7 +64,7 @@ def hashes(files: list[Path]) -> dict[str, str]:
 
 
 def build_elsewhere(root: Path, commit: Commit) -> dict[str, str]:
-    """The hashes of a second build, which has another folder, time zone, language and umask."""
+    """Hashes of a second build in other surroundings."""
     other = {"TZ": "Pacific/Apia", "LC_ALL": "C"}
     before, umask = {name: os.environ.get(name) for name in other}, os.umask(0o077)
     os.environ.update(other)
@@ -86,12 +84,12 @@ def build_elsewhere(root: Path, commit: Commit) -> dict[str, str]:
 
 def run(words: list[str], folder: Path, variables: dict[str, str]) -> bytes:
     """What a program prints. Raises `BuildFailed`."""
-    done = subprocess.run(
+    result = subprocess.run(
         words, cwd=folder, env={**os.environ, **variables}, capture_output=True, check=False
     )
-    if done.returncode:
-        raise BuildFailed(f"{' '.join(words)}:\n{done.stdout.decode()}{done.stderr.decode()}")
-    return done.stdout
+    if result.returncode:
+        raise BuildFailed(f"{' '.join(words)}:\n{result.stdout.decode()}{result.stderr.decode()}")
+    return result.stdout
 
 
 class VersionsDiffer(Exception):
@@ -102,13 +100,13 @@ def versions(root: Path) -> dict[str, str]:
     """The version by file."""
     package = json.loads((root / "package.json").read_text())
     lock = json.loads((root / "package-lock.json").read_text())
-    module = (root / "python/foredeck/__init__.py").read_text()
-    found = re.search(r'^__version__ = "(.+)"$', module, re.MULTILINE)
+    module = (root / "python/foredeck/version.py").read_text()
+    match = re.search(r'^__version__ = "(.+)"$', module, re.MULTILINE)
     return {
         "pyproject.toml": tomllib.loads((root / "pyproject.toml").read_text())["project"][
             "version"
         ],
-        "python/foredeck/__init__.py": found[1] if found else "",
+        "python/foredeck/version.py": match[1] if match else "",
         "package.json": package["version"],
         "package-lock.json": lock["packages"][""]["version"],
     }
@@ -116,10 +114,10 @@ def versions(root: Path) -> dict[str, str]:
 
 def the_version(root: Path) -> str:
     """The one version. Raises `VersionsDiffer`."""
-    found = versions(root)
-    if len(set(found.values())) != 1:
-        raise VersionsDiffer(", ".join(f"{file} says {value}" for file, value in found.items()))
-    return found["pyproject.toml"]
+    by_file = versions(root)
+    if len(set(by_file.values())) != 1:
+        raise VersionsDiffer(", ".join(f"{file} says {value}" for file, value in by_file.items()))
+    return by_file["pyproject.toml"]
 
 
 LOCK = "requirements.lock"
@@ -141,14 +139,11 @@ def write_lock(root: Path) -> None:
 
 
 def bundle(out: Path, platforms: list[str]) -> Path:
-    """Put the wheels of the lock file beside the npm package in `out`; gives the new tarball.
-
-    For this machine where no platform is named. Raises `BuildFailed`.
-    """
+    """Adds the lock file's wheels to the npm package; returns the tarball. Raises `BuildFailed`."""
     (packed,) = (path for path in out.glob("pi-foredeck-*.tgz") if "offline" not in path.name)
     with tempfile.TemporaryDirectory() as name:
         with tarfile.open(packed) as tar:
-            tar.extractall(name, filter="data")
+            extract(tar, name)
         package = Path(name) / "package"
         _collect(package, package / "wheels", platforms)
         target = packed.with_name(f"{packed.stem}-offline.tgz")
@@ -158,7 +153,7 @@ def bundle(out: Path, platforms: list[str]) -> Path:
 
 
 def _collect(package: Path, wheels: Path, platforms: list[str]) -> None:
-    """Fetch the wheels. What is published without one is built, and its hash locked, too."""
+    """Fetches wheels; those that are not published are built and locked."""
     lock = package / LOCK
     entries = re.split(r"^(?=[\w-]+==)", lock.read_text(), flags=re.MULTILINE)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]

@@ -1,8 +1,4 @@
-"""What a release stands on: bills of materials (CycloneDX), and the licences of others.
-
-The tools of CycloneDX and of npm write the bills. Here what only builders need is left out of
-Python's, and what differs between two runs is set to the commit's time.
-"""
+"""Bills of materials (CycloneDX), and others' licences, at the commit's time."""
 
 from __future__ import annotations
 
@@ -27,10 +23,10 @@ BUILDERS = frozenset({"dev", "release"})
 """Extras that nobody needs who runs foredeck."""
 
 CYCLONEDX = Path(__file__).parents[3] / ".cache" / "cyclonedx" / "bin" / "python"
-"""The Python of an environment of its own, which scripts/setup makes."""
+"""Python of the environment that scripts/setup makes."""
 
 NOT_DESCRIBED = "foredeck:not-installed-where-this-was-made"
-"""A property of a bill: a package that an extra needs."""
+"""A package that an extra needs."""
 
 _LICENCE = re.compile(r"(licen[cs]e|copying|notice|authors)", re.IGNORECASE)
 
@@ -39,11 +35,7 @@ Bill = dict[str, Any]
 
 
 def python_bill(tree: Path, commit: Commit) -> Bill:
-    """What the Python package needs to run, with its extras, as it is installed here.
-
-    What an extra needs and is not installed is named among the properties (`NOT_DESCRIBED`).
-    Raises `BuildFailed`, also where something is missing that is always needed.
-    """
+    """What the Python package needs to run, with installed extras. Raises `BuildFailed`."""
     tool = [str(CYCLONEDX), "-m", "cyclonedx_py", "environment", sys.executable]
     flags = ["--pyproject", str(tree / "pyproject.toml"), "--output-reproducible"]
     bill = _bill([*tool, *flags, "--no-validate"], tree, commit)
@@ -69,7 +61,6 @@ def python_bill(tree: Path, commit: Commit) -> Bill:
 
 
 def npm_bill(tree: Path, commit: Commit) -> Bill:
-    """What the npm package needs to run, by its lock file."""
     flags = ["--sbom-format", "cyclonedx", "--omit", "dev", "--package-lock-only"]
     bill = _bill(["npm", "sbom", *flags], tree, commit)
     # npm names the folder that it stands in.
@@ -79,18 +70,17 @@ def npm_bill(tree: Path, commit: Commit) -> Bill:
 
 def _bill(words: list[str], folder: Path, commit: Commit) -> Bill:
     variables = {**os.environ, "SOURCE_DATE_EPOCH": str(commit.seconds)}
-    done = subprocess.run(words, cwd=folder, env=variables, capture_output=True, check=False)
-    if done.returncode:
-        raise BuildFailed(f"{' '.join(words)}:\n{done.stderr.decode()}")
-    bill: Bill = json.loads(done.stdout)
+    result = subprocess.run(words, cwd=folder, env=variables, capture_output=True, check=False)
+    if result.returncode:
+        raise BuildFailed(f"{' '.join(words)}:\n{result.stderr.decode()}")
+    bill: Bill = json.loads(result.stdout)
     bill.pop("serialNumber", None)
-    made = datetime.fromtimestamp(commit.seconds, UTC)
-    bill["metadata"]["timestamp"] = made.strftime("%Y-%m-%dT%H:%M:%SZ")
+    build_time = datetime.fromtimestamp(commit.seconds, UTC)
+    bill["metadata"]["timestamp"] = build_time.strftime("%Y-%m-%dT%H:%M:%SZ")
     return bill
 
 
 def _requirements(tree: Path) -> tuple[list[Requirement], list[Requirement]]:
-    """What is always needed, and what an extra needs."""
     project = tomllib.loads((tree / "pyproject.toml").read_text())["project"]
     optional = project["optional-dependencies"]
     extras = [line for name in sorted(optional.keys() - BUILDERS) for line in optional[name]]
@@ -98,22 +88,19 @@ def _requirements(tree: Path) -> tuple[list[Requirement], list[Requirement]]:
 
 
 def _needed(requirements: list[Requirement]) -> set[str]:
-    """The names of these packages and of all that they need here, as they say themselves.
-
-    A bill connects a package with what any of its extras would need, too.
-    """
-    found: set[tuple[str, str]] = set()
+    """Names of these packages and their needs; a bill would add those of extras."""
+    requirements_found: set[tuple[str, str]] = set()
     ahead = [(each, "") for each in requirements]
     while ahead:
         requirement, extra = ahead.pop()
         if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
             continue
-        for wanted in ("", *requirement.extras):
-            key = (canonicalize_name(requirement.name), wanted)
-            if key not in found:
-                found.add(key)
-                ahead.extend((each, wanted) for each in _requires(requirement.name))
-    return {name for name, _ in found}
+        for option in ("", *requirement.extras):
+            key = (canonicalize_name(requirement.name), option)
+            if key not in requirements_found:
+                requirements_found.add(key)
+                ahead.extend((each, option) for each in _requires(requirement.name))
+    return {name for name, _ in requirements_found}
 
 
 def _requires(name: str) -> list[Requirement]:
@@ -124,13 +111,13 @@ def _requires(name: str) -> list[Requirement]:
 
 
 def not_described(bill: Bill) -> list[str]:
-    """What an extra needs, and the bill says nothing of."""
+    """What extras need without a description."""
     properties = bill["metadata"].get("properties", ())
     return [each["value"] for each in properties if each["name"] == NOT_DESCRIBED]
 
 
 def licence_page(bills: Iterable[Bill]) -> str:
-    """Name, version and licence of each component, then the texts that these bring along."""
+    """Name, version and licence of each component, then the texts."""
     parts = [part for bill in bills for part in bill["components"]]
     parts.sort(key=lambda part: (part["name"].lower(), part["version"]))
     lines = [f"{part['name']} {part['version']}: {licence_of(part)}" for part in parts]
@@ -146,7 +133,6 @@ def licence_page(bills: Iterable[Bill]) -> str:
 
 
 def licence_of(part: Bill) -> str:
-    """The licence of a component as it declares it; `unknown` where it does not."""
     declared = [
         entry.get("expression") or entry["license"].get("id") or entry["license"].get("name")
         for entry in part.get("licenses", ())
@@ -155,7 +141,6 @@ def licence_of(part: Bill) -> str:
 
 
 def _texts(name: str) -> Iterator[tuple[str, str]]:
-    """Licences and notices that an installed package has beside its metadata."""
     for path in sorted(distribution(name).files or (), key=str):
         if path.parts[0].endswith(".dist-info") and _LICENCE.match(path.name):
             yield path.name, path.read_text(encoding="utf-8")

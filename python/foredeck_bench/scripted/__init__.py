@@ -1,9 +1,4 @@
-"""The real Pi on a scripted model: scratch folders, processes, their configuration.
-
-The model is the providers' twin (`foredeck_bench.twin`): it serves on loopback, follows a script,
-records every request, counts as the providers do, and refuses what they refuse. The demo, the
-recorder and the tests use it.
-"""
+"""The real Pi on a scripted model: scratch folders, processes, configuration."""
 
 from foredeck_bench.scripted.agent_dir import write_agent_dir
 from foredeck_bench.twin.cache import PromptCache, Usage

@@ -1,4 +1,4 @@
-"""A configuration folder for Pi in which the scripted model is the only one."""
+"""A configuration folder for Pi with the scripted model alone."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _FLAGS: dict[Api, Json] = {
         "supportsMidConvoEffort": True,
     },
 }
-"""`compat` of Pi's records of the newest models, by API; the others have no such flags."""
+"""`compat` of the newest models in Pi's records, by API."""
 
 _LIVES: dict[Api, Json] = {"anthropic-messages": {"promptCache": {"short": 300, "long": 3600}}}
-"""How long Pi's records say that a cache lives, in seconds; of OpenAI's they say nothing."""
+"""Cache lifetimes in Pi's records, in seconds."""
 
 _PATHS: dict[Api, str] = {"anthropic-messages": "", "google-generative-ai": "/v1beta"}
 
@@ -62,11 +62,9 @@ def model_record(
     reasoning: bool = False,
     kept_s: int | None = None,
 ) -> Json:
-    """Pi's record of the scripted model, with the flags of the newest models of its API.
+    """Pi's record of the scripted model, with the newest flags of its API.
 
-    `plain`: it has none. A model without flags thinks if `reasoning` says so, one with flags
-    always does. `window` and `max_tokens` are in tokens. `kept_s`: how long its cache lives, in
-    seconds, where a user has written that into the record.
+    `plain`: without flags; `kept_s`: the cache's lifetime in seconds, as a user may write it.
     """
     flags = {} if plain else _FLAGS.get(api, {})
     lives = _LIVES.get(api, {}) if kept_s is None else {"promptCache": {"short": kept_s}}
@@ -84,8 +82,7 @@ def model_record(
 
 
 def twin_record(api: Api, record: Json) -> ModelRecord:
-    """What the twin knows of a model with this record: reasoning is bound as that of the newest
-    models of its API."""
+    """The twin's record of such a model."""
     bound = api == "anthropic-messages" or "compat" in record
     return replace(ModelRecord.of_pi(api, record), bound=bound)
 
@@ -96,16 +93,16 @@ def write_agent_dir(
     *,
     api: Api = "anthropic-messages",
     settings: Json | None = None,
+    record: Json | None = None,
     **model: Any,
 ) -> Path:
-    """Fill `directory` (made if missing) so that Pi talks to the scripted model at `url`.
+    """Makes Pi talk to the scripted model at `url`; returns `directory`, for `PI_CODING_AGENT_DIR`.
 
-    `model`: as in `model_record`. `settings` is merged over settings that keep Pi silent and its
-    retries short. Returns `directory`, which is meant for `PI_CODING_AGENT_DIR`.
+    `settings` is merged over quiet ones.
     """
     directory.mkdir(parents=True, exist_ok=True)
     base = f"{url}{_PATHS.get(api, '/v1')}"
-    models = [model_record(api, **model)]
+    models = [record or model_record(api, **model)]
     provider = {"baseUrl": base, "api": api, "apiKey": API_KEY, "models": models}
     _write(directory / "models.json", {"providers": {PROVIDER: provider}})
     chosen = {"defaultModel": models[0]["id"], **(settings or {})}
@@ -114,7 +111,7 @@ def write_agent_dir(
 
 
 def pi_environment(agent_dir: Path) -> dict[str, str]:
-    """Environment variables that point Pi at `agent_dir` and keep it off the network."""
+    """Variables that point Pi at `agent_dir` and keep it off the network."""
     return {
         "PI_CODING_AGENT_DIR": str(agent_dir),
         "PI_OFFLINE": "1",

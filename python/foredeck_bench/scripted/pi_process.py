@@ -1,4 +1,4 @@
-"""Running the real `pi` in a scratch folder, pointed at a scripted model."""
+"""Runs the real `pi` in a scratch folder, on a scripted model."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from foredeck_bench.scripted.agent_dir import pi_environment
 from foredeck_bench.scripted.processes import Process, kill, wait_for_end, with_environment
 
 VERSIONS = ("1.6.0", "1.5.2")
-"""Those that are supported, the newest first: it is what a checkout itself runs on."""
+"""Supported versions, newest first."""
 NEWEST = "newest"
-"""Stands for whatever version `scripts/setup newest` has installed."""
 MARK = "FOREDECK_SCRATCH_RUN"
 PATIENT = {
     "FOREDECK_DEADLINE_MS": "30000",
@@ -26,21 +25,21 @@ PATIENT = {
     "FOREDECK_OPENING_MS": "10000",
     "FOREDECK_SQLITE__BUSY_TIMEOUT_MS": "10000",
 }
-"""Settings for what is not about these bounds: it must not depend on how busy a machine is."""
+"""Independent of how busy a machine is."""
 
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "TERM", "NODE_COMPILE_CACHE")
 
 
 @dataclass(frozen=True, slots=True)
 class PiInstall:
-    """A Pi that can be started: its version and the command in front of its arguments."""
+    """A Pi's version, and the command in front of its arguments."""
 
     version: str
     command: tuple[str, ...]
 
 
 def checkout_pi(checkout: Path, version: str) -> PiInstall | None:
-    """The Pi of this version that `scripts/setup` left in a checkout; None where there is none."""
+    """A checkout's Pi of this version, if any."""
     node = checkout / "node_modules" / ".bin" / "node"
     root = checkout if version == VERSIONS[0] else checkout / ".cache" / f"pi-{version}"
     package = root / "node_modules" / "@earendil-works" / "pi-coding-agent"
@@ -55,10 +54,9 @@ def checkout_pi(checkout: Path, version: str) -> PiInstall | None:
 
 @dataclass(slots=True)
 class PiWorkspace:
-    """A scratch folder: a repository to work in, Pi's configuration, foredeck's state.
+    """A scratch folder: a repository, Pi's configuration, foredeck's state.
 
-    All processes started here carry a mark in their environment, by which `leftovers` finds
-    those that outlive their run.
+    A mark in the environment finds processes that outlive their run.
     """
 
     root: Path
@@ -89,10 +87,9 @@ class PiWorkspace:
         return self.root / "foredeck"
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment for a process here: nothing of the user's keys and settings in it."""
-        kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        variables = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         return {
-            **kept,
+            **variables,
             "HOME": str(self.home),
             "FOREDECK_HOME": str(self.foredeck_home),
             MARK: self.mark,
@@ -101,22 +98,19 @@ class PiWorkspace:
         }
 
     def session_files(self) -> list[Path]:
-        """Pi's session files, oldest first (their names begin with the time)."""
         return sorted((self.agent_dir / "sessions").rglob("*.jsonl"), key=lambda path: path.name)
 
     def session_entries(self, position: int = -1) -> list[dict[str, Any]]:
-        """The entries of one session file, its header first."""
         text = self.session_files()[position].read_text(encoding="utf-8")
         return [json.loads(line) for line in text.split("\n") if line]
 
     def leftovers(self, timeout_s: float = 10.0) -> list[Process]:
-        """Processes of this workspace that are still running when `timeout_s` has passed."""
-        found = with_environment(MARK, self.mark)
-        left = wait_for_end([p.pid for p in found], timeout_s)
-        return [p for p in found if p.pid in left]
+        """Processes still running when `timeout_s` has passed."""
+        processes = with_environment(MARK, self.mark)
+        survivors = wait_for_end([p.pid for p in processes], timeout_s)
+        return [p for p in processes if p.pid in survivors]
 
     def end_leftovers(self) -> None:
-        """Kill what `leftovers` would find, and wait until it is gone."""
         pids = [process.pid for process in with_environment(MARK, self.mark)]
         for pid in pids:
             kill(pid)
@@ -134,7 +128,7 @@ class PrintRun:
 
 
 def pi_arguments(extensions: Sequence[Path], more: Sequence[str]) -> list[str]:
-    """Arguments that load these extensions (paths of files or packages), and `more`."""
+    """Arguments that load extensions, and `more`."""
     loaded = [part for path in extensions for part in ("-e", str(path))]
     return [*loaded, *more]
 
@@ -148,10 +142,7 @@ def run_print(
     environment: Mapping[str, str] | None = None,
     timeout_s: float = 120.0,
 ) -> PrintRun:
-    """Run `pi -p` with these prompts, one after the other, until it ends by itself.
-
-    Raises TimeoutError, with what was printed so far, when it does not end in `timeout_s`.
-    """
+    """Runs `pi -p` with these prompts. Raises TimeoutError, with the output so far."""
     command = [*install.command, *pi_arguments(extensions, arguments), "-p", *prompts]
     process = subprocess.Popen(
         command,

@@ -67,14 +67,10 @@ class RpcPi:
     # ------------------------------------------------------------ commands
 
     def send(self, kind: str, **fields: Any) -> Json:
-        """Send one command and return the `data` of its response.
-
-        Raises RpcError where Pi answers with an error or not at all.
-        """
+        """Sends a command and returns its `data`. Raises RpcError."""
         return self.answer_to(self.send_later(kind, **fields))
 
     def send_later(self, kind: str, **fields: Any) -> str:
-        """Send one command; the name by which `answer_to` waits for its response."""
         self._sent += 1
         name = f"r{self._sent}"
         self._write({"id": name, "type": kind, **fields})
@@ -89,17 +85,14 @@ class RpcPi:
         return data
 
     def prompt(self, message: str, **fields: Any) -> list[Json]:
-        """Send a prompt, wait until Pi has settled, and return the events in between.
-
-        Meant for prompts that reach the model; a slash command goes through `command`.
-        """
+        """Sends a prompt that reaches the model, and returns the events until Pi has settled."""
         start = len(self.events)
         self.send("prompt", message=message, **fields)
         self.wait_idle(start)
         return self.events[start:]
 
     def command(self, text: str) -> list[Json]:
-        """Run a slash command and return the events that came before its response."""
+        """Runs a slash command; returns the events before its response."""
         start = len(self.events)
         self.send("prompt", message=text)
         return self.events[start:]
@@ -109,7 +102,7 @@ class RpcPi:
         return self.wait_event(lambda event: event.get("type") == "agent_settled", since)
 
     def wait_event(self, matches: Callable[[Json], bool], since: int = 0) -> Json:
-        """The first event from index `since` on that `matches`, waiting for it if need be."""
+        """The first matching event from index `since` on."""
 
         def look() -> Json | None:
             return next((e for e in self.events[since:] if matches(e)), None)
@@ -117,16 +110,13 @@ class RpcPi:
         return self._wait(look, "event")
 
     def state(self) -> Json:
-        """Pi's own account of the session: `sessionId`, `sessionFile`, `isStreaming` and more."""
         return self.send("get_state")
 
     def entries(self) -> list[Json]:
-        """All entries of the session, abandoned branches included."""
         entries: list[Json] = self.send("get_entries")["entries"]
         return entries
 
     def fork(self, message: int) -> Json:
-        """Fork before the user message of this position (0 is the oldest)."""
         messages = self.send("get_fork_messages")["messages"]
         return self.send("fork", entryId=messages[message]["entryId"])
 
@@ -141,13 +131,12 @@ class RpcPi:
         self.send("abort")
 
     def notifications(self) -> list[str]:
-        """Texts that extensions showed to the user so far."""
         return [e["message"] for e in self.events if e.get("method") == "notify"]
 
     def statuses(self) -> list[str]:
-        """Texts that extensions put into the status line so far; cleared ones left out."""
-        shown = [e.get("statusText") for e in self.events if e.get("method") == "setStatus"]
-        return [text for text in shown if text]
+        """Status line texts of extensions, without cleared ones."""
+        texts = [e.get("statusText") for e in self.events if e.get("method") == "setStatus"]
+        return [text for text in texts if text]
 
     # ------------------------------------------------------------ processes
 
@@ -165,14 +154,13 @@ class RpcPi:
         return [p for p in self.children() if "foredeck" in p.command and " engine" in p.command]
 
     def kill_engine(self) -> list[int]:
-        """Kill the engines without warning and return their process ids."""
+        """Kills the engines and returns their process ids."""
         pids = [p.pid for p in self.engines()]
         for pid in pids:
             kill(pid)
         return pids
 
     def shutdown(self) -> int:
-        """Close Pi's stdin, wait for it to end, and return its exit status."""
         if self._process.stdin is not None and not self._process.stdin.closed:
             self._process.stdin.close()
         try:
@@ -229,12 +217,12 @@ class RpcPi:
         deadline = time.monotonic() + self._timeout_s
         with self._changed:
             while True:
-                found = look()
-                if found is not None:
-                    return found
+                event = look()
+                if event is not None:
+                    return event
                 if not self._reader.is_alive():
                     raise RpcError(f"pi ended with no {what}")
-                left = deadline - time.monotonic()
-                if left <= 0:
+                remaining_s = deadline - time.monotonic()
+                if remaining_s <= 0:
                     raise RpcError(f"no {what} in {self._timeout_s:g} s")
-                self._changed.wait(min(left, 1.0))
+                self._changed.wait(min(remaining_s, 1.0))

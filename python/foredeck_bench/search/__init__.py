@@ -1,1 +1,1 @@
-"""Benchmarks of search: quality of ranking, rate and size at scale, killed writers."""
+"""Benchmarks of search: ranking, rate and size, killed writers."""

@@ -1,13 +1,6 @@
-"""Finding again what long conversations said: questions whose answering messages are known.
+"""Finding what long conversations said, by questions with known answers.
 
-A corpus is a folder with `corpus.json` and, in `histories/`, its conversations as session files.
-`corpus.json` holds `conversations` (id, cwd, sessions of messages with key, text and time_ms) and
-`questions` (conversation, category, text, evidence: the keys of the messages that answer it). Each
-question is asked in the project of its conversation. Beside foredeck, FTS5 with Porter's stemmer
-is asked, with an index of that conversation's messages alone.
-
-The conversations are two halves, odd and even: constants are chosen on the odd ones and reported
-on the even ones.
+Constants are chosen on odd conversations, and reported on even ones.
 """
 
 from __future__ import annotations
@@ -31,25 +24,25 @@ from foredeck.cli.registry import Command
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.errors import ForedeckError
-from foredeck.histories.ingesting import ingest_files
-from foredeck.histories.recordings import history_files
 from foredeck.model.names import WORD
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.query import STOP_WORDS, Term, parse_query
 from foredeck.search.ranking import Ranked
 from foredeck.search.searching import ranked_entries
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_agents.histories.ingesting import ingest_files
+from foredeck_agents.histories.recordings import history_files
 from foredeck_bench.figures import machine
 from foredeck_bench.search.scale import measure_scale, quantiles
 
 ENOUGH = 50
-"""Hits that must be the best for certain."""
+"""Hits that must be the best."""
 
 EXACT = 193
-"""Queries of three words that one message has."""
+"""Three-word queries that one message has."""
 
 USUAL = 10
-"""Messages that have a word of these at least."""
+"""Least messages with a usual word."""
 
 SAMPLES = 1000
 """Resamples of an interval."""
@@ -76,8 +69,6 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked in a conversation, and the keys of the messages that answer it."""
-
     text: str
     conversation: str
     category: str
@@ -104,7 +95,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class FirstRight:
-    """Where the first right message and the first right session came, counted from 1."""
+    """Rank of the first right message and session."""
 
     message: int | None
     session: int | None
@@ -116,9 +107,9 @@ def read_corpus(folder: Path) -> Corpus:
         stored = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
         messages = {
             one["id"]: [
-                Message(said["key"], session["id"], said["text"], said["time_ms"])
+                Message(message["key"], session["id"], message["text"], message["time_ms"])
                 for session in one["sessions"]
-                for said in session["messages"]
+                for message in session["messages"]
             ]
             for one in stored["conversations"]
         }
@@ -135,7 +126,7 @@ def read_corpus(folder: Path) -> Corpus:
 
 
 def measure_recall(folder: Path, advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """Read a corpus, index its histories in a scratch folder and ask all its questions."""
+    """Indexes a corpus's histories in a scratch folder and asks all its questions."""
     corpus = read_corpus(folder)
     with _indexed(folder / "histories", advance) as index:
         times: list[float] = []
@@ -143,14 +134,14 @@ def measure_recall(folder: Path, advance: Callable[[], None] = lambda: None) -> 
             "foredeck": _timed(_by_foredeck(corpus, index), times),
             "plain_fts5": _by_fts5(corpus),
         }
-        found = {name: _all_found(corpus, order, advance) for name, order in orders.items()}
+        results = {name: _all_found(corpus, order, advance) for name, order in orders.items()}
         exact = _exact(corpus, index)
     return {
         "questions": len(corpus.questions),
         "messages": len(corpus.sessions),
         "exact": exact,
         "latency_cpu_ms": quantiles(times),
-        **{part: _compared(found, chosen) for part, chosen in _parts(corpus).items()},
+        **{part: _compared(results, chosen) for part, chosen in _parts(corpus).items()},
     }
 
 
@@ -180,7 +171,7 @@ def _by_foredeck(corpus: Corpus, index: SearchIndex) -> Order:
 
 
 def _by_fts5(corpus: Corpus) -> Order:
-    """One column for each conversation, ordered by FTS5's own rank, of any word of a question."""
+    """FTS5's own rank, for any word of a question."""
     db = sqlite3.connect(":memory:")
     names = {name: f"plain{number}" for number, name in enumerate(corpus.messages)}
     for name, messages in corpus.messages.items():
@@ -202,36 +193,33 @@ def _by_fts5(corpus: Corpus) -> Order:
 
 
 def _timed(order: Order, times: list[float]) -> Order:
-    """The same, and the milliseconds of the processor that each question takes."""
-
     def timed(question: Question) -> list[Key]:
         start = time.process_time()
-        found = order(question)
+        hits = order(question)
         times.append(1000 * (time.process_time() - start))
-        return found
+        return hits
 
     return timed
 
 
 def _all_found(corpus: Corpus, order: Order, advance: Callable[[], None]) -> list[FirstRight]:
     sessions = corpus.sessions
-    found = []
+    ranks = []
     for question in corpus.questions:
         keys = order(question)
         right = {sessions[key] for key in question.evidence if key in sessions}
-        met = list(dict.fromkeys(sessions[key] for key in keys))
-        found.append(FirstRight(_first(keys, question.evidence), _first(met, right)))
+        session_ids = list(dict.fromkeys(sessions[key] for key in keys))
+        ranks.append(FirstRight(_first(keys, question.evidence), _first(session_ids, right)))
         advance()
-    return found
+    return ranks
 
 
 def _first(found: Iterable[str], right: Iterable[str]) -> int | None:
-    wanted = set(right)
-    return next((place for place, one in enumerate(found, 1) if one in wanted), None)
+    right_keys = set(right)
+    return next((place for place, one in enumerate(found, 1) if one in right_keys), None)
 
 
 def _parts(corpus: Corpus) -> dict[str, list[int]]:
-    """The questions that are reported together, by their numbers."""
     parts: dict[str, list[int]] = {"all": [], "odd": [], "even": []}
     for number, question in enumerate(corpus.questions):
         half = "odd" if corpus.is_odd(question) else "even"
@@ -241,8 +229,7 @@ def _parts(corpus: Corpus) -> dict[str, list[int]]:
 
 
 def _compared(found: dict[str, list[FirstRight]], numbers: Sequence[int]) -> dict[str, Any]:
-    """The figures of each search, and by how much foredeck is ahead of FTS5, with the bounds
-    within which 95% of resamples of the questions lie."""
+    """Each search's figures, and foredeck's lead over FTS5 with its 95% bounds."""
     chosen = {name: [one[number] for number in numbers] for name, one in found.items()}
     ours, plain = chosen["foredeck"], chosen["plain_fts5"]
     gain = [_among(a.message, 10) - _among(b.message, 10) for a, b in zip(ours, plain, strict=True)]
@@ -254,43 +241,40 @@ def _compared(found: dict[str, list[FirstRight]], numbers: Sequence[int]) -> dic
 
 
 def exact_queries(corpus: Corpus, index: SearchIndex, count: int) -> list[tuple[str, Key]]:
-    """Queries of three words, none of them rare, that exactly one message of all has."""
+    """Queries of three usual words that exactly one message has."""
     chance = random.Random(1)
     messages = [one for many in corpus.messages.values() for one in many]
     chance.shuffle(messages)
-    found: list[tuple[str, Key]] = []
+    queries: list[tuple[str, Key]] = []
     for message in messages:
         words = dict.fromkeys(word.lower() for word in WORD.findall(message.text) if len(word) > 3)
         usual = [word for word in words if word not in STOP_WORDS]
         terms = parse_query(" ".join(chance.sample(usual, min(3, len(usual)))))
         if len(terms) == 3 and _has_one(terms, index):
-            found.append((" ".join(term.text for term in terms), message.key))
-        if len(found) == count:
+            queries.append((" ".join(term.text for term in terms), message.key))
+        if len(queries) == count:
             break
-    return found
+    return queries
 
 
 def _has_one(terms: Sequence[Term], index: SearchIndex) -> bool:
-    """Whether the words are usual, and one message has all of them."""
     extent = index.extent(Filters())
     holders = [set(index.find(term, extent, Filters()).strengths) for term in terms]
     return min(map(len, holders)) >= USUAL and len(set.intersection(*holders)) == 1
 
 
 def _exact(corpus: Corpus, index: SearchIndex) -> dict[str, float]:
-    """How often the one message that has all three words comes first, and among the first three."""
     queries = exact_queries(corpus, index, EXACT)
     keys = _keys(corpus)
     places = []
     for query, key in queries:
-        found = _messages(index, ranked_entries(index, query, Filters(), 3).best[:3], keys)
-        places.append(_first(found, [key]))
+        hits = _messages(index, ranked_entries(index, query, Filters(), 3).best[:3], keys)
+        places.append(_first(hits, [key]))
     shares = {f"hit@{most}": _share([_among(place, most) for place in places]) for most in (1, 3)}
     return {"queries": len(queries), **shares}
 
 
 def _keys(corpus: Corpus) -> dict[tuple[str, int], Key]:
-    """Messages by what tells a hit: its session and its time."""
     messages = (one for many in corpus.messages.values() for one in many)
     return {(one.session, one.time_ms): one.key for one in messages}
 
@@ -304,7 +288,6 @@ def _messages(
 
 
 def _figures(found: Sequence[FirstRight]) -> dict[str, float]:
-    """Percentages: of messages, and of sessions in the order of their best message."""
     messages, sessions = [one.message for one in found], [one.session for one in found]
     return {
         **{
@@ -326,7 +309,7 @@ def _share(values: Sequence[float]) -> float:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """The mean, and between which bounds 95% of the means of resamples lie."""
+    """The mean, and bounds of 95% of resamples' means."""
     chance, count = random.Random(1), len(values)
     means = sorted(sum(chance.choices(values, k=count)) / count for _ in range(SAMPLES))
     return sum(values) / count, means[SAMPLES // 40], means[-SAMPLES // 40]
@@ -336,16 +319,16 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _run(args: Namespace) -> int:
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     with Progress("bench recall") as progress:
         if args.corpus:
-            found = measure_recall(args.corpus, progress.advance)
+            figures = measure_recall(args.corpus, progress.advance)
         scale = measure_scale(args.messages, progress.advance) if args.messages else None
     if args.json:
-        print_json({"machine": machine(), **found, "scale": scale})
+        print_json({"machine": machine(), **figures, "scale": scale})
         return 0
-    if found:
-        _print_text(found)
+    if figures:
+        _print_text(figures)
     if scale:
         print(table([(name, str(value)) for name, value in scale.items()]))
     return 0

@@ -1,8 +1,4 @@
-"""Rate, size and latency of the index with many made-up messages.
-
-They are put together from the words, identifiers and paths of the repository's own sources, so
-that the vocabulary is that of code and grows as such vocabularies do.
-"""
+"""Rate, size and latency of the index with many messages, made from the words of these sources."""
 
 from __future__ import annotations
 
@@ -34,7 +30,7 @@ _NAME = re.compile(r"\w+(?:[./]\w+)*")
 
 
 def measure_scale(messages: int, advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """Index so many messages of 1.2 KB and ask two hundred queries of two to four words."""
+    """Indexes messages of 1.2 KB and asks two hundred queries."""
     lines = _lines()
     chance = random.Random(7)
     with tempfile.TemporaryDirectory(prefix="foredeck-search-") as scratch:
@@ -78,7 +74,7 @@ def _messages(count: int, lines: list[str], chance: random.Random) -> Iterator[S
             parts.append(line if chance.random() < 0.98 else f"{line} made_up_{chance.random()}")
             length += len(parts[-1]) + 1
         text = "\n".join(parts)
-        said, output = (text, "") if number % 2 else ("", text)
+        input_text, output = (text, "") if number % 2 else ("", text)
         yield SearchedText(
             document=f"turn:session-{number // 200}:{number % 200}",
             token=f"bench-{number}",
@@ -89,7 +85,7 @@ def _messages(count: int, lines: list[str], chance: random.Random) -> Iterator[S
             object="",
             time_ms=1_770_000_000_000 + number * 1000,
             session=f"session-{number // 200}",
-            said=said,
+            said=input_text,
             output=output,
         )
 
@@ -101,12 +97,13 @@ def _write(
     chance: random.Random,
     advance: Callable[[], None],
 ) -> tuple[float, float, int]:
-    """Seconds of indexing alone, by the clock and of the processor, and bytes of text."""
     vocabulary = Vocabulary()
-    made = _messages(messages, lines, chance)
+    rows_made = _messages(messages, lines, chance)
     seconds, cpu_s, size = 0.0, 0.0, 0
     for first in range(0, messages, BATCH):
-        batch = [text for text, _ in zip(made, range(min(BATCH, messages - first)), strict=False)]
+        batch = [
+            text for text, _ in zip(rows_made, range(min(BATCH, messages - first)), strict=False)
+        ]
         size += sum(len(text.said) + len(text.output) for text in batch)
         start, cpu_start = time.perf_counter(), time.process_time()
         with immediate(db):
@@ -122,8 +119,6 @@ def _write(
 def _ask(
     index: SearchIndex, lines: list[str], chance: random.Random
 ) -> tuple[list[float], list[float]]:
-    """Milliseconds of each query, by the clock and of the processor, without its passages, which
-    the store reads."""
     times, cpu_times = [], []
     for _ in range(QUERIES):
         words = [word for word in _NAME.findall(chance.choice(lines)) if len(word) > 3]

@@ -38,7 +38,7 @@ While it runs:
 
 
 class AdjustedTime:
-    """The time that caches and threads see, in seconds: real time and what was added to it."""
+    """The clock of caches and threads: real time and what was added."""
 
     def __init__(self) -> None:
         self.added_s = 0.0
@@ -54,7 +54,6 @@ class Twin(ScriptedModel):
     clock: AdjustedTime
 
     def other(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
-        """As of the server, the report and the clock."""
         if path == "/twin/report":
             return TwinReport.of(self).as_json()
         if path == "/twin/clock":
@@ -64,7 +63,7 @@ class Twin(ScriptedModel):
 
 
 def step_of(given: Any) -> StepResult:
-    """One step of a script in JSON; raises ValueError where it is none."""
+    """A script's step in JSON; raises ValueError."""
     if isinstance(given, str):
         return given
     if isinstance(given, dict) and "fail" in given:
@@ -74,7 +73,6 @@ def step_of(given: Any) -> StepResult:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until interrupted; the exit status is 1 where something was refused."""
     parser = argparse.ArgumentParser(
         prog="python -m foredeck_bench.twin",
         description=HELP,
@@ -90,8 +88,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     record = None
     if options.record:
-        given = json.loads(options.record.read_text(encoding="utf-8"))
-        record = ModelRecord.of_pi(cast(Api, options.api), given)
+        fields = json.loads(options.record.read_text(encoding="utf-8"))
+        record = ModelRecord.of_pi(cast(Api, options.api), fields)
     steps = json.loads(options.script.read_text(encoding="utf-8")) if options.script else []
     queue = [step_of(step) for step in steps]
     clock = AdjustedTime()

@@ -1,7 +1,4 @@
-"""What the Anthropic Messages API refuses in a message list, reasoning blocks apart.
-
-Reasoning has a memory (what was issued, and after which bytes), so it stands in `reasoning`.
-"""
+"""What the Anthropic Messages API refuses in a message list, reasoning apart."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ MAX_MARKERS = 4
 
 EFFORT_BETA = "mid-conversation-output-config-2026-07-01"
 CLIENTS_EFFORT_BETA = "per-turn-control-2026-07-01"
-"""With which Claude Code 2.1.332 sends the same."""
+"""Claude Code 2.1.332's name for the same."""
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 INLINE_TOOLS_BETA = "inline-tools-2026-09-15"
 TOOL_CHANGES_BETA = "mid-conversation-tool-changes-2026-07-01"
@@ -34,7 +31,7 @@ _BLOCKS = {
 
 
 def check(body: Json) -> Iterator[Finding]:
-    """All findings on a request body, worst first; an empty iterator means that it is accepted."""
+    """Findings on a request body, worst first."""
     findings = list(check_list(body)) or list(_check_roles(body["messages"]))
     if findings:
         yield from findings
@@ -60,10 +57,6 @@ def check(body: Json) -> Iterator[Finding]:
 
 
 def is_effort_marker(message: Json) -> bool:
-    """Whether this message says nothing but how much effort is made from here on.
-
-    platform.claude.com/docs/en/build-with-claude/effort-per-message
-    """
     effort = (message.get("output_config") or {}).get("effort")
     return message["role"] == "system" and not message.get("content") and effort in EFFORTS
 
@@ -144,12 +137,12 @@ def _ids(message: Json | None, role: str, kind: str, key: str) -> list[str]:
 
 def _check_pairs(messages: list[Json]) -> Iterator[Finding]:
     """Every call has its result in the very next message, and every result its call before it."""
-    seen: set[str] = set()
+    ids_so_far: set[str] = set()
     before: Json | None = None
     for index, message in enumerate(messages):
         after = messages[index + 1] if index + 1 < len(messages) else None
         uses = _ids(message, "assistant", "tool_use", "id")
-        yield from _check_unique(index, uses, seen)
+        yield from _check_unique(index, uses, ids_so_far)
         answered = _ids(after, "user", "tool_result", "tool_use_id")
         lost = [use for use in uses if use not in answered]
         if lost:
@@ -170,18 +163,18 @@ def _check_unique(index: int, uses: list[str], seen: set[str]) -> Iterator[Findi
 
 
 def _check_results_of(index: int, message: Json, expected: list[str]) -> Iterator[Finding]:
-    found = _ids(message, "user", "tool_result", "tool_use_id")
-    for result in found:
+    ids = _ids(message, "user", "tool_result", "tool_use_id")
+    for result in ids:
         if result not in expected:
             yield (
                 "result_without_call",
                 f"messages.{index}: unexpected `tool_use_id` found in `tool_result` blocks: "
                 f"{result}. Each must have its `tool_use` block in the previous message",
             )
-    if len(set(found)) != len(found):
+    if len(set(ids)) != len(ids):
         yield "duplicate_result", f"messages.{index}: each tool_use must have a single result"
-    kinds = [b.get("type") for b in message["content"]] if found else []
-    if found and "tool_result" in kinds[len(found) :]:
+    kinds = [b.get("type") for b in message["content"]] if ids else []
+    if ids and "tool_result" in kinds[len(ids) :]:
         yield "result_not_first", f"messages.{index}: tool_result blocks must come first"
 
 
@@ -241,7 +234,6 @@ def check_always_thinks(body: Json) -> Iterator[Finding]:
 
 
 def _check_betas(body: Json) -> Iterator[Finding]:
-    """What needs a beta is sent with its header."""
     betas = body.get("betas") or ()
     systems = [m for m in body["messages"] if m["role"] == "system"]
     changes = [b for m in systems for b in _list(m.get("content")) if b.get("type") != "text"]

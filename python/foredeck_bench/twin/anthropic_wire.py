@@ -17,7 +17,7 @@ _PIECE_CHARS = 400
 def events(
     message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, dropped: list[Json]
 ) -> Iterator[str]:
-    """The server-sent events of one message; `blocks` are in wire shape."""
+    """Server-sent events of one message; `blocks` are in wire shape."""
     start: Json = {
         "id": message_id,
         "type": "message",
@@ -44,7 +44,6 @@ def events(
 def whole(
     message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, dropped: list[Json]
 ) -> Json:
-    """The same message at once, for a request that does not stream."""
     return {
         "id": message_id,
         "type": "message",
@@ -112,6 +111,5 @@ def _deltas(block: Json) -> Iterator[Json]:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """`text` in the pieces in which it is streamed."""
     for start in range(0, len(text), _PIECE_CHARS):
         yield text[start : start + _PIECE_CHARS]

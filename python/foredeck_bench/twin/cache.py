@@ -31,14 +31,14 @@ WRITES_IMPLICIT = 3
 WRITES_EXPLICIT = 4
 STEP_TOKENS = 128
 LONG_S = 3600.0
-"""Life of what a marker with `ttl: "1h"` has written."""
+"""Of what a marker with `ttl: "1h"` has written."""
 
 Kind = Literal["markers", "breakpoints", "steps", "prefix"]
 
 
 @dataclass(frozen=True, slots=True)
 class CacheRule:
-    """What a provider keeps, from how many tokens on, and for how long after its last use."""
+    """What a provider keeps, from how many tokens on, and how long."""
 
     kind: Kind
     lifetime_s: float
@@ -56,10 +56,9 @@ RULES: Mapping[Api, CacheRule] = {
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request: read from the cache, written to it, neither, and generated.
+    """Tokens of one request.
 
-    `written_long` of those written live an hour. `ideal` is what a cache without markers and
-    limits would have read.
+    `ideal`: what an unlimited cache would have read.
     """
 
     read: int
@@ -83,32 +82,29 @@ class _Entry:
 
 @dataclass(slots=True)
 class PromptCache:
-    """Entries of one account. Times are seconds of any clock that only goes forward.
-
-    `rule` holds for all requests; without it, each API has its own.
-    """
+    """Entries of one account; `rule` overrides each API's own."""
 
     rule: CacheRule | None = None
     _entries: dict[str, _Entry] = field(default_factory=dict)
     _seen: dict[str, _Entry] = field(default_factory=dict)
 
     def serve(self, request: ModelRequest, output_tokens: int, now_s: float) -> Usage:
-        """The usage of an accepted request; the cache then holds what the request leaves in it."""
+        """The usage of an accepted request, which then is cached."""
         rule = self.rule or RULES[request.api]
         rows = segments(request)
         total = rows[-1].tokens if rows else 0
         ideal = _longest(rows, self._alive(self._seen, now_s))
         long = 0
         if rule.kind == "markers":
-            read, written, long = self._serve_markers(rows, rule, now_s)
+            read, stored, long = self._serve_markers(rows, rule, now_s)
         elif rule.kind == "breakpoints":
-            read, written = self._serve_breakpoints(request, rows, rule, now_s)
+            read, stored = self._serve_breakpoints(request, rows, rule, now_s)
         else:
             step = STEP_TOKENS if rule.kind == "steps" else 1
-            read, written = ideal - ideal % step if ideal >= rule.minimum_tokens else 0, 0
+            read, stored = ideal - ideal % step if ideal >= rule.minimum_tokens else 0, 0
         for row in rows:
             self._seen[row.prefix] = _Entry(now_s, rule.lifetime_s)
-        return Usage(read, written, total - read - written, output_tokens, ideal, long)
+        return Usage(read, stored, total - read - stored, output_tokens, ideal, long)
 
     def _serve_markers(
         self, rows: list[Segment], rule: CacheRule, now_s: float
@@ -127,8 +123,8 @@ class PromptCache:
         for mark in marks:
             life = LONG_S if rows[mark].marker == "1h" else rule.lifetime_s
             self._entries[rows[mark].prefix] = _Entry(now_s, life)
-        written = _after(read, rows, marks, lambda _: True)
-        return read, written, _after(read, rows, marks, lambda row: row.marker == "1h")
+        stored = _after(read, rows, marks, lambda _: True)
+        return read, stored, _after(read, rows, marks, lambda row: row.marker == "1h")
 
     def _serve_breakpoints(
         self, request: ModelRequest, rows: list[Segment], rule: CacheRule, now_s: float

@@ -20,7 +20,7 @@ _STOP = {"max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}
 
 
 def as_chat(body: Json) -> Json:
-    """The same request with `messages` in place of `contents`, for scripts and rules to look at."""
+    """The request with `messages` for `contents`."""
     messages: list[Json] = []
     system = _text((body.get("systemInstruction") or {}).get("parts") or ())
     if system:
@@ -50,7 +50,7 @@ def as_chat(body: Json) -> Json:
 def events(
     message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, _dropped: list[Json]
 ) -> Iterator[str]:
-    """The server-sent events of one answer; `blocks` are in Anthropic's shape."""
+    """Server-sent events of one answer; `blocks` are in Anthropic's shape."""
     for part in map(_part, blocks):
         yield _event(message_id, model, {"content": {"role": "model", "parts": [part]}})
     ending = {"content": {"role": "model", "parts": []}, "finishReason": _STOP.get(stop, "STOP")}
@@ -60,11 +60,10 @@ def events(
 def whole(
     message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, _dropped: list[Json]
 ) -> Json:
-    """The same answer at once, for a request that does not stream."""
     content = {"role": "model", "parts": [_part(block) for block in blocks]}
     candidate = {"content": content, "finishReason": _STOP.get(stop, "STOP"), "index": 0}
-    named = {"responseId": message_id, "modelVersion": model}
-    return {"candidates": [candidate], "usageMetadata": _usage(usage), **named}
+    identity = {"responseId": message_id, "modelVersion": model}
+    return {"candidates": [candidate], "usageMetadata": _usage(usage), **identity}
 
 
 def error_body(failure: Failure) -> Json:

@@ -1,4 +1,4 @@
-"""The HTTP side of the scripted model: JSON in, JSON or server-sent events out."""
+"""The scripted model's HTTP: JSON in, JSON or server-sent events out."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ _GOOGLE = re.compile(r".*/models/([^/:]+):(stream)?[gG]enerateContent$")
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What to send: a JSON body, or a list of server-sent events.
+    """A JSON body, or server-sent events.
 
-    `cut` drops the connection after the events, without the end that HTTP demands. `done` is
-    called when everything has been handed to the client.
+    `cut` drops the connection after the events.
     """
 
     status: int
@@ -53,13 +52,11 @@ class ModelHandler(BaseHTTPRequestHandler):
         answer: Callable[[Api, Json], ModelAnswer],
         other: Callable[[str, Json], Json | None],
     ) -> type[ModelHandler]:
-        """A handler class bound to `answer(api, body)`, and to `other(path, body)` for what is no
-        request for an answer; None there is a 404."""
+        """A handler bound to `answer(api, body)` and `other(path, body)`; None is a 404."""
         bound = {"answer": staticmethod(answer), "other": staticmethod(other)}
         return type("BoundHandler", (cls,), bound)
 
     def do_GET(self) -> None:
-        """Answer what is asked beside the models' APIs."""
         self._send_other({})
 
     def do_POST(self) -> None:

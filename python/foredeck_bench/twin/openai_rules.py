@@ -1,4 +1,4 @@
-"""What OpenAI chat completions and their stricter relatives refuse in a message list."""
+"""What OpenAI chat completions and relatives refuse in a message list."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MIN_OUTPUT_TOKENS = 16
 
 
 def check(body: Json) -> Iterator[Finding]:
-    """All findings on a request body, worst first; an empty iterator means that it is accepted."""
+    """Findings on a request body, worst first."""
     findings = list(check_list(body)) or list(_check_roles(body["messages"]))
     if findings:
         yield from findings
@@ -74,7 +74,7 @@ def _check_arguments(index: int, tool_call: Json) -> Iterator[Finding]:
 
 
 def _check_pairs(messages: list[Json]) -> Iterator[Finding]:
-    """Every call is answered by `tool` messages before anything else, and only calls are."""
+    """Every call is answered by `tool` messages at once, and only calls are."""
     open_calls: list[str] = []
     for index, message in enumerate(messages):
         if message["role"] == "tool":

@@ -18,7 +18,7 @@ _STOP = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
 def events(
     message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, _dropped: list[Json]
 ) -> Iterator[str]:
-    """The server-sent events of one message; `blocks` are in Anthropic's shape."""
+    """Server-sent events of one message; `blocks` are in Anthropic's shape."""
     head = {"id": message_id, "object": "chat.completion.chunk", "created": 0, "model": model}
     for delta in ({"role": "assistant", "content": ""}, *_deltas(blocks)):
         yield _chunk(head, [{"index": 0, "delta": delta, "finish_reason": None}])
@@ -30,7 +30,6 @@ def events(
 def whole(
     message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, _dropped: list[Json]
 ) -> Json:
-    """The same message at once, for a request that does not stream."""
     texts = {"text": "", "thinking": ""}
     calls: list[Json] = []
     sealed = [encrypted(b["data"]) for b in blocks if b["type"] == "redacted_thinking"]
@@ -57,7 +56,7 @@ def error_body(failure: Failure) -> Json:
 
 
 def encrypted(data: str) -> Json:
-    """Encrypted reasoning as routers hand it on over chat completions."""
+    """Encrypted reasoning over chat completions, as routers pass it on."""
     return {"type": "reasoning.encrypted", "data": data, "id": f"rs_{data}", "index": 0}
 
 

@@ -1,7 +1,4 @@
-"""A request as the provider lays it out: blocks in order, their prefixes and their tokens.
-
-Tokens are estimated: characters of text, arguments and tool definitions / 4.
-"""
+"""A request as the provider lays it out; tokens are estimated as characters / 4."""
 
 from __future__ import annotations
 
@@ -31,10 +28,9 @@ _OPENAI_SETTINGS = ("instructions", "text", "reasoning")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One block: hash and tokens of the prompt up to its end.
+    """Hash and tokens up to a block's end.
 
-    `marker` is its cache marker (a life, or `explicit`), `eligible` whether it ends a message
-    after which OpenAI may set an implicit breakpoint.
+    `marker`: its cache marker; `eligible`: OpenAI may set a breakpoint there.
     """
 
     prefix: str
@@ -73,13 +69,11 @@ def prompt_tokens(request: ModelRequest) -> int:
 
 
 def estimate_tokens(value: Any) -> int:
-    """Tokens of a JSON value without white space, estimated as characters / 4, rounded up."""
     text = value if isinstance(value, str) else _compact(value)
     return -(-len(text) // 4)
 
 
 def block_tokens(block: Json) -> int:
-    """Estimated tokens of one block of a message or of the system prompt, or of a tool."""
     kind = block.get("type")
     if kind == "tool_use":
         return estimate_tokens(block["name"]) + estimate_tokens(block["input"])
@@ -96,7 +90,7 @@ def block_tokens(block: Json) -> int:
 
 
 def normalized(value: Any) -> Any:
-    """`value` without cache markers, and with string contents as the text block they stand for."""
+    """A value without cache markers, its strings as text blocks."""
     if isinstance(value, list):
         return [normalized(item) for item in value]
     if not isinstance(value, dict):
@@ -112,8 +106,7 @@ def normalized(value: Any) -> Any:
 
 
 def plain_item(item: Json) -> Json:
-    """An item of the Responses API without what differs between how it was given and how it is
-    sent back: ids, states, the spelling of arguments."""
+    """A Responses item without ids, states and spelling of arguments."""
     kind = item.get("type") or "message"
     if kind == "reasoning":
         return {"type": kind, "sealed": item.get("encrypted_content")}
@@ -147,8 +140,7 @@ class _Part:
 
 
 def _messages(body: Json, anthropic: bool) -> Iterator[_Part]:
-    """Each block, with what its message holds beside the content, which counts for equality
-    only."""
+    """Each block, with its message's other fields, which count for equality only."""
     for tool in body.get("tools") or ():
         # A deferred tool is no part of the prompt until it is added.
         if not tool.get("defer_loading"):
@@ -196,10 +188,11 @@ def _responses(body: Json) -> Iterator[_Part]:
 
 
 def item_tokens(item: Json) -> int:
-    """Estimated tokens of one item of the Responses API."""
     kind = item.get("type")
-    if kind == "reasoning":
-        return estimate_tokens(str(item.get("encrypted_content") or ""))
+    if kind in ("reasoning", "compaction"):
+        # What is sealed is as long as the reasoning, of which the summary is all that is told.
+        summary = "".join(part.get("text", "") for part in item.get("summary") or ())
+        return estimate_tokens(max(summary, str(item.get("encrypted_content") or ""), key=len))
     if kind == "configuration_update":
         return 0
     if kind == "additional_tools":

@@ -1,6 +1,6 @@
-"""What is known of a model: its prices, its cache, and what its reasoning is bound to.
+"""A model's prices, cache, and what its reasoning is bound to.
 
-A record is made from Pi's own (`providers/data/*.json` of pi-ai, or an entry of a models.json).
+Made from Pi's own record.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """A model of one provider. `rates`: by rising `above`, the first for any prompt.
+    """A model of one provider.
 
-    `bound`: its reasoning holds only behind an unchanged prefix. `carries`: it sees that of
-    earlier turns. `always_thinks`: thinking cannot be turned off.
+    `bound`: reasoning holds only behind an unchanged prefix. `carries`: it sees that of earlier
+    turns.
     """
 
     id: str
@@ -58,7 +58,6 @@ class ModelRecord:
 
     @classmethod
     def of_pi(cls, api: Api, record: Json) -> ModelRecord:
-        """From Pi's record of a model; raises KeyError where that has no prices."""
         cost, compat = record["cost"], record.get("compat") or {}
         rule = RULES[api]
         if rule.kind == "breakpoints" and not compat.get("supportsExplicitPromptCacheMode"):

@@ -1,4 +1,4 @@
-"""What a run on the twin came to: refused, dropped, read, written, and the bill."""
+"""The outcome of a run on the twin, with the bill."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
 
 @dataclass(frozen=True, slots=True)
 class TwinReport:
-    """Sums over the requests of a run. Tokens are the twin's estimates.
+    """Sums over a run's requests.
 
-    `refused` counts refusals by rule, `threads` requests by what they did with a message thread,
-    `dropped` blocks of reasoning that the model did not see, each once, `reported` how often the
-    provider said so. `dollars` is None where the model has no record.
+    `refused` by rule, `threads` by their use, `dropped` blocks of reasoning, `reported` how often
+    the provider said so.
     """
 
     requests: int
@@ -39,7 +38,6 @@ class TwinReport:
         return _report(model.requests, model.violations, model.record)
 
     def as_json(self) -> dict[str, Any]:
-        """For other programs."""
         return asdict(self)
 
     def text(self) -> str:
@@ -82,7 +80,6 @@ def _report(
 
 
 def _identity(recorded: RecordedRequest, block: dict[str, Any]) -> str:
-    """What the reported block is, wherever it stands in this request."""
     if "path" not in block:
         return str(block["id"])
     _, message, _, place = block["path"].split(".")

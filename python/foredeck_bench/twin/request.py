@@ -1,4 +1,4 @@
-"""A request as the script and the tests look at it, whichever API it came by."""
+"""A request for scripts and tests, whichever API it came by."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request body with the questions that scripts ask of it. That of the Responses API and
-    of Google's has its items as messages of chat completions (`as_chat` of its wire); `sent` is
-    then the body as it came.
+    """One request body; items are messages of chat completions, `sent` is the original.
 
-    `index` counts all requests that the server got, from 0.
+    `index` counts from 0.
     """
 
     index: int
@@ -41,7 +39,6 @@ class ModelRequest:
 
     @property
     def newest(self) -> Json:
-        """The last message, but for one that only says how much effort the answer takes."""
         return next(m for m in reversed(self.messages) if m.get("content"))
 
     @property
@@ -54,7 +51,6 @@ class ModelRequest:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Names of the tools that the model can call, in the order in which they came."""
         offered = [t for t in self.body.get("tools") or () if not t.get("defer_loading")]
         names = dict.fromkeys((t.get("function") or t).get("name", "") for t in offered)
         for message in self.messages:
@@ -69,26 +65,21 @@ class ModelRequest:
 
     @property
     def text(self) -> str:
-        """All text that the model sees in the messages: text, tool arguments, tool results."""
+        """All that the model sees in messages: text, arguments, results."""
         return "\n".join(
             message_text(m) for m in self.messages if m.get("role") not in ("system", "developer")
         )
 
     @property
     def results(self) -> dict[str, str]:
-        """Text of each tool result, by the id of its call, oldest first."""
         return dict(_results(self.messages))
 
     @property
     def calls(self) -> dict[str, tuple[str, Json]]:
-        """Tool name and arguments of each tool call, by id, oldest first."""
         return dict(_calls(self.messages))
 
     def find(self, pattern: str) -> str:
-        """The last match of `pattern` in `text`: its first group, or the whole match.
-
-        Raises LookupError where nothing matches.
-        """
+        """The last match of `pattern`: its first group, or all. Raises LookupError."""
         matches = list(re.finditer(pattern, self.text))
         if not matches:
             raise LookupError(f"nothing in the prompt matches {pattern!r}")
@@ -96,7 +87,6 @@ class ModelRequest:
 
 
 def content_text(content: Any) -> str:
-    """The text of a `content` value: a string, or the text of its blocks, one per line."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -105,7 +95,6 @@ def content_text(content: Any) -> str:
 
 
 def message_text(message: Json) -> str:
-    """The text of one message with its tool arguments."""
     parts = [content_text(message.get("content"))]
     for tool_call in message.get("tool_calls") or ():
         parts.append(str(tool_call.get("function", {}).get("arguments", "")))

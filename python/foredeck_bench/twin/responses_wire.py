@@ -16,13 +16,12 @@ __all__ = ["as_chat", "error_body", "events", "item_of", "whole"]
 Json = dict[str, Any]
 
 ANSWERED = ("reasoning", "function_call", "custom_tool_call")
-"""Items of which a model's answer is made, messages apart."""
+"""Items of an answer, messages apart."""
 
 
 def as_chat(body: Json) -> Json:
-    """The same request with `messages` in place of `input`, for scripts and rules to look at:
-    items of one answer are one message, encrypted reasoning is in its `reasoning_details`, and a
-    tool in a namespace is called `namespace.tool`."""
+    """The request with `messages` for `input`: one message per answer, tools as
+    `namespace.tool`."""
     messages: list[Json] = []
     tools = list(body.get("tools") or ())
     for item in body.get("input") or ():
@@ -34,12 +33,14 @@ def as_chat(body: Json) -> Json:
             _add_to_answer(messages, item)
         elif kind == "additional_tools":
             tools += [tool for each in item["tools"] for tool in _in_namespace(each)]
+        elif kind == "compaction":
+            messages.append({"role": "developer", "content": str(item["encrypted_content"])})
         elif kind == "configuration_update":
             messages.append({"role": "developer", "content": "", "configuration_update": item})
         elif "role" in item:
             messages.append({"role": item["role"], "content": content_text(item.get("content"))})
-    kept = {name: body[name] for name in body if name != "input"}
-    return {**kept, "tools": tools, "messages": messages}
+    fields = {name: body[name] for name in body if name != "input"}
+    return {**fields, "tools": tools, "messages": messages}
 
 
 def _in_namespace(space: Json) -> list[Json]:
@@ -52,12 +53,11 @@ def _in_namespace(space: Json) -> list[Json]:
 def events(
     message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, dropped: list[Json]
 ) -> Iterator[str]:
-    """The server-sent events of one response; `blocks` are in Anthropic's shape."""
     yield _event("response.created", response={"id": message_id, "model": model})
     for index, block in enumerate(blocks):
         item = item_of(block)
-        begun = {**item, **({"arguments": ""} if item["type"] == "function_call" else {})}
-        yield _event("response.output_item.added", output_index=index, item=begun)
+        first_item = {**item, **({"arguments": ""} if item["type"] == "function_call" else {})}
+        yield _event("response.output_item.added", output_index=index, item=first_item)
         kind = {"text": "output_text", "tool_use": "function_call_arguments"}.get(block["type"])
         for piece in pieces(_streamed(block)) if kind else ():
             yield _event(f"response.{kind}.delta", output_index=index, delta=piece)
@@ -70,7 +70,6 @@ def events(
 def whole(
     message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, dropped: list[Json]
 ) -> Json:
-    """The same response at once, for a request that does not stream."""
     ended: Json = {"status": "completed"}
     if stop == "max_tokens":
         ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
@@ -85,8 +84,15 @@ def whole(
         "total_tokens": usage.prompt + usage.output,
     }
     output = [item_of(block) for block in blocks]
-    told = {"input_transformations": dropped} if dropped else {}
-    return {"id": message_id, "model": model, **ended, "output": output, "usage": counted, **told}
+    transformations = {"input_transformations": dropped} if dropped else {}
+    return {
+        "id": message_id,
+        "model": model,
+        **ended,
+        "output": output,
+        "usage": counted,
+        **transformations,
+    }
 
 
 def _add_to_answer(messages: list[Json], item: Json) -> None:
@@ -108,7 +114,6 @@ def _add_to_answer(messages: list[Json], item: Json) -> None:
 
 
 def item_of(block: Json) -> Json:
-    """A block as an item of a response."""
     if block["type"] == "tool_use":
         id, arguments = block["id"], _streamed(block)
         namespace, _, name = block["name"].rpartition(".")
@@ -119,9 +124,11 @@ def item_of(block: Json) -> Json:
         content = [{"type": "output_text", "text": block["text"], "annotations": []}]
         name = f"msg_{len(block['text'])}"
         return {"type": "message", "id": name, "role": "assistant", "content": content}
+    if block["type"] == "compaction":
+        return {**block, "id": f"cmp_{len(block['encrypted_content'])}"}
     data = str(block.get("data") or block.get("signature"))
-    told = [{"type": "summary_text", "text": block["thinking"]}] if block.get("thinking") else []
-    return {"type": "reasoning", "id": f"rs_{data}", "summary": told, "encrypted_content": data}
+    summary = [{"type": "summary_text", "text": block["thinking"]}] if block.get("thinking") else []
+    return {"type": "reasoning", "id": f"rs_{data}", "summary": summary, "encrypted_content": data}
 
 
 def _streamed(block: Json) -> str:

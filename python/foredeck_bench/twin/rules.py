@@ -14,7 +14,7 @@ INVENTED_RESULT = "No result provided"
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One refusal: `request` is the request's index, `rule` a short name, `message` the reason."""
+    """One refusal: request index, rule, and reason."""
 
     request: int
     rule: str
@@ -26,14 +26,14 @@ Finding = tuple[str, str]
 
 
 def check_list(body: Json) -> Iterator[Finding]:
-    """Findings on the message list as such: it must be a list with something in it."""
+    """A message list must be one, and not empty."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         yield "empty_messages", "messages: at least one message is required"
 
 
 def check_invented_result(messages: list[Json]) -> Iterator[Finding]:
-    """Findings on results that the host's adapter made up because ours was lost."""
+    """Results that the host's adapter made up for lost ones."""
     for index, message in enumerate(messages):
         if any(INVENTED_RESULT in text for text in _strings(message.get("content"))):
             yield "invented_result", f"messages.{index}: {INVENTED_RESULT!r} stands in the prompt"

@@ -36,7 +36,7 @@ class SealedMemory:
         self._plain: set[str] = set()
 
     def issue(self, body: Json, blocks: list[Json]) -> None:
-        """Note a reply (`blocks` in Anthropic's shape) as the answer to `body`, a chat."""
+        """Notes a reply as the answer to the chat `body`."""
         self._plain |= {b["thinking"] for b in blocks if b["type"] == "thinking"}
         sealed = tuple(b for b in blocks if b["type"] == "redacted_thinking")
         if not sealed:
@@ -47,7 +47,6 @@ class SealedMemory:
                 self._by_call[block["id"]] = issued
 
     def issue_items(self, raw: Json, items: list[Json]) -> None:
-        """Note the items of a response to the request `raw` of the Responses API."""
         before = list(raw.get("input") or ())
         for item in items:
             if item["type"] == "reasoning":
@@ -55,9 +54,8 @@ class SealedMemory:
             before.append(item)
 
     def withheld(self, raw: Json, bound: bool, carries: bool) -> list[Json]:
-        """What of the reasoning in a Responses request the model does not see, as it is reported:
-        behind a changed prefix if it is `bound`, and of earlier turns unless the model `carries`
-        them."""
+        """Reasoning that the model does not see: behind a changed prefix if `bound`, of earlier
+        turns unless it `carries` them."""
         items: list[Json] = [i for i in raw.get("input") or () if isinstance(i, dict)]
         turn = max((n for n, item in enumerate(items) if item.get("role") == "user"), default=-1)
         reported = []
@@ -82,8 +80,7 @@ class SealedMemory:
         return reported
 
     def check(self, body: Json) -> Iterator[Finding]:
-        """Findings on the reasoning of a chat that is otherwise valid: plain text as it was
-        issued, and what is encrypted in the turn under way whole and with its calls."""
+        """Reasoning must be as issued, and in this turn whole and with its calls."""
         for index, message in enumerate(body["messages"]):
             for field in _PLAIN_FIELDS:
                 text = message.get(field)
@@ -95,8 +92,7 @@ class SealedMemory:
                 yield "reasoning_altered", f"{where}: not what was issued with these calls"
 
     def changed_before(self, body: Json) -> str | None:
-        """The encrypted reasoning of the turn under way before which bytes have changed since it
-        was issued, None where there is none. No document asks for them to stay."""
+        """The turn's encrypted reasoning behind changed bytes, if any; no document forbids that."""
         for index, issued, _ in self._sealed(body):
             if prefix_hash(body, index) != issued.prefix:
                 return str(issued.reasoning[0]["data"])
@@ -113,7 +109,7 @@ class SealedMemory:
 
 
 def without_items(raw: Json, withheld: list[Json]) -> Json:
-    """A Responses request without the reasoning that is withheld: what the model reads."""
+    """A request without withheld reasoning."""
     gone = {each["id"] for each in withheld}
     items = [i for i in raw["input"] if not (i.get("type") == "reasoning" and i["id"] in gone)]
     return {**raw, "input": items}

@@ -31,6 +31,7 @@ from foredeck_bench.twin.steps import (
     Failure,
     Reply,
     Script,
+    SealedSummary,
     StepOutcome,
     StepResult,
     Text,
@@ -57,12 +58,10 @@ SUMMARY_MARK = "context summarization assistant"
 
 @dataclass(slots=True)
 class RecordedRequest:
-    """One request and what became of it.
+    """One request and its answer.
 
-    `request` is the whole one also where only its end was sent; `thread` is what was said of that.
-    `status` is the HTTP status, `side` tells that it was answered beside the script, `complete`
-    that the whole answer was sent: False where the step cut it or the client went away. `dropped`
-    is the reasoning that the model did not see, as the provider reports it.
+    `thread`: what was said of a partial one; `complete`: the whole answer was sent; `dropped`:
+    reasoning that the model did not see.
     """
 
     request: ModelRequest
@@ -77,14 +76,14 @@ class RecordedRequest:
 
 
 def answer_summaries(request: ModelRequest) -> StepResult | None:
-    """Answers Pi's requests for a summary, so that scripts need not count them."""
+    """Answers Pi's requests for summaries, so scripts need not count them."""
     if SUMMARY_MARK in request.system:
         return "## Goal\nContinue the work.\n\n## Progress\nSee the files named above."
     return None
 
 
 class _HttpServer(ThreadingHTTPServer):
-    """Says nothing of clients that are gone: tests and benches kill them."""
+    """Ignores clients that are gone."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):
@@ -144,7 +143,6 @@ class ScriptedModel:
     # ------------------------------------------------------------ running
 
     def start(self) -> Self:
-        """Listen on the loopback interface. Does nothing if it listens already."""
         if self._server is not None:
             return self
         server = _HttpServer(
@@ -187,7 +185,7 @@ class ScriptedModel:
     # ------------------------------------------------------------ answering
 
     def answer(self, api: Api, body: Json) -> ModelAnswer:
-        """The answer to one request. Called by the HTTP handler, each time on its own thread."""
+        """Called for each request on its own thread."""
         with self._lock:
             request = _request(len(self.requests), api, body)
             recorded = RecordedRequest(request, self._clock())
@@ -202,7 +200,6 @@ class ScriptedModel:
         return self._stream(recorded, outcome)
 
     def other(self, path: str, body: Json) -> Json | None:
-        """The answer to what asks for no reply; None where there is no such path."""
         if path == "/v1/messages/count_tokens":
             # `BetaMessageTokensCount` in the types of anthropic-sdk-typescript 0.129.
             return {
@@ -212,7 +209,6 @@ class ScriptedModel:
         return None
 
     def _whole(self, recorded: RecordedRequest) -> Failure | None:
-        """Put the whole conversation in place of the end of one that the server keeps."""
         request = recorded.request
         recorded.thread = request.body.get("thread")
         try:
@@ -280,9 +276,9 @@ class ScriptedModel:
         request = recorded.request
         with self._lock:
             blocks = self._wire_blocks(reply)
-            recorded.dropped, seen = self._seen(request)
+            recorded.dropped, visible = self._seen(request)
             self._remember(request, blocks)
-            usage = self._cache.serve(seen, estimate_tokens(blocks), recorded.time_s)
+            usage = self._cache.serve(visible, estimate_tokens(blocks), recorded.time_s)
         recorded.status, recorded.reply, recorded.usage = 200, blocks, usage
         wire = _WIRES[request.api]
         name = f"msg_{request.index:04d}"
@@ -297,16 +293,16 @@ class ScriptedModel:
         if not request.raw.get("stream"):
             return ModelAnswer(200, wire.whole(*answer), delay_s=reply.delay_s, done=done)
         events = list(wire.events(*answer))
-        sent = events[: max(1, len(events) // 2)] if reply.cut else events
-        return ModelAnswer(200, sent, delay_s=reply.delay_s, cut=reply.cut, done=done)
+        part_sent = events[: max(1, len(events) // 2)] if reply.cut else events
+        return ModelAnswer(200, part_sent, delay_s=reply.delay_s, cut=reply.cut, done=done)
 
     def _seen(self, request: ModelRequest) -> tuple[list[Json], ModelRequest]:
-        """The reasoning that the model does not see, as it is reported, and what it does see."""
+        """The reasoning that the model does not see, and what it does see."""
         record = self.record
         carries = record.carries if record else True
         if request.api == "anthropic-messages":
             places = self._thinking.dropped(request.body, carries)
-            seen = replace(request, body=thinking.without(request.body, places))
+            visible = replace(request, body=thinking.without(request.body, places))
             reported = [
                 {
                     "type": "thinking_dropped",
@@ -315,7 +311,7 @@ class ScriptedModel:
                 }
                 for index, place in places
             ]
-            return reported if thinking.drops(request.body) else [], seen
+            return reported if thinking.drops(request.body) else [], visible
         if request.api != "openai-responses":
             return [], request
         withheld = self._sealed.withheld(request.raw, bool(record and record.bound), carries)
@@ -330,12 +326,13 @@ class ScriptedModel:
             self._sealed.issue_items(request.raw, [responses_wire.item_of(b) for b in blocks])
 
     def _wire_blocks(self, reply: Reply) -> list[Json]:
-        """The reply's blocks in Anthropic's shape, with ids and signatures given."""
         blocks: list[Json] = []
         for block in reply.blocks:
             self._ids += 1
             if isinstance(block, Text):
                 blocks.append({"type": "text", "text": block.text})
+            elif isinstance(block, SealedSummary):
+                blocks.append({"type": "compaction", "encrypted_content": block.payload})
             elif isinstance(block, Thinking):
                 blocks.append(_signed(block, f"sig-{self._ids:06d}"))
             else:

@@ -28,10 +28,17 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """A reasoning block. The server signs it; `redacted` sends only an opaque payload."""
+    """The server signs it; `redacted` sends an opaque payload."""
 
     text: str
     redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSummary:
+    """OpenAI's answer to a `compaction_trigger`."""
+
+    payload: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +50,14 @@ class ToolCall:
     id: str | None = None
 
 
-Block = Text | Thinking | ToolCall
+Block = Text | Thinking | SealedSummary | ToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """One assistant message.
 
-    `stop` overrides the stop reason, in Anthropic's terms (`end_turn`, `tool_use`, `max_tokens`,
-    `refusal`). `delay_s` passes before the first byte. `cut` drops the connection when about half
-    of the stream is out.
+    `stop` in Anthropic's terms; `cut` drops the connection about halfway.
     """
 
     blocks: tuple[Block, ...]
@@ -70,8 +75,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error answer. `kind` is the provider's error type, `retry_after_s` a header in seconds,
-    `code` what Anthropic calls `error_code`."""
+    """An error answer; `kind` is the provider's error type, `code` Anthropic's `error_code`."""
 
     status: int
     kind: str
@@ -87,7 +91,6 @@ Script = Sequence[Step] | Callable[["ModelRequest"], StepResult]
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
-    """A tool call with these arguments: `call("read", path="a.py")`."""
     return ToolCall(name, arguments)
 
 
@@ -109,7 +112,6 @@ def unverified(name: str) -> Failure:
 
 
 def rate_limited(retry_after_s: int | None = None) -> Failure:
-    """The 429 of an account that sends too much."""
     return Failure(
         429, "rate_limit_error", "This request would exceed your rate limit.", retry_after_s
     )
@@ -121,11 +123,11 @@ def server_error() -> Failure:
 
 
 def as_outcome(result: StepResult) -> StepOutcome:
-    """A step's short forms (text, block, list of blocks) as the reply that they stand for."""
+    """A short form as the reply that it stands for."""
     if isinstance(result, Reply | Failure):
         return result
     if isinstance(result, str):
         return Reply((Text(result),))
-    if isinstance(result, Text | Thinking | ToolCall):
+    if isinstance(result, Text | Thinking | SealedSummary | ToolCall):
         return Reply((result,))
     return Reply(tuple(result))

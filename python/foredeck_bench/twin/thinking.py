@@ -1,15 +1,11 @@
 """Thinking blocks of the Anthropic Messages API: what was issued, after which prefix, and what must
 come back unchanged.
 
-A request that returns signed thinking returns it as it was issued: same text, same order, all of a
-message's blocks or (in earlier turns) none. Within the turn under way, that is since the last
-message of the user that holds more than tool results, none may be missing:
-platform.claude.com/docs/en/build-with-claude/extended-thinking.
+A request returns all of a message's blocks as issued or, in earlier turns, none; within the turn
+under way none may be missing: platform.claude.com/docs/en/build-with-claude/extended-thinking.
 
-In every turn a block holds only behind the prefix that it was issued for: system, tools and all
-messages before it. What changes later than that invalidates what already stands behind the change,
-not what is issued afterwards. A request that fails the check is refused, or the blocks that fail
-are left out and reported, as it asks:
+A block holds only behind the prefix that it was issued for. A request that fails the check is
+refused, or the blocks are left out and reported, as it asks:
 platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks.
 """
 
@@ -35,10 +31,7 @@ class _Issued:
 
 
 class ThinkingMemory:
-    """Remembers the thinking that a server issued and checks what comes back.
-
-    `bound`: whether a changed prefix invalidates it.
-    """
+    """Issued thinking, and what comes back; `bound`: a changed prefix invalidates it."""
 
     def __init__(self, bound: bool = True) -> None:
         self._bound = bound
@@ -46,7 +39,7 @@ class ThinkingMemory:
         self._by_call: dict[str, _Issued] = {}
 
     def issue(self, body: Json, blocks: list[Json]) -> None:
-        """Note a reply (`blocks` in wire shape) as the answer to the request `body`."""
+        """Notes a reply as the answer to `body`."""
         thinking = tuple(b for b in blocks if b["type"] in _THINKING)
         if not thinking:
             return
@@ -73,8 +66,8 @@ class ThinkingMemory:
                 yield from self._check_missing(body, index, blocks)
 
     def dropped(self, body: Json, carries: bool = True) -> list[tuple[int, int]]:
-        """Message and block of the thinking that the model does not see, in an accepted request:
-        behind a changed prefix, and where the model `carries` none, in earlier turns."""
+        """Thinking that the model does not see: behind a changed prefix, or of earlier turns unless
+        it `carries` them."""
         messages: list[Json] = body["messages"]
         turn = turn_start(messages)
         gone = []
@@ -126,7 +119,7 @@ class ThinkingMemory:
 
 
 def without(body: Json, places: list[tuple[int, int]]) -> Json:
-    """A request without these blocks: what the model reads."""
+    """A request without these blocks."""
     gone = set(places)
     messages = [
         message
@@ -141,7 +134,7 @@ def without(body: Json, places: list[tuple[int, int]]) -> Json:
 
 
 def drops(body: Json) -> bool:
-    """Whether a request asks for blocks that fail the check to be left out."""
+    """Whether failing blocks should be left out."""
     binding = (body.get("thinking") or {}).get("block_binding") or {}
     return bool(binding.get("prefix_mismatch_behavior") == "drop_block")
 
@@ -156,14 +149,13 @@ def turn_start(messages: list[Json]) -> int:
 
 
 def prefix_hash(body: Json, length: int) -> str:
-    """SHA-256 hex over system, tools and the first `length` messages, cache markers left out."""
+    """Over system, tools and the first `length` messages, without cache markers."""
     prefix = [body.get("system"), body.get("tools"), body["messages"][:length]]
     text = json.dumps(normalized(prefix), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _is_results(content: Any) -> bool:
-    """Whether this goes on with a turn: results and nothing else."""
     return isinstance(content, list) and all(b.get("type") == "tool_result" for b in content)
 
 

@@ -17,7 +17,7 @@ LIFETIME_S = 300.0
 """A thread expires so long after the last answer that was stored in it."""
 
 _HELD = ("system", "tools")
-"""What a `continue` leaves out: the thread has it from its `create`."""
+"""What a thread has from its `create`."""
 
 _FIXED = ("model", "thinking", "output_config", "tool_choice", "betas", "fallbacks")
 """What a `continue` must repeat unchanged."""
@@ -25,7 +25,7 @@ _FIXED = ("model", "thinking", "output_config", "tool_choice", "betas", "fallbac
 
 @dataclass(frozen=True, slots=True)
 class ThreadRefusal(Exception):
-    """A request whose thread cannot be used: HTTP status, `error_code` and words."""
+    """The refusal of a thread, with HTTP status, `error_code` and words."""
 
     status: int
     code: str
@@ -34,7 +34,7 @@ class ThreadRefusal(Exception):
 
 @dataclass(slots=True)
 class _Turn:
-    """A conversation up to and with one answer. `at_s`: when the answer was stored."""
+    """A conversation up to one answer."""
 
     body: Json
     at_s: float
@@ -42,16 +42,13 @@ class _Turn:
 
 
 class Threads:
-    """The conversations of one account, by the id of the answer that they end with."""
+    """One account's conversations, by their last answer's id."""
 
     def __init__(self) -> None:
         self._turns: dict[str, _Turn] = {}
 
     def rebuild(self, body: Json, now_s: float) -> Json:
-        """The whole request that `body` stands for; itself where it names no thread.
-
-        Raises ThreadRefusal.
-        """
+        """The whole request behind `body`. Raises ThreadRefusal."""
         thread = body.get("thread")
         if thread is None:
             return body
@@ -76,11 +73,11 @@ class Threads:
                 f"thread: differing field(s): {', '.join(differing)}",
             )
         turn.continued = True
-        held = {name: turn.body[name] for name in _HELD if name in turn.body}
-        return {**whole, **held, "messages": [*turn.body["messages"], *body["messages"]]}
+        fields = {name: turn.body[name] for name in _HELD if name in turn.body}
+        return {**whole, **fields, "messages": [*turn.body["messages"], *body["messages"]]}
 
     def store(self, message_id: str, whole: Json, blocks: list[Json], now_s: float) -> None:
-        """Keep the conversation that the answer `message_id` (of these blocks) ends."""
+        """Keeps the conversation that this answer ends."""
         answer = {"role": "assistant", "content": blocks}
         messages = [_unmarked(message) for message in whole["messages"]]
         body = {**whole, "messages": [*messages, answer]}
@@ -88,8 +85,7 @@ class Threads:
 
 
 def _unmarked(message: Json) -> Json:
-    """Without cache markers. That they hold only for the request that sends them is an assumption:
-    otherwise each `continue` would add one, and the fourth would be refused."""
+    """A message without cache markers, on the assumption that they hold for one request only."""
     content = message.get("content")
     if not isinstance(content, list):
         return message

@@ -137,6 +137,7 @@ function answer({ id, method, params }) {
     case "command":
       if (params.name === "complete")
         return send({ id, result: { text: "", choices: [[`${params.args} x`, "an x"]] } });
+      if (params.args === "wait") return;
       send({ id, result: { text: `command ${params.name} ${params.args}` } });
       return;
     case "shutdown":

@@ -1,7 +1,4 @@
-"""The arguments of each command and its help: all that `--help` needs, and quick to import.
-
-Here: how they are written, those that several commands share, and how these are read.
-"""
+"""The arguments of each command and its help, quick to import."""
 
 from __future__ import annotations
 
@@ -34,19 +31,13 @@ def port_number(text: str) -> int:
 
 
 def arguments(text: str, **details: Mapping[str, Any]) -> Callable[[ArgumentParser], None]:
-    """What gives a parser the arguments of a text.
+    """Gives a parser the arguments of a text, one a line, with two spaces before what it means.
 
-    Each begins a line, with two spaces before what it means:
+    `A`, `[A]`, `A...`, `[A...]` go by their place; `--all` is a switch, `--at WHEN` an option,
+    `--by a|b` one of these values, `--set K=V...` repeatable; `|` excludes the one before; `old:
+    [A]` has another name in commands.
 
-        A, [A], A..., [A...]   one or more that go by their place
-        --all                  a switch
-        --at WHEN, --at [WHEN] an option with a value
-        --by a|b               an option with one of these values
-        --set K=V...           an option that may be repeated
-        | --at WHEN            one that excludes the one before
-        old: [A]               one that commands know by another name
-
-    `details`: by that name, what else `add_argument` is to be given.
+    `details`: what else `add_argument` is given, by name.
     """
 
     def configure(parser: ArgumentParser) -> None:
@@ -123,12 +114,13 @@ PROJECT = """
     --project DIR  the project's folder (default: the current one)
     --trusted  read the project's .pi/foredeck.toml, as in a project that Pi trusts
     """
-"""Whether and where a project's own file is read; `project=PATH` goes with it."""
 
 SESSION_OR_FILE = (
-    "a stored session: its id, the start of one, or its name; or a session file of Pi, Claude Code "
-    "or Codex. A session that foredeck did not record is replayed"
+    "a stored session (its id or the start of it), or a session file of Pi, Claude Code or Codex, "
+    "which is replayed"
 )
+
+OR_CHOSEN = f"{SESSION_OR_FILE}; without it you choose from a list"
 
 NUMBER = {"type": positive}
 PATH = {"type": Path}
@@ -137,8 +129,7 @@ add_json_flag = arguments(JSON)
 
 
 def add_flags_of_actions(parser: ArgumentParser, *, is_action: bool) -> None:
-    """`--json`, `--project` and those of the configuration, for a command about a project that has
-    actions: they can be given before the action and after it."""
+    """Adds flags that can be given before a command's action and after it."""
     project = "--project DIR  a folder of the project (default: the current one)"
     arguments(f"{JSON}\n{project}{CONFIG}", project=PATH)(parser)
     if is_action:
@@ -149,24 +140,22 @@ def add_flags_of_actions(parser: ArgumentParser, *, is_action: bool) -> None:
 
 
 def config_flags(args: Namespace) -> list[str]:
-    """The KEY=VALUE settings that `--home` and `--set` ask for."""
     home = [f"home={args.home}"] if args.home else []
     return [*args.set, *home]
 
 
 def asked_folder(args: Namespace) -> Path:
-    """The folder of `--project`, else the current one."""
     return (getattr(args, "project", None) or Path.cwd()).absolute()
 
 
 def check_project(args: Namespace) -> None:
-    """Refuse to keep something for a project whose folder is mistyped."""
+    """Refuses a mistyped project folder."""
     if not (folder := asked_folder(args)).is_dir():
         raise ConfigError(f"--project {folder}: no such folder")
 
 
 def resolve_config(args: Namespace) -> Resolved:
-    """The configuration as this command line sees it; raises ConfigError."""
+    """The configuration of this command line; raises ConfigError."""
     # Not at the top: `--help` and errors of usage do without the configuration.
     from foredeck.config import load_config
 
@@ -191,14 +180,13 @@ _CLOCK = re.compile(r"\d\d:\d\d(?::\d\d)?")
 
 
 def parse_moment(text: str, now: datetime | None = None) -> int | None:
-    """Milliseconds since 1970 of a point in time, None for what is none.
+    """Milliseconds since 1970 of a point in time, or None.
 
-    A day or a second means its end; a time without a zone is local. `now`: with a zone; the
-    clock's by default.
+    A day or a second means its end; a time without a zone is local.
     """
     here = now or datetime.now().astimezone()
-    said = " ".join(text.lower().split())
-    moment = _relative(said, here) or _absolute(text.strip(), here)
+    words = " ".join(text.lower().split())
+    moment = _relative(words, here) or _absolute(text.strip(), here)
     return None if moment is None else int(moment.timestamp() * 1000)
 
 

@@ -7,53 +7,43 @@ from foredeck.cli.registry import Command, later
 
 INGEST = Command(
     description="""
-    Read the sessions that coding agents have kept into the store, with their messages and tool
-    calls. Formats: Pi, Claude Code and Codex, plain or gzipped. Nothing is read twice: of a file
-    that has grown only what is new is read, and running the command again after an interruption
-    continues it. Lines that cannot be read are counted. Sessions that foredeck recorded itself, and
-    those that you have forgotten, are skipped.
+    Read the sessions of Pi, Claude Code and Codex, plain or gzipped, into the store. Nothing is
+    read twice; the same command continues an interrupted run. Sessions that foredeck recorded
+    itself, and forgotten ones, are skipped.
     """,
     example="foredeck ingest ~/.claude/projects --dry-run",
     configure=arguments(
         f"""
-        paths: [PATH...]  files, or folders with *.jsonl and *.jsonl.gz in them at any depth
-            (default: what lies in ~/.pi/agent/sessions, ~/.claude/projects and ~/.codex/sessions,
-            after asking)
+        paths: [PATH...]  files or folders (default: ~/.pi/agent/sessions, ~/.claude/projects and
+            ~/.codex/sessions, after asking)
         --dry-run  say what would be read, and store nothing
-        --yes  without PATH: read what is found without asking
-        --forgotten  also read sessions that `foredeck forget` has erased
+        --yes  without PATH: do not ask
+        --forgotten  also read forgotten sessions
         {USUAL}
         """,
         paths=PATH,
     ),
-    run=later("ingest_command"),
+    run=later("foredeck_agents.ingest_command"),
 )
 
 
 INDEX = Command(
     description="""
-    Store files and folders without an agent, so that notes can be found and linked before any
-    session has read them. In a git repository, ignored files are skipped; elsewhere, hidden folders
-    (except .pi) and node_modules are. Files that no longer exist are recorded as deleted or
-    renamed; unchanged files are not stored again. What a model sees does not change.
+    Store files and folders, so that notes can be found and linked before any session has read
+    them. Files that git ignores are skipped. What a model sees does not change. Of URLs, S3
+    objects and database rows only the name is stored.
 
-    A file at a commit is an object of its own, which never changes. URLs, S3 objects and database
-    rows are only pointed to, and nothing is fetched. `activate` accepts all of these names, and
-    `foredeck cat` the printed id.
-
-    --renames lists files that are recorded as deleted although the same bytes appeared under
-    another name later: they were renamed while neither an engine nor `foredeck index` was watching.
-    --repair records the rename wherever there is only one such name; `foredeck index --renames OLD
-    NEW` records one yourself. The file's history, links, nickname and pin follow it.
+    --renames lists deleted files whose bytes appeared under another name while nothing was
+    watching. --repair records the clear ones, `foredeck index --renames OLD NEW` one that you
+    name.
     """,
     example="foredeck index notes/ README.md",
     configure=arguments(
         f"""
-        [PATH...]  a file, or a folder with all in it; git:REV:FILE for a file as of a commit,
-            git:BLOB, a URL, s3://BUCKET/KEY, or row:DATABASE/TABLE/KEY
+        [PATH...]  a file or folder, git:REV:FILE, git:BLOB, a URL, s3://BUCKET/KEY, or
+            row:DATABASE/TABLE/KEY
         --limit N  refuse more files than this (default: %(default)s)
-        --renames  list renames that went unnoticed; with two names, record that the first file,
-            which is gone, is now the second
+        --renames  list unnoticed renames; with two names, record that one
         --repair  with --renames: record those that are clear
         {USUAL}
         """,
@@ -65,58 +55,54 @@ INDEX = Command(
 
 EXPORT = Command(
     description="""
-    Write a session, with its objects and all their versions, to a file of JSON lines that can be
-    read, searched, and imported into another store. The file holds what the model saw and what its
-    tools returned: treat it as confidential. An existing file is replaced. If FILE is -, the
-    summary goes to stderr.
+    Write a session, with its objects and all their versions, to a file of JSON lines for another
+    store; with --project a project's sessions (without private ones), notes, tasks, page, and
+    decisions. Treat the file as confidential.
     """,
     example="foredeck export 0199aaaa session.foredeck.jsonl",
     configure=arguments(
         f"""
-        SESSION  id of a session, or the start of one
+        [SESSION]  a session's id or the start of it; without it you choose from a list
         FILE  the file to write, - for stdout
+        --project DIR  write the project of this folder, not a session
         {USUAL}
-        """
+        """,
+        project=PATH,
     ),
-    run=later("transfer_command", "run_export"),
+    run=later("export_command", "run_export"),
 )
 
 
 IMPORT = Command(
     description="""
-    Import a session that `foredeck export` wrote. Every hash is checked before anything is stored;
-    a damaged or forged file is refused (exit code 5). Data that is already here and identical is
-    left alone. Data that contradicts what is here is refused, unless --as-new imports the session
-    under fresh ids. The store is created if there is none.
+    Import a session or a project that `foredeck export` wrote. Everything is checked first; a
+    damaged file, or one that contradicts what is here, is refused (exit code 5).
     """,
     example="foredeck import session.foredeck.jsonl --as-new",
     configure=arguments(
         f"""
         FILE  a file that `export` has written, - for stdin
-        --as-new  give the session, its calls and its tool results fresh ids, beside those that are
-            here
+        --as-new  give the session, its calls and its tool results fresh ids
+        --project DIR  the folder of the imported project (default: the current one)
         {USUAL}
-        """
+        """,
+        project=PATH,
     ),
-    run=later("transfer_command", "run_import"),
+    run=later("import_command", "run_import"),
 )
 
 
 BACKUP = Command(
     description="""
-    Write the whole store to one file. Sessions may go on meanwhile: the backup holds the store as
-    it was when the command started. It is checked before it replaces an earlier backup of the same
-    name, and any SQLite can open it. It holds what your agents saw: treat it as confidential. With
-    XTDB it is the same file, copied out of the database, which may be in use.
-
-    `foredeck restore FILE` restores it. Purging or forgetting something does not remove it from
-    earlier backups. Indexes are left out; they are rebuilt from the store.
+    Write the whole store to one file, as it is when the command starts; sessions may go on. It
+    is checked before it replaces an earlier backup. Treat it as confidential. `foredeck restore
+    FILE` restores it.
     """,
     example="foredeck backup ~/foredeck-monday.db",
     configure=arguments(
         f"""
         FILE  the file to write
-        --verify  read every version and every byte from the backup and from the store, and compare
+        --verify  compare every version and byte with the store
         {USUAL}
         """,
         file=PATH,
@@ -127,32 +113,26 @@ BACKUP = Command(
 
 RESTORE = Command(
     description="""
-    With a backup: replace the store by it. The backup is checked before anything is changed. An
-    existing store is never overwritten; --force renames it first. Close Pi before. With XTDB it is
-    copied into the database, which must be empty; --force moves the data of your own node aside.
+    With a backup: replace the store by it, once it is checked. Close Pi before. With XTDB the
+    database must be empty; --force moves the data of your own node aside.
 
-    With a session and --call: bring the files that the session's tools changed back to what they
-    were at that call, with bytes, permissions and links, also outside the working folder. Files
-    that somebody else has changed since are listed and left alone, unless --overwrite is given.
-    What was there before is kept, and --undo brings it back. An interrupted restore is finished by
-    the next one. The exit code is 1 if files were left alone or could not be restored (they are
-    listed), or if a command ran in a folder that could not be scanned. In Pi, /foredeck rewind does
-    the same.
+    With a session and --call: bring the files that its tools changed back to what they were at
+    that call, like /foredeck rewind in Pi. Files changed by others since are listed and left
+    alone; the exit code is then 1. The next restore finishes an interrupted one.
     """,
     example="foredeck restore ~/foredeck-monday.db",
     configure=arguments(
         f"""
-        WHAT  a file that `foredeck backup` has written; or, with --call or --undo, a session or the
-            start of its id
-        --force  with a backup: even if there is a store already; it is renamed first
-        --call N  bring files to what they were when call N was made; one more than the last call is
-            the newest state
+        [WHAT]  a backup's file; or, with --call or --undo, a session: without it you choose from a
+            list
+        --force  with a backup: rename an existing store first
+        --call N  files as of call N; one more than the last is the newest state
         | --undo  undo the last restore
         --path PATH...  only this file; may be repeated. Required for a session that was imported
-        --to FOLDER  write the files to this folder, and change no others
+        --to FOLDER  write the files to this folder instead
         --dry-run  show what would happen to each file, and change nothing
         --diff  with --dry-run: print the differences
-        --overwrite  also restore files that a person or another session has changed since
+        --overwrite  also restore files that others have changed since
         {USUAL}
         """,
         call=NUMBER,
@@ -165,12 +145,9 @@ RESTORE = Command(
 
 MIGRATE = Command(
     description="""
-    Copy everything from one store to another: all objects and all their versions, under the same
-    tokens and times, so that references to a version stay valid. `sqlite` and `xtdb` are the
-    configured stores; a PATH or URL names another one, and --set xtdb.token_file=FILE its token.
-    The source is not changed, and may be in use. Run the same command again to continue an
-    interrupted copy, or to update a finished one. A target that holds anything else is refused. At
-    the end, every version and every byte is read from both stores and compared.
+    Copy everything from one store to another, then read both and compare. `sqlite` and `xtdb`
+    are the configured stores; a PATH or URL names another one, and --set xtdb.token_file=FILE
+    its token. The source may be in use. The same command continues an interrupted copy.
     """,
     example="foredeck migrate sqlite xtdb",
     configure=arguments(
@@ -180,5 +157,5 @@ MIGRATE = Command(
         {USUAL}
         """
     ),
-    run=later("transfer_command", "run_migrate"),
+    run=later("migrate_command", "run_migrate"),
 )

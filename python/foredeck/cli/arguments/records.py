@@ -1,4 +1,4 @@
-"""The arguments of commands with actions, about what a project keeps: tasks and memory."""
+"""The arguments of commands with actions: tasks and memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Action:
 def _with_actions(
     actions: Mapping[str, Action], before: str = ""
 ) -> Callable[[ArgumentParser], None]:
-    """What gives a parser these actions. `before`: what goes before an action only."""
+    """Gives a parser these actions; `before`: what goes before an action only."""
 
     def configure(parser: ArgumentParser) -> None:
         subparsers = parser.add_subparsers(
@@ -82,8 +82,7 @@ TASK_ACTIONS = {
         arguments(
             f"""
             {_TASK}
-            --full  include the description; a week after a task is closed, only its summary is
-                shown
+            --full  include the description also a week after a task is closed
             """
         ),
     ),
@@ -145,8 +144,7 @@ TASK_ACTIONS = {
             {_TASK}
             on: OTHER  the task that it depends on
             --type blocks|parent-child|related|supersedes|duplicates  blocks: TASK waits for OTHER;
-                parent-child: TASK is a part of OTHER; the others are only recorded (default:
-                %(default)s)
+                parent-child: TASK is a part of OTHER (default: %(default)s)
             --remove  remove this dependency
             """,
             type={"default": "blocks"},
@@ -181,7 +179,7 @@ MEMORY_ACTIONS = {
             --session SESSION  the session that it belongs to
             --everywhere  a decision that applies to all projects
             --ground FILE...  a file that it is based on, or git:COMMIT: once that changes, the
-                entry is left out of prompts until you confirm it; may be repeated
+                entry waits for you to confirm it; may be repeated
             --native TEXT  the text in your own language
             """,
             category={"default": "preference"},
@@ -246,10 +244,7 @@ MEMORY_ACTIONS = {
 
 TASKS = Command(
     description="""
-    Show and change the tasks of the current folder's project: a git repository with its worktrees,
-    or the folder itself. Agents see and change the same tasks (`task-query`, `task-mutate`). Name a
-    task by its key (t-k3f9) or the start of it. A task is blocked while a task that it depends on,
-    or a part of it, is open; only one agent or person at a time can claim it.
+    Show and change the tasks of the current folder's project, which agents see and change, too.
     """,
     example='foredeck tasks new "Fix the login redirect" --priority 1',
     configure=_with_actions(TASK_ACTIONS, "--markdown  print all tasks as a Markdown page"),
@@ -259,10 +254,9 @@ TASKS = Command(
 
 MEMORY = Command(
     description="""
-    Show and change what is remembered: about you, your projects, single sessions, and findings in
-    their data. Name an entry by its key (m-k3f9) or the start of it. [user-stated] marks what you
-    said or accepted yourself, [derived] everything else. A deleted entry is gone from prompts at
-    the next call; `foredeck purge` also removes it from history.
+    Show and change what is remembered. [user-stated] marks what you said or accepted yourself,
+    [derived] everything else. A deleted entry leaves prompts at the next call; `foredeck purge`
+    also removes it from history.
     """,
     example='foredeck memory add "Tests use pytest, without mocks" --category preference',
     configure=_with_actions(MEMORY_ACTIONS),

@@ -21,23 +21,47 @@ from foredeck.search import SEARCHED_TYPES
 
 SESSIONS = Command(
     description="""
-    List the stored sessions, the most recent first: the start of the id (enough to name it), when
-    it was last used, how long it took, its messages and tool calls, what it saved compared with
-    plain Pi, its project and its title (the name you gave it in Pi, or the first prompt). A
-    worktree counts as part of its project. Times are local.
-
-    Marks show that a session is private, a fork, a subagent's, read from an agent's history (by the
-    agent's name), or that Pi's own file of it was deleted (gone). --json has more, with times in
-    milliseconds since 1970.
+    List the stored sessions, the most recent first: the start of the id, last use, duration,
+    messages, tool calls, what it saved compared with plain Pi, project and title. Marks: private,
+    the session that it goes on from, subagent, read from a history, gone (Pi's own file of it was
+    deleted).
     """,
     example="foredeck sessions",
     configure=arguments(
         f"""
-        --size  show how much text each session uses, including what it shares with others
+        --size  show how much text each session uses, shared text included
         {USUAL}
         """
     ),
     run=later("sessions_command"),
+)
+
+
+OBJECTS = Command(
+    description="""
+    List the stored objects, the newest first, with type, state and name.
+
+    JSON: {"objects": [{"object", "type", "name", "time_ms", "status", "chars", "nickname",
+    "tool", "file_type", "harness"}], "total"}; `total` is their number without --limit.
+    """,
+    example="foredeck objects --type toolcall --status fail",
+    configure=arguments(
+        f"""
+        --type TYPE...  only objects of this type (`file`, `toolcall`, `session` ...); may be
+            repeated
+        --path TEXT  only those with this text in their path or other name
+        --status STATUS  only tool calls with this status (ok, fail), or files in this state (text,
+            binary, huge, listed, deleted, unreadable, special)
+        --session SESSION  only those of this session
+        --tool NAME  only calls of this tool
+        --file-type TYPE  only files of this type (`py`, `md` ...)
+        --harness NAME  only sessions of this agent (`pi`, `claude-code`, `library` ...)
+        --limit N  list at most this many (default: %(default)s)
+        {USUAL}
+        """,
+        limit=NUMBER | {"default": 200},
+    ),
+    run=later("objects_command"),
 )
 
 
@@ -54,32 +78,24 @@ def _moment(text: str) -> int:
 SEARCH = Command(
     description="""
     Search all sessions: messages, tool calls and their results, every version of a file, tasks,
-    memory, and summaries of compacted chat. Words match in all their forms; identifiers and paths
-    match as a whole and by their parts. A word that is nowhere as typed matches as the beginning of
-    a word, then as a piece of a name. "Quotes" make a phrase, and a * at the end a prefix.
-
-    Hits are grouped by session, under its first prompt. Each shows the name to open it by
-    (`foredeck cat NAME`, everything after the name included), the time, the kind, the words that
-    matched, and the passage. The index is updated first; it is kept in the state folder and made
-    from the store. Keys and tokens of the usual shapes are left out of it.
+    memory, and summaries. Words match in all their forms, names also by their parts; "quotes"
+    make a phrase, a * at the end a prefix. `foredeck cat NAME` opens a hit by its name.
     """,
     example="foredeck search retry backoff http_client --scope project",
     configure=arguments(
         f"""
-        QUERY...  words, names, paths: any text
-        --limit N  how many hits (default: %(default)s)
-        --scope S  all (the default), project: sessions in the current folder's repository or its
-            worktrees, or in the folder, or session: that of --session
+        QUERY...  any text
+        --limit N  most hits (default: %(default)s)
+        --scope S  all (the default), project (the current folder's), or session (--session)
         --session ID  only this session
         --project DIR  the project's folder, for --scope project
         --type T  only hits of one type: {", ".join(SEARCHED_TYPES)}
         --tool NAME  only calls of this tool
         --path P  only hits about a file with P in its path
         --since T  only hits since T ({EXAMPLES})
-        --task ID  only a task, and what was said and done while it was active
+        --task ID  only a task, and what happened while it was active
         --message-range N  show N texts before and after each hit (0 to 20)
-        --group BY  session: first the session that answers best, by its best hits together, with
-            three of them each; else the best hits come first
+        --group BY  session: the best session first
         --explain  explain the rank of each hit
         {USUAL}
         """,
@@ -98,62 +114,50 @@ SEARCH = Command(
 COST = Command(
     description="""
     Show what sessions cost beside plain Pi at the same calls: in dollars, or in uncached input
-    tokens where a model has no price. Without SESSION, all stored sessions by week and project. Of
-    one session: every call, every rebase with its reason, the reasoning that it left out and what
-    it has paid back, and why each lost cache hit was lost.
+    tokens where a model has no price. Of one session: every call, why the prompt was rewritten,
+    and every lost cache hit with its cause. ~ marks an estimate. Please report a loss without
+    explanation: it is a bug.
 
-    The cost is that of the prompts, foredeck's own questions included. Plain Pi's side has
-    everything in full, compacted when the window is full, without foredeck's tools. ~ marks an
-    estimate. A session that foredeck did not see is replayed from its file, and priced by list
-    prices. If a loss has no explanation, please report it: it is a bug.
-
-    JSON: `figure` (calls, plain_pi, foredeck, questions, saved, unit), `calls`, `rebases`, `total`,
-    `asked`; with --all `total`, `weeks`, `projects`.
+    JSON: `figure` (calls, plain_pi, foredeck, questions, saved, unit), `calls`, `rebases`,
+    `total`, `asked`; with --all `total`, `weeks`, `projects`.
     """,
     example="foredeck cost 0199",
     configure=arguments(
         f"""
         [SESSION|FILE]  {SESSION_OR_FILE}
-        --all  all stored sessions on one page, by week and project (the default without SESSION)
-        --histories [PATH...]  --all, with the histories that Pi, Claude Code and Codex have kept
-            (in PATH, or else in their usual folders): what would foredeck have saved? Nothing is
-            stored
+        --all  all stored sessions by week and project (default without SESSION)
+        --histories [PATH...]  what foredeck would have saved in histories of Pi, Claude Code and
+            Codex (in PATH, or in their usual folders). Nothing is stored
         --calls  print every call of a long session
-        --cache ideal|anthropic|openai  the prompt cache whose rule is used to find lost hits
-            (default: the one of the model's API; ideal for a replay)
-        --ttl SECONDS  after how long the cache expires (default: what is recorded for the model, or
-            300)
-        --prices P  for a replay: the prices that it plans by: anthropic (default), openai,
-            no-cache, or a JSON file; recorded sessions have their own
+        --cache ideal|anthropic|openai|breakpoints  the rule for lost hits (default: the
+            model's; ideal for a replay; breakpoints: OpenAI's from GPT-5.6 on)
+        --ttl SECONDS  lifetime of the cache (default: the model's, or 300)
+        --prices P  for a replay: the prices of this model, or of a JSON file (default: the called
+            models')
         {USUAL}
         """,
         histories=PATH,
         ttl=NUMBER,
-        prices={"default": "anthropic"},
     ),
-    run=later("cost_command"),
+    run=later("foredeck_lab.cost_command"),
 )
 
 
 NOTES = Command(
     description="""
-    List the stored notes, or make a new one. A note is a Markdown file in one of the folders of
-    `notes.folders`, or one with `kind: note` in its frontmatter. `foredeck index` stores files that
-    no session has read yet. Notes are plain files: you can write them with anything, not only with
-    --new.
+    List the stored notes, or make a new one. A note is a Markdown file in one of
+    `notes.folders`, or with `kind: note` in its frontmatter. `foredeck index` stores files that
+    no session has read.
     """,
     example="foredeck notes --tag project --orphans",
     configure=arguments(
         f"""
         [TITLE]  with --new: title and file name
-        --new  make a note from a template, with title, date and tags in its frontmatter, and print
-            its path
+        --new  make a note from a template, and print its path
         --folder DIR  with --new: where to put it (default: the first of `notes.folders`)
-        --tag T...  only notes with this tag, or one within it (T/...); with --new: a tag to give,
-            may be repeated
+        --tag T...  only notes with this tag, or one within it (T/...); with --new: a tag to give
         --orphans  only notes that no other Markdown file refers to
-        --broken  instead, all references that lead nowhere, could mean several objects or name a
-            heading that is not there, and frontmatter that could not be read
+        --broken  instead, references to nothing or to several objects, and unreadable frontmatter
         --all  also Markdown files that are not notes
         {USUAL}
         """
@@ -164,16 +168,14 @@ NOTES = Command(
 
 WORKING = Command(
     description="""
-    Show or change working memory: a page that the current folder's project keeps from session to
-    session. Agents read it before the chat and write to it section by section; every change is a
-    version (`foredeck history`). SECTION shows one section and TEXT replaces it; --edit opens the
-    whole page in your editor.
+    Show or change working memory: the page that the current folder's project keeps from session
+    to session. TEXT replaces SECTION.
     """,
     example='foredeck working "User Preferences" "- Tests: pytest, no mocks"',
     configure=arguments(
         f"""
         [SECTION]  one section of the page
-        [TEXT]  the new text of the section; - reads stdin
+        [TEXT]  its new text, "" to remove it; - reads stdin
         --session SESSION  the page of this session instead of the project's
         --edit  open the page in $VISUAL or $EDITOR
         {USUAL}
@@ -187,44 +189,38 @@ UI_PORT = 8477
 
 UI = Command(
     description="""
-    Open the inspector: pages on this machine that show what is stored. There is an overview of what
-    was spent; sessions as trees of what was said and done, and as timelines of prompts; any prompt
-    as the model saw it, and what changed in it; where a text was in view; objects with their
-    versions, and who wrote which line; notes and references, tasks, memory, and search.
-
-    The first line printed is the address with its token. Nothing can be read without the token,
-    which is valid until Ctrl-C. The pages load nothing from elsewhere and change nothing, unless
-    you start them with --edit. For programs, every address also works with .json at its end.
+    Open the inspector: pages on this machine that show what is stored. The address has a token
+    that is valid until Ctrl-C. The pages load nothing from elsewhere, and change nothing
+    without --edit. For programs, every address also works with .json at its end.
     """,
     example="foredeck ui",
     configure=arguments(
         f"""
-        --port N  the port on loopback (default: {UI_PORT}, or another where that is taken; 0: any)
+        --port N  the port on loopback (default: {UI_PORT}, or another if taken; 0: any)
         --no-open  print the address, and open no browser
         --edit  let memory be changed there: accept, refuse, pin, demote, delete
-        --follow  open the session that is at work; its page renews itself at each call
+        --follow  open the session at work; its page renews itself at each call
         {CONFIG}
         """,
         port={"type": port_number},
     ),
-    run=later("foredeck.ui.app"),
+    run=later("foredeck_inspector.app"),
 )
 
 
 MCP = Command(
     description="""
-    Serve search, objects, notes and tasks to any client of the Model Context Protocol, over stdin
-    and stdout: add `foredeck mcp` to the client's list of servers. It is read-only, unless --write
-    is given. Private sessions are not served. Tasks are those of the current folder's project, or
-    of --project.
+    Serve search, objects, notes and tasks to clients of the Model Context Protocol, over stdin
+    and stdout: add `foredeck mcp` to the client's list of servers. Private sessions are not
+    served.
     """,
     example="foredeck mcp --project ~/src/app",
     configure=arguments(
         f"""
-        --write  let clients make and change tasks of the project
+        --write  let clients change tasks of the project (default: read-only)
         {PROJECT}{CONFIG}
         """,
         project=PATH,
     ),
-    run=later("foredeck.mcp_server.server"),
+    run=later("foredeck_agents.mcp_server.server"),
 )

@@ -1,7 +1,6 @@
-"""What a call costs as it is, with nothing folded, and with a rebase; what is then cached.
+"""What a call costs as it is, fully folded and after a rebase.
 
-A rebase is decided by costs that count characters. A `CachePrediction` is counted by the
-model's `Gauge`: call records keep it, to be compared with what the provider reports.
+Rebases are decided by characters; a `CachePrediction` uses the model's `Gauge`.
 """
 
 from __future__ import annotations
@@ -15,11 +14,9 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.policy_run import PolicyRun
 from foredeck.context.provider_cache import HEAD, MINIMUM_TOKENS, NOTHING, CacheReach, reach_of
 from foredeck.context.rebase import (
-    DEFAULT_TTL_S,
     CandidateMessage,
     Prices,
     RebaseReason,
-    declared_chars,
     may_change,
 )
 from foredeck.context.rendering.context import RenderContext
@@ -30,41 +27,43 @@ from foredeck.context.state.chat import Branch
 from foredeck.context.state.request import Model
 from foredeck.model.call_values import (
     CHARS_PER_TOKEN,
+    DEFAULT_TTL_S,
     BranchCost,
     CachePrediction,
     CalledModel,
     PromptTokens,
 )
+from foredeck.model.own_tools import declared_chars
 
 Candidate = Fold | Refresh | Cover
-"""What can change at a rebase: where it is (`ref`), and how many characters that saves."""
+"""A possible change: its place (`ref`) and the characters saved."""
+
+
+FULL = ("high-water", "tier")
+"""Rebase reasons: the prompt is too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallCosts:
-    """The figures that the cost of the call at hand follows from."""
-
     reason: RebaseReason | None
-    """Why all may be rewritten: it costs nothing, or must be."""
+    """Why everything may be rewritten."""
     tokens: int
-    """Estimate of the whole prompt as it would go out without a rebase."""
     prices: Prices
     fixed_chars: int
-    """Characters around the messages: system prompt, tools."""
+    """Characters of system prompt and tools."""
     own_chars: int
-    """Those of them that are the definitions of our tools."""
+    """Those in definitions of foredeck's tools."""
     around_chars: int
-    """Characters around the host's messages in what goes out: these, and our block before them."""
+    """As `fixed_chars`, with foredeck's head."""
     reach: CacheReach
-    """What the provider's cache would find of the messages that were sent before."""
+    """How far the cache finds earlier messages."""
 
     @property
     def cache_lost(self) -> bool:
-        """Whether the provider's cache holds nothing of what was sent before."""
-        return self.reason not in (None, "high-water")
+        return self.reason not in (None, *FULL)
 
     def ledger_after(self, branch: Branch, changed_from: int) -> BranchCost:
-        """The branch's ledger after this call, if it changes from that message on."""
+        """The branch's ledger after a call that changes from that message on."""
         plan, reach = branch.plan, self.reach
         # With every message as the host has it, and without our tools and our cache marker.
         total = max(0, plan.chars_host + self.fixed_chars - self.own_chars)
@@ -79,37 +78,36 @@ class CallCosts:
         return branch.ledger.after(plain, ours)
 
     def _price(self, total: int, cached: int) -> float:
-        """Of a prompt of so many characters."""
         return self.prices.cost(cached / CHARS_PER_TOKEN, (total - cached) / CHARS_PER_TOKEN)
 
     def new_without_marker(self, plan: Plan) -> list[Item]:
-        """The messages that the cache would hold nothing of without our cache marker."""
+        """Messages left uncached without foredeck's marker."""
         start, nearest = self.reach.start, self.reach.nearest
         return plan.items[start if start >= nearest else HEAD :]
 
 
 def why_lost(call: CallInProgress) -> RebaseReason | None:
-    """Why the provider's cache holds nothing of what was sent before; None where it may."""
+    """Why the cache holds nothing that was sent; None if it may."""
     # On whichever branch: the provider's cache knows no branches, and they share a beginning.
-    model, last, reported = call.request.model, call.session.chat.newest_record, call.reported
+    model, last = call.request.model, call.session.chat.newest_record
     if call.layout_changed:
         return "layout"
+    if call.is_carried:
+        return None  # it was folded when it was carried, and its price was said
     if call.alignment.replaced:
         return "history"
-    answered = last.model if last is not None else CalledModel()
-    if last is not None and reported is not None and reported.call == last.ordinal:
-        answered = reported.model or answered
-    if model is not None and answered.name not in ("", model.name):
+    if (other := _other_model(call)) and not _ends_alive(call):
         return "model"
     around = last.cache.around if last is not None else ""
+    if other:
+        around, _ = call.context.branch.cache_entries.others[other]
     if model is not None and around not in ("", call.session.frame.before_chat(model.inline)):
         return "system"
     return "cold" if is_cold(call) else None
 
 
 def is_cold(call: CallInProgress) -> bool:
-    """Whether the provider's cache has expired. Unknown counts as warm, and so does a clock that
-    was set back: how much time has passed is unknown then."""
+    """Whether the cache has expired; unknown counts as warm."""
     last = call.session.chat.newest_record
     if last is None:
         return False
@@ -117,24 +115,43 @@ def is_cold(call: CallInProgress) -> bool:
     return call.request.time_ms - last_ms > _ttl_s(call) * 1000
 
 
+def _other_model(call: CallInProgress) -> str:
+    """The called model, unless it has answered the newest call, or nobody knows; else empty."""
+    model, last, reported = call.request.model, call.session.chat.newest_record, call.reported
+    answered = last.model if last is not None else CalledModel()
+    if last is not None and reported is not None and reported.call == last.ordinal:
+        answered = reported.model or answered
+    return "" if model is None or answered.name in ("", model.name) else model.name
+
+
+def _ends_alive(call: CallInProgress) -> list[int]:
+    """Ends of earlier requests that the called model's cache still holds."""
+    entries, other = call.context.branch.cache_entries, _other_model(call)
+    return entries.alive(call.request.time_ms, _ttl_s(call), other)
+
+
 def call_costs(call: CallInProgress, reason: RebaseReason | None, tokens: int) -> CallCosts:
-    """The figures that the cost of a call follows from. Its head must be written by then."""
     request, frame, branch = call.request, call.session.frame, call.context.branch
     model = request.model or Model("", "")
     branch.cache_entries.warm(request.warmed_ms)
     rule = model.cache if model.prices.cached else "none"
     if call.settings.cache_rule and rule != "none":
         rule = call.settings.cache_rule
+    ends, start = _ends_alive(call), call.first_new
+    if _other_model(call):
+        # It has been sent no more than at its last call.
+        start = min(start, max(ends, default=0))
     reach = reach_of(
         rule,
         branch.plan,
-        branch.cache_entries.alive(request.time_ms, _ttl_s(call)),
-        start=call.first_new,
-        warm=call.first_new > 0 and reason in (None, "high-water"),
+        ends,
+        start=start,
+        warm=call.first_new > 0 and reason in (None, *FULL),
         marks=model.marks and call.layout.keeps_bytes,
         threads=model.threads,
     )
-    own_chars = declared_chars(frame.tools, call.settings.definition_chars)
+    # A host may have sent no tools.
+    own_chars = declared_chars(frame.tools) if frame.tools else call.settings.definition_chars
     around = frame.chars, own_chars, frame.chars + branch.plan.head_chars
     return CallCosts(reason, tokens, model.prices, *around, reach)
 
@@ -142,7 +159,7 @@ def call_costs(call: CallInProgress, reason: RebaseReason | None, tokens: int) -
 def priced(
     branch: Branch, costs: CallCosts, candidates: Iterable[Candidate]
 ) -> list[CandidateMessage]:
-    """What could go, by message and in order, as far back as bytes may change."""
+    """What could leave, in order, as far back as bytes may change."""
     plan = branch.plan
     savings: dict[int, int] = {}
     carrying: dict[int, float] = {}
@@ -156,17 +173,20 @@ def priced(
         carrying[ref.message] = carrying.get(ref.message, 0.0) + carried
     before, allowed = plan.chars_before, may_change(plan, savings)
     # Where nothing is found, what precedes the chat is written in either case, and cancels out.
-    found = max(costs.reach.hit(costs.reach.start), HEAD)
+    cached = max(costs.reach.hit(costs.reach.start), HEAD)
     messages: list[CandidateMessage] = []
     for index in sorted(allowed):
-        suffix = before(found) - before(max(min(costs.reach.hit(index), found), HEAD))
+        next_cached = costs.reach.hit(index)
+        suffix = before(cached) - before(max(min(next_cached, cached), HEAD))
+        if next_cached == NOTHING and costs.reach.hit(costs.reach.start) != NOTHING:
+            # Nothing at all is found then, not even what precedes the chat.
+            suffix += costs.fixed_chars
         saving = savings[index] / CHARS_PER_TOKEN
         messages.append(CandidateMessage(index, saving, carrying[index], suffix / CHARS_PER_TOKEN))
     return messages
 
 
 def _ttl_s(call: CallInProgress) -> float:
-    """For how long the provider keeps what is not used again, in seconds."""
     if call.settings.cache_ttl_s is not None:
         return call.settings.cache_ttl_s
     model = call.request.model
@@ -174,23 +194,24 @@ def _ttl_s(call: CallInProgress) -> float:
 
 
 KEEP_CALLS = 5
-"""For how many calls a marker stays where it is, if it can, before its place is chosen again: that
-costs asking the policy once more."""
+"""Calls for which a marker keeps its place: choosing anew costs another policy run."""
 
 HOST_RESERVES = 16_384
-"""Tokens of the window that the host keeps free: it compacts a longer chat."""
+"""Tokens a host leaves free before it compacts."""
 
 HOST_KEEPS = 20_000 + 1_500
-"""Tokens of the chat that it then keeps, and of the summary before them."""
+"""Tokens of chat it then keeps, with the summary."""
 
 
-def predict_cache(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> CachePrediction:
-    """What the provider's cache is expected to do with the call, and where one more marker goes."""
+def predict_cache(
+    call: CallInProgress, costs: CallCosts, policy: PolicyRun, withheld: int
+) -> CachePrediction:
+    """Predicts the cache, and places one more marker."""
     context, reach, model = call.context, costs.reach, call.request.model
-    plan, gauge, changed_from = context.plan, context.gauge, call.first_changed
+    plan, gauge, changed_from = context.plan, context.gauge, call.first_resent
     hit = reach.hit(min(changed_from, reach.start))
     rebased = changed_from < reach.start
-    total = after = gauge.prompt(plan, costs.around_chars)
+    total = after = gauge.prompt(plan, costs.around_chars - withheld)
     if hit != NOTHING:
         # The shortest prefix that a provider finds ends before our block.
         ours = costs.around_chars - costs.fixed_chars if hit == HEAD else 0
@@ -210,7 +231,7 @@ def predict_cache(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> 
 def _mark(
     call: CallInProgress, costs: CallCosts, policy: PolicyRun, hit: int, *, rebased: bool
 ) -> int | None:
-    """After how many messages one more marker goes. `hit`: how many of them are found."""
+    """Messages before one more marker; `hit` of them are cached."""
     branch, record, reach = call.context.branch, call.session.chat.branch_record, costs.reach
     if rebased or reach.threads or not branch.depth % KEEP_CALLS:
         return reach.mark(hit, policy.first_to_go(), rebased=rebased)
@@ -221,32 +242,30 @@ def _mark(
 
 
 def _foresee_plain(context: RenderContext, costs: CallCosts, window: int | None) -> PromptTokens:
-    """Tokens of what the host alone would have sent: every message as it has it, without our tools,
-    their calls and results, and without our cache marker."""
+    """Tokens without foredeck: its tools, results and marker."""
     plan, gauge, branch = context.plan, context.gauge, context.branch
     fixed = costs.fixed_chars - min(costs.own_chars, costs.fixed_chars)
     chat = plan.chars_host - plan.chars_own
-    left = min(branch.ledger.left, chat)
+    dropped = min(branch.ledger.left, chat)
     images, image_tokens = gauge.images(plan)
     pictured = image_tokens - gauge.tokens(images * IMAGE_CHARS)
-    total = gauge.tokens(fixed + chat - left) + pictured
+    total = gauge.tokens(fixed + chat - dropped) + pictured
     after = sum(item.chars - item.own_chars for item in costs.new_without_marker(plan))
     # What does not fit into the window any more the host would have compacted. The branch's ledger
     # notes how much of the chat is left out from here on.
     if window is not None and total > window - min(HOST_RESERVES, window // 8):
-        kept = min(HOST_KEEPS, window // 2 - window // 8) * gauge.rate
-        after = max(after, min(chat - left, int(kept)))
-        left = chat - after
+        recent = min(HOST_KEEPS, window // 2 - window // 8) * gauge.rate
+        after = max(after, min(chat - dropped, int(recent)))
+        dropped = chat - after
         total = gauge.tokens(fixed + after) + pictured
-    branch.ledger = branch.ledger._replace(left=left)
+    branch.ledger = branch.ledger._replace(left=dropped)
     is_warm = costs.reach.warm and costs.reach.rule != "none"
     return _split(costs, total, max(0, total - gauge.tokens(after)) if is_warm else 0)
 
 
 def _split(costs: CallCosts, total: int, found: int) -> PromptTokens:
-    """The tokens of a prompt by what becomes of them. `found`: those that the cache holds."""
     read = found if found >= MINIMUM_TOKENS else 0
     rest = total - read
-    pays_for_writing = costs.reach.rule == "markers" or costs.prices.write > 1
-    written = rest if pays_for_writing and total >= MINIMUM_TOKENS else 0
-    return PromptTokens(read, written, rest - written)
+    pays_for_writing = costs.reach.rule in ("markers", "breakpoints") or costs.prices.write > 1
+    stored = rest if pays_for_writing and total >= MINIMUM_TOKENS else 0
+    return PromptTokens(read, stored, rest - stored)

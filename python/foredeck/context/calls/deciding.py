@@ -1,10 +1,6 @@
-"""Whether a call rewrites what was sent: what could change, what of it does, and the rewriting.
+"""Decides whether a call rewrites what was sent, and does so.
 
-`Rebase` shows all of it in one place. What can change is a *candidate*: content that folds where it
-is (`Fold`), a read that can be brought up to date (`Refresh`), a span that an observation can cover
-(`Cover`). Each saves characters, and the first message from which on all candidates go is where
-that is free, pays or must be. Two things are sought only once it is known that bytes change:
-current copies of files at work, where nothing is cached, and runs of calls that have folded.
+Copies and runs are sought only once bytes change anyway.
 """
 
 from __future__ import annotations
@@ -14,9 +10,16 @@ from dataclasses import dataclass, replace
 
 from foredeck.context import wording
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.calls.costs import CallCosts, Candidate, call_costs, is_cold, priced, why_lost
+from foredeck.context.calls.costs import (
+    FULL,
+    CallCosts,
+    Candidate,
+    call_costs,
+    is_cold,
+    priced,
+    why_lost,
+)
 from foredeck.context.calls.heading import (
-    HORIZON_CALLS,
     must_withdraw,
     rebuild_head,
     replace_head,
@@ -27,7 +30,14 @@ from foredeck.context.fitting import WindowBudget, fit
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
 from foredeck.context.policies.policy_run import PolicyRun, newest_from, run_policy
-from foredeck.context.rebase import best_rebase, calls_until, first_mutable, precedes_bound_turn
+from foredeck.context.rebase import (
+    best_rebase,
+    calls_until,
+    first_mutable,
+    later_calls,
+    precedes_bound_turn,
+)
+from foredeck.context.rendering.forms import describe_folded
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.rewriting.current import (
     CurrentCopy,
@@ -48,26 +58,26 @@ from foredeck.context.rewriting.folding import (
 )
 from foredeck.context.rewriting.replacing import Cover
 from foredeck.context.rewriting.runs import fold_runs
+from foredeck.context.state.gauge import sent_tokens
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 
 LEAST_TO_END_A_TURN = 2000
-"""Tokens: no turn is ended for less, however small the prompt is."""
+"""No turn is ended to save fewer tokens."""
 
 TURN_ENDED = (
     "Older output was folded and the model's reasoning in this turn left out: after the pause all "
     "of the prompt is paid for again anyway."
 )
-"""What the user reads where a turn was ended."""
+
+TIER_SHARE = 0.98
+"""Share of a price tier to stay below, as estimates run low."""
 
 REWRITES_ALL = ("history", "layout", "withdrawn")
-"""Reasons by which nothing of what was sent before goes out again, whatever is folded."""
+"""Reasons that resend everything, whatever folds."""
 
 
 def choose_layout(call: CallInProgress) -> None:
-    """Change to the configured layout as soon as everything may be rendered again.
-
-    Until then the prompt goes on in the layout that it was written in.
-    """
+    """Switches to the configured layout once everything may be rendered again."""
     session, configured, plan = call.session, call.layout.name, call.context.plan
     before = session.chat.branch_record
     written_in = before.layout if before else configured
@@ -77,15 +87,14 @@ def choose_layout(call: CallInProgress) -> None:
     call.layout_changed = is_other and not first_mutable(plan, call.items)
     if call.layout_changed:
         session.chat.branch = session.chat.branch.without_rendering()
-        call.first_new = call.says_decided_from = 0
+        call.first_new = call.first_changed_say = 0
         call.start_rendering()
     elif is_other:
         call.layout = make_layout(written_in)
 
 
 def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
-    """Rebase where that is free, pays or must be; the call has the decision then. Returns what it
-    was decided by."""
+    """Rebases if free, paying or forced; the call keeps the decision."""
     session, request, plan = call.session, call.request, call.context.plan
     # As it would go out if nothing were rewritten, the head included.
     tokens = call.gauge.prompt(plan, session.frame.chars + plan.head_chars)
@@ -97,6 +106,8 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
     cache_lost = reason is not None
     if reason is None and call.window and tokens > call.marks.high * call.window:
         reason = "high-water"
+    elif reason is None and _tier_ahead(call, tokens):
+        reason = "tier"
     run = run_policy(
         session.chat.branch,
         call.policy,
@@ -115,8 +126,15 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
     return costs, run
 
 
+def _tier_ahead(call: CallInProgress, tokens: int) -> int | None:
+    model, last = call.request.model, call.session.chat.branch_record
+    before = 0 if last is None else sent_tokens(last)
+    tiers = [] if model is None else [int(TIER_SHARE * tier[0]) for tier in model.tiers]
+    return next((tier for tier in tiers if before <= tier < tokens), None)
+
+
 def _reasoning_is_dearer(call: CallInProgress, run: PolicyRun) -> bool:
-    """Whether a rebase after a pause would lose reasoning that is worth more than it saves."""
+    """Whether a rebase after a pause loses reasoning worth more than it saves."""
     thresholds, model = call.settings.thresholds, call.request.model
     # All of it: the head may be written anew, too.
     lost = next(iter(reasoning_behind(call)), 0.0)
@@ -126,23 +144,22 @@ def _reasoning_is_dearer(call: CallInProgress, run: PolicyRun) -> bool:
         return True
     prices, folds = model.prices, call.finders.folds.find(call.context, run.foldable)
     saved = sum(fold.saving for fold in folds) / CHARS_PER_TOKEN
-    worth = saved * (prices.write + HORIZON_CALLS * prices.read)
-    return worth < thresholds.reasoning * prices.output * lost
+    worth = saved * (prices.write + later_calls(call.context.branch.depth) * prices.read)
+    price = thresholds.reasoning * prices.output * lost
+    return worth < thresholds.pause_factor * price
 
 
 @dataclass(frozen=True, slots=True)
 class Rebase:
-    """The rebase of one call. `run` has the order: find, choose, write."""
+    """The rebase of one call; `run` shows its order."""
 
     call: CallInProgress
     costs: CallCosts
     foldable: Collection[PieceRef]
-    """What the policy says may go now, beside what is no longer kept."""
     keeps: bool = False
-    """Whether nothing is rewritten though nothing is cached: the reasoning is worth more."""
+    """A cold cache rewrites nothing: the reasoning is worth more."""
 
     def run(self) -> Decision:
-        """Rebase if that is free, pays or must be. The branch's ledger goes on by this call."""
         call, context = self.call, self.call.context
         branch, plan = context.branch, context.plan
         folds = call.finders.folds.find(context, self.foldable)
@@ -170,25 +187,23 @@ class Rebase:
     # ------------------------------------------------ what could change
 
     def _find(self, folds: list[Fold]) -> list[Candidate]:
-        """All candidates in the order of the messages, given what can fold."""
         call, context, finders = self.call, self.call.context, self.call.finders
         wire = call.request.wire
         going = {each.ref for each in folds}
-        found: list[Candidate] = [
+        candidates: list[Candidate] = [
             *folds,
             *finders.refreshes.find(context, finders.uses, going, wire),
         ]
         if call.replacer is not None:
-            savings = {each.ref: each.saving for each in found}
+            savings = {each.ref: each.saving for each in candidates}
             covers = call.replacer.find(self.foldable, savings, free=not self.costs.reach.warm)
-            found += [each for each in covers if each.saving >= context.min_saving_chars]
-        return sorted(found, key=lambda each: each.ref)
+            candidates += [each for each in covers if each.saving >= context.min_saving_chars]
+        return sorted(candidates, key=lambda each: each.ref)
 
     # ------------------------------------------------ what does
 
     def _choose(self, candidates: Sequence[Candidate]) -> Decision | None:
-        """From which message on the prompt is written anew, if it is, and why: whatever that costs
-        where it must be or is free, else where it pays. The branch notes when a rebase may pay."""
+        """Picks where to rebase: forced, free, or the earliest place that pays."""
         call, costs, branch = self.call, self.costs, self.call.context.branch
         thresholds = call.settings.thresholds
         branch.rebase_in = None
@@ -197,12 +212,12 @@ class Rebase:
             return None
         # Where sealed reasoning follows nearly everything, what could go now, one result at a
         # time, is what came last. A compaction does more, and is made before the window is full.
-        if reason is not None and not (reason == "high-water" and self._is_futile(candidates)):
+        if reason is not None and not (reason in FULL and self._is_futile(candidates)):
             return Decision("rebase", reason, 0)
         # Where the host has changed what it had sent before, the bytes are new to the provider
         # whatever we do.
-        known = call.session.chat.log.known
-        if any(item.key.address in known for item in call.items[call.first_new :]):
+        addresses = call.session.chat.log.known
+        if any(item.key.address in addresses for item in call.items[call.first_new :]):
             return Decision("rebase", "history", call.first_new)
         if not costs.reach.warm:
             return None
@@ -230,19 +245,23 @@ class Rebase:
         return offer.explain(Decision("rebase", reason, offer.index))
 
     def _is_futile(self, candidates: Sequence[Candidate]) -> bool:
-        """Whether what may not be changed now keeps the prompt so near the high-water mark that it
-        would be there again soon: nearer than half of the way down to the low one."""
         call, context, marks = self.call, self.call.context, self.call.marks
-        enough = (marks.high + marks.low) / 2 * (call.window or 0)
         savings = {each.ref: each.saving for each in candidates}
-        chars, held = call.finders.folds.most_chars(context, savings)
-        return held and self.costs.tokens - context.gauge.tokens(chars) > enough
+        chars, is_bound = call.finders.folds.most_chars(context, savings)
+        remaining = self.costs.tokens - context.gauge.tokens(chars)
+        if tier := self._tier:
+            return remaining > tier
+        return is_bound and remaining > (marks.high + marks.low) / 2 * (call.window or 0)
+
+    @property
+    def _tier(self) -> int | None:
+        is_reason = self.costs.reason == "tier"
+        return _tier_ahead(self.call, self.costs.tokens) if is_reason else None
 
     # ------------------------------------------------ the rewriting
 
     def _write(self, choice: Decision, candidates: Sequence[Candidate]) -> Decision:
-        """Rewrite what the choice is of, and what can change once that has. Returns the decision,
-        which is to append where no byte has changed."""
+        """Rewrites what was chosen and what can change with it; an append if no byte changed."""
         call, context, costs = self.call, self.call.context, self.costs
         first = choice.changed_from or 0
         folds: set[PieceRef] = set()
@@ -262,8 +281,8 @@ class Rebase:
         copies: list[CurrentCopy] = []
         if costs.cache_lost:
             uses, finder = call.finders.uses, call.finders.folds
-            found = find_copies(context, uses, finder, call.request.wire)
-            copies = [copy for copy in found if copy.index not in covered]
+            all_copies = find_copies(context, uses, finder, call.request.wire)
+            copies = [copy for copy in all_copies if copy.index not in covered]
         before = len(context.plan.written)
         replaced, settled = place_copies(context, copies)
         is_shown = len(context.plan.written) > before
@@ -280,17 +299,19 @@ class Rebase:
                 call.replacer.place(cover)
         more, further = self._fold_more(choice.reason)
         covers += further
+        described = describe_folded(context, self._written_anew(first))
         # Last: a run is of what has folded.
         runs = fold_runs(context, call.finders.uses.rule, call.request.wire, first)
         # A rebase that changes no byte is none. A file may have been shown as it is now before.
-        if not (folded or more or covers or is_shown or runs or costs.reason in REWRITES_ALL):
+        changes = folded or more or covers or is_shown or runs or described
+        if not (changes or costs.reason in REWRITES_ALL):
             return Decision()
         for index in (folded | more) - {index for cover in covers for index in cover.gone}:
             context.branch.release(index)
         # What covers a span changes what is said and omitted from its first message on, though the
         # operations before its last one may have been left out already.
         firsts = [*(cover.first for cover in covers), *(run.first for run in runs)]
-        call.says_decided_from = min([call.says_decided_from, *firsts])
+        call.first_changed_say = min([call.first_changed_say, *firsts])
         changed_from = min(context.changed, default=costs.reach.start)
         decision = choice._replace(
             changed_from=0 if call.layout_changed else changed_from,
@@ -299,16 +320,27 @@ class Rebase:
         )
         return explain_copies(decision, copies)
 
+    def _written_anew(self, first: int) -> range:
+        """Messages the provider reads anew anyway, which may use current names."""
+        plan = self.call.context.plan
+        start = min(self.call.context.changed, default=len(plan))
+        if self.costs.cache_lost:
+            floor = max(first, first_mutable(plan))
+            # No reasoning is left out for a name.
+            while start > floor and not plan.seals.binds(plan.items[start - 1]):
+                start -= 1
+        return range(start, len(plan))
+
     def _fold_more(self, reason: str | None) -> tuple[set[int], list[Cover]]:
-        """Above the high-water mark, go on down to the low one: results first, the least recently
-        used ones before others, then spans that an observation can cover, whether it is due or not.
-        Returns the messages that were folded, and the covers."""
+        """Folds from the high mark to the low one: results first, least recently used first, then
+        spans."""
         call, context, marks = self.call, self.call.context, self.call.marks
         window, fixed = call.window, self.costs.around_chars
         tokens = context.gauge.prompt(context.plan, fixed)
-        if not window or not (reason == "high-water" or tokens > marks.high * window):
+        tier = self._tier if reason == "tier" else None
+        if not tier and not (window and (reason == "high-water" or tokens > marks.high * window)):
             return set(), []
-        room = int(marks.low * window)
+        room = int(marks.low / marks.high * tier if tier else marks.low * (window or 0))
 
         def fits() -> bool:
             return context.gauge.prompt(context.plan, fixed) <= room
@@ -320,8 +352,6 @@ class Rebase:
         return folded, [] if call.replacer is None else call.replacer.place_until(fits)
 
     def _shed_objects(self) -> Decision:
-        """A layout that renders all at every call need not wait for a rebase, and has nothing to
-        fold: what may go, and what does not fit, is no longer active."""
         context, costs = self.call.context, self.costs
         branch = context.branch
         fold_pastes(context, [ref for ref in self.foldable if ref.slot])
@@ -349,8 +379,7 @@ class Rebase:
     # reasoning is left out, and what may go folds.
 
     def _ends_turn(self, folds: Sequence[Fold]) -> bool:
-        """Whether to end the turn under way: after a pause, where enough of the prompt could go but
-        for reasoning of the turn."""
+        """Whether to end the turn: after a pause, if its reasoning alone holds enough."""
         call, plan, wire = self.call, self.call.context.plan, self.call.request.wire
         share, items = call.settings.ending_share, plan.items
         if not call.layout.keeps_bytes or not wire.thinking or wire.between_turns:
@@ -364,9 +393,6 @@ class Rebase:
         return gained >= max(share * plan.chars_sent, LEAST_TO_END_A_TURN * CHARS_PER_TOKEN)
 
     def _end_turn(self, folds: list[Fold]) -> Decision:
-        """Rebase where what precedes sealed reasoning of the turn under way may change, too. A
-        message that ends the turn follows the newest results, unless nothing there was rewritten.
-        """
         context, plan = self.call.context, self.call.context.plan
         bound = first_mutable(plan)
         plan.turn_ends = True
@@ -382,8 +408,8 @@ class Rebase:
 
 
 def _rewrite_after_head(call: CallInProgress, costs: CallCosts) -> None:
-    """The first bytes of the prompt are others now: so is every prefix that was sent before."""
-    call.says_decided_from = 0
+    """Accounts for a changed head: every cached prefix is lost."""
+    call.first_changed_say = 0
     if not call.first_new:
         return
     reason = call.decision.reason or costs.reason
@@ -393,7 +419,6 @@ def _rewrite_after_head(call: CallInProgress, costs: CallCosts) -> None:
 
 
 def fit_window(call: CallInProgress) -> None:
-    """Bring the prompt into the window, where folding was not enough."""
     model, window = call.request.model, call.window
     if model is None or not window:
         return
@@ -410,5 +435,5 @@ def fit_window(call: CallInProgress) -> None:
     if decision is not None:
         # It may have put a summary at the beginning, so the answer has all of the list.
         ended = call.decision.turn_ended
-        call.decision, call.says_decided_from = decision._replace(turn_ended=ended), 0
+        call.decision, call.first_changed_say = decision._replace(turn_ended=ended), 0
         replace_head(call)

@@ -1,60 +1,50 @@
-"""What is learned of a model from how its provider took earlier prompts: their tokens as it counted
-them, and a refusal because of sealed reasoning.
-
-A turn that was begun bound stays so, whatever is configured meanwhile; a free one becomes bound at
-once. A model that has refused a prompt because of such bytes is remembered in the store, for all of
-its sessions.
-"""
+"""What earlier prompts teach about a model: token counts, and refusals over sealed reasoning."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from foredeck.context.intake.alignment import Alignment
-from foredeck.context.messages.items import IMAGE_CHARS
-from foredeck.context.messages.wires import SealRule, binds_by_table
+from foredeck.context.messages.wires import SealRule, binds_by_table, binds_in_every_turn
 from foredeck.context.state.chat import Branch, Chat
-from foredeck.context.state.gauge import Calibrator
+from foredeck.context.state.gauge import Calibrator, counted_chars
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, Workspace
-from foredeck.context.state.request import Model
+from foredeck.context.state.request import Model, Request
 from foredeck.model.call_values import CalledModel, ReportedUsage
 from foredeck.model.calls import CallRecord
-from foredeck.model.records import ReasoningDocument, calibration_id, reasoning_id
+from foredeck.model.records import ReasoningDocument, calibration_id, call_id, reasoning_id
 
 
 def take_report(
     chat: Chat, alignment: Alignment, calibrator: Calibrator, model: Model | None
 ) -> ReportedUsage | None:
-    """Learn from the answer to the session's newest call, where it is new here. `model`: the one
-    in use now, which may have given that answer in place of the one that was expected.
+    """Learns from the newest call's answer; returns what the provider counted.
 
-    Returns what was counted of that call. Nothing is learned from a call that went out without
-    us: its bytes are known, but not what stood around them.
+    Calls without foredeck teach nothing.
     """
     record = chat.branch_record
     if record is None or record.is_host:
         return None
-    sent = record.length
-    if alignment.matched != sent or sent >= len(alignment.items):
+    length = record.length
+    if alignment.matched != length or length >= len(alignment.items):
         return None
-    answer, stats = alignment.items[sent], record.stats
-    known = answer.key.address in chat.log.known
-    if answer.usage is None or known:
+    answer, stats = alignment.items[length], record.stats
+    is_old = answer.key.address in chat.log.known
+    if answer.usage is None or is_old:
         return None
     is_other = answer.model != record.model.name
     if is_other and (model is None or answer.model != model.name):
         return None
-    chars = stats.chars_sent - stats.images * IMAGE_CHARS
     usage = answer.usage
-    calibrator.learn(answer.model, chars, usage.total - stats.image_tokens)
+    calibrator.learn(answer.model, counted_chars(stats), usage.total - stats.image_tokens)
     counts = usage.read, usage.written, usage.fresh
     return ReportedUsage(record.ordinal, *counts, model.called if is_other and model else None)
 
 
 def unpriced(workspace: Workspace, chat: Chat) -> str | None:
-    """What to tell the user where the newest call's model has no prices: at its first call, once
-    in a store. None where there is nothing to tell."""
+    """Tells once per store that a model has no prices."""
     record = chat.branch_record
     model = record.model if record else CalledModel()
     name = model.name
@@ -83,15 +73,13 @@ _OTHER_CAUSE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""An item that another key or route has made, one that lacks its seal or what follows it, a setting
-of the request, and what has nothing to do with the prompt."""
+"""Refusals whose cause is not changed bytes."""
 
 
 def seal_rule(
     workspace: Workspace, chat: Chat, alignment: Alignment, model: Model | None, *, within: bool
 ) -> SealRule:
-    """The rule for one call. `within`: whether the user wants a turn with sealed reasoning to be
-    rewritten where no provider is known to refuse that."""
+    """`within`: whether the user allows rewriting a turn with sealed reasoning."""
     if not within or model is None or binds_by_table(model.api, model.name):
         return SealRule()
     if has_refused(workspace, model.name):
@@ -101,28 +89,46 @@ def seal_rule(
     return SealRule(free=record is None or not goes_on or record.free_seals)
 
 
+def learn_bindings(workspace: Workspace, session: str, chat: Chat, request: Request) -> str | None:
+    message = None
+    for outcome in request.outcomes:
+        record = chat.log.record(call_id(session, outcome.call)) if outcome.call else None
+        name = record.model.name if record and outcome.bound else ""
+        if name and not binds_in_every_turn(name) and not _loses(workspace, name):
+            lesson = ReasoningDocument(
+                id=reasoning_id(name), model=name, binds=True, every_turn=True
+            )
+            workspace.put(lesson.seal())
+            message = (
+                f"{name} drops reasoning behind bytes that have changed. From now on foredeck "
+                "counts that as a price of folding."
+            )
+    model = request.model
+    if model is not None and not model.is_bound and _loses(workspace, model.name):
+        request.model = replace(model, bound=True)
+    return message
+
+
+def _loses(workspace: Workspace, model: str) -> bool:
+    head = workspace.head(reasoning_id(model))
+    return head is not None and bool(head.fields.get("every_turn"))
+
+
 def has_refused(workspace: Workspace, model: str) -> bool:
-    """Whether a model (`provider/id`) is known to refuse changed bytes before its reasoning."""
+    """Whether a model (`provider/id`) refuses changed bytes before its reasoning."""
     head = workspace.head(reasoning_id(model))
     return head is not None and bool(head.fields.get("binds"))
 
 
 class Refusals:
-    """What the provider's refusals of one session's prompts lead to."""
+    """A provider's refusals of one session's prompts."""
 
     def __init__(self, objects: Objects, chat: Chat, inbox: Inbox) -> None:
         self._objects, self._chat, self._inbox = objects, chat, inbox
         self._went_back_to = ""
-        """Id of the call record whose bytes went out once more after a refusal."""
 
     def take(self, message: str) -> bool:
-        """The provider has refused the newest call with these words. Returns whether the call is
-        to be made again, with what the last answered call was sent and what is new.
-
-        That is so where the words are about sealed reasoning, and bytes before such reasoning of
-        the turn under way had changed since. The model is remembered for it; should it refuse the
-        old bytes in such words too, that was not the reason, and it is forgotten.
-        """
+        """Takes a refusal; returns whether to repeat the call with the last answered prompt."""
         chat, workspace, user = self._chat, self._objects.workspace, self._inbox.user_messages
         record = chat.branch_record
         if record is None or record.is_host or not is_about_seals(message):
@@ -142,7 +148,6 @@ class Refusals:
         return True
 
     def _go_back(self, refused: CallRecord, before: CallRecord) -> None:
-        """Go back to the call before, as if the refused one had never gone out."""
         chat, inbox = self._chat, self._inbox
         state = chat.replay(before.id)
         items = chat.branch.plan.items[: min(len(state.keys), refused.shared)]
@@ -155,13 +160,11 @@ class Refusals:
 
 
 def is_about_seals(message: str) -> bool:
-    """Whether a refusal may mean that sealed reasoning is bound to bytes that have changed: it
-    names the reasoning or its signature, and no other cause that is known."""
+    """Whether a refusal names reasoning or signature, and no other cause."""
     return bool(_SEALS.search(message)) and not _OTHER_CAUSE.search(message)
 
 
 def _changed_before_seals(branch: Branch, record: CallRecord) -> bool:
-    """Whether a call has changed bytes before sealed reasoning of its turn."""
     decision, plan = record.decision, branch.plan
     first = record.changed_from if decision.changed_from is None else decision.changed_from
     seals = plan.seals

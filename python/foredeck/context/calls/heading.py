@@ -1,15 +1,14 @@
-"""The block before the chat: when it is written, and how long it may be.
+"""Writes the head: at the first call, then only when nothing is cached or everything is rewritten.
 
-It is written at a session's first call, and again only where nothing of the prompt is cached anyway
-or all of it is rewritten. In between it is what the call records say. One exception: what the user
-has taken back, or what is known to be true no longer, leaves the prompt at the next call, and the
-user reads what that costs.
+What the user has taken back leaves at the next call.
 """
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.head import WithdrawingSection, chars_of, compose, said_by
+from foredeck.context.head import WithdrawingSection, chars_of, compose, is_head, said_by
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import Say
 from foredeck.context.rebase import Prices, first_mutable
@@ -20,12 +19,11 @@ WITHDRAWN_LATER = (
 )
 
 HORIZON_CALLS = 20
-"""For how many calls a longer head is paid for in advance, when it is asked whether the session
-can: so many are common from one pause to the next."""
+"""Calls for which a longer head is paid in advance."""
 
 
 def rebuild_head(call: CallInProgress, *, cache_lost: bool) -> bool:
-    """Write the head again where that costs nothing; returns whether it has changed."""
+    """Rewrites the head if free; returns whether it changed."""
     # It comes before everything, so a byte of it that changes makes every message uncached.
     is_free = call.first_new == 0 or cache_lost
     if not is_free or not call.layout.keeps_bytes or first_mutable(call.context.plan):
@@ -34,8 +32,7 @@ def rebuild_head(call: CallInProgress, *, cache_lost: bool) -> bool:
 
 
 def must_withdraw(call: CallInProgress) -> bool:
-    """Whether the head says what it may not say any longer, and can be written again now. Where it
-    cannot, the user reads so once."""
+    """Whether the head must drop something now, and can."""
     head, inbox = call.context.plan.head, call.session.inbox
     if head is None or not call.layout.keeps_bytes or not _is_withdrawn(call, head):
         inbox.withdrawal_announced = False
@@ -58,8 +55,7 @@ def _is_withdrawn(call: CallInProgress, head: Say) -> bool:
 
 
 def withdrawn_now(tokens: int, price: float) -> str:
-    """What the user reads where the head was written again for it. `price`: of a million input
-    tokens; 0 where it is not known."""
+    """Tells the user; `price` per million input tokens, 0: unknown."""
     cost = f", about {tokens * price / 1e6:.2f} in the model's currency" if price else ""
     return (
         "Memory that you took back, or whose files have changed, is out of the prompt; "
@@ -68,7 +64,7 @@ def withdrawn_now(tokens: int, price: float) -> str:
 
 
 def replace_head(call: CallInProgress) -> None:
-    """Write the head again, no longer than it could be, since all that follows was rewritten."""
+    """Rewrites the head within its limit, as all after it was rewritten."""
     if call.layout.keeps_bytes:
         _put(call, _before(call) or call.settings.head.least)
 
@@ -76,7 +72,8 @@ def replace_head(call: CallInProgress) -> None:
 def _put(call: CallInProgress, tokens: int) -> bool:
     plan, model = call.context.plan, call.request.model
     limit = chars_of(tokens, model.window if model else None)
-    text = compose(call.facilities.sections, limit) if call.facilities.sections else ""
+    sections = () if _has_carried_head(call) else call.facilities.sections
+    text = compose(sections, limit) if sections else ""
     head = plan.head
     if text == (head.blocks[0]["text"] if head else ""):
         return False
@@ -84,14 +81,19 @@ def _put(call: CallInProgress, tokens: int) -> bool:
     return True
 
 
+def _has_carried_head(call: CallInProgress) -> bool:
+    """Whether the chat begins with the head of the session that it was carried from."""
+    beginning = takewhile(lambda item: item.kind != "assistant", call.items)
+    texts = (block.get("text") for item in beginning for block in item.blocks)
+    return any(isinstance(text, str) and is_head(text) for text in texts)
+
+
 def _before(call: CallInProgress) -> int:
-    """How many tokens the head could have, on whichever branch it was written last."""
     record = call.session.chat.newest_record
     return 0 if record is None else min(record.head_tokens, call.settings.head.most)
 
 
 def _affordable(call: CallInProgress) -> int:
-    """More than before as long as the session stays within what it may cost, else the least."""
     budget, before = call.settings.head, _before(call)
     ledger, model = call.session.chat.branch.ledger, call.request.model
     if not ledger.baseline:

@@ -1,12 +1,9 @@
-"""Reasoning that the model lacks since a call: what foredeck leaves out of it, and what its
-provider says that it has dropped."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.messages.items import Block, Item
+from foredeck.context.messages.items import Block, Item, block_chars
 from foredeck.context.messages.shape import is_signed
 from foredeck.context.plan.ops import Op
 from foredeck.context.plan.plan import Plan
@@ -15,24 +12,16 @@ from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.lost_reasoning import BlockSpot, LostReasoning
 
 CALLS_AT_WORK = 20
-"""For how many calls reasoning is taken to be at work."""
+"""Reasoning older than this counts as unused."""
 
 BYTES_PER_SIGN = 3 / 4
-"""Sealed reasoning is written in base64."""
+"""Sealed reasoning is base64."""
 
 
 def losses_of(call: CallInProgress) -> LostReasoning:
-    """What is lost with this call and was not before. The provider's part is about the calls that
-    the request reports; it names a block again at each later call."""
+    """Reasoning newly lost with this call; providers repeat the blocks they dropped."""
     branch, plan = call.context.branch, call.context.plan
-    # The host's numbers are those of the list that these calls were made with.
-    same = range(min(call.alignment.matched, len(plan)))
-    reported = {spot for each in call.request.outcomes for spot in each.dropped}
-    dropped = sorted(
-        (index, block)
-        for index, block in reported - branch.lost
-        if index in same and block in sealed_blocks(plan.items[index])
-    )
+    dropped = sorted(_reported(call) - branch.lost)
     ours = [
         (index, block)
         for index in sorted(call.context.changed)
@@ -48,9 +37,36 @@ def losses_of(call: CallInProgress) -> LostReasoning:
     return LostReasoning(tuple(ours), tuple(dropped), *tokens)
 
 
+def withheld_chars(call: CallInProgress) -> int:
+    """Characters of reasoning that go out uncounted."""
+    branch, plan, model = call.context.branch, call.context.plan, call.request.model
+    spots = branch.lost | _reported(call)
+    if model is not None and model.is_bound:
+        behind = range(call.first_resent, min(call.first_new, len(plan)))
+        spots |= {(index, block) for index in behind for block in sealed_blocks(plan.items[index])}
+    return sum(
+        block_chars(plan.items[index].blocks[block])
+        for index, block in spots
+        if index < len(plan)
+        and block in sealed_blocks(plan.items[index])
+        and block not in _left_out(plan.items[index], plan.ops[index])
+    )
+
+
+def _reported(call: CallInProgress) -> set[BlockSpot]:
+    plan = call.context.plan
+    # The host's numbers are those of the list that these calls were made with.
+    same = range(min(call.alignment.matched, len(plan)))
+    return {
+        (index, block)
+        for each in call.request.outcomes
+        for index, block in each.dropped
+        if index in same and block in sealed_blocks(plan.items[index])
+    }
+
+
 def reasoning_behind(call: CallInProgress, first: int = 0) -> list[float]:
-    """By message from `first` on, the tokens of reasoning that the model would lose if that message
-    changed; of calls long past they count less."""
+    """Tokens of reasoning lost if each message from `first` on changed; old calls weigh less."""
     branch, model = call.context.branch, call.request.model
     plan, rewritten = branch.plan, branch.rewritten
     tokens = [0.0] * (len(plan) + 1)
@@ -69,7 +85,6 @@ def reasoning_behind(call: CallInProgress, first: int = 0) -> list[float]:
 
 
 def _held_tokens(plan: Plan, index: int, lost: Collection[BlockSpot], model: Model) -> float:
-    """Tokens of the reasoning in one message that the model still has."""
     item = plan.items[index]
     if item.kind != "assistant" or item.unsent or plan.is_omitted(index):
         return 0.0
@@ -80,15 +95,13 @@ def _held_tokens(plan: Plan, index: int, lost: Collection[BlockSpot], model: Mod
 
 
 def sealed_blocks(item: Item) -> list[int]:
-    """Which blocks of an answer are reasoning that its provider has sealed."""
     if not item.signed or item.unsent:
         return []
     return [number for number, block in enumerate(item.blocks) if is_signed(block)]
 
 
 def reasoning_tokens(item: Item, block: int) -> float:
-    """Tokens of a block of sealed reasoning: its share of what the provider has counted, or by the
-    size of what is sealed."""
+    """The block's share of the provider's count, else an estimate by size."""
     sizes = {number: _size(item.blocks[number]) for number in sealed_blocks(item)}
     counted = (item.meta.get("usage") or {}).get("reasoning")
     if isinstance(counted, int | float) and counted > 0:
@@ -102,8 +115,7 @@ def _size(block: Block) -> float:
 
 
 def _left_out(item: Item, op: Op) -> Iterator[int]:
-    """The sealed reasoning of an answer that does not go out."""
-    kept = None if op.blocks is None else {block.get("keep") for block in op.blocks}
+    indexes = None if op.blocks is None else {block.get("keep") for block in op.blocks}
     for block in sealed_blocks(item):
-        if op.form == "omitted" or (kept is not None and block not in kept):
+        if op.form == "omitted" or (indexes is not None and block not in indexes):
             yield block

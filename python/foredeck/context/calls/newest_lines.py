@@ -1,4 +1,4 @@
-"""Lines that join the newest message, where it is new in a call."""
+"""Lines added to the newest message."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ if TYPE_CHECKING:  # imported where a session has tasks
 
 
 def attach_time(context: RenderContext, first_new: int, zone: Zone | None, minutes: int) -> None:
-    """After a pause: date, time and zone.
+    """Adds date, time and zone after a pause of `minutes`; 0: never.
 
-    Only where that is a new one of the user's (from `first_new` on) that came `minutes` or more
-    after the message before it, by the times that both have. 0 for never; never, too, where the
-    host has sent no zone: a recorded session goes out as it did.
+    Only if the host sends a zone, so recorded sessions stay the same.
     """
     items = context.plan.items
     index = len(items) - 1
@@ -41,13 +39,10 @@ def _line(time_ms: int, zone: Zone) -> str:
 
 
 def attach_continuation(call: CallInProgress) -> None:
-    """Where something has just replaced older messages: a word to go on as before.
-
-    Once: at the call at which texts have taken the place of chat, or the window's or the host's
-    summary has. Only where observations are switched on.
-    """
+    """Adds once a line to go on as before, after observations replaced messages."""
     context, decision = call.context, call.decision
-    summed_up = call.alignment.replaced and call.items[0].kind == "context"
+    is_summary = call.items[0].kind == "context" and not call.is_carried
+    summed_up = call.alignment.replaced and is_summary
     has_replaced = decision.covers or decision.compaction or summed_up
     if call.facilities.stand_ins is None or not has_replaced:
         return
@@ -65,9 +60,7 @@ def attach_continuation(call: CallInProgress) -> None:
 
 
 def continuation(task: str, suggestion: str, *, is_asked: bool) -> str:
-    """On the newest message, once, when something has replaced older ones. `task`, `suggestion`:
-    what was noted last of the work and of what would come next; empty where nothing was.
-    `is_asked`: that message is the user's, so something new may be asked in it."""
+    """The line after a replacement; `task` and `suggestion` are the last notes."""
     what = (
         "Go on from there with what this message says: no comment on the notes is needed."
         if is_asked
@@ -82,15 +75,14 @@ def continuation(task: str, suggestion: str, *, is_asked: bool) -> str:
 
 
 def _newest(call: CallInProgress) -> StandIn | None:
-    """The observation or reflection that covers the newest messages."""
     observed = call.context.plan.observed
-    known = call.facilities.stand_ins.known() if call.facilities.stand_ins else ()
-    used = [each for each in known if each.id in observed]
+    stand_ins = call.facilities.stand_ins.known() if call.facilities.stand_ins else ()
+    used = [each for each in stand_ins if each.id in observed]
     return max(used, key=lambda each: observed[each.id].until, default=None)
 
 
 def attach_task_news(tasks: SessionTasks | None, context: RenderContext) -> None:
-    """What has become of a provisional claim, said once."""
+    """Reports what became of a provisional claim."""
     news = [] if tasks is None else tasks.work.news
     index = len(context.plan) - 1
     if news and context.takes_lines(index):

@@ -1,11 +1,10 @@
-"""The records of calls, which hold all that must never be computed again, and the answers made of
-them."""
+"""Call records, with all that must never be computed again, and answers made of them."""
 
 from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.losses import losses_of
-from foredeck.context.intake.alignment import ADOPTED, adoption_report
+from foredeck.context.intake.alignment import adoption_report
 from foredeck.context.intake.take_in import take_in
 from foredeck.context.plan.codec import pack_op, pack_says
 from foredeck.context.plan.repairs import repair
@@ -16,6 +15,7 @@ from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Answer, Outcome, PromptFrame
 from foredeck.context.state.spending import spent_after
 from foredeck.model.call_values import (
+    ADOPTED,
     NO_PREDICTION,
     REWRITTEN,
     Ack,
@@ -30,11 +30,8 @@ from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 
 
 def record_host_calls(call: CallInProgress) -> None:
-    """Take in and record the calls of this list that went out without us.
-
-    Moves `first_new` behind the messages that they held, and `says_decided_from` to where the
-    newest of them had none of our messages any more.
-    """
+    """Records the list's calls that went out without foredeck, and moves `first_new` and
+    `first_changed_say`."""
     session, alignment = call.session, call.alignment
     for outcome in alignment.without_us:
         if outcome.messages < call.first_new:
@@ -42,20 +39,21 @@ def record_host_calls(call: CallInProgress) -> None:
         items, active = call.items[: outcome.messages], call.facilities.active_task
         take_in(call.context, session.inbox, call.layout, items, call.first_new, active=active)
         call.first_new = outcome.messages
-        call.says_decided_from = min(call.says_decided_from, outcome.edited)
+        call.first_changed_say = min(call.first_changed_say, outcome.edited)
         if outcome.reason == ADOPTED:
             session.inbox.user_messages.append(adoption_report(call.items))
         _record_host_call(call, outcome)
         call.start_rendering()
-    call.says_decided_from = min(call.first_new, call.says_decided_from)
+        call.said_before = dict(call.context.plan.says)
+    call.first_changed_say = min(call.first_new, call.first_changed_say)
     if not alignment.continued:
         # A call that went out without us may have left the list with holes.
         lacks = call.context.plan.lacks(repair(call.items))
-        call.says_decided_from = min([call.says_decided_from, *lacks])
+        call.first_changed_say = min([call.first_changed_say, *lacks])
 
 
 def repeated_record(call: CallInProgress) -> CallRecord | None:
-    """The record of the call before, where the very same list is to go to the same model again."""
+    """The previous record, if the same list goes to the same model."""
     record, model = call.session.chat.branch_record, call.request.model
     if record is None or record.is_host or record.layout != call.layout.name:
         return None
@@ -65,14 +63,10 @@ def repeated_record(call: CallInProgress) -> CallRecord | None:
 
 
 ACKNOWLEDGED = ("applied", "aborted")
-"""Outcomes of calls that we answered; what went out without us has a record of its own."""
 
 
-def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
-    """Commit the record of a call that goes out as we say.
-
-    `cache`: what the provider's cache is expected to do with it.
-    """
+def record_call(call: CallInProgress, cache: CachePrediction, withheld: int) -> CallRecord:
+    """Commits the record of a call that goes out as decided."""
     session, request, inbox = call.session, call.request, call.session.inbox
     reported = [outcome for outcome in request.outcomes if outcome.call]
     acks = [Ack(o.call or 0, o.kind) for o in reported if o.kind in ACKNOWLEDGED]
@@ -83,12 +77,14 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         call,
         changed=sorted(call.context.changed | call.context.attributed),
         # A layout that renders all at every call may have put text of ours anywhere.
-        changed_from=call.says_decided_from if call.layout.keeps_bytes else 0,
+        changed_from=call.first_changed_say if call.layout.keeps_bytes else 0,
         decision=call.decision,
         time_ms=request.time_ms,
         model=request.model.called if request.model else CalledModel(),
         layout=call.layout.name,
-        stats=_stats(session, session.frame.chars, call.gauge),
+        stats=_stats(session, session.frame.chars, call.gauge)._replace(
+            shorter_by=call.shorter_by, withheld=withheld
+        ),
         acks=acks + [Ack(ordinal, "refused") for ordinal in inbox.refused],
         cache=cache,
         lost=losses_of(call),
@@ -98,7 +94,7 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
 
 
 def _record_host_call(call: CallInProgress, outcome: Outcome) -> None:
-    """Commit the record of a call that went out without us, from `edited` on as the host has it."""
+    """Records a call without foredeck: from `edited` on as the host has it."""
     session, chat = call.session, call.session.chat
     plan, matched, before = chat.branch.plan, chat.branch.matched, chat.branch_record
     # An answer of our own tools needs a row of its own: without one, whoever reads the record takes
@@ -135,9 +131,10 @@ def _commit(
     cache: CachePrediction = NO_PREDICTION,
     lost: LostReasoning = NOTHING_LOST,
 ) -> CallRecord:
-    """Commit a record of the branch as it is now. `changed`: the messages that go out otherwise
-    than before, or show another object now; from `changed_from` on, the record has all messages of
-    ours and all that are left out."""
+    """Commits a record of the current branch.
+
+    From `changed_from` on, it holds all says and omissions.
+    """
     session, chat, workspace = call.session, call.session.chat, call.session.objects.workspace
     branch, plan, info = chat.branch, chat.branch.plan, session.info
     # Packing and popping change what they read: long texts join `workspace.blobs`, changes count
@@ -197,7 +194,6 @@ def _commit(
 
 
 def _system_version(workspace: Workspace, frame: PromptFrame) -> VersionRef | None:
-    """The system prompt's version, by the transaction that wrote it."""
     ref = frame.version
     # The token is made by the commit, so a record in the same one cannot name it yet.
     if ref is None or ref.token != SAME_TRANSACTION or ref.object in workspace.pending:
@@ -209,8 +205,6 @@ def _system_version(workspace: Workspace, frame: PromptFrame) -> VersionRef | No
 
 
 def _unsent(info: SessionInfo, log: CallLog, outcome: Outcome) -> list[Ack]:
-    """The calls that we answered and that did not go out, as far as no record says so yet: those
-    after the call whose edits were in force."""
     if outcome.kind == "off":
         return []
     first = info.calls_at_opening if outcome.call is None else outcome.call
@@ -244,9 +238,6 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
 
 
 def answer_call(call: CallInProgress, record: CallRecord, start: int) -> Answer:
-    """The answer to a call on record, from message `start` on, where the host is known to have the
-    one before: only what has changed since then crosses the wire, so that an answer does not grow
-    with the session. Else all of it."""
     # The host has kept what it has of the messages before `start`.
     plan, marked = call.session.chat.branch.plan, record.cache.marked
     start = start if call.alignment.continued else 0

@@ -1,1 +1,0 @@
-"""Messages become objects: alignment with what is known, files, tool calls, notices."""

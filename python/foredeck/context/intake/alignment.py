@@ -1,9 +1,6 @@
-"""Aligning a session with the message list that the host has now.
+"""Aligns a session with the host's list, by the call records.
 
-Usually that is the list of the last call and a few messages more. After a restart, a change of
-branch, a compaction or an edit by another extension, the call records say which beginning of the
-list has been sent before, and how. A history from before foredeck was on counts as one call that
-went out without it.
+A history older than foredeck counts as one call that went out without it.
 """
 
 from __future__ import annotations
@@ -18,40 +15,39 @@ from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.request import Outcome, Request
 from foredeck.errors import OutOfSync
+from foredeck.model.call_values import ADOPTED
 from foredeck.model.figures import counted
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import call_id
 
 HOST_SENT = ("fallback", "off")
-"""Outcomes of calls that went out, but not as we had answered."""
 
-ADOPTED = "adopted"
-"""The reason on the record of the newest call from before foredeck was on."""
+"""Reason on the record of a call older than foredeck."""
 
 LONG = 1000
-"""A history of as many messages takes a second or more, so its progress is shown."""
+"""Messages; longer histories take a second or more, and show progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How much of the host's list is known, and what became of the calls before."""
+    """What is known of the host's list, and which calls it reports."""
 
     items: Sequence[Item]
     """The whole list."""
     matched: int
-    """How many messages from the beginning were sent before."""
+    """Messages from the beginning that were sent before."""
     continued: bool
-    """The host holds our last answer, and the list goes on from there."""
+    """Whether the list goes on from the last answer."""
     replaced: bool
-    """The list is not a continuation of anything that was sent."""
+    """Whether it continues nothing that was sent."""
     without_us: list[Outcome]
-    """The calls of this list that went out, but not as we had answered, and have no record yet."""
+    """Its unrecorded calls that went out otherwise than answered."""
 
 
 def align(chat: Chat, request: Request) -> Alignment:
-    """Put the session on the branch that shares the longest beginning with the host's list.
+    """Goes to the branch with the longest common beginning.
 
-    Raises `OutOfSync` where the host leaves out messages that the session does not hold.
+    Raises `OutOfSync` if the host omits messages that the session lacks.
     """
     plan = chat.branch.plan
     if request.keep > len(plan):
@@ -81,9 +77,9 @@ def align(chat: Chat, request: Request) -> Alignment:
     base, without_us = _unrecorded(chat, without_us, keys)
     matched_id, matched, state = _match(chat, base, keys, tips)
     before = _before(chat, matched_id, matched, state)
-    held = {key.address for key in before.keys}
+    addresses = {key.address for key in before.keys}
     # Results that the call before had too, though they are to be rendered again.
-    again = [i for i in items[matched:] if i.kind == "result" and i.key.address in held]
+    again = [i for i in items[matched:] if i.kind == "result" and i.key.address in addresses]
     # The host has changed its list (a compaction, an extension), not its branch: what was active
     # and pinned stays so.
     if again or (matched == 0 and chat.log.newest > 0):
@@ -99,7 +95,6 @@ def align(chat: Chat, request: Request) -> Alignment:
 
 
 def _adopted(items: Sequence[Item]) -> list[Outcome]:
-    """A history from before foredeck was on, as one call that went out as the host has it."""
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
         if item.kind == "assistant" and not item.unsent:
@@ -108,7 +103,7 @@ def _adopted(items: Sequence[Item]) -> list[Outcome]:
 
 
 def adoption_report(messages: Sequence[Item]) -> str:
-    """For the user: what was taken in of a history, and what is missing in it."""
+    """Tells the user what was taken in of a history, and what is missing."""
     # What the model has not answered yet is not history.
     items = _answered(messages)
     kinds = Counter(item.kind for item in items)
@@ -133,7 +128,7 @@ def adoption_report(messages: Sequence[Item]) -> str:
 
 
 def damage_report(count: int) -> str:
-    """For the user: a session file has so many lines that the host could not read."""
+    """How many lines of a session file are unreadable."""
     were, they = ("was", "it") if count == 1 else ("were", "they")
     return (
         f"{counted(count, 'line')} of the session file {were} cut off or damaged: what {they} held "
@@ -142,18 +137,17 @@ def damage_report(count: int) -> str:
 
 
 def with_progress(calls: CallLog, inbox: Inbox, indexes: range) -> Iterator[int]:
-    """The indexes of messages to be taken in; the user sees how far a long history is."""
+    """Yields the indexes of messages, and reports progress on a long history."""
     is_long = calls.newest == 0 and len(indexes) >= LONG
-    for done, index in enumerate(indexes):
-        if is_long and done % LONG == 0:
-            inbox.notify(f"foredeck takes in what was said before: {done:,} of {len(indexes):,}")
+    for count, index in enumerate(indexes):
+        if is_long and count % LONG == 0:
+            inbox.notify(f"foredeck takes in what was said before: {count:,} of {len(indexes):,}")
         yield index
 
 
 def _unrecorded(
     chat: Chat, without_us: list[Outcome], keys: list[MessageKey]
 ) -> tuple[str | None, list[Outcome]]:
-    """The calls that went out without us and have no record yet, and the call they build on."""
     # The host reports them until an answer of ours has reached it in time, so some may be recorded
     # already. What went out without us had the edits of the call that it names, whatever was
     # decided after that one; each further one builds on the one before it.
@@ -174,35 +168,28 @@ def _unrecorded(
 def _match(
     chat: Chat, base: str | None, keys: list[MessageKey], tips: list[str]
 ) -> tuple[str | None, int, BranchState]:
-    """The call that `keys` go on from, how many of its messages they share, and its state.
-
-    `base`: the call that it must be, if it has a record. `tips`: the rolling hashes of `keys`.
-    """
-    log, named = chat.log, base
-    if log.record(named) is not None and named not in log.unsent:
-        state = chat.replay(named)
+    log, call = chat.log, base
+    if log.record(call) is not None and call not in log.unsent:
+        state = chat.replay(call)
         matched = _common(state, keys)
     else:
-        named, matched = log.longest_match(keys, tips)
-        state = chat.replay(named)
-    while named is not None and state.is_cut(matched):
+        call, matched = log.longest_match(keys, tips)
+        state = chat.replay(call)
+    while call is not None and state.is_cut(matched):
         # What replaces messages covers some that are not in this list: go back to before it did.
-        before = log.record(named)
-        named = before.parent if before else None
-        state = chat.replay(named)
+        before = log.record(call)
+        call = before.parent if before else None
+        state = chat.replay(call)
         matched = _common(state, keys)
     state.cut(matched)
-    return named, matched, state
+    return call, matched, state
 
 
 def _common(state: BranchState, keys: list[MessageKey]) -> int:
-    """How many messages a branch and a list share from the beginning."""
     return shared_length((key.address for key in state.keys), keys)
 
 
 def _before(chat: Chat, matched_id: str | None, matched: int, state: BranchState) -> BranchState:
-    """The state after the call before this one; `state`, where that is the call that matched
-    and the list still has all of its messages."""
     newest = chat.branch.call or call_id(chat.info.id, chat.log.newest)
     record = chat.log.record(newest) if newest == matched_id else None
     if record is not None and record.length == matched:

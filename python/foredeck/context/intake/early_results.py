@@ -1,9 +1,3 @@
-"""What a tool leaves behind, and the last answer of a run, stored as soon as they are there.
-
-The host reports a tool before its result is in any message list. The files that it touched are read
-then, while they are as the tool left them.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -39,18 +33,14 @@ if TYPE_CHECKING:  # imported where a session has tasks
 
 @dataclass(frozen=True, slots=True)
 class _ToolRun:
-    """A tool that has just run, and how to find the files that it touched."""
-
     event: ToolEvent
     item: Item
-    """Its result as the message that it will be."""
     look: Callable[[], list[FileSnapshot]]
     object_id: str
-    """The id that its object gets, unless that is stored already."""
     place: CallPlace
-    """Its turn and position are guesses, corrected when the list comes."""
+    """Turn and position are guesses, corrected when the list comes."""
     full_output: bytes | None = None
-    """All that it wrote, where the host has cut the result."""
+    """The whole output, if the host has cut the result."""
 
 
 def store_early_result(
@@ -63,11 +53,9 @@ def store_early_result(
     full_output: bytes | None = None,
     nesting: CallPlace | None = None,
 ) -> list[FileSnapshot]:
-    """Store a tool's result and the files that it touched, which are returned; committed before
-    this returns.
+    """Commits a result with the files that it touched, and returns them.
 
-    `full_output`: all that it wrote, where the host has cut the result. `nesting`: where it ran
-    inside another call.
+    `nesting`: its place, if it ran inside another call.
     """
     # Most calls are the only one of their turn. `put_in_place` mends it once the list has the call.
     place, object_id = CallPlace(_turn_ref(chat), 0), call_id
@@ -75,21 +63,18 @@ def store_early_result(
         place = replace(nesting, turn_ref=place.turn_ref)
         object_id = nested_object_id(objects, event, call_id, place)
     item, look = _item(event, call_id, blocks), partial(objects.source.after_tool, event)
-    found = _store(objects, inbox, _ToolRun(event, item, look, object_id, place, full_output))
+    early = _store(objects, inbox, _ToolRun(event, item, look, object_id, place, full_output))
     if nesting is None:
-        inbox.early_results[call_id] = found
+        inbox.early_results[call_id] = early
     else:
-        index_nested(objects, chat.branch, object_id, call_id, found.snapshots, found.token)
-    return found.snapshots
+        index_nested(objects, chat.branch, object_id, call_id, early.snapshots, early.token)
+    return early.snapshots
 
 
 def store_lost_results(
     objects: Objects, chat: Chat, inbox: Inbox, items: Sequence[Item], first_new: int
 ) -> None:
-    """Store the results in flight that were never reported, because an engine has ended.
-
-    `first_new`: the first message that no call has held.
-    """
+    """Stores results in flight that an engine ended without reporting."""
     # For older results it is too late: their files may have changed since.
     newest = newest_answer(items, len(items))
     if newest < 0 or not objects.info.is_live:
@@ -105,15 +90,14 @@ def store_lost_results(
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
         look = partial(_look_again, objects, event, item)
         place = CallPlace(_turn_ref(chat), 0)
-        found = _store(objects, inbox, _ToolRun(event, item, look, item.call_id, place))
-        inbox.early_results[item.call_id] = found
+        early = _store(objects, inbox, _ToolRun(event, item, look, item.call_id, place))
+        inbox.early_results[item.call_id] = early
         # Some time has passed since the tool ended: what is on the disk now may not be its work.
-        stale = (s.object_id for s in found.snapshots if s.role in ("read", "written"))
+        stale = (s.object_id for s in early.snapshots if s.role in ("read", "written"))
         inbox.stale.update(stale)
 
 
 def _look_again(objects: Objects, event: ToolEvent, item: Item) -> list[FileSnapshot]:
-    """The files of a tool that has run unseen, and of the calls that it made."""
     snapshots = {s.object_id: s for s in objects.source.after_unobserved(event)}
     for nested in unseen_nested(objects, item):
         for snapshot in objects.source.after_tool(nested):
@@ -122,7 +106,6 @@ def _look_again(objects: Objects, event: ToolEvent, item: Item) -> list[FileSnap
 
 
 def _store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
-    """Look at the files, and commit what was seen with the result."""
     # By itself: what a conflict discards below must be the early result alone.
     if not objects.workspace.empty:
         objects.workspace.commit()
@@ -140,19 +123,19 @@ def _store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
 
 
 def _try_to_store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
-    workspace, found = objects.workspace, objects_among(run.look())
+    workspace, snapshots = objects.workspace, objects_among(run.look())
     full = None if run.full_output is None else workspace.put_bytes(run.full_output)
     # An id that is taken may be that of another call (`call_0` of an earlier answer), or of this
     # one, reported twice. Only the list can tell (`ToolRound`): until then just the files are
     # stored.
     is_new = workspace.head(run.object_id) is None
     if is_new:
-        attribute_to_tool(found, run.object_id)
-    for snapshot in found:
+        attribute_to_tool(snapshots, run.object_id)
+    for snapshot in snapshots:
         if snapshot.document is not None:
             workspace.put_over(snapshot.document, snapshot.head)
         _note_change(objects, inbox, snapshot, run)
-    for claim, before in moved_claims(objects.store, found):
+    for claim, before in moved_claims(objects.store, snapshots):
         workspace.put_over(claim, before)
     if is_new:
         workspace.put(
@@ -161,21 +144,19 @@ def _try_to_store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
                 run.item,
                 ToolUse(run.item.call_id, run.event.tool, dict(run.event.input)),
                 run.object_id,
-                found,
+                snapshots,
                 run.place,
                 full_output=full,
             )
         )
     store_notices(objects, inbox)
     token = None if workspace.empty else workspace.commit()
-    return EarlyResult(found, token, full, is_new)
+    return EarlyResult(snapshots, token, full, is_new)
 
 
 def take_answer(
     objects: Objects, chat: Chat, inbox: Inbox, item: Item, active: ActiveTask | None
 ) -> None:
-    """Store the answer that ends a run, committed before this returns. Does nothing where no
-    messages before it are known."""
     # No request may ever come that has this answer in its list: the user may leave now.
     plan = chat.branch.plan
     if item.kind != "assistant" or item.calls or not len(plan):
@@ -194,18 +175,15 @@ def take_answer(
 
 
 def _is_stored(objects: Objects, chat: Chat, inbox: Inbox, call: ToolUse, item: Item) -> bool:
-    """Whether an engine that has ended since has observed it."""
     head = objects.workspace.head(call.id)
     return head is not None and same_call(objects.info, inbox, head, call, item, _turn_ref(chat))
 
 
 def _turn_ref(chat: Chat) -> str:
-    """The turn that the results in flight belong to, as far as is known yet."""
     return turn_id(chat.info.id, chat.turns + 1)
 
 
 def _note_change(objects: Objects, inbox: Inbox, snapshot: FileSnapshot, run: _ToolRun) -> None:
-    """Put a notice into the inbox where a tool has changed a file unseen by the model."""
     # The model knows what it reads and writes, but not what its commands do to a file, nor what a
     # script of its has read.
     ordinal = objects.index.by_object.get(snapshot.object_id)
@@ -228,4 +206,5 @@ def _item(event: ToolEvent, call_id: str, blocks: list[Block]) -> Item:
         failed=event.is_error,
         details=event.details,
         text=event.text,
+        took_ms=event.took_ms,
     )

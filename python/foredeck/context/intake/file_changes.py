@@ -1,9 +1,3 @@
-"""Files that something other than a tool call has changed: taken in, followed where they were
-renamed, and announced to the model once.
-
-A renamed file is another object: what the session has of the old one goes to the new one.
-"""
-
 from __future__ import annotations
 
 import time
@@ -13,7 +7,7 @@ from contextlib import suppress
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.state.chat import Branch
-from foredeck.context.state.inbox import FileChange, Inbox
+from foredeck.context.state.inbox import EarlyResult, FileChange, Inbox
 from foredeck.context.state.index import Entry, SeenVersion
 from foredeck.context.state.objects import Objects, store_versions
 from foredeck.context.state.sets import Sets
@@ -33,43 +27,39 @@ from foredeck.sources.snapshots import CHANGING, OUTSIDE, FileSnapshot, is_unmet
 from foredeck.store.protocol import Head, Token
 
 PATIENCE_S = 0.25
-"""How long a prompt waits, at most, for files that are being written at this moment."""
+"""Longest wait of a prompt, in seconds."""
 
 _PAUSE_S = 0.02
 
 MAX_ATTEMPTS = 5
-"""How often files are read, if another engine stores a version of one first each time."""
+"""Reads of a file while other engines store versions of it."""
 
 
 def look_again(
     objects: Objects, inbox: Inbox, targets: Iterable[str], patience_s: float = 0.0
 ) -> None:
-    """Compare files with the disk. `targets`: object ids, or paths of this machine.
+    """Compares files with the disk; `targets` are object ids or paths.
 
-    Files that seem to be being written become `being_written`, unless they settle within
-    `patience_s` seconds.
+    What does not settle joins `being_written`.
     """
     # What is half written is no version.
     end = time.monotonic() + patience_s
-    left = list(targets)
-    while left:
+    unsettled = list(targets)
+    while unsettled:
         # The last look begins when the time is up: one look may take all of it on a busy machine,
         # and what it finds unsettled has settled meanwhile.
         is_last = time.monotonic() >= end
-        inbox.being_written.difference_update(left)
-        left = _look(objects, inbox, left)
-        inbox.being_written.update(left)
+        inbox.being_written.difference_update(unsettled)
+        unsettled = _look(objects, inbox, unsettled)
+        inbox.being_written.update(unsettled)
         if is_last:
             return
-        if left:
+        if unsettled:
             time.sleep(max(0.0, min(_PAUSE_S, end - time.monotonic())))
 
 
 def read_listed(objects: Objects, path: str) -> None:
-    """Read a file that no tool has read, and take in what is found, whatever that is.
-
-    `path`: as the host's tools have it. Raises `ToolError` for one outside the project.
-    """
+    """Takes in a file no tool has read; raises `ToolError` outside the project."""
     if not objects.workspace.empty:
         objects.workspace.commit()
     for _ in range(MAX_ATTEMPTS):
@@ -88,11 +78,6 @@ def read_listed(objects: Objects, path: str) -> None:
 
 
 def look_now(objects: Objects, inbox: Inbox, path: str) -> FileSnapshot:
-    """What a file holds at this moment, half written or not, stored where it is a new version.
-
-    `path`: as the host's tools have it. What the session knows already gets the version, and the
-    model reads of it; what it does not know does not join its index.
-    """
     if not objects.workspace.empty:
         objects.workspace.commit()
     for _ in range(MAX_ATTEMPTS - 1):
@@ -107,7 +92,7 @@ def look_now(objects: Objects, inbox: Inbox, path: str) -> FileSnapshot:
 
 
 def look_now_at(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> None:
-    """As `look_now`, for known files. `targets`: object ids, or paths of this machine."""
+    """Like `look_now`, for object ids or paths of this machine."""
     snapshots = objects.source.reconcile(targets)
     try:
         token = store_versions(objects.store, snapshots)
@@ -117,17 +102,14 @@ def look_now_at(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> None:
 
 
 def take_in_unmet(objects: Objects, paths: Sequence[str]) -> None:
-    """Store what is in files that the store does not know. None joins the session's index.
-
-    `paths`: as the host's tools have them.
-    """
+    """Stores unknown files without adding them to the index."""
     snapshots = [objects.source.sight(path, "read", unasked=True) for path in paths]
     with suppress(Conflict):  # another engine takes them in
         store_versions(objects.store, snapshots)
 
 
 def attach_notices(context: RenderContext, inbox: Inbox) -> None:
-    """Put the pending notices on the newest message, which must be new in this call."""
+    """Puts pending notices on the newest message, which must be new."""
     objects, branch = context.objects, context.branch
     index, pending = len(context.plan) - 1, inbox.notices
     pending.forget_said()
@@ -142,37 +124,34 @@ def attach_notices(context: RenderContext, inbox: Inbox) -> None:
 
 
 def parts_in_view(objects: Objects, branch: Branch) -> dict[str, int | None]:
-    """The files without content of which a read is in view, and the version that it has read."""
+    """Files of which only a read in part is in view, with its version."""
     # What such a read shows goes by the handle of the call, and not by the file's.
     plan, entries = branch.plan, objects.index.entries
-    found: dict[str, int | None] = {}
+    versions: dict[str, int | None] = {}
     for ordinal, holders in plan.holders.items():
         if entries[ordinal].type != "toolcall" or plan.items[holders[-1]].tool != "read":
             continue
         head = objects.workspace.head(entries[ordinal].object)
         if head is not None and (version_ref := head.fields.get("file_version_ref")) is not None:
-            found[version_ref["object"]] = max(
-                version_ref.get("version") or 0, found.get(version_ref["object"]) or 0
+            versions[version_ref["object"]] = max(
+                version_ref.get("version") or 0, versions.get(version_ref["object"]) or 0
             )
-    return found
+    return versions
 
 
 def store_notices(objects: Objects, inbox: Inbox) -> bool:
-    """Put the pending notices, and what the agent knows of changed files, into the transaction.
-    Returns whether there was anything to put."""
-    wanted = inbox.to_store()
-    if wanted == inbox.stored:
+    pending = inbox.to_store()
+    if pending == inbox.stored:
         return False
-    inbox.stored, document = wanted, objects.document()
+    inbox.stored, document = pending, objects.document()
     if document is not None:
-        document.untold = dict(wanted.untold) or None
-        document.behind = dict(wanted.behind) or None
+        document.untold = dict(pending.untold) or None
+        document.behind = dict(pending.behind) or None
         objects.workspace.put(document.seal())
     return True
 
 
 def change_of(snapshot: FileSnapshot) -> FileChange:
-    """What has happened to a file, for a notice."""
     if snapshot.state != "deleted":
         return "changed"
     if snapshot.document is not None:
@@ -183,11 +162,7 @@ def change_of(snapshot: FileSnapshot) -> FileChange:
 
 
 def follow_renames(context: RenderContext, inbox: Inbox, *, continued: bool) -> None:
-    """Let the new names of renamed files take their place in the branch: in pool, active and
-    pinned set, and as what the messages show.
-
-    `continued`: the branch goes on from the call before, which has followed all older renames.
-    """
+    """Gives renamed files the old ones' places; `continued`: older renames are done."""
     # Sets belong to a branch and change with a call only, so a watcher leaves it to this.
     objects = context.objects
     notices, targets = inbox.notices, set[int]()
@@ -210,20 +185,18 @@ def follow_renames(context: RenderContext, inbox: Inbox, *, continued: bool) -> 
 
 
 def renamed(objects: Objects, old: Entry) -> Entry | None:
-    """The entry of the file that this one has become, None where it has become none.
-
-    A file that the session has not met joins its index; of several renames in a row it is the
-    last name.
-    """
-    seen, entry = {old.object}, old
+    """The entry that this file was renamed to, or None."""
+    visited, entry = {old.object}, old
     while True:
         head = objects.workspace.head(entry.object)
         target = None if head is None else head.fields.get("moved_to")
-        found = None if target is None or target in seen else objects.workspace.head(target)
-        if found is None:
+        target_head = (
+            None if target is None or target in visited else objects.workspace.head(target)
+        )
+        if target_head is None:
             return None if entry is old else entry
-        seen.add(found.id)
-        entry = objects.see_head(found, path_of(found.fields) or "")
+        visited.add(target_head.id)
+        entry = objects.see_head(target_head, path_of(target_head.fields) or "")
 
 
 def _release_textless(objects: Objects, branch: Branch, ordinals: Iterable[int]) -> None:
@@ -235,7 +208,7 @@ def _release_textless(objects: Objects, branch: Branch, ordinals: Iterable[int])
 
 
 def _line(objects: Objects, branch: Branch, ordinal: int, change: FileChange) -> str | None:
-    """The notice about one file, None where the model sees no outdated copy of it."""
+    """The notice about a file; None if the model sees no outdated copy."""
     plan = branch.plan
     entry = objects.index.entries.get(ordinal)
     if change == "moved" and entry is not None:
@@ -245,9 +218,9 @@ def _line(objects: Objects, branch: Branch, ordinal: int, change: FileChange) ->
         return overwritten_on_disk(ordinal, objects.name_of(entry), before)
     if entry is None:
         return None
-    shown = plan.newest_holder(ordinal)
-    if shown is not None:
-        version = plan.ops[shown].version
+    holder = plan.newest_holder(ordinal)
+    if holder is not None:
+        version = plan.ops[holder].version
     else:
         version = parts_in_view(objects, branch).get(entry.object)
     if version in (None, entry.newest.version):
@@ -258,8 +231,7 @@ def _line(objects: Objects, branch: Branch, ordinal: int, change: FileChange) ->
 
 
 def _moved_line(objects: Objects, branch: Branch, old: Entry) -> str | None:
-    """The notice about a renamed file; what the model sees of it belongs to the new name by now,
-    unless it is older (`follow_renames`)."""
+    """The view belongs to the new name already, unless it is older."""
     new = renamed(objects, old)
     if new is None:
         return None
@@ -272,7 +244,6 @@ def _moved_line(objects: Objects, branch: Branch, old: Entry) -> str | None:
 
 
 def _gone_in_view(objects: Objects, sets: Sets) -> list[int]:
-    """Files in view that have no text any more."""
     # On a branch that was left before a rename, or after a call that never went out, the model
     # does not know of it yet.
     entries = objects.index.entries
@@ -284,10 +255,9 @@ def _gone_in_view(objects: Objects, sets: Sets) -> list[int]:
 
 
 def _showing(objects: Objects, plan: Plan, old: Entry, text_hash: str | None) -> list[int]:
-    """The messages that show what was moved, in whole or in part, and nothing older."""
     holders = plan.holders.get(old.ordinal, ())
-    seen = objects.store.history(member_id(objects.info.id, old.ordinal))
-    refs = [head.view(MemberDocument).version_ref for head in seen]
+    history = objects.store.history(member_id(objects.info.id, old.ordinal))
+    refs = [head.view(MemberDocument).version_ref for head in history]
     versions = {ref.version for ref in refs if ref.text_hash == text_hash}
     if text_hash is None:  # not text, but lines of it may be in view: as it was before it went
         versions = {old.newest.version - 1}
@@ -296,25 +266,23 @@ def _showing(objects: Objects, plan: Plan, old: Entry, text_hash: str | None) ->
 
 
 def _look(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> list[str]:
-    """Take in what has changed; returns what must be read again."""
     snapshots = objects.source.reconcile(targets, cautious=True)
     try:
         token = store_versions(objects.store, snapshots)
     except Conflict:
         return list(targets)
     _take_in(objects, inbox, snapshots, token)
-    left = [s.object_id for s in snapshots if s.state == CHANGING]
+    changing = [s.object_id for s in snapshots if s.state == CHANGING]
     # A path that names no known file may be where one of the unsettled ones has moved to.
-    return left + [t for t in targets if not is_object_id(t)] if left else left
+    return changing + [t for t in targets if not is_object_id(t)] if changing else changing
 
 
 def _take_in(
     objects: Objects, inbox: Inbox, snapshots: Sequence[FileSnapshot], token: Token
 ) -> None:
-    """Note which files of the index have changed. `token`: of their new versions."""
     # A watcher never changes what is in view, which only model and user decide: what the index
     # knows gets a new version, and nothing joins it but the new name of a renamed file.
-    notices, seen = inbox.notices, False
+    notices, is_changed = inbox.notices, False
     for snapshot in snapshots:
         ordinal = objects.index.by_object.get(snapshot.object_id)
         if ordinal is None or is_unmet(snapshot):
@@ -326,20 +294,26 @@ def _take_in(
             entry = objects.see(SeenVersion.of(snapshot.document, snapshot.path, token))
             notices.add(ordinal, change_of(snapshot))
             renamed(objects, entry)  # so that it is followed under its new name from now on
-            seen = True
+            is_changed = True
         elif _is_news(objects, inbox, ordinal, snapshot.head):
             notices.add(ordinal, change_of(snapshot))
-    if store_notices(objects, inbox) or seen:
+    if store_notices(objects, inbox) or is_changed:
         objects.workspace.commit()
 
 
 def _is_news(objects: Objects, inbox: Inbox, ordinal: int, head: Head | None) -> bool:
-    """Whether another session has stored a content that the session did not know; it does now."""
+    """Whether another session has stored a content new to this one."""
     entry = objects.index.entries[ordinal]
     if head is None or head.fields.get("text_hash") == entry.newest.text_hash:
         return False
-    if any(head.token == observed.token for observed in inbox.early_results.values()):
+    if any(_shows(observed, head) for observed in inbox.early_results.values()):
         return False
     inbox.keep_known(ordinal, entry.newest.text_hash)
     objects.see_head(head, entry.label)
     return True
+
+
+def _shows(observed: EarlyResult, head: Head) -> bool:
+    """Whether a result that no list has yet tells of this version."""
+    tokens = [s.head.token for s in observed.snapshots if s.head and s.role in ("read", "written")]
+    return head.token in (observed.token, *tokens)

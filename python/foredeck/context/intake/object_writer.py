@@ -1,14 +1,15 @@
-"""New messages become objects: turns of the chat, tool calls, files, and their index entries."""
+"""The objects of new messages: turns, calls, files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from foredeck.context.intake.file_changes import store_notices
 from foredeck.context.intake.toolcalls import (
     CallPlace,
+    decision_in,
     list_nested,
     make_toolcall,
     objects_among,
@@ -44,24 +45,24 @@ if TYPE_CHECKING:  # imported where a session has tasks
     from foredeck.tasks.session import ActiveTask
 
 KNOWS_ITS_FILE = ("read", "write", "edit")
-"""Tools after which the model knows what is in the file; of a command it may not."""
+"""After these the model knows the file's content."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultObject:
-    """What a tool result shows: an object's content, and which version of it."""
+    """A result's object and version."""
 
     shown: Shown | None = None
     """None for a result without an object."""
     known: bool = False
-    """The session has met this very message before: the sets stay as they are."""
+    """Whether the session has met this message, so the sets stay."""
     refers_to: int | None = None
-    """Handle of an object in view, which a context tool's short answer refers to."""
+    """Handle in view that a context tool's short answer means."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ResultEntries:
-    """The index entries that a result brings: its own, its files', and of the file it shows."""
+    """Index entries of a result: its own, its files', and that of the file it shows."""
 
     entry: Entry
     files: list[Entry]
@@ -69,12 +70,8 @@ class _ResultEntries:
 
 
 class ObjectWriter:
-    """Writes the objects that messages bring, one message after the other, and updates the sets.
-
-    `active`: the task that turns belong to; None where tasks are switched off. `answered`: id of
-    the call that an answer belongs to, where no message list has it yet
-    (`early_results.take_answer`).
-    """
+    """`active`: the task that turns belong to. `answered`: the call an unlisted answer belongs
+    to."""
 
     def __init__(
         self,
@@ -88,14 +85,13 @@ class ObjectWriter:
         self._active = active
         self._answered = answered
         self._user: str | None = None
-        """Address of the user message that the next turn begins with."""
         self._user_turn = 0
         self._others: list[str] = []
         self._extras: dict[str, Any] = {}
         self._round = ToolRound(objects, inbox)
 
     def assistant(self, item: Item, results: dict[str, Item], *, new: bool) -> None:
-        """An assistant message with the results that answer it: its turn is complete now."""
+        """Takes an answer with its results, which completes its turn."""
         if new and item.key.address not in self._chat.log.known and not self._is_taken(item):
             self.turn(item, results)
         else:
@@ -103,10 +99,7 @@ class ObjectWriter:
             self._user, self._others, self._extras = None, [], {}
 
     def turn(self, item: Item | None, results: dict[str, Item]) -> None:
-        """Store the next turn: what was said since the one before, and the answer, if there is one.
-
-        The results that answer it follow.
-        """
+        """The next turn: what was said since the last, and the answer, if any."""
         self._round = ToolRound(self._objects, self._inbox, item)
         id = turn_id(self._objects.info.id, self._chat.turns + 1)
         self._round.name_objects(results, id)
@@ -114,7 +107,7 @@ class ObjectWriter:
         self._user, self._others, self._extras = None, [], {}
 
     def other(self, item: Item) -> None:
-        """A message that is neither the assistant's nor a result."""
+        """Takes a message that is neither the assistant's nor a result."""
         self.keep_extras(item)
         if item.kind == "user" and self._user is None:
             self._user, self._user_turn = item.key.address, item.turn
@@ -122,17 +115,14 @@ class ObjectWriter:
             self._others.append(item.key.address)
 
     def keep_extras(self, item: Item) -> None:
-        """Hold what the host gave beside a message for the next turn to store."""
         if item.extras:
             self._extras[item.key.address] = pack(item.extras, self._objects.workspace.blobs)
 
     def old_result(self, item: Item) -> None:
-        """A result that an earlier call has taken in: its tool call is answered."""
         self.keep_extras(item)
         self._round.answer(item)
 
     def result(self, item: Item) -> ResultObject:
-        """A new tool result: its object, the files that the tool touched, and the sets."""
         self.keep_extras(item)
         is_second = self._round.answer(item)
         call, object_id = self._round.call_of(item, is_second=is_second)
@@ -143,22 +133,22 @@ class ObjectWriter:
         if self._round.is_ambiguous(item.call_id):
             observed = None  # it may be that of another call
         if head is not None and observed is None:
-            met = self._stored(call, head)
+            entries = self._stored(call, head)
         else:
-            met = self._new(item, call, object_id, head, observed)
+            entries = self._new(item, call, object_id, head, observed)
         list_nested(self._objects, self._chat.branch, item, object_id, self._turn_id)
         if item.tool in CONTEXT_TOOLS:
             # The result itself joins no set: its decision says which object does.
             return self._context_tool(item)
         sets = self._chat.branch.sets
-        for entry in (*met.files, met.entry):
+        for entry in (*entries.files, entries.entry):
             sets.show(entry.ordinal)
-        subject = met.entry if met.shown is None else met.shown
+        subject = entries.entry if entries.shown is None else entries.shown
         sets.activate(subject.ordinal)
         return ResultObject(Shown(subject.ordinal, subject.newest.version, hash_text(item.text)))
 
     def finish(self) -> None:
-        """Write the chat head, if turns were added."""
+        """Writes the chat's head."""
         head = self._objects.workspace.head(chat_id(self._objects.info.id))
         if head is not None and (head.fields.get("turn_count") or 0) == self._chat.turns:
             return
@@ -173,11 +163,9 @@ class ObjectWriter:
 
     @property
     def _turn_id(self) -> str:
-        """Id of the newest turn."""
         return turn_id(self._objects.info.id, self._chat.turns)
 
     def _is_taken(self, item: Item) -> bool:
-        """Whether an answer has its turn already."""
         # It got one when it was given (`early_results.take_answer`), if it ended a run and so has
         # no calls, or when its session's history was read in.
         if item.calls and not self._objects.info.was_read_in:
@@ -209,7 +197,6 @@ class ObjectWriter:
         self._objects.workspace.put(turn.seal())
 
     def _known(self, item: Item, head: Head) -> ResultObject:
-        """A result that the session has met before, on another branch or before a compaction."""
         entry = self._objects.see_head(head, item.call_id)
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
@@ -228,18 +215,18 @@ class ObjectWriter:
         head: Head | None,
         observed: EarlyResult | None,
     ) -> _ResultEntries:
-        """A result met for the first time. `head`: its object, where observing has stored it."""
+        """Stores a result met for the first time; `head` is its object, if stored early."""
         if observed is None:
             observed = self._recall(item, call)
             attribute_to_tool(observed.snapshots, object_id)
         snapshots = observed.snapshots
         files = [see_file(self._objects, snapshot, observed.token) for snapshot in snapshots]
         among = zip(files, snapshots, strict=True)
-        shown = next((file for file, snapshot in among if reads_file(item, snapshot)), None)
-        if shown is not None and shown.newest.text_hash is None:
-            shown = None  # only the result has what was read
+        file_entry = next((file for file, snapshot in among if reads_file(item, snapshot)), None)
+        if file_entry is not None and file_entry.newest.text_hash is None:
+            file_entry = None  # only the result has what was read
         if head is not None:
-            return _ResultEntries(self._in_its_place(head, call, is_ours=True), files, shown)
+            return _ResultEntries(self._in_its_place(head, call, is_ours=True), files, file_entry)
         document = make_toolcall(
             self._objects,
             item,
@@ -251,10 +238,10 @@ class ObjectWriter:
             full_output=observed.full_output,
         )
         self._objects.workspace.put(document)
-        return _ResultEntries(self._objects.see_document(document, call.id), files, shown)
+        return _ResultEntries(self._objects.see_document(document, call.id), files, file_entry)
 
     def _recall(self, item: Item, call: ToolUse) -> EarlyResult:
-        """What can still be said of the files of a tool that was not observed."""
+        """What can still be said of the files of an unobserved tool."""
         event = ToolEvent(
             item.tool, call.arguments, item.text, item.details, item.failed, self._objects.info.cwd
         )
@@ -272,17 +259,16 @@ class ObjectWriter:
         return EarlyResult([*touched.values()])
 
     def _withdraw_notices(self, objects: Iterable[str]) -> None:
-        """The model needs no notice about these files, nor after a restart."""
         for object_id in objects:
             self._inbox.notices.withdraw(self._objects.index.by_object.get(object_id, 0))
         store_notices(self._objects, self._inbox)
 
     def _stored(self, call: ToolUse, head: Head) -> _ResultEntries:
-        """A result that was stored before it could be met: by an engine that has died since, or
-        in a session that this one is a copy of."""
         at = None if head.token == PENDING else head.token
         files: dict[str, Entry] = {}
-        for object_id in head.fields.get("file_refs") or ():
+        # What `activate` has shown is known already; its decision says what that means here.
+        is_context_tool = head.fields.get("tool") in CONTEXT_TOOLS
+        for object_id in () if is_context_tool else head.fields.get("file_refs") or ():
             file = self._objects.store.head(object_id, at)
             if file is not None:
                 files[object_id] = self._objects.see_head(file, path_of(file.fields) or "")
@@ -297,20 +283,20 @@ class ObjectWriter:
         return _ResultEntries(entry, [*files.values()], files.get(version_ref.get("object") or ""))
 
     def _in_its_place(self, head: Head, call: ToolUse, *, is_ours: bool) -> Entry:
-        """A stored result's entry; one of this turn gets its place in it."""
         if not is_ours:
             return self._objects.see_head(head, call.id)
         place = CallPlace(self._turn_id, self._round.position(call))
         return put_in_place(self._objects, head, call.id, place)
 
     def _context_tool(self, item: Item) -> ResultObject:
-        """A context tool's effect, unless the sets have it already, and what its answer shows."""
+        """Applies a context tool's decision, unless the sets have it, and says what its answer
+        shows."""
         # The decision is in the result itself, so that it is carried out wherever the result is in
         # a message list: after a crash, on another branch, in a fork.
-        found, branch = _decision_in(self._objects, item), self._chat.branch
-        if found is None:
+        outcome, branch = decision_in(self._objects, item), self._chat.branch
+        if outcome is None:
             return ResultObject()
-        entry, decision = found
+        entry, decision = outcome
         if item.call_id not in branch.applied:
             branch.sets.apply(decision)
         branch.applied.discard(item.call_id)
@@ -323,33 +309,16 @@ class ObjectWriter:
         return ResultObject()
 
 
-def _decision_in(objects: Objects, item: Item) -> tuple[Entry, Mapping[str, Any]] | None:
-    """The object and the decision in a context tool's result; None where it decided nothing."""
-    decision = (item.details or {}).get("foredeck") if isinstance(item.details, dict) else None
-    if item.failed or not isinstance(decision, dict):
-        return None
-    ordinal = decision.get("ordinal")
-    entry = objects.index.entries.get(ordinal) if isinstance(ordinal, int) else None
-    # A decision about another object than the handle names here comes from elsewhere.
-    if entry is None or entry.object != decision.get("object"):
-        return None
-    return entry, decision
-
-
 def _ref_with_text(head: Head) -> dict[str, Any] | None:
-    """The file version that a stored result shows, where it has a text."""
-    # Of a file that is too large or out of reach only the result has what was read: that is what
-    # `activate` brings back.
+    # Of a file that is too large or out of reach, and of an image, only the result has what was
+    # read: that is what `activate` brings back.
     version_ref: dict[str, Any] | None = head.fields.get("file_version_ref")
-    return (
-        version_ref
-        if version_ref is not None and version_ref.get("text_hash") is not None
-        else None
-    )
+    is_text = version_ref is not None and version_ref.get("text_hash") is not None
+    return version_ref if is_text and not head.fields.get("images") else None
 
 
 class ToolRound:
-    """The tool calls of one assistant message; of none at the beginning of a list."""
+    """The calls of one assistant message."""
 
     # An object has the provider's id of its call, as long as that id names no other call: some
     # local models count from `call_0` in every answer.
@@ -359,21 +328,19 @@ class ToolRound:
         self._assistant = assistant
         self._calls = () if assistant is None else assistant.calls
         self._ids: list[str] | None = None
-        """Object ids of the calls, once they are decided or found."""
+        """Object ids, once decided."""
         self._open = [*range(len(self._calls))]
-        """The calls that wait for a result."""
         self._answered: set[str] = set()
         """Ids of the calls that have had a result."""
         self._current: int | None = None
-        """The call that the newest result answers."""
 
     @property
     def object_ids(self) -> list[str]:
-        """The objects in the order of their calls; none before `name_objects`."""
+        """Object ids in call order; empty before `name_objects`."""
         return list(self._ids or ())
 
     def name_objects(self, results: dict[str, Item], turn_id: str) -> None:
-        """Decide the object ids of a new turn. `results`: those at hand, by call id."""
+        """Decides the object ids of a new turn; `results` are by call id."""
         self._ids = []
         for call in self._calls:
             head, result = self._objects.workspace.head(call.id), results.get(call.id)
@@ -385,15 +352,12 @@ class ToolRound:
             self._ids.append(call.id if is_named else uuid7())
 
     def is_ambiguous(self, id: str) -> bool:
-        """Whether several calls of the message have this id."""
         return sum(call.id == id for call in self._calls) > 1
 
     def position(self, call: ToolUse) -> int | None:
-        """Which of the message's calls this is, from 0; None where the call is not in the list."""
-        return next((n for n, known in enumerate(self._calls) if known is call), None)
+        return next((n for n, other in enumerate(self._calls) if other is call), None)
 
     def answer(self, item: Item) -> bool:
-        """Note that a result has come; returns whether its call has had one before."""
         # A provider takes one result for each call, so the prompt has the first alone. What the
         # other says is kept as an object of its own.
         at = answered_by([self._calls[number].id for number in self._open], item.call_id)
@@ -407,7 +371,7 @@ class ToolRound:
         return is_second
 
     def call_of(self, item: Item, *, is_second: bool) -> tuple[ToolUse, str]:
-        """The call that a result answers, and the id of the result's object."""
+        """The call a result answers, and the result's object id."""
         assistant, at = self._assistant, self._current
         if assistant is None or at is None:
             # The call is not in the list: the object keeps what is known of it.
@@ -420,7 +384,6 @@ class ToolRound:
         return call, self._id_of_second(item) if is_second else object_id
 
     def _id_without_call(self, item: Item) -> str:
-        """The provider's id, unless that is missing or names something else already."""
         head = self._objects.workspace.head(item.call_id)
         if head is None:
             return item.call_id or uuid7()
@@ -428,7 +391,6 @@ class ToolRound:
         return item.call_id if same else uuid7()
 
     def _id_of_second(self, item: Item) -> str:
-        """The id of the object that says the same, where there is one, else a new one."""
         # The list is read again after a restart: then the second result has its object already.
         text_hash = hash_text(item.text)
         for head in self._objects.store.query("toolcall", {"provider_call_id": item.call_id}):
@@ -440,7 +402,6 @@ class ToolRound:
         return item.call_id if same else uuid7()
 
     def _stored_ids(self, assistant: Item) -> list[str]:
-        """The objects of an assistant message whose turn is stored already."""
         where = {"session": self._objects.info.id, "assistant": assistant.key.address}
         turns = self._objects.store.query("turn", where)
         return list(turns[-1].fields.get("toolcall_ids") or ()) if turns else []

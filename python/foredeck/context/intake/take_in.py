@@ -1,9 +1,5 @@
-"""Taking in what the host sends: new messages, and the system prompt around them.
-
-Each message joins the branch, becomes an object and is rendered at once. Messages of foredeck's go
-between them: they close the gaps that a provider would refuse, end a turn, replace what was
-compacted, or hold what a layout keeps apart from the chat.
-"""
+"""Takes in what the host sends: each message joins the branch, becomes an object and is
+rendered."""
 
 from __future__ import annotations
 
@@ -51,11 +47,8 @@ def take_in(
     active: ActiveTask | None = None,
     pastes: bool = True,
 ) -> None:
-    """Append the new messages of a list to the branch; each becomes an object and is rendered.
-
-    `first_new`: the first message that no call has held; `active`: the task that is worked on;
-    `pastes`: whether long texts of the user's become objects.
-    """
+    """Appends the new messages, from `first_new` on, to the branch. `pastes`: long user texts
+    become objects."""
     objects, chat, plan = context.objects, context.chat, context.plan
     writer = ObjectWriter(objects, chat, inbox, active)
     # All of them before any is rendered: whether a result is in flight depends on what follows.
@@ -82,9 +75,8 @@ def take_in(
 
 
 def _place(context: RenderContext, layout: Layout, index: int, result: ResultObject) -> None:
-    """Render a new result, unless it is left out, refers to another, or was folded before."""
-    plan, shown = context.plan, result.shown
-    subject = None if shown is None else shown.object
+    plan, content = context.plan, result.shown
+    subject = None if content is None else content.object
     if plan.is_omitted(index):
         leave_out(context, index, subject)
         return
@@ -92,21 +84,20 @@ def _place(context: RenderContext, layout: Layout, index: int, result: ResultObj
         _refer(context, index, result.refers_to)
         return
     if result.known and _was_folded(context, subject, index):
-        reference = referring(context, index, shown=shown)
+        reference = referring(context, index, shown=content)
         # A reference line longer than the content would save nothing.
         if recipe_chars(reference.blocks, plan.items[index]) < plan.chars[index]:
             plan.write(index, reference)
             return
     if result.known and subject is not None:
         context.sets.activate(subject)
-    layout.place(context, index, shown)
+    layout.place(context, index, content)
     # Of `same` there is nothing to keep here: the layout keeps the message that it refers to.
     if subject is not None and plan.ops[index].form != "same":
         context.branch.keep(index, subject)
 
 
 def _show_paste(context: RenderContext, index: int, item: Item) -> None:
-    """A long text of the user's is an object from now on, and in view; not a byte changes."""
     text = paste_of(item)
     if text is None or context.plan.is_omitted(index):
         return
@@ -118,13 +109,12 @@ def _show_paste(context: RenderContext, index: int, item: Item) -> None:
 
 
 def _was_folded(context: RenderContext, subject: int | None, index: int) -> bool:
-    """Whether this branch has had an object and let it go, and no call waits for it now."""
     sets, in_flight = context.sets, index > context.plan.last_assistant()
     return subject in sets.pool and subject not in sets.active and not in_flight
 
 
 def _refer(context: RenderContext, index: int, ordinal: int) -> None:
-    """A context tool says that an object is in view: that is a use of the newest copy."""
+    """A reference is a use of the newest copy."""
     base = context.plan.newest_holder(ordinal)
     context.plan.write(index, Op("note", base=base))
     if base is not None:
@@ -134,10 +124,7 @@ def _refer(context: RenderContext, index: int, ordinal: int) -> None:
 def take_system(
     objects: Objects, frame: PromptFrame, messages: list[Any] | None, tools: list[Any] | None
 ) -> None:
-    """Keep what the host puts around the chat; None for what is as before.
-
-    The session's system prompt object gets a new version where it differs from the last.
-    """
+    """Keeps what the host puts around the chat; None means unchanged."""
     if messages is None and tools is None and frame.version is not None:
         return
     if messages is not None:
@@ -163,7 +150,7 @@ def take_system(
 
 
 def repair_list(context: RenderContext, items: Sequence[Item], start: int) -> None:
-    """Decide again, from message `start` on, what is inserted and what is left out."""
+    """Decides inserts and omissions anew from `start` on."""
     plan, repairs = context.plan, repair(items, start)
     plan.repair(repairs, start)
     name_summary(context.objects, context.chat, items, start)
@@ -177,36 +164,35 @@ def repair_list(context: RenderContext, items: Sequence[Item], start: int) -> No
 
 
 def leave_out(context: RenderContext, index: int, subject: int | None) -> None:
-    """A message that is not sent shows nothing, and keeps nothing active."""
+    """Omits a message, which then keeps nothing active."""
     context.branch.release(index, subject)
     context.plan.write(index, omit())
 
 
 def put_layout_text(context: RenderContext, layout: Layout) -> None:
-    """Replace what the layout puts between the messages."""
+    """Replaces what the layout puts between the messages."""
     # What precedes sealed reasoning of the turn under way stays, since that is bound to it.
     free = first_mutable(context.plan)
     if layout.keeps_bytes:
         # What is there is another layout's, until the turn has ended and all is rendered again.
         free = len(context.plan) + 1
     plan, items = context.plan, context.plan.items
-    held = plan.says if plan.has_layout_text else ()
+    sealed_at = plan.says if plan.has_layout_text else ()
     # Where a list had ended with a call, text behind that would part it from its result now.
-    results = {index for index in held if index < len(items) and items[index].kind == "result"}
+    results = {index for index in sealed_at if index < len(items) and items[index].kind == "result"}
     standing = plan.cut_layout(free, [i for i in results if not plan.is_omitted(i)])
     plan.put_layout(layout.inserts(context, standing))
 
 
 def _results_after(items: Sequence[Item], index: int) -> dict[str, Item]:
-    """The results that answer the assistant message at `index`, by call id."""
-    found: dict[str, Item] = {}
+    answers: dict[str, Item] = {}
     for following in range(index + 1, min(index + 1 + MAX_PARALLEL, len(items))):
         item = items[following]
         if item.kind == "assistant":
             break
         if item.kind == "result":
-            found[item.call_id] = item
-    return found
+            answers[item.call_id] = item
+    return answers
 
 
 def _meet_chat(objects: Objects) -> None:
@@ -218,6 +204,5 @@ def _meet_chat(objects: Objects) -> None:
 
 
 def _given(fields: Fields) -> tuple[Any, ...]:
-    """What of a version is the host's."""
     # Not the whole document: its nickname and description are the user's.
     return fields.get("text_hash"), fields.get("messages"), fields.get("tools")

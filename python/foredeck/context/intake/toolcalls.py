@@ -1,9 +1,6 @@
-"""Tool calls as objects: what ran, what it answered, which files it touched.
+"""Tool calls as objects.
 
-A tool may call others while it runs, such as a script in code mode. Their results go to that tool,
-and no message list ever has them. So they join the index and the pool when they have run. The
-result of the call inside which they ran names them: with it they join the pool on whichever branch
-that is.
+Nested calls are in no message list, so they join index and pool when they have run.
 """
 
 from __future__ import annotations
@@ -18,14 +15,14 @@ from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Item, NestedUse, ToolUse
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.inbox import Inbox
-from foredeck.context.state.index import Entry, SeenVersion
+from foredeck.context.state.index import Entry, SeenVersion, versions_seen
 from foredeck.context.state.objects import PENDING, Objects, SessionInfo, Workspace
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Provenance, ToolcallDocument, chat_id
 from foredeck.model.ids import uuid7
 from foredeck.model.messages import pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
-from foredeck.model.records import SAME_TRANSACTION
+from foredeck.model.records import SAME_TRANSACTION, VersionRef
 from foredeck.model.sources import path_of
 from foredeck.sources.snapshots import AT_MS, FileSnapshot, ToolEvent
 from foredeck.store.protocol import Head, Token
@@ -37,12 +34,8 @@ _VERIFIED = {"content_hash", "text_hash", "metadata_view_hash"}
 
 @dataclass(frozen=True, slots=True)
 class CallPlace:
-    """Where in the chat a tool call was made.
-
-    `position`: which of the turn's calls it is, from 0, as far as that is known; of the parent's
-    where it ran inside another call. `parent_ref`: the host's id of that, until the list of
-    messages has brought it, then the id of its object.
-    """
+    """`position` counts from 0. `parent_ref`: the host's id of the outer call, later its
+    object's."""
 
     turn_ref: str | None
     position: int | None
@@ -60,12 +53,8 @@ def make_toolcall(
     token: Token | None = None,
     full_output: str | None = None,
 ) -> ToolcallDocument:
-    """The sealed object of a result; long texts and images go to the session's workspace.
-
-    `token`: the transaction that has stored the sighted files already, None for this one.
-    `full_output`: address of all that the tool wrote, where the host has cut the result.
-    """
-    blobs = objects.workspace.blobs
+    """A result's sealed object. `token`: the transaction with the snapshots, None for this one."""
+    blobs, version = objects.workspace.blobs, _shown_by_us(objects, item)
     has_text = any(block.get("type") == "text" for block in item.blocks)
     images = [
         _image_blob(objects.workspace, block["data"])
@@ -85,12 +74,17 @@ def make_toolcall(
         args=pack(call.arguments, blobs),
         args_display=args_display(call.arguments, objects.info.cwd),
         status="fail" if item.failed else "ok",
+        took_ms=item.took_ms,
         chat_ref=chat_id(objects.info.id),
         turn_ref=place.turn_ref,
         position=place.position,
         parent_ref=place.parent_ref,
-        file_refs=[snapshot.object_id for snapshot in snapshots],
-        file_version_ref=_file_ref(objects, item, snapshots, token),
+        file_refs=[snapshot.object_id for snapshot in snapshots]
+        if version is None
+        else [version.object],
+        file_version_ref=(
+            _file_ref(objects, item, snapshots, token) if version is None else version.model_dump()
+        ),
         provider_call_id=call.id,
         details=pack(item.details, blobs),
         images=images,
@@ -100,8 +94,7 @@ def make_toolcall(
 
 
 def put_in_place(objects: Objects, head: Head, label: str, place: CallPlace) -> Entry:
-    """A stored result's entry, once its place is right. An object of another session's stays as it
-    is."""
+    """A stored result's entry, its place corrected unless it is another session's."""
     # The place was a guess when the tool ran: only the list of messages says it.
     fields = head.fields
     stored = CallPlace(fields.get("turn_ref"), fields.get("position"), fields.get("parent_ref"))
@@ -122,7 +115,6 @@ def put_in_place(objects: Objects, head: Head, label: str, place: CallPlace) -> 
 def same_call(
     info: SessionInfo, inbox: Inbox, head: Head, call: ToolUse, result: Item | None, turn_id: str
 ) -> bool:
-    """Whether a stored tool call is the very one that `turn_id` asks for."""
     # Some local models count from `call_0` in every answer, and so in every session: an id counts
     # only where tool, arguments and, in a session that this one was forked from, the result agree.
     fields = head.fields
@@ -140,7 +132,7 @@ def same_call(
 
 
 def see_file(objects: Objects, snapshot: FileSnapshot, token: Token | None) -> Entry:
-    """A file's index entry; its new version is written unless `token` has stored it already."""
+    """A file's index entry; its new version is written unless `token` has stored it."""
     document = snapshot.document
     if document is not None:
         if token is None:
@@ -155,19 +147,19 @@ def see_file(objects: Objects, snapshot: FileSnapshot, token: Token | None) -> E
 
 
 def objects_among(snapshots: Sequence[FileSnapshot]) -> list[FileSnapshot]:
-    """Those that are objects: a folder, or a file that was never there, is none."""
+    """Snapshots of files that exist or have existed, without folders."""
     return [s for s in snapshots if s.document is not None or s.head is not None]
 
 
 def reads_file(item: Item, snapshot: FileSnapshot) -> bool:
-    """Whether a result is the sighted file's text, and not an image, an error or a listing."""
+    """Whether a result is the file's text."""
     if snapshot.role != "read" or item.failed or item.has_image:
         return False
     return snapshot.state in ("text", "listed", "huge")
 
 
 def nested_object_id(objects: Objects, event: ToolEvent, call_id: str, place: CallPlace) -> str:
-    """The id for the object of a nested call: the host's, unless another call has it already."""
+    """Object id of a nested call: the host's, unless another call has it."""
     head = objects.workspace.head(call_id)
     if head is None:
         return call_id
@@ -189,11 +181,7 @@ def index_nested(
     snapshots: Sequence[FileSnapshot],
     token: Token | None,
 ) -> None:
-    """Take a nested call and the files that it touched into index and pool; the index is committed
-    before this returns.
-
-    `token`: the transaction that has stored them, None where all of them were stored before.
-    """
+    """Adds a nested call and its files to index and pool, and commits."""
     files = [see_file(objects, snapshot, token).ordinal for snapshot in snapshots]
     head = objects.workspace.head(object_id)
     if head is not None:
@@ -203,12 +191,7 @@ def index_nested(
 
 
 def list_nested(objects: Objects, branch: Branch, item: Item, parent: str, turn_ref: str) -> None:
-    """Take what ran inside the call that `item` answers into the pool, with its turn and parent
-    set right. `parent`: id of that call's object.
-
-    A call that no engine has seen run is not stored, and is passed over: the files that it touched
-    are those of the call that `item` answers (`unseen_nested`).
-    """
+    """Adds the calls nested in `item`'s to the pool, with turn and parent corrected."""
     for call in item.nested:
         head = _head_of(objects, call)
         if head is None:
@@ -222,7 +205,7 @@ def list_nested(objects: Objects, branch: Branch, item: Item, parent: str, turn_
 
 
 def unseen_nested(objects: Objects, item: Item) -> list[ToolEvent]:
-    """What ran inside the call that `item` answers, as far as no engine has seen it run."""
+    """Nested calls that no engine has seen run."""
     return [
         ToolEvent(
             call.tool,
@@ -238,7 +221,6 @@ def unseen_nested(objects: Objects, item: Item) -> list[ToolEvent]:
 
 
 def _newer_entry(objects: Objects, document: Document, token: Token) -> Entry | None:
-    """A file's entry where it is at a version that was stored after this one."""
     # Results are taken in by their order in the list, but tools that run side by side end in any
     # order: what `ls` has listed may have been stored before `read` looked at the same file.
     ordinal = objects.index.by_object.get(document.id)
@@ -256,13 +238,40 @@ def _newer_entry(objects: Objects, document: Document, token: Token) -> Entry | 
 def _file_ref(
     objects: Objects, item: Item, snapshots: Sequence[FileSnapshot], token: Token | None
 ) -> dict[str, Any] | None:
-    """For a read: exactly which version of the file was current, as fields of a `VersionRef`."""
     for snapshot in snapshots:
-        if reads_file(item, snapshot):
+        is_image = item.has_image and snapshot.role == "read" and not item.failed
+        if is_image or reads_file(item, snapshot):
             version = _version(snapshot, token)
             ordinal = objects.index.version_of(snapshot.object_id, version.get("content_hash"))
             return {"object": snapshot.object_id, "version": ordinal, **version}
     return None
+
+
+def decision_in(objects: Objects, item: Item) -> tuple[Entry, Mapping[str, Any]] | None:
+    """The object and decision in a context tool's result; None without a decision."""
+    decision = (item.details or {}).get("foredeck") if isinstance(item.details, dict) else None
+    if item.failed or not isinstance(decision, dict):
+        return None
+    ordinal = decision.get("ordinal")
+    entry = objects.index.entries.get(ordinal) if isinstance(ordinal, int) else None
+    # A decision about another object than the handle names here comes from elsewhere.
+    if entry is None or entry.object != decision.get("object"):
+        return None
+    return entry, decision
+
+
+def _shown_by_us(objects: Objects, item: Item) -> VersionRef | None:
+    outcome = decision_in(objects, item) if item.tool in CONTEXT_TOOLS else None
+    if outcome is None or outcome[0].type != "file" or "version" not in outcome[1]:
+        return None
+    entry, decision = outcome
+    versions = [entry.newest, *versions_seen(objects.store, objects.info.id, entry.ordinal)]
+    # A version that is named by its hash may have another number here; of a part no hash is known.
+    text_hash, version = decision.get("text_hash"), decision["version"]
+    exact = (
+        r for r in reversed(versions) if text_hash in (None, r.text_hash) and r.version == version
+    )
+    return next(exact, None) or next((r for r in versions if r.text_hash == text_hash), None)
 
 
 def _version(snapshot: FileSnapshot, token: Token | None) -> dict[str, Any]:
@@ -287,7 +296,6 @@ def _image_blob(workspace: Workspace, encoded: str) -> str:
 
 
 def _head_of(objects: Objects, call: NestedUse) -> Head | None:
-    """The object of a nested call: the newest that the session knows under its id."""
     ordinal = objects.index.by_label.get(call.id)
     object_id = call.id if ordinal is None else objects.index.entries[ordinal].object
     head = objects.workspace.head(object_id)
@@ -299,16 +307,15 @@ def _head_of(objects: Objects, call: NestedUse) -> Head | None:
 
 
 def _files_of(objects: Objects, head: Head) -> list[int]:
-    """The files that a stored call touched."""
     # What the session knows of a file already may be newer than what the call has seen.
-    index, found = objects.index, []
+    index, ordinals = objects.index, []
     for object_id in head.fields.get("file_refs") or ():
         file = None if object_id in index.by_object else objects.store.head(object_id)
         if file is not None:
             objects.see_head(file, path_of(file.fields) or "")
         if object_id in index.by_object:
-            found.append(index.by_object[object_id])
-    return found
+            ordinals.append(index.by_object[object_id])
+    return ordinals
 
 
 def _show(branch: Branch, head: Head, ordinals: Iterable[int]) -> None:

@@ -1,7 +1,4 @@
-"""How many tokens an image costs, by the rules that providers publish.
-
-The size is read from the file's first bytes. What cannot be read counts as `UNKNOWN_TOKENS`.
-"""
+"""Token costs of images by the providers' rules; unreadable ones cost `UNKNOWN_TOKENS`."""
 
 from __future__ import annotations
 
@@ -13,24 +10,21 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 UNKNOWN_TOKENS = 1200
-"""Of an image whose size or provider is not known."""
+"""For an unknown size or provider."""
 
 HEADER_CHARS = (64, 4096, 4 * 65_536)
-"""Base64 characters that are read, as long as need be: a JPEG has its size after its
-metadata."""
+"""Read step by step: a JPEG has its size after metadata."""
 
 _BEGINS = {"png": b"\x89PNG\r\n\x1a\n", "jpeg": b"\xff\xd8", "gif": b"GIF8"}
 
 
 class Pixels(NamedTuple):
-    """Size of an image."""
-
     width: int
     height: int
 
 
 def image_tokens(block: Mapping[str, Any], api: str) -> int:
-    """Tokens of an image block (`{"type": "image", "data": base64}`) on a wire."""
+    """Tokens of an image block on a wire."""
     size = pixels_of(str(block.get("data") or ""))
     if size is None or not size.width or not size.height:
         return UNKNOWN_TOKENS
@@ -44,13 +38,11 @@ def image_tokens(block: Mapping[str, Any], api: str) -> int:
 
 
 def _anthropic(size: Pixels) -> int:
-    """750 pixels a token, after the longer edge was brought down to 1,568; at most 1,600."""
     scale = min(1.0, 1568 / max(size))
     return max(1, min(1600, math.ceil(size.width * scale * size.height * scale / 750)))
 
 
 def _openai(size: Pixels) -> int:
-    """85, and 170 for each tile of 512 pixels once the shorter edge is at most 768."""
     scale = min(1.0, 2048 / max(size))
     scale = min(scale, 768 / min(size))
     tiles = math.ceil(size.width * scale / 512) * math.ceil(size.height * scale / 512)
@@ -58,14 +50,13 @@ def _openai(size: Pixels) -> int:
 
 
 def _google(size: Pixels) -> int:
-    """258 for a small image, else for each tile of 768 pixels."""
     if max(size) <= 384:
         return 258
     return 258 * math.ceil(size.width / 768) * math.ceil(size.height / 768)
 
 
 def image_block(raw: bytes) -> dict[str, Any] | None:
-    """The content block of a PNG, JPEG, GIF or WebP file; None for anything else."""
+    """The block of a PNG, JPEG, GIF or WebP file; None for anything else."""
     webp = raw.startswith(b"RIFF") and raw[8:12] == b"WEBP"
     kind = (
         "webp" if webp else next((k for k, begins in _BEGINS.items() if raw.startswith(begins)), "")
@@ -77,7 +68,7 @@ def image_block(raw: bytes) -> dict[str, Any] | None:
 
 
 def pixels_of(data: str) -> Pixels | None:
-    """Size of a PNG, JPEG, GIF or WebP file given as base64; None for anything else."""
+    """Size of a base64 PNG, JPEG, GIF or WebP file; None for anything else."""
     for length in HEADER_CHARS:
         head = data[:length]
         try:
@@ -89,7 +80,6 @@ def pixels_of(data: str) -> Pixels | None:
 
 
 def _size(raw: bytes) -> Pixels | None:
-    """From a file's first bytes; an error where they are too few."""
     if raw.startswith(_BEGINS["png"]):
         return Pixels(*struct.unpack(">II", raw[16:24]))
     if raw.startswith((b"GIF87a", b"GIF89a")):

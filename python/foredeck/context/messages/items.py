@@ -1,8 +1,6 @@
-"""A host message as this package sees it: neutral, read once, never changed.
+"""A host message in neutral form, never changed.
 
-A host's adapter makes items of its own messages. Content blocks keep the shape in which all hosts
-that we know write them: `{"type": "text", "text": ...}`, `{"type": "image", ...}`,
-`{"type": "thinking", ...}`, `{"type": "toolCall", "id", "name", "arguments"}`.
+Content blocks have the stored shape (`shape.py`).
 """
 
 from __future__ import annotations
@@ -18,13 +16,11 @@ from foredeck.model.own_tools import OWN_TOOLS
 
 Block = dict[str, Any]
 IMAGE_CHARS = 4800
-"""What an image counts for where only characters are counted (about 1,200 tokens)."""
+"""An image in characters, about 1,200 tokens."""
 
 
 @dataclass(slots=True)
 class ToolUse:
-    """A tool call inside an assistant message."""
-
     id: str
     tool: str
     arguments: dict[str, Any]
@@ -32,72 +28,67 @@ class ToolUse:
 
 @dataclass(slots=True)
 class NestedUse(ToolUse):
-    """A call that a tool made while it ran, as the host notes it: never with its result."""
-
     failed: bool
-    """Also one that had not ended when its script did."""
+    """Also set if unfinished when its script ended."""
 
 
 class PromptUsage(NamedTuple):
-    """Tokens that the provider counted of the prompt which an assistant message answers."""
+    """The provider's token counts of an answer's prompt."""
 
     fresh: int
-    """Neither read from the cache nor written to it."""
+    """Neither read from the cache nor written."""
     read: int
     written: int
 
     @property
     def total(self) -> int:
-        """All of the prompt."""
         return self.fresh + self.read + self.written
 
 
 @dataclass(slots=True)
 class Item:
-    """One message of the conversation, in the order in which the host has it."""
+    """One message of the host's list."""
 
     key: MessageKey
     kind: MessageKind
     blocks: list[Block]
     time_ms: int = 0
     calls: list[ToolUse] = field(default_factory=list)
-    """Assistant: the tools that it asks for."""
+    """Assistant: the tools that it calls."""
     call_id: str = ""
-    """Result: the provider's id of the call that it answers."""
     tool: str = ""
     failed: bool = False
     details: Any = None
     nested: list[NestedUse] = field(default_factory=list)
-    """Result: the calls that its tool made while it ran, in the order in which they began."""
     signed: bool = False
-    """Assistant: carries signed or encrypted reasoning, which may be bound to what precedes it."""
+    """Has signed or encrypted reasoning."""
     unsent: bool = False
-    """Assistant: aborted or failed; the host leaves it out of what it sends."""
+    """Aborted or failed, so the host does not send it."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """Assistant: where it came from and what it cost."""
+    """Assistant: origin and cost."""
     extras: dict[str, Any] = field(default_factory=dict)
-    """What else the host gave, by the host's names: neither the model nor the engine reads it."""
+    """Fields read by neither model nor engine."""
     usage: PromptUsage | None = None
-    """Assistant: what its provider reported, None where it did not."""
+    """Assistant: the provider's report, if any."""
     model: str = ""
-    """Assistant: the model that wrote it, as `provider/id`."""
+    """Assistant: its model, as `provider/id`."""
     turn: int = 0
-    """Ordinal of the user turn, from 1; 0 before the first user message."""
+    """User turn from 1; 0 before the first."""
     results_before: int = 0
-    """Result: how many counted results came before it in its turn."""
+    """Number of counted results before it in its turn."""
     text: str = ""
     """Result: its text blocks, joined."""
+    took_ms: int | None = None
+    """Result: how long its tool ran."""
     arguments: dict[str, Any] = field(default_factory=dict)
-    """Result: what the call asked for, filled in where the call is known."""
 
     @property
     def chars(self) -> int:
-        """Characters that the model reads when the message goes out as the host has it."""
+        """Characters that the model reads of the host's form."""
         return 0 if self.unsent or self.kind == "opaque" else blocks_chars(self.blocks)
 
     @property
     def own_chars(self) -> int:
-        """Those of them that are calls of our tools and their results."""
         if self.kind == "result":
             return self.chars if self.tool in OWN_TOOLS else 0
         if self.unsent or not any(call.tool in OWN_TOOLS for call in self.calls):
@@ -107,7 +98,7 @@ class Item:
 
     @property
     def said(self) -> str:
-        """All that it says, without thinking; an image as a word."""
+        """All text without thinking; an image as a word."""
         texts = (
             str(block.get("text") or "") if block.get("type") == "text" else "(image)"
             for block in self.blocks
@@ -117,17 +108,15 @@ class Item:
 
     @property
     def has_image(self) -> bool:
-        """Whether any block is an image."""
         return any(block.get("type") == "image" for block in self.blocks)
 
 
 def text_block(text: str) -> Block:
-    """A text block of ours; its keys are in the order in which a stored one comes back."""
     return {"text": text, "type": "text"}
 
 
 def block_chars(block: Block) -> int:
-    """Characters of one block as the model reads it; an image counts as `IMAGE_CHARS`."""
+    """Characters of a block as the model reads it; an image counts as `IMAGE_CHARS`."""
     kind = block.get("type")
     if kind == "text":
         return len(block.get("text") or "")
@@ -141,12 +130,11 @@ def block_chars(block: Block) -> int:
 
 
 def blocks_chars(blocks: Iterable[Block]) -> int:
-    """Characters of a list of blocks."""
     return sum(map(block_chars, blocks))
 
 
 def value_chars(value: Any) -> int:
-    """Roughly the length of a value as JSON, without writing it."""
+    """Approximate length as JSON, without writing it."""
     if isinstance(value, str):
         return len(value) + 2
     if isinstance(value, dict):
@@ -157,7 +145,7 @@ def value_chars(value: Any) -> int:
 
 
 def message_text(message: dict[str, Any]) -> str:
-    """The text of a message whose content is a string or a list of blocks."""
+    """The text of a message whose content is a string or blocks."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -166,7 +154,7 @@ def message_text(message: dict[str, Any]) -> str:
 
 
 class JoinedItems(Sequence[Item]):
-    """The first `count` items of a list that may go on, and new ones after them."""
+    """The first `count` items of a growing list, then new ones."""
 
     # Nothing is copied: copying the list of a long session takes a call a tenth of its time.
 
@@ -197,7 +185,7 @@ ROOT_TIP = "0" * 32
 
 
 def next_tip(tip: str, key: MessageKey) -> str:
-    """The rolling hash after one more message: equal tips mean equal message lists."""
+    """The rolling hash after one more message."""
     # The entry id stays out of it: a host that does not always know it must not make known messages
     # look new. Content has time stamps and call ids, which distinguish messages, and stays what it
     # is through restarts, forks and `/tree`.
@@ -205,5 +193,5 @@ def next_tip(tip: str, key: MessageKey) -> str:
 
 
 def tips_of(keys: Iterable[MessageKey]) -> list[str]:
-    """The rolling hashes of a list: after its first message, after its second, and so on."""
+    """The rolling hashes after each message."""
     return list(accumulate(keys, next_tip, initial=ROOT_TIP))[1:]

@@ -67,18 +67,18 @@ _META = (
     *("responseId", "responseModel", "rawStopReason", "endTurn", "providerThinkingLevel"),
 )
 _BESIDE: dict[str, tuple[str, ...]] = {"assistant": _META, "toolResult": ("details",)}
-"""Fields that are stored under a name of their own, with the turn or the tool call."""
+"""Stored under names of their own, with the turn or call."""
 _NAMED = {
     role: frozenset((*_COMMON, *fields, *_BESIDE.get(role, ()))) for role, fields in _FIELDS.items()
 }
 UNSENT_STOPS = frozenset({"error", "aborted"})
-"""Stop reasons of answers that hosts leave out of a request, calls and all."""
+"""Hosts leave out answers with these stop reasons, calls and all."""
 _PLAIN_SIGNATURES = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
-"""What OpenAI-compatible adapters keep as a "signature": the name of a field, not a seal."""
+"""Names of fields that OpenAI-compatible adapters keep as a "signature"."""
 
 
 def identifying_fields(message: Message) -> Message:
-    """The fields that tell a message from others; an unknown role keeps all of its fields."""
+    """Fields that identify a message; all of them for an unknown role."""
     # Usage figures and the like may differ between a live message and the one read back from the
     # host's session file, and must not make a known message look new.
     fields = _FIELDS.get(message.get("role") or "")
@@ -93,7 +93,7 @@ def to_item(
     blobs: dict[str, bytes],
     known: KnownMessages | None = None,
 ) -> Item:
-    """A message as an item; what must be stored to show it again goes to `blobs`."""
+    """`blobs` receives what must be stored to show it again."""
     store = store_message if known is None else known.store
     item = _item(message, MessageKey(entry, store(identifying_fields(message), blobs)))
     item.extras = extras_of(message)
@@ -114,21 +114,21 @@ def _item(message: Message, key: MessageKey) -> Item:
 
 
 def name_of(item: Item) -> str:
-    """What identifies an assistant message or a result within a session: role, time stamp
-    and tool call id."""
+    """Role, time stamp and call id, which identify a message within a session."""
     # `nameOf` in ts-shim/context/messages.ts makes the same of the host's message.
     role = "toolResult" if item.kind == "result" else item.kind
     return f"{role} {item.time_ms} {item.call_id}".strip()
 
 
 def extras_of(message: Message) -> dict[str, Any]:
-    """What the host gave with a message that has no place of its own: the details of another
-    extension's message, attachments, diagnostics, and whatever a newer host adds."""
-    named = _NAMED.get(message.get("role") or "")
-    if named is None or message.keys() <= named:
+    """Fields without a place of their own."""
+    stored_fields = _NAMED.get(message.get("role") or "")
+    if stored_fields is None or message.keys() <= stored_fields:
         return {}
     return {
-        name: value for name, value in message.items() if name not in named and value is not None
+        name: value
+        for name, value in message.items()
+        if name not in stored_fields and value is not None
     }
 
 
@@ -153,7 +153,7 @@ def _assistant(message: Message, key: MessageKey, time_ms: int) -> Item:
 
 
 def to_usage(usage: Any) -> PromptUsage | None:
-    """The usage figures of an assistant message; None where nothing was counted."""
+    """The usage of an assistant message; None if nothing was counted."""
     if not isinstance(usage, dict):
         return None
     counts = PromptUsage(*map(_count, map(usage.get, ("input", "cacheRead", "cacheWrite"))))
@@ -177,12 +177,18 @@ def _result(message: Message, key: MessageKey, time_ms: int) -> Item:
         details=message.get("details"),
         nested=_nested(message),
         text=text_in(blocks),
+        took_ms=took_ms(message),
     )
 
 
+def took_ms(message: Message) -> int | None:
+    """How long an answer or a tool took, where the host's message says so."""
+    took = message.get("durationMs")
+    return int(took) if isinstance(took, int | float) and took >= 0 else None
+
+
 def _nested(message: Message) -> list[NestedUse]:
-    """The calls that a script of code mode has made, at any depth. Pi lists 256, and leaves out
-    arguments of more than 8 KiB a call or 32 KiB a script."""
+    """Pi lists 256, and omits arguments over 8 KiB a call or 32 KiB a script."""
     # A `read` inside a tool of ours only asks whether it may: its result goes nowhere.
     listed = None if message.get("toolName") in OWN_TOOLS else message.get("nestedCalls")
     calls = listed.get("calls") if isinstance(listed, dict) else None
@@ -196,7 +202,7 @@ def _nested(message: Message) -> list[NestedUse]:
 
 
 def is_signed(block: Block) -> bool:
-    """Whether a block is reasoning that a provider has sealed."""
+    """Whether a block is sealed reasoning."""
     if block.get("thoughtSignature"):
         return True
     if block.get("type") != "thinking":
@@ -212,7 +218,6 @@ def _kind(message: Message) -> MessageKind:
 
 
 def _shown(message: Message) -> list[Block]:
-    """Roughly what the model reads of a message that the host itself turns into text."""
     if "content" in message:
         return _blocks(message["content"])
     texts = (message.get("command"), message.get("output"), message.get("summary"))
@@ -233,23 +238,20 @@ def _object(block: Block) -> dict[str, Any]:
 
 
 def time_of(message: Message) -> int:
-    """When a message was made, in milliseconds since 1970; 0 where it does not say."""
+    """Milliseconds since 1970; 0 if unknown."""
     value = message.get("timestamp")
     return int(value) if isinstance(value, int | float) else 0
 
 
 SENT_ROLES = frozenset(_FIELDS)
-"""Roles that the host turns into messages of a provider. It silently leaves out all others."""
+"""Hosts leave other roles out."""
 
 
 def find_faults(messages: Sequence[Message]) -> list[str]:
-    """Everything that a provider would refuse, as texts; empty for a valid prompt.
-
-    Aborted and failed answers are left out, as the host leaves them out of what it sends.
-    """
+    """What a provider would refuse; aborted and failed answers are skipped."""
     faults: list[str] = []
     pending: list[tuple[str, int]] = []
-    begun = False
+    has_begun = False
     for index, message in enumerate(messages):
         role = message.get("role")
         if role not in SENT_ROLES or message.get("excludeFromContext"):
@@ -267,12 +269,12 @@ def find_faults(messages: Sequence[Message]) -> list[str]:
         if role == "assistant":
             if message.get("stopReason") in UNSENT_STOPS:
                 continue
-            if not begun:
+            if not has_begun:
                 faults.append(f"message {index}: the list begins with an answer")
             pending = [(id, index) for id in _call_ids(message)]
-        begun = True
+        has_begun = True
     faults.extend(f"message {at}: call {id} has no result" for id, at in pending)
-    if not begun:
+    if not has_begun:
         faults.append("the list is empty")
     return faults
 
@@ -288,16 +290,16 @@ def _unapplied(message: Message, index: int) -> list[str]:
 
 
 def sections_as_text(messages: list[Any]) -> list[Message]:
-    """The messages with `content` as the text that is sent, and without `sections`."""
+    """`content` as sent, without `sections`."""
     # A host may keep the prompt in named sections whose order counts: the leading message declares
     # them, later ones replace or remove them. An object's order does not survive in the store, so
     # the sections are written out as text before anything is kept.
-    found = [message for message in messages if isinstance(message, dict)]
-    return [_with_text(message, leading=n == 0) for n, message in enumerate(found)]
+    objects = [message for message in messages if isinstance(message, dict)]
+    return [_with_text(message, leading=n == 0) for n, message in enumerate(objects)]
 
 
 def tools_declared(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """The tools that a model has after these system messages, as `context/assemble` names them."""
+    """The tools in force after these system messages."""
     tools: dict[Any, dict[str, Any]] = {}
     for message in messages:
         for gone in _objects_in(message, "toolsRemoved"):
@@ -316,9 +318,9 @@ def _objects_in(message: Message, name: str) -> list[dict[str, Any]]:
 
 def _with_text(message: Message, *, leading: bool) -> Message:
     sections = message.get("sections")
-    named = sections.items() if isinstance(sections, dict) else ()
+    pairs = sections.items() if isinstance(sections, dict) else ()
     texts = [message_text(message)]
-    texts += [_section(name, text, leading=leading) for name, text in named]
+    texts += [_section(name, text, leading=leading) for name, text in pairs]
     rest = {name: value for name, value in message.items() if name != "sections"}
     return {**rest, "content": "\n\n".join(text for text in texts if text)}
 

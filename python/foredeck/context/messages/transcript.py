@@ -1,5 +1,4 @@
-"""Messages as turns: what was said in each, word for word, results by their handles. And messages
-as an observer is shown them."""
+"""Messages as turns, word for word, and as an observer sees them."""
 
 from __future__ import annotations
 
@@ -19,40 +18,38 @@ if TYPE_CHECKING:  # only a session that is observed loads what observations are
     from foredeck.observations.chunks import SourceCall, SourceMessage
 
 PAUSE_MS = 30 * MINUTE_MS
-"""Work that stood still for longer gets a mark with date and time."""
+"""A longer pause gets a mark."""
 
 
 @dataclass(slots=True)
 class ChatTurn:
-    """What the user said, and all that followed from it; numbered over the branch."""
+    """A user turn, numbered along the branch."""
 
     number: int
     items: list[Item] = field(default_factory=list)
 
     @property
     def asked(self) -> str:
-        """The user's words; empty for the rest of a turn that was cut before."""
         return "\n".join(item.said for item in self.items if item.kind == "user").strip()
 
     @property
     def answered(self) -> str:
-        """The last words of the model in this turn."""
         texts = [i.said for i in self.items if i.kind == "assistant" and not i.unsent]
         return next((text for text in reversed(texts) if text.strip()), "").strip()
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptNames:
-    """What a transcript may look up."""
+    """Lookups of a transcript."""
 
     call: Callable[[str], int | None]
-    """The handle of a tool call, by the provider's id."""
+    """Handle by the provider's id."""
     cwd: str = ""
     zone: tzinfo | None = None
-    """The zone of all dates; None for that of this machine."""
+    """None: the machine's."""
 
     def time(self, time_ms: int) -> str:
-        """Date and time with the zone: `2026-02-02 03:40 +01:00`; empty for 0."""
+        """`2026-02-02 03:40 +01:00`; empty for 0."""
         if time_ms <= 0:
             return ""
         moment = datetime.fromtimestamp(time_ms / 1000, self.zone)
@@ -62,8 +59,7 @@ class TranscriptNames:
 
 
 def split_turns(items: Sequence[Item], first: int) -> list[ChatTurn]:
-    """The turns of these messages. `first`: number of its first user turn; what precedes the
-    first user message belongs to the turn before."""
+    """`first`: number of the first user turn; messages before it belong to the one before."""
     turns: list[ChatTurn] = []
     number = first - 1
     for item in items:
@@ -78,7 +74,7 @@ def split_turns(items: Sequence[Item], first: int) -> list[ChatTurn]:
 
 
 def pause_marks(items: Sequence[Item], names: TranscriptNames) -> dict[int, str]:
-    """Where work stood still: a line for the message after it, by that message's index."""
+    """A line on each pause, by the index of the message after it."""
     marks: dict[int, str] = {}
     before = 0
     for index, item in enumerate(items):
@@ -89,7 +85,7 @@ def pause_marks(items: Sequence[Item], names: TranscriptNames) -> dict[int, str]
 
 
 def markdown(turn: ChatTurn, names: TranscriptNames) -> str:
-    """A turn word for word; thinking is left out, results are lines with their handles."""
+    """A turn as Markdown, without thinking, results as lines."""
     when = next((names.time(item.time_ms) for item in turn.items if item.time_ms > 0), "")
     lines = [wording.turn_heading(turn.number, when)]
     results = {item.call_id: item for item in turn.items if item.kind == "result"}
@@ -119,11 +115,9 @@ def observable(
     first_turn: int = 1,
     is_ours: Callable[[Item], bool] = lambda _item: False,
 ) -> list[SourceMessage]:
-    """The messages as an observer is shown them, one for each item.
+    """The messages as an observer sees them, one per item.
 
-    `tokens`: of this many characters (`Gauge.tokens`). `first_turn`: what to call the first user
-    turn of the list. `is_ours`: whether a message holds what foredeck has written, as a summary
-    of its own does; results of its tools are found here.
+    `tokens` converts characters; `is_ours`: foredeck wrote it.
     """
     from foredeck.observations.chunks import SourceMessage
 

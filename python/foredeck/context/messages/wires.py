@@ -1,11 +1,4 @@
-"""What may be changed in messages that a provider has answered, by wire and model.
-
-`Wire` is an allow-list: of a wire that is not named here arguments and thinking stay as they are.
-
-`binds_by_table` says which signed or encrypted reasoning is bound to the bytes before it. All of it
-has to come back as it was issued. A provider may demand more: that what precedes it in its turn
-comes back unchanged, too.
-"""
+"""What may change in answered messages, by wire and model: nothing on an unnamed wire."""
 
 from __future__ import annotations
 
@@ -17,18 +10,18 @@ from foredeck.context.messages.items import Item
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What a provider lets pass."""
+    """What a provider accepts."""
 
     arguments: bool = False
-    """Arguments of earlier tool calls may be folded."""
+    """Earlier arguments may fold."""
     thinking: bool = False
-    """Thinking of earlier user turns may be left out."""
+    """Earlier turns' thinking may be left out."""
     between_turns: bool = False
-    """Either, but only where the newest message is the user's."""
+    """Whether only at a new user message."""
 
     @property
     def lets_calls_change(self) -> bool:
-        """Whether arguments of earlier calls may be folded at any call."""
+        """Whether earlier arguments may fold at any call."""
         return self.arguments and not self.between_turns
 
 
@@ -45,11 +38,10 @@ _WIRES: dict[str, Wire] = {
 }
 
 _KEEPS_THINKING = frozenset({"openrouter"})
-"""Providers whose reasoning details ride on the thinking block."""
 
 
 def wire_of(api: str, provider: str = "") -> Wire:
-    """The wire of a model record's `api`; one that allows nothing where it is not known."""
+    """The wire of a model record's `api`; an unknown one allows nothing."""
     wire = _WIRES.get(api, Wire())
     if provider in _KEEPS_THINKING:
         return Wire(wire.arguments, thinking=False, between_turns=wire.between_turns)
@@ -77,8 +69,7 @@ _BIND_NOTHING = frozenset(
         "openai-completions",
     }
 )
-"""Wires where what precedes sealed reasoning may change, unless the model is Anthropic's. Where a
-provider refuses that, the refusal teaches otherwise (`context/calls/feedback.py`)."""
+"""Bytes before sealed reasoning may change here, except for Anthropic's models."""
 
 
 _BOUND_IN_EVERY_TURN = re.compile(
@@ -87,27 +78,24 @@ _BOUND_IN_EVERY_TURN = re.compile(
 
 
 def binds_in_every_turn(model: str) -> bool:
-    """Whether a model (`provider/id`, or the id) loses all reasoning, of whichever turn, behind the
-    first byte that changes. By Anthropic's "Preserved thinking" and OpenAI's "Preserved reasoning".
-    """
+    """Whether a model (`provider/id`) loses all reasoning behind a changed byte, by Anthropic's
+    "Preserved thinking" and OpenAI's "Preserved reasoning"."""
     return bool(_BOUND_IN_EVERY_TURN.search(model.lower()))
 
 
 def binds_by_table(api: str, model: str) -> bool:
-    """Whether reasoning sealed by a model (`provider/id`, or the id) on a wire is taken to be bound
-    to what precedes it, before any refusal."""
     return "claude" in model.lower() or api not in _BIND_NOTHING or binds_in_every_turn(model)
 
 
 @dataclass(frozen=True, slots=True)
 class SealRule:
-    """What sealed reasoning binds at one call. The default: all of it."""
+    """What sealed reasoning binds; by default everything."""
 
     free: bool = False
-    """Whether bytes before sealed reasoning may change where the table does not forbid it."""
+    """Bytes before sealed reasoning may change unless the table forbids it."""
 
     def binds(self, item: Item) -> bool:
-        """Whether what precedes a message in its turn has to stay because of it."""
+        """Whether what precedes a message in its turn has to stay."""
         if not item.signed or item.unsent:
             return False
         return not self.free or binds_by_table(str(item.meta.get("api") or ""), item.model)

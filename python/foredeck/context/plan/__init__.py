@@ -1,1 +1,0 @@
-"""The plan of the prompt: one operation for each of the host's messages, and messages of ours."""

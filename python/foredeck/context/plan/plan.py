@@ -1,9 +1,3 @@
-"""The plan of one branch's prompt: the host's messages, what becomes of each, and ours.
-
-The work of a call does not grow with the length of the session: appending and writing keep every
-look-up up to date, and only a change of branch or history walks the whole list.
-"""
-
 from __future__ import annotations
 
 from bisect import insort
@@ -32,57 +26,47 @@ from foredeck.model.own_tools import CONTEXT_TOOLS
 
 @dataclass(slots=True)
 class Plan:
-    """What goes out: `ops[i]` is what becomes of `items[i]`, `says[i]` goes before it, and
-    `says[len(items)]` after the last one. Only the methods of this class change them.
+    """`ops[i]` is for `items[i]`, `says[i]` goes before it. Changed only by its methods.
 
-    Messages are named by their index in the list throughout, objects by their handles.
+    Messages are named by index, objects by handle.
     """
 
     items: list[Item] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
-    """Index of the host's messages by address."""
+    """Message index by address."""
     says: dict[int, list[Say]] = field(default_factory=dict)
-    """Messages of ours, by the index of the host's message that they go before."""
+    """By the index of the next host message."""
     chars: list[int] = field(default_factory=list)
-    """Characters of each message as it goes out. Of the messages that one of ours covers, the last
-    has the characters of that."""
+    """As sent; the last of a covered span counts the cover."""
     tips: list[str] = field(default_factory=list)
     tip: str = ROOT_TIP
-    """The rolling hash over all keys; `tips` has that after each message."""
+    """Rolling hash; `tips` holds the one after each message."""
     seals: SealRule = field(default_factory=SealRule)
-    """Which sealed reasoning keeps what precedes it as it is."""
     turn_ends: bool = False
-    """Set while a rebase is made that ends the turn under way: its sealed reasoning is left out,
-    so nothing is bound to it."""
+    """A rebase ends the turn: its reasoning is left out, so it binds nothing."""
     chars_host: int = 0
-    """Characters if every message went out as the host has it."""
+    """Characters as the host has it."""
     chars_own: int = 0
-    """Characters of `chars_host` that are calls of our tools and their results."""
     chars_sent: int = 0
-    """Characters as the operations have it; of our own messages, those that cover a span."""
+    """Characters as sent, covers included."""
     turn: int = 0
     results_in_turn: dict[int, int] = field(default_factory=dict)
-    """User turn to the number of its results, those of `CONTEXT_TOOLS` left out."""
+    """Per user turn, without `CONTEXT_TOOLS`."""
     holders: dict[int, list[int]] = field(default_factory=dict)
-    """Handle of an object to the messages that show its content, in order."""
+    """Messages that show an object's content, by handle."""
     texts: dict[str, set[int]] = field(default_factory=dict)
-    """Hash of a readable text to the messages that show it."""
     carried: Counter[int] = field(default_factory=Counter)
-    """By handle of an object, how many messages have its content, in view or folded."""
     referred_at: dict[int, int] = field(default_factory=dict)
-    """Message to the newest later one that refers to its content."""
+    """The newest message that refers to another's content."""
     written: list[int] = field(default_factory=list)
-    """The messages whose operation was replaced, in the order in which that happened: who wants to
-    know what has changed remembers how long this was."""
+    """Messages whose operation was replaced, in order."""
     attributed: list[int] = field(default_factory=list)
-    """The messages that were given to another object with the bytes that they had, likewise."""
     _sums: list[int] = field(default_factory=lambda: [0])
-    """Characters that go out before each message; cut off where an operation is replaced."""
+    """Characters before each message; truncated where one changes."""
     _pictured: list[int] = field(default_factory=list)
-    """Messages with images, so that none needs to be searched for."""
+    """Messages with images."""
     _calls: list[ToolUse] = field(default_factory=list)
-    """Calls of the newest assistant message, those without a result first."""
     _may_have_layout: bool = True
 
     def __len__(self) -> int:
@@ -91,10 +75,9 @@ class Plan:
     # ------------------------------------------------ the host's messages
 
     def append(self, item: Item, op: Op | None = None, tip: str = "") -> None:
-        """Add a message of the host's, which goes out as it is until `write` says otherwise.
+        """Appends a message, sent as it is.
 
-        `op`: as the call records have it, where the branch is restored from them; messages of ours
-        come before. `tip`: that of the list with the message, where it is known.
+        `op`: from the call records; `tip`: the hash with the message, if known.
         """
         if item.kind == "user":
             self.turn += 1
@@ -125,20 +108,17 @@ class Plan:
             self._remember(index)
 
     def write(self, index: int, op: Op) -> None:
-        """Decide anew what becomes of a message."""
+        """Replaces a message's operation."""
         self._replace(index, op)
         self.written.append(index)
 
     def attribute(self, index: int, subject: int, version: int) -> None:
-        """Take what a message shows as another object's, a version of which has it now. Not a byte
-        changes."""
         op = self.ops[index]
         self._replace(index, replace(op, shown=Shown(subject, version, op.text_hash)))
         self.attributed.append(index)
 
     def as_host(self, start: int, says_from: int) -> None:
-        """A call went out without us: the messages from `start` on as the host has them, and none
-        of ours from index `says_from` on."""
+        """Resets messages from `start`, and drops says from `says_from`."""
         self.says = {index: ours for index, ours in self.says.items() if index < says_from}
         for index in range(start, len(self.ops)):
             op = as_host(self.ops[index])
@@ -147,36 +127,33 @@ class Plan:
         self.find_references()
 
     def is_omitted(self, index: int) -> bool:
-        """Whether a message is left out."""
         return 0 <= index < len(self.ops) and self.ops[index].form == "omitted"
 
     def omitted(self, start: int = 0) -> list[int]:
-        """The messages from `start` on that are left out."""
+        """Omitted messages from `start` on."""
         return [i for i in range(start, len(self.ops)) if self.ops[i].form == "omitted"]
 
     def outgoing(self, start: int) -> Iterator[Say | Op]:
-        """What goes out from message `start` on: what becomes of each, and ours between them."""
         for index in range(start, len(self.ops)):
             yield from self.says.get(index, ())
             yield self.ops[index]
         yield from self.says.get(len(self.ops), ())
 
     def recipe(self, index: int) -> list[Block] | None:
-        """The blocks that go out for a message, None where it goes out as it is; where it is the
-        last of those that a message of ours covers, the blocks of that."""
+        """The blocks that go out for a message; None for the host's own."""
         cover = self.cover_at(index)
         return self.ops[index].blocks if cover is None else cover.blocks
 
     # ------------------------------------------------ messages of ours
 
     def say(self, index: int, say: Say, *, first: bool = False) -> None:
-        """Put a message of ours before a message of the host's, after or before other ours."""
+        """Puts a say before a host message, after other says or `first`."""
         ours = self.says.setdefault(index, [])
         ours.insert(0 if first else len(ours), say)
 
     def cover(self, say: Say, gone: Sequence[int]) -> None:
-        """Leave out the messages `gone`, and put a message of ours where the last of them was, in
-        place of all that covers parts of what it covers."""
+        """Omits the messages `gone` and puts a say where the last was, over covers within its
+        span."""
         span = say.covers
         assert span is not None  # or it would cover nothing
         inside = [index for index in self.says if span.first <= index < span.until]
@@ -192,7 +169,6 @@ class Plan:
             self.write(index, omit(self.ops[index].shown))
 
     def summarise(self, summary: Say) -> None:
-        """Let a summary begin the list, in place of all that goes before the end of its span."""
         span = summary.covers
         assert span is not None  # or it would sum up nothing
         stay = [ours for ours in self.says.get(0, ()) if ours.purpose in ("layout", "head")]
@@ -202,17 +178,14 @@ class Plan:
         self.says[0] = [*stay, summary]
 
     def put_head(self, head: Say | None) -> None:
-        """Let a block begin the list, in place of the one before; None takes that out."""
+        """Replaces the previous head; None removes it."""
         others = [ours for ours in self.says.pop(0, ()) if ours.purpose != "head"]
         ours = others if head is None else [head, *others]
         if ours:
             self.says[0] = ours
 
     def repair(self, repairs: Repairs, start: int) -> None:
-        """Say what a list needs from message `start` on, in place of earlier repairs.
-
-        What is `LASTING` stays, and so does the head, first of all.
-        """
+        """Repairs from `start` on, in place of earlier ones; `LASTING` says stay."""
         head = self.head
         # Nearly always there is nothing to do, and a long session has a thousand messages of ours.
         if repairs.says or max(self.says, default=-1) >= start:
@@ -225,14 +198,14 @@ class Plan:
             self.put_head(head)
 
     def lacks(self, repairs: Repairs) -> set[int]:
-        """Where a list needs repairs that are not made."""
+        """Indexes where repairs are missing."""
         says = self._beside(repairs).says
         lost = {index for index in repairs.omitted if not self.is_omitted(index)}
         return (says.keys() - self.says.keys()) | lost
 
     def cut_layout(self, start: int, others: Collection[int] = ()) -> list[Block]:
-        """Take out what a layout put at or after an index, and at the `others`; returns the blocks
-        that stay before."""
+        """Removes layout text at or after an index and at `others`; returns the blocks that
+        stay."""
         if not self.has_layout_text:
             self.says = dict(sorted(self.says.items()))
             return []
@@ -243,40 +216,35 @@ class Plan:
             for index, ours in sorted(self.says.items())
         }
         self.says = {index: ours for index, ours in stay.items() if ours}
-        held = [message for message in self.our_messages if message.purpose == "layout"]
-        return [block for message in held for block in message.blocks]
+        layout_says = [message for message in self.our_messages if message.purpose == "layout"]
+        return [block for message in layout_says for block in message.blocks]
 
     def put_layout(self, says: Mapping[int, Sequence[Block]]) -> None:
-        """Put in what a layout wants between the messages: first of all, but last elsewhere."""
         self._may_have_layout = self._may_have_layout or bool(says)
         for index, blocks in says.items():
             self.say(index, Say("layout", list(blocks)), first=index == 0)
 
     @property
     def our_messages(self) -> Iterator[Say]:
-        """All messages of ours."""
         return (message for ours in self.says.values() for message in ours)
 
     def cover_at(self, index: int) -> Say | None:
-        """The message of ours whose characters a message that is left out counts."""
+        """The say whose characters an omitted message counts."""
         if not self.is_omitted(index):
             return None
         return next((m for m in self.says.get(index, ()) if m.purpose in SPANNING), None)
 
     @property
     def chars_said(self) -> int:
-        """Characters of all messages of ours, but for those that cover a span: `chars` has them."""
+        """Characters of all says except covers of spans, which `chars` counts."""
         return sum(blocks_chars(m.blocks) for m in self.our_messages if m.purpose not in SPANNING)
 
     @property
     def chars_covering(self) -> int:
-        """Characters of the messages of ours that cover a span."""
         return sum(blocks_chars(m.blocks) for m in self.our_messages if m.purpose in SPANNING)
 
     @property
     def compacted(self) -> tuple[int, str | None]:
-        """Up to which message a summary of ours covers the chat, and the id of its object; 0 where
-        there is none."""
         for ours in self.says.get(0, ()):
             if ours.purpose == "summary" and ours.covers is not None:
                 return ours.covers.until, ours.object
@@ -284,34 +252,30 @@ class Plan:
 
     @property
     def observed(self) -> dict[str, MessageSpan]:
-        """What observations and reflections cover, by their ids."""
-        found = (m for m in self.our_messages if m.purpose == "observation")
-        return {m.object: m.covers for m in found if m.object and m.covers}
+        """Spans by the observation or reflection that covers them."""
+        says = (m for m in self.our_messages if m.purpose == "observation")
+        return {m.object: m.covers for m in says if m.object and m.covers}
 
     @property
     def runs(self) -> list[MessageSpan]:
-        """Each run of folded calls that a text covers."""
         return [m.covers for m in self.our_messages if m.purpose == "calls" and m.covers]
 
     @property
     def covered(self) -> list[MessageSpan]:
-        """All spans that a message of ours covers: an observation, or the text of a run."""
+        """Spans covered by an observation or a run's text."""
         return [m.covers for m in self.our_messages if m.purpose in SPANNING and m.covers]
 
     @property
     def head(self) -> Say | None:
-        """The block before the chat; None where there is none."""
         return next((ours for ours in self.says.get(0, ()) if ours.purpose == "head"), None)
 
     @property
     def head_chars(self) -> int:
-        """Characters of the block before the chat."""
         head = self.head
         return 0 if head is None else blocks_chars(head.blocks)
 
     @property
     def has_layout_text(self) -> bool:
-        """Whether a layout keeps something between the host's messages."""
         # Only `put_layout` puts any there, so what had none is not searched at each call.
         if self._may_have_layout:
             self._may_have_layout = any(ours.purpose == "layout" for ours in self.our_messages)
@@ -320,7 +284,7 @@ class Plan:
     # ------------------------------------------------ what can be read
 
     def chars_before(self, index: int) -> int:
-        """Characters that go out of the messages before `index`."""
+        """Characters sent before `index`."""
         sums = self._sums
         for chars in self.chars[len(sums) - 1 : index]:
             sums.append(sums[-1] + chars)
@@ -337,34 +301,32 @@ class Plan:
                     yield block
 
     def newest_holder(self, ordinal: int) -> int | None:
-        """The last message that shows an object's content, if any does."""
         holders = self.holders.get(ordinal)
         return holders[-1] if holders else None
 
     def folded_objects(self, active: Iterable[int]) -> int:
-        """How many objects have their content in no message, those that are `active` left out."""
+        """Objects that no message shows, without the `active` ones."""
         # Whatever is shown is carried. A long session has thousands of objects and few active ones.
         waiting = sum(n in self.carried and n not in self.holders for n in active)
         return len(self.carried) - len(self.holders) - waiting
 
     def find_references(self) -> None:
-        """Set `referred_at` from what the operations refer to."""
+        """Builds `referred_at` from the operations."""
         self.referred_at = {
             op.base: index for index, op in enumerate(self.ops) if op.base is not None
         }
 
     def last_use(self, index: int) -> int:
-        """The newest message at which the content of `index` was given or referred to."""
+        """The newest message that gave or referred to this content."""
         return self.referred_at.get(index, index)
 
     def last_assistant(self) -> int:
-        """The newest assistant message that was not aborted, -1 where there is none: results
-        after it are in flight, the model has not seen them yet."""
+        """The newest not aborted, or -1; results after it are in flight."""
         return newest_answer(self.items, len(self.items), sent=True)
 
     @property
     def newest_question(self) -> int:
-        """The newest message of the user, -1 where there is none."""
+        """The user's newest message, or -1."""
         items = self.items
         return next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "user"), -1)
 
@@ -375,7 +337,6 @@ class Plan:
         self._remember(index)
 
     def _count(self, indexes: Iterable[int]) -> None:
-        """Count the characters of messages anew, and what goes before those that follow."""
         for index in indexes:
             if index < len(self.ops):
                 chars = recipe_chars(self.recipe(index), self.items[index])
@@ -384,8 +345,6 @@ class Plan:
                 del self._sums[index + 1 :]
 
     def _beside(self, repairs: Repairs) -> Repairs:
-        """The repairs of what nothing covers: in a span that is covered, no call waits for its
-        result."""
         if not repairs.says:
             return repairs
         covered, (compacted, _) = self.covered, self.compacted
@@ -433,7 +392,6 @@ class Plan:
                     del self.texts[op.text_hash]
 
     def _forget_reference(self, base: int, index: int) -> None:
-        """Message `index` refers to `base` no longer."""
         others = (i for i in range(index - 1, base, -1) if self.ops[i].base == base)
         newest = next(others, None)
         if newest is None:
@@ -443,8 +401,6 @@ class Plan:
 
 
 def _outlasts(message: Say, span: MessageSpan, *, first_here: bool) -> bool:
-    """Whether a message of ours stays where something comes to cover the span around it: what goes
-    before the span does, and so does what covers messages beyond it as well."""
     if message.purpose not in SPANNING or message.covers is None:
         return first_here
     return not span.holds(message.covers)

@@ -1,1 +1,0 @@
-"""What may be folded: the protocol, the policies, and what they are asked."""

@@ -1,7 +1,6 @@
-"""The policies of foredeck's own, and policies by name: built in, or of another package.
+"""Policies by name, built in or installed.
 
-The constants of `adaptive` were found by replaying recorded sessions; docs/experiments.md says what
-was tried.
+The constants of `adaptive` come from replays (docs/economics.md).
 """
 
 from __future__ import annotations
@@ -26,18 +25,16 @@ from foredeck.errors import ConfigError
 ROUGH_CHARS_PER_TOKEN = 4
 
 REFERENCE_TOKENS = 1000
-"""The size at which content stays as long as the ages say."""
+"""Content of this size stays for its nominal age."""
 
 SHORTEST_FACTOR = 0.3
-"""The least that a large size leaves of patience."""
+"""Least share of patience left to large content."""
 
 
 class SeedWindow:
-    """A window by user turns: the newest results of each of the newest user turns stay.
+    """Keeps the newest `per_turn` results in each of the newest `turns` user turns.
 
-    `per_turn` results in each turn (context tools not counted), over `turns` user turns, the
-    current one included. An activation restarts its window, since its content is where it was
-    activated.
+    An activation restarts its window.
     """
 
     name = "seed-window"
@@ -48,7 +45,6 @@ class SeedWindow:
         self._turns = turns
 
     def decide(self, history: History) -> PolicyDecision:
-        """Fold what is older than the window."""
         released = frozenset(
             content.message
             for content in history.contents
@@ -58,19 +54,18 @@ class SeedWindow:
 
 
 class KeepAll:
-    """Folds nothing: what the host alone would show, with handles. For comparisons."""
+    """Folds nothing, for comparisons."""
 
     name = "keep-all"
     use_rule = None
 
     def decide(self, history: History) -> PolicyDecision:
-        """Keep everything."""
         del history
         return PolicyDecision()
 
 
 class Adaptive:
-    """Content goes when it has not been used for as long as its size is worth."""
+    """Folds what has been unused for as long as its size is worth."""
 
     name = "adaptive"
 
@@ -94,13 +89,12 @@ class Adaptive:
         )
 
     def decide(self, history: History) -> PolicyDecision:
-        """What has gone unused for too long by now; what is used again before it folds stays."""
+        """Lets fold what has been unused for too long."""
         gone = {h.ref for h in history.contents if self._dead_result(h, history)}
         gone |= {p.ref for p in history.pieces if self._dead_piece(p, history)}
         return PolicyDecision(foldable=frozenset(gone))
 
     def is_unused(self, piece: FoldablePiece, history: History) -> bool:
-        """Whether a text that was said has gone unused for as long as its size is worth."""
         patience = self._constants.patience
         idle, cold = self._idle_factor(piece.idle), self._constants.cold_factor
         return self._over(piece.age, piece.chars, patience, idle, history, cold)
@@ -117,12 +111,10 @@ class Adaptive:
         return self._over(content.age, content.chars, base, idle, history, cold)
 
     def _idle_factor(self, idle: bool) -> float:
-        """What is left of patience with what the newest user turn has not used."""
         return self._constants.idle_factor if idle else 1.0
 
     def _cold_factor(self, of_edited: bool) -> float:
-        """What a cold cache leaves of patience: all of it with edited files, as the next edits are
-        of these."""
+        """Patience left by a cold cache: all for edited files."""
         return 1.0 if of_edited else self._constants.cold_factor
 
     def _dead_piece(self, piece: FoldablePiece, history: History) -> bool:
@@ -149,7 +141,6 @@ class Adaptive:
         history: History,
         cold_factor: float,
     ) -> bool:
-        """Whether content of that size has been unused for longer than it may."""
         factor = self._factors.get(chars, 0.0)
         if not factor:
             # How many patiences content of that size is worth; kept, since it never changes.
@@ -165,11 +156,7 @@ class Adaptive:
 
 
 class FoldingPastes:
-    """A policy that also lets go of long messages of earlier turns.
-
-    `rule` says when such a message has gone unused for as long as its size is worth; `policy`
-    decides about everything else, and is given no pieces of messages unless it tracks uses.
-    """
+    """A policy that also folds long messages of earlier turns, as `rule` says."""
 
     def __init__(self, policy: Policy, rule: Adaptive) -> None:
         self._policy = policy
@@ -180,9 +167,9 @@ class FoldingPastes:
         self.use_rule = policy.use_rule or replace(rule.use_rule, refresh=False, newest=0)
 
     def decide(self, history: History) -> PolicyDecision:
-        """What the policy decides, and the messages that the rule lets go."""
-        given = history if self._policy.use_rule else replace(history, pieces=())
-        decision = self._policy.decide(given)
+        """The policy's decision, and what the rule lets go."""
+        input = history if self._policy.use_rule else replace(history, pieces=())
+        decision = self._policy.decide(input)
         gone = {
             piece.ref
             for piece in history.pieces
@@ -199,11 +186,7 @@ POLICIES: dict[str, Callable[[Config], Policy]] = {
 
 
 def make_policy(name: str, config: Config | None = None) -> Policy:
-    """The policy of that name.
-
-    Raises `ConfigError` for a name that is not known, and for a policy of another package that
-    cannot be made.
-    """
+    """Raises `ConfigError` for an unknown name, or if an installed policy cannot be made."""
     config = config or Config()
     if not config.tools.context:
         # Nothing else brings back what was said, as a tool does what it has shown.
@@ -224,7 +207,6 @@ def make_policy(name: str, config: Config | None = None) -> Policy:
 
 
 def _make_installed(name: str, options: Mapping[str, Any]) -> Policy:
-    """Whatever goes wrong in another package's code, the user reads which package it is."""
     entry = installed_policies()[name]
     package = entry.dist.name if entry.dist else entry.value
     try:

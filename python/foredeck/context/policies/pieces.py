@@ -1,4 +1,4 @@
-"""What of a message can fold: long arguments of tool calls, thinking, the middle of long texts."""
+"""Pieces that can fold: long arguments, thinking, the middle of long texts."""
 
 from __future__ import annotations
 
@@ -13,70 +13,66 @@ from foredeck.context.wording import folded_argument
 from foredeck.model.documents import PASTE_CHARS
 
 PieceKind = Literal["old", "argument", "thinking", "message", "answer"]
-"""`old`: the half of an edit that says what to replace. `message`, `answer`: what is said in one of
-the user's, and in one of the model's."""
 
 LONG_TEXTS: dict[str, tuple[int, int]] = {"user": (PASTE_CHARS, 1200), "assistant": (2000, 300)}
-"""By who says it: from how many characters on a text is a piece, and how many of its beginning and
-of its end stay when it folds."""
+"""By speaker: the least length, and what stays of each end."""
 
 OLD_NAMES = frozenset({"oldText", "old_text", "old_string", "old_str"})
 
 Label = Callable[[str], int | None]
-"""The handle of a tool call, by the provider's id of it."""
+"""A call's handle by the provider's id."""
 
 FoldText = Callable[[Item, str], str]
-"""What takes the place of a long text of a message; makes the object that has all of it."""
+"""Replaces a long text, and makes its object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece: its number within the message, from 1, and what it holds."""
+    """A piece, by its number in the message from 1."""
 
     slot: int
     kind: PieceKind
     text: str
     call_id: str = ""
     sealed: bool = False
-    """Bound by a provider's signature: it must go out as it came."""
+    """Bound by a provider's signature."""
     kept: int = 45
-    """Characters that are left when it is folded, roughly."""
+    """Characters left after folding, roughly."""
 
     @property
     def saving(self) -> int:
-        """Characters that folding it saves, roughly."""
+        """Characters saved, roughly."""
         return len(self.text) - self.kept
 
 
 def pieces_of(item: Item) -> list[Piece]:
-    """The pieces of a message, in order; small arguments and short texts are none."""
-    found: list[Piece] = []
+    """The pieces of a message, in order, without small arguments and short texts."""
+    pieces: list[Piece] = []
     slot = 0
     for block in item.blocks:
         if block.get("type") == "thinking" and block.get("thinking"):
             slot += 1
-            found.append(Piece(slot, "thinking", str(block["thinking"]), kept=0))
+            pieces.append(Piece(slot, "thinking", str(block["thinking"]), kept=0))
         elif _is_long(item, block):
             slot += 1
-            sealed, kept = _is_signed(item, block), 2 * LONG_TEXTS[item.kind][1] + 60
-            said: PieceKind = "message" if item.kind == "user" else "answer"
-            found.append(Piece(slot, said, str(block["text"]), sealed=sealed, kept=kept))
+            sealed, remaining = _is_signed(item, block), 2 * LONG_TEXTS[item.kind][1] + 60
+            speaker: PieceKind = "message" if item.kind == "user" else "answer"
+            pieces.append(Piece(slot, speaker, str(block["text"]), sealed=sealed, kept=remaining))
         elif block.get("type") == "toolCall":
             for key, text in _long_strings(block.get("arguments")):
                 slot += 1
                 kind: PieceKind = "old" if key in OLD_NAMES else "argument"
                 sealed = bool(block.get("thoughtSignature"))
-                found.append(Piece(slot, kind, text, str(block.get("id") or ""), sealed))
-    return found
+                pieces.append(Piece(slot, kind, text, str(block.get("id") or ""), sealed))
+    return pieces
 
 
 def folded_blocks(
     item: Item, slots: Collection[int], label: Label, fold_text: FoldText | None = None
 ) -> list[Block] | None:
-    """The recipe of a message with these pieces folded, `REASONING` for all its reasoning.
+    """The message with these pieces folded; None if nothing would be left or a call has no handle.
 
-    None where it may not be: nothing would be left, or a call has no handle to name. Without
-    `fold_text` texts stay as they are: enough to see whether the rest may fold.
+    Without `fold_text` texts stay, enough to test the rest.
     """
     recipe: list[Block] = []
     slot = 0
@@ -109,20 +105,17 @@ def _is_long(item: Item, block: Block) -> bool:
 
 
 def _is_signed(item: Item, block: Block) -> bool:
-    """Whether a provider has signed a text."""
     # OpenAI's wires keep the id and the phase of the output item where others keep a signature.
     return bool(block.get("textSignature")) and item.meta.get("api") not in RESPONSES_APIS
 
 
 def _shortened(item: Item, block: Block, fold_text: FoldText) -> Block:
-    made = text_block(fold_text(item, str(block["text"])))
+    folded = text_block(fold_text(item, str(block["text"])))
     id = block.get("textSignature")
-    return _sorted({**made, "textSignature": id}) if id else made
+    return _sorted({**folded, "textSignature": id}) if id else folded
 
 
 class _ArgumentFolder:
-    """Replaces the chosen strings of one call's arguments, counting as `pieces_of` does."""
-
     def __init__(self, slot: int, slots: Collection[int], ordinal: int | None) -> None:
         self.slot = slot
         self.folded = False
@@ -144,7 +137,7 @@ class _ArgumentFolder:
 
 
 def _long_strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Long strings in a call's arguments with the names of their keys, in `_map`'s order."""
+    """Long strings in arguments with their keys, in `_map`'s order."""
     if isinstance(value, str):
         if len(value) > FOLDABLE_ARGUMENT_CHARS:
             yield key, value
@@ -157,7 +150,6 @@ def _long_strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _map(value: Any, key: str, visit: Callable[[str, str], str | None]) -> Any:
-    """A copy of arguments with long strings replaced by what `visit(key, text)` returns."""
     if isinstance(value, str):
         if len(value) <= FOLDABLE_ARGUMENT_CHARS:
             return value
@@ -171,7 +163,6 @@ def _map(value: Any, key: str, visit: Callable[[str, str], str | None]) -> Any:
 
 
 def _sorted(value: Any) -> Any:
-    """The same with all keys in order."""
     # A stored block comes back like that after a restart, and the prompt must have the same bytes.
     if isinstance(value, dict):
         return {name: _sorted(value[name]) for name in sorted(value)}
@@ -179,7 +170,6 @@ def _sorted(value: Any) -> Any:
 
 
 def _tells(item: Item, block: Block) -> bool:
-    """Whether a block of a recipe holds something that a provider accepts on its own."""
     own = item.blocks[block["keep"]] if "keep" in block else block
     if own.get("type") == "text":
         return bool(str(own.get("text") or "").strip())

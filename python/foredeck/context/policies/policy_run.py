@@ -1,4 +1,4 @@
-"""Asking the policy: what it is given for a call, and what follows from its decision."""
+"""Runs the policy for a call, and applies its decision."""
 
 from __future__ import annotations
 
@@ -12,23 +12,20 @@ from foredeck.context.policies.policy import ActiveContent, FoldablePiece, Histo
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rebase import precedes_bound_turn
 from foredeck.context.state.chat import Branch
-from foredeck.model.own_tools import OWN_TOOLS
 
 AHEAD_CALLS = 20
-"""For how many calls the policy is asked what it will give up if nothing is used meanwhile."""
+"""Calls ahead for which the policy is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRun:
-    """What a policy was given, and what it says may go."""
-
     policy: Policy
     history: History
     foldable: frozenset[PieceRef]
-    """What the policy says may go now."""
+    """What may go now."""
 
     def first_to_go(self) -> int | None:
-        """The first message that may be rewritten within the next calls if nothing is used."""
+        """The first message that may be rewritten within the next calls."""
         history = self.history
         later = replace(
             history,
@@ -51,7 +48,7 @@ def run_policy(
     cold: bool,
     time_ms: int,
 ) -> PolicyRun:
-    """Ask the policy, and release at once the content that it says has released."""
+    """Runs the policy, and releases what it gives up."""
     plan = branch.plan
     if policy.use_rule:
         uses.follow(plan)
@@ -82,7 +79,6 @@ def run_policy(
 
 
 def newest_from(plan: Plan, count: int) -> int:
-    """The first of so many newest results."""
     first = len(plan)
     while first and count:
         first -= 1
@@ -93,7 +89,6 @@ def newest_from(plan: Plan, count: int) -> int:
 def _active_contents(
     branch: Branch, uses: Uses, flight: int, *, cold: bool
 ) -> Iterator[ActiveContent]:
-    """Contents that at least one call has seen, oldest first; those that are pinned left out."""
     # What answers the newest assistant message has not been seen by the model yet.
     plan, pinned = branch.plan, branch.sets.pins
     items, counted = plan.items, plan.results_in_turn
@@ -112,14 +107,13 @@ def _active_contents(
             counted.get(item.turn, 0) - item.results_before,
         )
         chars = plan.chars[index]
-        is_output = items[index].tool not in ("read", *OWN_TOOLS)
+        tool = items[index].tool
         yield ActiveContent(
-            ref, ordinal, age_in_turns, recency_rank, chars, age, idle, of_edited, is_output
+            ref, ordinal, age_in_turns, recency_rank, chars, tool, age, idle, of_edited
         )
 
 
 def _pieces(branch: Branch, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
-    """Pieces that at least one call has seen and that the wire lets go."""
     plan, pinned = branch.plan, branch.sets.pins
     if wire.between_turns and (not plan.items or plan.items[-1].kind != "user"):
         return

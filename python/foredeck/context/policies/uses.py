@@ -1,10 +1,7 @@
-"""When each piece of content was last used, read off what the model wrote.
+"""When content was last used, by the model's messages alone.
 
-A use is an edit of text that the piece holds, a mention of identifiers that hardly anything else
-holds, or, of a result, a tool call that names its path. What a turn has read is *prepared*: each
-further read, and later each edit of one of these files, counts as a use of the others until the
-turn ends. Everything follows from the message list alone, so that a restarted engine comes to the
-same.
+A use is an edit, a mention of telling identifiers, or a call with the path. A turn's reads are
+*prepared*: work on one is a use of the others until the turn ends.
 """
 
 from __future__ import annotations
@@ -29,23 +26,22 @@ from foredeck.sources.tool_calls import WRITERS, edits_of, path_argument
 
 @dataclass(slots=True, eq=False)
 class LastUse:
-    """One piece of content and its last use, counted in model calls from 1."""
+    """Last use of a piece of content, in model calls from 1."""
 
     ref: PieceRef
     last: int
     path: str = ""
     text: str = ""
     prepared: int = 0
-    """Of a read of a file that its turn has not edited: the call at which the turn last read or
-    edited another; 0 once the turn has ended."""
+    """The call of the turn's last read or edit of another such file; 0 after the turn."""
 
 
 RECENT_TURNS, RECENT_CALLS = 2, 20
-"""How many earlier turns, and how many model calls, a file may go unedited and still be at work."""
+"""A file unedited for so many turns and model calls is no longer at work."""
 
 
 class LastEdit(NamedTuple):
-    """When a file was written last: at which model call, from 1, and in which user turn."""
+    """Model call, from 1, and user turn of a file's last edit."""
 
     call: int
     turn: int
@@ -53,42 +49,39 @@ class LastEdit(NamedTuple):
 
 @dataclass(slots=True)
 class Uses:
-    """Last uses of the results and arguments of one conversation. `follow` brings it up to date."""
+    """Last uses of a conversation's results and arguments."""
 
     cwd: str = ""
     rule: UseRule = field(default_factory=UseRule)
     names: PromptNames = field(default_factory=PromptNames)
-    """The identifiers in its messages; the session's, where others look for them, too."""
     calls: int = 0
-    """Model calls so far: answers in the list that were not aborted."""
+    """Number of answers not aborted."""
     turn_began: int = 0
-    """How many there were at the newest user message."""
+    """`calls` at the newest user message."""
     read: int = 0
-    """How many messages were read so far."""
+    """Number of messages read."""
     edited: dict[str, LastEdit] = field(default_factory=dict)
-    """By path, the files that the session has written."""
+    """Written files by path."""
     foldable: dict[PieceRef, Piece] = field(default_factory=dict)
-    """Pieces of messages that are not folded, and not sealed."""
+    """Pieces neither folded nor sealed."""
     by_ref: dict[tuple[int, int], LastUse] = field(default_factory=dict)
-    """By `PieceRef`, in the order of the messages."""
+    """By `PieceRef`, in message order."""
     _in_order: list[LastUse] = field(default_factory=list)
     """The same, by number."""
     _prepared: list[LastUse] = field(default_factory=list)
-    """The newest turn's reads of files that it has not edited since."""
+    """The newest turn's reads of files not edited since."""
     _has_edited: bool = False
-    """Whether that turn has edited any file."""
     _plan: Plan | None = None
     _mark: int = 0
-    """How much was written into the plan by then."""
     # One more than `max_holders`: an identifier with as many says nothing any more.
     _holders: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """By identifier, the numbers of the first pieces that hold it."""
+    """The first pieces with an identifier, by number."""
     _by_path: dict[str, list[PieceRef]] = field(default_factory=dict)
     _paths: dict[str, str] = field(default_factory=dict)
-    """Absolute paths by the arguments that name them: a session names the same files all along."""
+    """Absolute paths by argument, since sessions repeat paths."""
 
     def follow(self, plan: Plan) -> None:
-        """Read the messages that were added; all of them if this is another list."""
+        """Reads appended messages; after a change of list all of them."""
         if self._plan is not plan or self.read > len(plan):
             self._begin(plan)
         for index in range(self.read, len(plan)):
@@ -99,7 +92,6 @@ class Uses:
         self._mark, self.read = len(plan.written), len(plan)
 
     def _begin(self, plan: Plan) -> None:
-        """Start over with a list."""
         fresh = Uses(self.cwd, self.rule, self.names)
         for name in fresh.__slots__:
             setattr(self, name, getattr(fresh, name))
@@ -108,9 +100,8 @@ class Uses:
     def state(
         self, message: int, slot: int = 0, *, cold: bool = True
     ) -> tuple[PieceRef, int, bool, bool]:
-        """Of one piece of content: where it is, model calls since its last use, whether the newest
-        user turn has not used it, and whether it is of a file that the session edits; 0 and no
-        for what is not known."""
+        """A piece's place, calls since its last use, whether the newest turn left it unused, and
+        whether its file is being edited."""
         use = self.by_ref.get((message, slot))
         if use is None:
             return PieceRef(message, slot), 0, False, False
@@ -119,22 +110,20 @@ class Uses:
         return use.ref, self.calls - last, last <= self.turn_began, use.path in self.edited
 
     def age(self, ref: PieceRef) -> int:
-        """Model calls since the last use; 0 for what is not known."""
+        """Model calls since the last use; 0 if unknown."""
         return self.state(*ref)[1]
 
     def refs_of(self, path: str) -> Sequence[PieceRef]:
-        """Results and arguments that are of a file, in their order."""
+        """Results and arguments of a file, in order."""
         return self._by_path.get(path, ())
 
     def files_named(self, names: Iterable[str]) -> list[str]:
-        """The files of which something was read or written, and whose paths end in one of these
-        names."""
+        """Files whose paths end in one of these names."""
         ends = tuple(f"/{posixpath.normpath(name).lstrip('/')}" for name in names)
         return [path for path in self._by_path if path.endswith(ends)]
 
     def at_work(self, turn: int) -> list[str]:
-        """The files that were edited last, the newest first, as many as the rule says; `turn`: the
-        newest user turn. None that has not been edited for long."""
+        """The files edited last, newest first, up to the rule's number."""
         if not self.rule.at_work:
             return []
         turns, calls = turn - RECENT_TURNS, self.calls - RECENT_CALLS
@@ -146,7 +135,6 @@ class Uses:
         return [path for _, path in sorted(recent, reverse=True)[: self.rule.at_work]]
 
     def path_of(self, message: int) -> str:
-        """The file that a message's content is of; empty where it is of none."""
         use = self.by_ref.get((message, 0))
         return use.path if use else ""
 
@@ -174,25 +162,24 @@ class Uses:
                 self._prepared.append(self.by_ref[PieceRef(index)])
 
     def _note_prepared(self, item: Item) -> None:
-        """Find what else the turn has read and not edited, where it reads or edits a file."""
         # What a turn has read it is about to edit: a model reads several files, then edits them one
         # by one.
         edited = {self._path(call.arguments) for call in item.calls if call.tool in WRITERS}
-        left = [use for use in self._prepared if use.path not in edited]
+        unedited = [use for use in self._prepared if use.path not in edited]
         self._has_edited |= bool(edited)
         reads = not self._has_edited and any(call.tool == "read" for call in item.calls)
-        if reads or len(left) < len(self._prepared):
-            for use in left:
+        if reads or len(unedited) < len(self._prepared):
+            for use in unedited:
                 use.prepared = self.calls
-        self._prepared = left
+        self._prepared = unedited
 
     def _note_uses(self, item: Item) -> None:
         used = [self._holder(old.old) for c in item.calls for old in edits_of(c.arguments)]
         for call in item.calls:
             # Of results alone: the next edit of a file goes by what shows the file, and not by the
             # arguments of the edits before.
-            named = self._by_path.get(self._path(call.arguments), ())
-            used += [self.by_ref[ref] for ref in named if not ref.slot]
+            of_path = self._by_path.get(self._path(call.arguments), ())
+            used += [self.by_ref[ref] for ref in of_path if not ref.slot]
         names = frozenset[str]().union(*map(identifiers, _words(item)))
         counts: Counter[int] = Counter()
         for name in names:
@@ -208,14 +195,13 @@ class Uses:
     def _add_pieces(self, index: int, item: Item) -> None:
         pieces = pieces_of(item)
         self._note_foldable(index, pieces)
-        held = [piece for piece in pieces if piece.kind != "thinking"]
-        paths = {call.id: self._path(call.arguments) for call in item.calls} if held else {}
-        for piece in held:
+        texts = [piece for piece in pieces if piece.kind != "thinking"]
+        paths = {call.id: self._path(call.arguments) for call in item.calls} if texts else {}
+        for piece in texts:
             ref, path = PieceRef(index, piece.slot), paths.get(piece.call_id, "")
             self._hold(ref, piece.text, path, partial(identifiers, piece.text))
 
     def _note_foldable(self, index: int, pieces: list[Piece]) -> None:
-        """Know which of a message's pieces can fold, as it is rendered now."""
         assert self._plan is not None
         op = self._plan.ops[index]
         whole = op.form in ("host", "folded")
@@ -237,16 +223,15 @@ class Uses:
         self._in_order.append(use)
         if path:
             self._by_path.setdefault(path, []).append(ref)
-        known, most = self._holders, self.rule.max_holders
+        by_name, most = self._holders, self.rule.max_holders
         for name in find():
-            holders = known.get(name)
+            holders = by_name.get(name)
             if holders is None:
-                known[name] = (number,)
+                by_name[name] = (number,)
             elif len(holders) <= most:
-                known[name] = (*holders, number)
+                by_name[name] = (*holders, number)
 
     def _holder(self, text: str) -> LastUse | None:
-        """The newest piece that holds a text."""
         if not text.strip():
             return None
         possible: Iterable[LastUse] = reversed(self._in_order)
@@ -262,13 +247,12 @@ class Uses:
         path = path_argument(arguments)
         if not path:
             return ""
-        if (found := self._paths.get(path)) is None:
-            found = self._paths[path] = posixpath.normpath(posixpath.join(self.cwd, path))
-        return found
+        if (absolute := self._paths.get(path)) is None:
+            absolute = self._paths[path] = posixpath.normpath(posixpath.join(self.cwd, path))
+        return absolute
 
 
 def _words(item: Item) -> Iterable[str]:
-    """What an answer says and asks for."""
     for block in item.blocks:
         if block.get("type") == "text":
             yield str(block.get("text") or "")

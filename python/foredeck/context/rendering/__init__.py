@@ -1,1 +1,0 @@
-"""How objects go out: layouts, and what is not sent twice."""

@@ -1,4 +1,4 @@
-"""What rendering works on at one call, and the names that can be read in the prompt as it is."""
+"""What rendering works on in one call."""
 
 from __future__ import annotations
 
@@ -15,40 +15,39 @@ from foredeck.context.state.descriptions import nicknames
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.sets import Sets
+from foredeck.context.wording import said_of
 from foredeck.model.documents import FileDocument
+from foredeck.model.kinds import kind_of
 from foredeck.model.messages import strings_in
 from foredeck.model.names import identifiers
 
 
 @dataclass(slots=True, eq=False)
 class PromptNames:
-    """The identifiers in the messages of a plan. Each message is searched once; a session keeps one
-    of these for all of its calls."""
+    """Identifiers in a plan's messages, searched once per message."""
 
     _plan: Plan | None = None
     _own: dict[int, frozenset[str]] = field(default_factory=dict)
-    """By message, those in it as the host has it."""
+    """By message, in the host's form."""
     _written: dict[int, tuple[list[Block], frozenset[str]]] = field(default_factory=dict)
-    """By message, the blocks of ours that go out for it, and those in these."""
 
     def in_view(self, plan: Plan, without: Collection[int]) -> set[str]:
-        """The identifiers in everything that goes out, except in the messages `without`."""
+        """Identifiers in all that goes out but the messages `without`."""
         self._follow(plan)
-        held: set[str] = set()
+        names: set[str] = set()
         for index in range(len(plan)):
             if index in without:
                 continue
             blocks = plan.recipe(index)
             if blocks is None or any("keep" in block for block in blocks):
-                held |= self.of(plan, index)
+                names |= self.of(plan, index)
             else:
                 self._own.pop(index, None)  # most messages of a long session are folded for good
             if blocks:
-                held |= self._of_written(index, blocks)
-        return held
+                names |= self._of_written(index, blocks)
+        return names
 
     def of(self, plan: Plan, index: int) -> frozenset[str]:
-        """Names in a message as the host has it."""
         self._follow(plan)
         names = self._own.get(index)
         if names is None:
@@ -58,10 +57,9 @@ class PromptNames:
         return names
 
     def _of_written(self, index: int, blocks: list[Block]) -> frozenset[str]:
-        """Names in blocks that are not the host's own."""
         # The list of an operation never changes, so the very same list has the same names.
-        known, names = self._written.get(index, (None, frozenset()))
-        if known is not blocks:
+        cached, names = self._written.get(index, (None, frozenset()))
+        if cached is not blocks:
             names = _names(block for block in blocks if "keep" not in block)
             self._written[index] = blocks, names
         return names
@@ -85,26 +83,20 @@ def _texts(block: Block) -> Iterable[str]:
 
 @dataclass(slots=True)
 class RenderContext:
-    """What rendering works on at one call: the plan, what it may look up, and how much may stay."""
-
     objects: Objects
     chat: Chat
     gauge: Gauge = field(default_factory=Gauge)
-    """Characters to tokens, for the model that will be called."""
     names: PromptNames = field(default_factory=PromptNames)
-    """The identifiers that can be read in the prompt."""
+    """The identifiers readable in the prompt."""
     min_saving_chars: int = 120
     digests: DigestSize = field(default_factory=DigestSize)
-    """How long the digest of a folded result may be."""
+    """Length of digests."""
     summary_chars: int = 8000
     """Longest summary of a message whose middle folds."""
     branch: Branch = field(init=False)
     plan: Plan = field(init=False)
-    """What goes out of the branch's messages."""
     sets: Sets = field(init=False)
-    """The branch's pool, active and pinned set."""
     _began: tuple[int, int] = field(init=False)
-    """How much was written into the plan and attributed before."""
     _nicknames: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
@@ -114,13 +106,13 @@ class RenderContext:
 
     @property
     def cwd(self) -> str:
-        """The session's folder."""
         return self.objects.info.cwd
 
     def content(self, ordinal: int) -> str | None:
-        """A file's content as it was stored last, by handle; None for any other object, and for
-        what is not text. It may be newer than `newest` says: another session has stored it, or a
-        tool of this one whose result no list has had yet."""
+        """A file's last stored content; None for other objects and binary files.
+
+        May be newer than `newest`: another session's, or of a result that no list has.
+        """
         objects, entry = self.objects, self.objects.index.entries[ordinal]
         if entry.type != "file":
             return None
@@ -129,41 +121,41 @@ class RenderContext:
         return None if document is None else document.content
 
     def newest(self, ordinal: int) -> int:
-        """The newest version of an object that the session knows, by handle."""
+        """The newest version that the session knows."""
         return self.objects.index.entries[ordinal].newest.version
 
     def label(self, name: str) -> int | None:
-        """The handle of a tool call, by the provider's id of it, or of a file, by its absolute
-        path."""
+        """The handle of a call, by provider id, or of a file, by absolute path."""
         return self.objects.index.by_label.get(name)
 
     def describe(self, ordinal: int) -> Mapping[str, Any]:
-        """What the line of an object's metadata is made of, by handle."""
         if self._nicknames is None:
             self._nicknames = nicknames(self.objects.store)
         return described(self.objects, ordinal, self._nicknames)
 
+    def said_of(self, ordinal: int) -> str:
+        """Somebody's description of the object: nickname and own view."""
+        fields = self.describe(ordinal)
+        return said_of(fields, kind_of(str(fields.get("type"))).metadata_fields)
+
     @property
     def changed(self) -> set[int]:
-        """The messages whose operation was decided anew in this call."""
         return set(self.plan.written[self._began[0] :])
 
     @property
     def attributed(self) -> set[int]:
-        """The messages that show another object since this call, with the bytes that they had."""
+        """Messages given to another object in this call."""
         return set(self.plan.attributed[self._began[1] :])
 
     def takes_lines(self, index: int) -> bool:
-        """Whether `attach` may be called for a message: what the user said, or a result."""
+        """Whether `attach` accepts the message: a user's or a result."""
         kind = self.plan.items[index].kind
         return kind in ("user", "result") and not self.plan.is_omitted(index)
 
     def attach(self, index: int, line: str) -> None:
-        """Put a line of ours on a message, as a block of its own.
+        """Adds a line, as its own block, to a message new in this call.
 
-        The message must be new in this call: what was sent is never touched. On a result the line
-        comes first: what follows a line of ours may be anybody's text and pretend, what comes
-        first cannot. The user's text stays first.
+        First on a result, since text after it could pretend to be foredeck's.
         """
         item, op = self.plan.items[index], self.plan.ops[index]
         assert op.form != "omitted"  # or the line would not go out
@@ -176,13 +168,12 @@ class RenderContext:
 def described(
     objects: Objects, ordinal: int, names: Mapping[str, str] | None = None
 ) -> Mapping[str, Any]:
-    """The fields of an object's newest version, with its type, its nickname, and what the model
-    calls a file: what its line is made of (`wording.object_line`). `names`: all nicknames."""
+    """The input of `wording.object_line`; `names` are all nicknames."""
     entry = objects.index.entries[ordinal]
     names = nicknames(objects.store) if names is None else names
     head = objects.workspace.head(entry.object)
     if head is None:
         return {}
     path = objects.name_of(entry) if entry.type == "file" else None
-    named = {"path": path, "nickname": names.get(entry.object)}
-    return {**head.fields, "type": head.type, **named}
+    names_of_object = {"path": path, "nickname": names.get(entry.object)}
+    return {**head.fields, "type": head.type, **names_of_object}

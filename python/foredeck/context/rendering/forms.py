@@ -1,13 +1,11 @@
-"""How a result goes out: in full under its handle, by reference to what is in view, or as the line
-that is left of it. It is given a `RenderContext`, and never writes to the store.
-"""
+"""A result in full, by reference, or as a line. Never writes to the store."""
 
 from __future__ import annotations
 
 import difflib
 import json
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Item, text_block
@@ -15,6 +13,8 @@ from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, Op, Shown, keep_a
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.wording import (
+    active_reference,
+    described_anew,
     done,
     handle,
     no_longer_above,
@@ -28,17 +28,17 @@ from foredeck.model.quoting import looks_like_ours
 from foredeck.sources.tool_calls import WRITERS, parse_read_range
 
 HANDLE_FROM_CHARS = 200
-"""A shorter result would gain nothing from being folded, so it needs no handle."""
+"""Shorter results get no handle, as folding gains nothing."""
 
 RECEIPT_CHARS = 400
-"""A writer's result that is longer has more to tell than that the file was written."""
+"""A longer result of a writer says more than that it wrote."""
 
 GARBLED_SHARE = 5
-"""One replacement character in this many, and the rest cannot be read either."""
+"""A text with one replacement character in so many is unreadable."""
 
 
 def full(item: Item, shown: Shown | None, head: str | None = None) -> Op:
-    """The content itself, under its handle where it is long enough to be folded later."""
+    """The content, under its handle if it is long enough to fold later."""
     own = keep_all(item)
     if shown is None:
         return Op("note" if item.tool in CONTEXT_TOOLS else "host")
@@ -52,7 +52,7 @@ def full(item: Item, shown: Shown | None, head: str | None = None) -> Op:
 
 
 def shown_text(plan: Plan, index: int) -> str:
-    """The text of a result as it can be read: a copy that was brought up to date has its own."""
+    """A result's text as the model reads it."""
     op = plan.ops[index]
     last = op.blocks[-1] if op.form == "full" and op.blocks else {}
     if len(op.blocks or ()) > 1 and "keep" not in last:
@@ -61,14 +61,14 @@ def shown_text(plan: Plan, index: int) -> str:
 
 
 def is_garbled(item: Item) -> bool:
-    """Whether a `read` shows what its host makes of bytes that are no text, at some length."""
+    """Whether a `read` shows a binary file as text."""
     if item.tool != "read" or item.failed or item.has_image or item.chars < HANDLE_FROM_CHARS:
         return False
     return "\0" in item.text or item.text.count("\ufffd") * GARBLED_SHARE > len(item.text)
 
 
 def shown_name(plan: Plan, index: int, ordinal: int, cwd: str) -> str:
-    """What to call the content that a message shows, so that it can be found there."""
+    """A name by which the model finds the message's content."""
     if plan.ops[index].blocks is not None:
         return handle(ordinal)
     item = plan.items[index]
@@ -78,22 +78,43 @@ def shown_name(plan: Plan, index: int, ordinal: int, cwd: str) -> str:
 
 
 def folded(context: RenderContext, index: int, digest_text: str = "") -> Op:
-    """What is left of a result when it folds: `referring`, and less of a receipt."""
-    shown = context.plan.ops[index].shown
-    if shown is None or not is_only_receipt(context.plan, index):
+    """A result's line with its digest, or less for a receipt."""
+    content = context.plan.ops[index].shown
+    if content is None or not is_only_receipt(context.plan, index):
         return referring(context, index, digest_text)
-    return Op("reference", [text_block(done(shown.object))], shown)
+    return Op("reference", [text_block(done(content.object))], content)
+
+
+def describe_folded(context: RenderContext, indexes: Iterable[int]) -> bool:
+    """Updates the descriptions in these lines; returns whether any changed."""
+    before = len(context.plan.written)
+    plan = context.plan
+    folded_objects = {n: subject for n in indexes if (subject := _left_of(plan, n)) is not None}
+    entries = context.objects.index.entries
+    with context.objects.workspace.looked_up(entries[n].object for n in folded_objects.values()):
+        for index, ordinal in folded_objects.items():
+            op = plan.ops[index]
+            line, separator, rest = str((op.blocks or [{}])[0].get("text")).partition("\n")
+            anew = described_anew(line, context.said_of(ordinal))
+            if anew != line:
+                plan.write(index, Op("reference", [text_block(anew + separator + rest)], op.shown))
+    return len(plan.written) > before
+
+
+def _left_of(plan: Plan, index: int) -> int | None:
+    op, item = plan.ops[index], plan.items[index]
+    return op.subject if op.form == "reference" and item.kind == "result" else None
 
 
 def is_receipt(item: Item) -> bool:
-    """Whether a result only says that a file was written, as the call above says already."""
+    """Whether a result only says that a file was written."""
     if item.tool not in WRITERS or item.failed or item.has_image:
         return False
     return len(item.text) <= RECEIPT_CHARS
 
 
 def is_only_receipt(plan: Plan, index: int) -> bool:
-    """Whether a message still shows no more than such a result, and not a copy of the file."""
+    """Whether the message shows a receipt, not a copy of the file."""
     item = plan.items[index]
     return is_receipt(item) and shown_text(plan, index) is item.text
 
@@ -101,8 +122,7 @@ def is_only_receipt(plan: Plan, index: int) -> bool:
 def referring(
     context: RenderContext, index: int, digest_text: str = "", shown: Shown | None = None
 ) -> Op:
-    """The line that is left of a result when its content goes; `digest_text`: its digest. `shown`:
-    the object, where the plan does not name it yet."""
+    """A result's line, with its digest; `shown`: the object, if the plan does not name it yet."""
     item, op = context.plan.items[index], context.plan.ops[index]
     shown = shown or op.shown
     if shown is None:
@@ -110,8 +130,8 @@ def referring(
     # The call right above shows arguments this short as long as the result is there: they never
     # fold. So the line need not repeat them, nor what it says of a read's lines.
     in_call = len(json.dumps(item.arguments, ensure_ascii=False)) <= FOLDABLE_ARGUMENT_CHARS
-    said = ("offset", "limit") if item.tool == "read" else ()
-    arguments = {k: v for k, v in item.arguments.items() if k not in said}
+    dropped = ("offset", "limit") if item.tool == "read" else ()
+    arguments = {k: v for k, v in item.arguments.items() if k not in dropped}
     fields = {
         "tool": item.tool,
         "status": "fail" if item.failed else "ok",
@@ -125,9 +145,16 @@ def referring(
     return Op("reference", [block], shown)
 
 
+def referring_to_active(context: RenderContext, index: int, shown: Shown) -> Op:
+    """The line of a result whose content is shown elsewhere."""
+    item = context.plan.items[index]
+    fields = {"tool": item.tool, "status": "fail" if item.failed else "ok"}
+    return Op("reference", [text_block(active_reference(shown.object, fields))], shown)
+
+
 def render_dependents(context: RenderContext, gone: Collection[int], start: int = 0) -> None:
-    """Render what refers to content of these messages, which is gone, so that it needs none: a
-    difference and a result in flight in full, the rest as a line. Only messages from `start` on."""
+    """Renders what refers to lost content of `gone` without it: differences and results in flight
+    in full, others as a line."""
     plan = context.plan
     if not any(index in plan.referred_at for index in gone):
         return
@@ -148,42 +175,38 @@ def render_dependents(context: RenderContext, gone: Collection[int], start: int 
 
 
 def _lines(item: Item, text: str) -> str:
-    """Which lines of a file a read shows, or how many there are of any other text."""
     if item.tool == "read" and not item.failed:
-        shown = parse_read_range(item.arguments, text)
-        return f"{shown.first}-{shown.last}" if shown and shown.last > shown.first else ""
+        range = parse_read_range(item.arguments, text)
+        return f"{range.first}-{range.last}" if range and range.last > range.first else ""
     count = text.rstrip("\n").count("\n") + 1
     return str(count) if count > 1 else ""
 
 
 MIN_SAVING_CHARS = 120
-"""About 30 tokens: less is not worth a word."""
+"""Less than about 30 tokens is not worth a word."""
 
 MAX_DIFF_LINES = 4000
-"""Comparing longer texts line by line could take longer than it saves."""
+"""Comparing longer texts could cost more than it saves."""
 
 
 def contains_lines(text: str, lines: str) -> bool:
-    """Whether `lines` are in `text` as whole lines, one after the other."""
-    wanted = lines.strip("\n")
-    if not wanted:
+    """Whether `lines` occur in `text` as whole lines in a row."""
+    needle = lines.strip("\n")
+    if not needle:
         return False
-    position = text.find(wanted)
+    position = text.find(needle)
     while position != -1:
-        end = position + len(wanted)
+        end = position + len(needle)
         starts_line = position == 0 or text[position - 1] == "\n"
         if starts_line and (end == len(text) or text[end] == "\n"):
             return True
-        position = text.find(wanted, position + 1)
+        position = text.find(needle, position + 1)
     return False
 
 
 def short_difference(old: str, new: str) -> str | None:
-    """A unified diff from `old` to `new` with one line of context, if it pays; else None.
-
-    It pays where at least half of the new lines are in the old text too, and the diff with
-    its head is less than half as long as the new text.
-    """
+    """A unified diff with one line of context, if less than half as long as `new`, and half of
+    `new` is old."""
     old_lines, new_lines = old.split("\n"), new.split("\n")
     if max(len(old_lines), len(new_lines)) > MAX_DIFF_LINES or not new_lines:
         return None
@@ -198,6 +221,6 @@ def short_difference(old: str, new: str) -> str | None:
 
 
 def shown_lines(item: Item, text: str) -> str:
-    """The lines of the file that a read shows as `text`, without what the tool says of them."""
-    shown = parse_read_range(item.arguments, text)
-    return "" if shown is None else shown.text
+    """The file's lines in a read, without the tool's remarks."""
+    range = parse_read_range(item.arguments, text)
+    return "" if range is None else range.text

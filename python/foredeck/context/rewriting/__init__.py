@@ -1,1 +1,0 @@
-"""Changing what was sent: what could change, and how it is written."""

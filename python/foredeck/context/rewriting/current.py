@@ -1,9 +1,6 @@
-"""One current copy of a file in place of old reads and edits of it.
+"""One current copy of a file in place of old reads and edits.
 
-An old copy and ten edits of it say less than one current copy. At a rebase a *refresh* puts the
-newest content that the session has seen into an old read, and folds the arguments that it contains.
-Where the whole prompt is written anew, as after a pause, a *current copy* does the same with the
-newest result of each file at work, whatever it had shown.
+A *refresh* updates an old read; a *current copy*, when everything is rewritten, the newest result.
 """
 
 from __future__ import annotations
@@ -36,55 +33,50 @@ from foredeck.model.names import files_in
 from foredeck.sources.tool_calls import WRITERS, parse_read_range, written_texts
 
 MAX_CHARS = 50_000
-"""A longer file is never read in whole, so no read of it can be brought up to date."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """A candidate: a read, what it would show, and the arguments that need not be seen then."""
+    """A read, its new text, and the arguments that become redundant."""
 
     index: int
     text: str | None
-    """The newest content; None where it is what the read shows already."""
+    """None if the read shows the newest content already."""
     version: int
     folds: tuple[PieceRef, ...]
     saving: int
-    """Characters that the prompt becomes shorter by."""
+    """Characters saved."""
 
     @property
     def ref(self) -> PieceRef:
-        """By which it is known among what may go."""
         return PieceRef(self.index, CURRENT)
 
 
 @dataclass(slots=True)
 class RefreshFinder:
-    """Finds the reads of one plan that may be brought up to date; looks at a file again once
-    something has been read, written or edited there."""
+    """Reads to bring up to date in one plan, cached by file."""
 
     # By the very operation, which no other plan has.
 
     _known: dict[str, tuple[Op, tuple[int, int], Refresh | None]] = field(default_factory=dict)
-    """By path: the operation of the read, how much is of the file and which version is the newest,
-    and what was found then."""
+    """By path: the read's operation, the state of the file's pieces, and the result."""
 
     def find(
         self, context: RenderContext, uses: Uses, going: Collection[PieceRef], wire: Wire
     ) -> list[Refresh]:
-        """Those of one call, where the policy wants any. `going`: what folds at the next rebase in
-        any case."""
+        """The refreshes of one call; `going` folds at the next rebase anyway."""
         if not uses.rule.refresh or not wire.lets_calls_change:
             return []
-        found: list[Refresh] = []
-        shown = _results_in_view(context, uses)
+        refreshes: list[Refresh] = []
+        in_view = _results_in_view(context, uses)
         for path in uses.edited:
-            refresh = self._of(context, uses, path, shown.get(path, ()))
+            refresh = self._of(context, uses, path, in_view.get(path, ()))
             if refresh is None or PieceRef(refresh.index) in going:
                 continue
             rest = _still_there(context, uses, refresh, going)
             if rest is not None:
-                found.append(rest)
-        return found
+                refreshes.append(rest)
+        return refreshes
 
     def _of(
         self, context: RenderContext, uses: Uses, path: str, shown: Sequence[PieceRef]
@@ -94,16 +86,15 @@ class RefreshFinder:
             return None
         op = context.plan.ops[read]
         newest = context.newest(op.subject or 0)
-        known, state = self._known.get(path), (len(refs), newest)
-        if known is None or known[0] is not op or known[1] != state:
-            known = op, state, _refresh(context, uses, read, newest, refs)
-            self._known[path] = known
-        return known[2]
+        cached, state = self._known.get(path), (len(refs), newest)
+        if cached is None or cached[0] is not op or cached[1] != state:
+            cached = op, state, _refresh(context, uses, read, newest, refs)
+            self._known[path] = cached
+        return cached[2]
 
 
 def refresh(context: RenderContext, refreshes: Sequence[Refresh]) -> list[PieceRef]:
-    """Bring these reads up to date as far as they may change; returns the arguments that fold with
-    them."""
+    """Updates these reads where they may change; returns the arguments that fold with them."""
     folds: list[PieceRef] = []
     allowed = may_change(context.plan, [each.index for each in refreshes])
     for each in refreshes:
@@ -119,7 +110,7 @@ def refresh(context: RenderContext, refreshes: Sequence[Refresh]) -> list[PieceR
 
 @dataclass(frozen=True, slots=True)
 class CurrentCopy:
-    """A result that shows the whole of a file, and what need not be seen beside it."""
+    """A result that shows a whole file, and what becomes redundant."""
 
     index: int
     subject: int
@@ -128,13 +119,13 @@ class CurrentCopy:
     gone: tuple[PieceRef, ...]
     """Older results of the file, and arguments of its edits."""
     replaced: int
-    """Characters that these, and the result itself, had taken."""
+    """Characters of these and of the result before."""
 
 
 def find_copies(
     context: RenderContext, uses: Uses, folds: FoldFinder, wire: Wire
 ) -> Iterator[CurrentCopy]:
-    """The copies that there can be at a call which finds nothing in the cache."""
+    """The possible copies when nothing is cached."""
     plan, rule = context.plan, uses.rule
     if not rule.copies or not wire.lets_calls_change or first_mutable(plan):
         # A copy comes further down than what it replaces: all of it must be free to change.
@@ -159,8 +150,7 @@ def find_copies(
 def place_copies(
     context: RenderContext, copies: Sequence[CurrentCopy]
 ) -> tuple[set[PieceRef], set[int]]:
-    """Render the copies. Returns what they replace, and the results that are settled by that: those
-    that show a copy now, and those that are replaced."""
+    """Renders the copies; returns what they replace, and the results settled."""
     for copy in copies:
         # Of a result that has folded, `shown_text` still is what it once showed.
         is_in_view = context.plan.ops[copy.index].shows
@@ -172,7 +162,7 @@ def place_copies(
 
 
 def explain_copies(decision: Decision, copies: Sequence[CurrentCopy]) -> Decision:
-    """The decision with what the copies take, and what they replace."""
+    """Adds the copies' figures to the decision."""
     if not copies:
         return decision
     take = sum(len(copy.text) for copy in copies)
@@ -183,19 +173,17 @@ def explain_copies(decision: Decision, copies: Sequence[CurrentCopy]) -> Decisio
 
 
 def _results_in_view(context: RenderContext, uses: Uses) -> dict[str, list[PieceRef]]:
-    """By path, the results that show what they are of, in their order."""
     # Asked for at every call: of a long session nearly all reads of a file have folded long ago.
-    found: dict[str, list[PieceRef]] = {}
+    results: dict[str, list[PieceRef]] = {}
     holders = context.plan.holders.values()
     for index in sorted(index for indexes in holders for index in indexes):
         if path := uses.path_of(index):
-            found.setdefault(path, []).append(PieceRef(index))
-    return found
+            results.setdefault(path, []).append(PieceRef(index))
+    return results
 
 
 def newest_read(context: RenderContext, refs: Sequence[PieceRef]) -> int | None:
-    """The newest message that shows the whole of a file, and to which no difference refers. `refs`:
-    what is of the file, in the order of the messages; only results that show it count."""
+    """The newest message that shows a whole file and that no difference refers to."""
     plan = context.plan
     flight = plan.last_assistant()
     for ref in reversed(refs):
@@ -215,16 +203,15 @@ def newest_read(context: RenderContext, refs: Sequence[PieceRef]) -> int | None:
 def _is_whole(item: Item) -> bool:
     if item.tool != "read" or item.failed or item.has_image or is_garbled(item):
         return False
-    shown = parse_read_range(item.arguments, item.text)
-    return shown is not None and shown.complete
+    lines = parse_read_range(item.arguments, item.text)
+    return lines is not None and lines.complete
 
 
 def _refresh(
     context: RenderContext, uses: Uses, read: int, newest: int, refs: Sequence[PieceRef]
 ) -> Refresh | None:
-    """What bringing a read up to date would do, None where the file has no text to show."""
     plan = context.plan
-    op, shown = plan.ops[read], shown_text(plan, read)
+    op, text_in_view = plan.ops[read], shown_text(plan, read)
     text: str | None = None
     if op.version is not None and newest > op.version:
         text = context.content(op.subject or 0)
@@ -235,21 +222,20 @@ def _refresh(
         for ref in refs
         if ref.slot
         and ref.message > read
-        and _holds_text(uses, ref, shown if text is None else text)
+        and _holds_text(uses, ref, text_in_view if text is None else text)
     ]
-    grows = 0 if text is None else len(text) - len(shown)
+    grows = 0 if text is None else len(text) - len(text_in_view)
     return Refresh(read, text, newest, tuple(folds), -grows)
 
 
 def _holds_text(uses: Uses, ref: PieceRef, text: str) -> bool:
-    wanted = uses.by_ref[ref].text.strip()
-    return bool(wanted) and wanted in text
+    needle = uses.by_ref[ref].text.strip()
+    return bool(needle) and needle in text
 
 
 def _still_there(
     context: RenderContext, uses: Uses, known: Refresh, going: Collection[PieceRef]
 ) -> Refresh | None:
-    """With the arguments that have not folded, and what that saves; None if it is too little."""
     folds: list[PieceRef] = []
     saving = known.saving
     for ref in known.folds:
@@ -263,7 +249,6 @@ def _still_there(
 
 
 def foldable_piece(context: RenderContext, uses: Uses, ref: PieceRef) -> Piece | None:
-    """A piece that can fold now: seen by a call, not sealed, not folded."""
     piece, plan = uses.foldable.get(ref), context.plan
     if piece is None or ref.message >= plan.last_assistant():
         return None
@@ -284,23 +269,19 @@ def _show(context: RenderContext, copy: CurrentCopy) -> None:
 
 
 def _updated(text: str, subject: int, version: int) -> Op:
-    """The operation for a result that shows a file as later calls have left it."""
     blocks = [text_block(brought_up_to_date(subject, version)), text_block(text)]
     return Op("full", blocks, Shown(subject, version, hash_text(text)))
 
 
 def _asked_about(plan: Plan, uses: Uses) -> list[str]:
-    """The files that the newest message of the user names, no more than may be at work; what is
-    named in a paste is not asked about."""
     at = plan.newest_question
-    said = plan.items[at].blocks if at >= 0 else []
-    texts = [text for text in texts_in(said) if len(text) < PASTE_CHARS]
+    blocks = plan.items[at].blocks if at >= 0 else []
+    texts = [text for text in texts_in(blocks) if len(text) < PASTE_CHARS]
     return uses.files_named(files_in("\n".join(texts)))[: uses.rule.at_work]
 
 
 def _place_of(context: RenderContext, uses: Uses, path: str) -> int | None:
-    """The result that can take in a file, seen by a call and referred to by no other: a read of
-    the whole file that is in view, else the newest result of any kind."""
+    """A result that can take in the file: a whole read in view, else the newest."""
     read = newest_read(context, uses.refs_of(path))
     if read is not None:
         return read
@@ -317,22 +298,19 @@ def _place_of(context: RenderContext, uses: Uses, path: str) -> int | None:
 
 
 def _is_current(context: RenderContext, uses: Uses, path: str, text: str) -> bool:
-    """Whether what the newest call has shown of a file, or written to it, is in that text:
-    else the text is older."""
+    """Whether the text has what the newest call showed or wrote."""
     items = context.plan.items
     results = (items[ref.message] for ref in reversed(uses.refs_of(path)) if not ref.slot)
     item = next((item for item in results if not item.failed), None)
     if item is None or item.tool == "read":
         return item is not None and contains_lines(text, shown_lines(item, item.text))
-    written = written_texts(item.arguments)
-    return item.tool in WRITERS and all(new.strip() in text for new in written)
+    new_texts = written_texts(item.arguments)
+    return item.tool in WRITERS and all(new.strip() in text for new in new_texts)
 
 
 def _replaced_by(
     context: RenderContext, uses: Uses, folds: FoldFinder, path: str, index: int, subject: int
 ) -> dict[PieceRef, int]:
-    """What need not be seen beside a copy of a file in message `index`, each with its characters:
-    older results of the file, and arguments of its edits."""
     plan, flight = context.plan, context.plan.last_assistant()
     gone: dict[PieceRef, int] = {}
     for ref in uses.refs_of(path):

@@ -1,8 +1,4 @@
-"""What may fold where it is, how many characters that saves, and folding it: results, pieces of
-messages and signed reasoning.
-
-Nothing before `first_mutable` is touched: sealed reasoning of the turn under way is bound to it.
-"""
+"""Folds results, pieces and signed reasoning, never before `first_mutable`."""
 
 from __future__ import annotations
 
@@ -35,35 +31,33 @@ from foredeck.model.observations import compaction_id
 from foredeck.sources.tool_calls import parse_read_range
 
 RECEIPT_SAVING = 40
-"""Characters from which on it pays to fold what only says that a file was written."""
+"""Least characters saved on a receipt."""
 
 
 class Fold(NamedTuple):
-    """A candidate: a result, or a piece of a message, that folds where it is."""
+    """A result, or a piece of a message, that folds where it is."""
 
     ref: PieceRef
     saving: int
-    """Characters that the prompt becomes shorter by."""
+    """Characters saved."""
 
 
 @dataclass(slots=True)
 class FoldFinder:
-    """Finds what may fold in one plan, and keeps what it has worked out of an operation until
-    another takes the place of that."""
+    """What may fold in one plan, cached per operation."""
 
     # It is asked at every call about every message of a session. Operations never change, and no
     # other plan has them: the very same object means the very same answer.
 
     _savings: dict[int, tuple[Op, int]] = field(default_factory=dict)
-    """By message: its operation, and what folding it would save."""
+    """By message: its operation, and characters saved."""
     _pieces: dict[int, tuple[Op, frozenset[int], list[Fold]]] = field(default_factory=dict)
-    """By message: its operation, the pieces that were asked for, and those worth folding."""
+    """By message: its operation, the requested pieces, and those worth folding."""
     _superseded: dict[int, tuple[Sequence[Op], frozenset[int]]] = field(default_factory=dict)
-    """By object: the operations of the messages that show it, and the superseded messages."""
+    """By object: the operations that show it, and the superseded messages."""
 
     def find(self, context: RenderContext, foldable: Collection[PieceRef] = ()) -> list[Fold]:
-        """Content that may go: released, deactivated, superseded, or `foldable` by the policy.
-        In the order of the messages."""
+        """What may go, in order: released, deactivated, superseded, or `foldable`."""
         plan, sets = context.plan, context.sets
         flight = plan.last_assistant()
         by_policy = {
@@ -71,31 +65,29 @@ class FoldFinder:
             for ref in foldable
             if not ref.slot and (op := plan.ops[ref.message]).shows and op.subject not in sets.pins
         }
-        found = [
+        folds = [
             Fold(PieceRef(index), self.saving(context, index))
             for index in by_policy.union(self._released(context))
             if self.may_fold(context, index, flight)
         ]
         pieces = {ref for ref in foldable if ref.slot} | set(_released_pastes(context, flight))
-        return sorted([*found, *self._worthwhile_pieces(context, pieces)])
+        return sorted([*folds, *self._worthwhile_pieces(context, pieces)])
 
     def results(self, context: RenderContext) -> list[int]:
-        """Messages whose content is neither pinned nor in flight, and long enough to be folded; the
-        least recently used first."""
+        """Results long enough to fold, neither pinned nor in flight; least recently used first."""
         plan = context.plan
         flight = plan.last_assistant()
-        found = [
+        results = [
             index
             for ordinal, indexes in plan.holders.items()
             if ordinal not in context.sets.pins
             for index in indexes
             if plan.items[index].kind == "result" and self.may_fold(context, index, flight)
         ]
-        return sorted(found, key=lambda i: (plan.last_use(i), i))
+        return sorted(results, key=lambda i: (plan.last_use(i), i))
 
     def may_fold(self, context: RenderContext, index: int, flight: int) -> bool:
-        """Whether folding a result is worth it, and takes nothing from results in flight: those
-        after message `flight`, which the model has not seen yet, nor what they refer to."""
+        """Whether folding pays and takes nothing from results in flight, those after `flight`."""
         if context.plan.last_use(index) > flight:
             return False
         least = context.min_saving_chars
@@ -105,40 +97,38 @@ class FoldFinder:
         return self.saving(context, index) >= least
 
     def saving(self, context: RenderContext, index: int) -> int:
-        """Characters that folding a result saves, its digest taken to be as long as it may be."""
+        """Characters saved by folding a result, with the longest digest."""
         plan = context.plan
         op, item = plan.ops[index], plan.items[index]
-        known = self._savings.get(index)
-        if known is None or known[0] is not op:
+        cached = self._savings.get(index)
+        if cached is None or cached[0] is not op:
             after = recipe_chars(folded(context, index).blocks, item)
             if not is_only_receipt(plan, index):
                 after += context.digests.limit(shown_text(plan, index))
-            known = self._savings[index] = op, plan.chars[index] - after
-        return known[1]
+            cached = self._savings[index] = op, plan.chars[index] - after
+        return cached[1]
 
     def all_chars(self, context: RenderContext) -> int:
-        """Characters that folding everything would save, where that may be done now."""
+        """Characters saved if everything folds that may now."""
         allowed = may_change(context.plan, self.results(context))
         return sum(self.saving(context, index) for index in allowed)
 
     def most_chars(
         self, context: RenderContext, savings: Mapping[PieceRef, int]
     ) -> tuple[int, bool]:
-        """Characters that could leave the prompt at this call by what has these `savings` and by
-        folding all results, and whether sealed reasoning holds back some of that."""
+        """Characters that could leave now, and whether sealed reasoning holds some back."""
         allowed = may_change(context.plan, {ref.message for ref in savings})
-        found = {ref: chars for ref, chars in savings.items() if ref.message in allowed}
-        held = len(found) < len(savings)
+        by_ref = {ref: chars for ref, chars in savings.items() if ref.message in allowed}
+        is_bound = len(by_ref) < len(savings)
         free = first_mutable(context.plan)
         for index in self.results(context):
             if index < free:
-                held = True
+                is_bound = True
                 break
-            found.setdefault(PieceRef(index), self.saving(context, index))
-        return sum(found.values()), held
+            by_ref.setdefault(PieceRef(index), self.saving(context, index))
+        return sum(by_ref.values()), is_bound
 
     def _released(self, context: RenderContext) -> Iterator[int]:
-        """Results whose content is no longer kept, and copies that newer ones supersede."""
         plan, sets = context.plan, context.sets
         for ordinal, indexes in plan.holders.items():
             old = self._superseded_of(context, ordinal) if len(indexes) > 1 else ()
@@ -152,17 +142,16 @@ class FoldFinder:
     def _worthwhile_pieces(
         self, context: RenderContext, refs: Collection[PieceRef]
     ) -> Iterator[Fold]:
-        """Pieces of messages that are worth folding."""
         plan = context.plan
         for index, group in groupby(sorted(refs), key=lambda ref: ref.message):
             op, slots = plan.ops[index], frozenset(ref.slot for ref in group)
-            known = self._pieces.get(index)
-            if known is None or known[0] is not op or known[1] != slots:
-                known = op, slots, find_pieces(context, index, slots)
+            cached = self._pieces.get(index)
+            if cached is None or cached[0] is not op or cached[1] != slots:
+                cached = op, slots, find_pieces(context, index, slots)
                 # None are worth it while a call has no handle yet, which it may get.
-                if known[2]:
-                    self._pieces[index] = known
-            yield from known[2]
+                if cached[2]:
+                    self._pieces[index] = cached
+            yield from cached[2]
 
     def _superseded_of(self, context: RenderContext, ordinal: int) -> frozenset[int]:
         plan = context.plan
@@ -175,27 +164,25 @@ class FoldFinder:
 
 
 def find_pieces(context: RenderContext, index: int, slots: Collection[int]) -> list[Fold]:
-    """Those of these pieces of a message that are worth folding."""
+    """Those of a message's pieces worth folding."""
     item, op = context.plan.items[index], context.plan.ops[index]
     if folded_blocks(item, {*slots, *op.folded}, context.label) is None:
         return []
-    found = (
+    folds = (
         Fold(PieceRef(index, piece.slot), piece.saving - _digest_chars(context, piece))
         for piece in pieces_of(item)
         if piece.slot in slots
     )
-    return [fold for fold in found if fold.saving >= context.min_saving_chars]
+    return [fold for fold in folds if fold.saving >= context.min_saving_chars]
 
 
 def _digest_chars(context: RenderContext, piece: Piece) -> int:
-    """What the digest of a long text may take; of other pieces none is left."""
-    said = piece.kind in ("message", "answer")
-    return context.digests.limit(piece.text) if said else 0
+    is_text = piece.kind in ("message", "answer")
+    return context.digests.limit(piece.text) if is_text else 0
 
 
 def find_superseded(context: RenderContext, indexes: list[int]) -> frozenset[int]:
-    """Of the messages that show one object, those whose lines a newer, whole copy covers; but for
-    copies that a difference in view refers to."""
+    """Messages that a newer whole copy covers, unless a visible difference refers to them."""
     plan = context.plan
     old = {
         index
@@ -209,7 +196,7 @@ def find_superseded(context: RenderContext, indexes: list[int]) -> frozenset[int
 
 
 def _covers(context: RenderContext, newer: int, older: int) -> bool:
-    """Whether the newer message shows at least the range of the file that the older one does."""
+    """Whether the newer shows at least the older's range."""
     new, old = context.plan.items[newer], context.plan.items[older]
     op, other = context.plan.ops[newer], context.plan.ops[older]
     if op.form == "diff" or (op.version or 0) < (other.version or 0):
@@ -217,18 +204,17 @@ def _covers(context: RenderContext, newer: int, older: int) -> bool:
     if op.text_hash is None:
         # The newer one is cut short.
         return False
-    shown, before = (
+    after, before = (
         parse_read_range(item.arguments, shown_text(context.plan, index))
         for item, index in ((new, newer), (old, older))
     )
-    if shown is None or before is None:
-        return shown is before
-    lines = shown.first <= before.first and before.last <= shown.last
-    return shown.complete or lines or contains_lines(shown.text, before.text)
+    if after is None or before is None:
+        return after is before
+    lines = after.first <= before.first and before.last <= after.last
+    return after.complete or lines or contains_lines(after.text, before.text)
 
 
 def _released_pastes(context: RenderContext, flight: int) -> Iterator[PieceRef]:
-    """Long texts of the user's, of earlier turns, that were deactivated."""
     plan, sets = context.plan, context.sets
     for ordinal, indexes in plan.holders.items():
         if ordinal in sets.active or ordinal in sets.pins:
@@ -241,7 +227,7 @@ def _released_pastes(context: RenderContext, flight: int) -> Iterator[PieceRef]:
 
 
 def fold_results(context: RenderContext, layout: Layout, indexes: Collection[int]) -> set[int]:
-    """Fold these results as far as they may change; returns those that were."""
+    """Folds results as far as they may change; returns those."""
     folded = may_change(context.plan, indexes)
     # All at once: a digest names only what can be read nowhere else once all have gone.
     layout.fold(context, folded)
@@ -249,7 +235,6 @@ def fold_results(context: RenderContext, layout: Layout, indexes: Collection[int
 
 
 def fold_pieces(context: RenderContext, refs: Collection[PieceRef]) -> set[int]:
-    """Fold these pieces of messages as far as they may change; returns the messages that have."""
     allowed = may_change(context.plan, {ref.message for ref in refs})
     folded = _fold_pieces(context, [ref for ref in refs if ref.message in allowed])
     render_dependents(context, {i for i in folded if context.plan.items[i].kind == "user"})
@@ -257,7 +242,6 @@ def fold_pieces(context: RenderContext, refs: Collection[PieceRef]) -> set[int]:
 
 
 def fold_pastes(context: RenderContext, refs: Collection[PieceRef]) -> None:
-    """For a layout that renders all at every call: fold these pieces of the user's messages."""
     allowed = may_change(context.plan, {ref.message for ref in refs})
     items = context.plan.items
     pastes = [ref for ref in refs if ref.message in allowed and items[ref.message].kind == "user"]
@@ -268,8 +252,7 @@ def fold_pastes(context: RenderContext, refs: Collection[PieceRef]) -> None:
 def fold_down(
     context: RenderContext, layout: Layout, results: Iterable[int], fits: Callable[[], bool]
 ) -> set[int]:
-    """Fold these results, one after the other, until the prompt fits. Returns the messages that
-    were folded."""
+    """One by one until the prompt fits; returns the folded messages."""
     folded: set[int] = set()
     free = first_mutable(context.plan)
     for index in results:
@@ -283,7 +266,7 @@ def fold_down(
 
 
 def strip_reasoning(context: RenderContext, first: int) -> None:
-    """Leave out the signed reasoning that is bound to bytes which change at `first`."""
+    """Omits signed reasoning bound to bytes that change at `first`."""
     plan = context.plan
     # A provider that checks takes none of it any more, in whichever turn it is, nor what comes
     # after a block that was left out: so all of it goes, and what comes before stays. The turn
@@ -299,24 +282,20 @@ def strip_reasoning(context: RenderContext, first: int) -> None:
 
 
 def fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
-    """Render a message without these pieces, if a message can go without them."""
+    """Whether the message can go without these pieces; then it does."""
     item = context.plan.items[index]
     blocks = folded_blocks(item, slots, context.label, partial(_fold_text, context))
     if blocks is None:
         return False
-    shown = context.plan.ops[index].shown
-    context.plan.write(index, Op("folded", blocks, shown, folded=tuple(sorted(slots))))
+    content = context.plan.ops[index].shown
+    context.plan.write(index, Op("folded", blocks, content, folded=tuple(sorted(slots))))
     return True
 
 
 def objects_to_shed(
     context: RenderContext, *, fixed_chars: int, window: int | None, marks: WaterMarks
 ) -> set[int]:
-    """For a layout that renders all at every call: what must go to stay below the marks.
-
-    The least recently used objects go first. Returns their handles; nothing is released or
-    rendered here.
-    """
+    """Handles to release, least recently used first, to stay below the marks; changes nothing."""
     plan, sets = context.plan, context.sets
     sizes = {ordinal: len(context.content(ordinal) or "") for ordinal in sets.active}
     chars = plan.chars_sent + fixed_chars + sum(sizes.values())
@@ -324,9 +303,9 @@ def objects_to_shed(
         return set()
     gone: set[int] = set()
     flight = plan.last_assistant()
-    kept = context.branch.kept
-    for index in sorted(kept, key=lambda i: (plan.last_use(i), i)):
-        ordinal = kept[index]
+    handles = context.branch.kept
+    for index in sorted(handles, key=lambda i: (plan.last_use(i), i)):
+        ordinal = handles[index]
         if context.gauge.tokens(chars) <= marks.low * window:
             break
         if index > flight or ordinal in sets.pins:
@@ -337,10 +316,9 @@ def objects_to_shed(
 
 
 def _fold_pieces(context: RenderContext, refs: list[PieceRef]) -> set[int]:
-    """Render messages without these pieces; returns those that changed."""
-    wanted = sorted(ref for ref in refs if ref.slot > 0)
+    pieces = sorted(ref for ref in refs if ref.slot > 0)
     folded: set[int] = set()
-    for index, group in groupby(wanted, key=lambda ref: ref.message):
+    for index, group in groupby(pieces, key=lambda ref: ref.message):
         slots = {ref.slot for ref in group} | {*context.plan.ops[index].folded}
         if fold_slots(context, index, slots):
             folded.add(index)
@@ -348,7 +326,7 @@ def _fold_pieces(context: RenderContext, refs: list[PieceRef]) -> set[int]:
 
 
 def _fold_text(context: RenderContext, item: Item, text: str) -> str:
-    """The beginning and the end of a text, and between them how to have all of it."""
+    """Beginning and end of a text, with how to get the rest."""
     if item.kind == "user":
         return _folded_paste(context, item, text)
     ends = LONG_TEXTS[item.kind][1]
@@ -359,19 +337,19 @@ def _fold_text(context: RenderContext, item: Item, text: str) -> str:
 
 
 def _folded_paste(context: RenderContext, item: Item, text: str) -> str:
-    """First and last lines of a paste, a reference to its object, and a digest of the rest."""
+    """First and last lines of a paste, a reference, and a digest."""
     start, end = _middle(text, LONG_TEXTS[item.kind][1])
     first, middle, last = text[:start], text[start:end], text[end:]
     lines = text.count("\n", 0, start) + 1, text.count("\n", 0, end)
     ordinal = user_object(context.objects, text).ordinal
     reference = folded_paste(ordinal, len(middle), lines if middle.endswith("\n") else None)
     facts = _digest(context, item, middle, {*identifiers(first), *identifiers(last)})
-    between = [reference, facts] if facts else [reference]
+    description = context.said_of(ordinal)
+    between = [reference, *([description] if description else []), *([facts] if facts else [])]
     return "\n".join([first.removesuffix("\n"), *between, last])
 
 
 def _middle(text: str, ends: int) -> tuple[int, int]:
-    """Where the part that folds begins and ends: whole lines, but of a text that hardly has any."""
     start = text.rfind("\n", 0, ends) + 1
     if start < ends // 2:
         start = ends
@@ -384,33 +362,30 @@ def _middle(text: str, ends: int) -> tuple[int, int]:
 def _digest(context: RenderContext, item: Item, middle: str, beside: set[str]) -> str:
     if not context.digests.chars:
         return ""
-    held = _held(context, item) | beside
-    return digest("user", {}, middle, held=held, size=context.digests)
+    names = _held(context, item) | beside
+    return digest("user", {}, middle, held=names, size=context.digests)
 
 
 def _names_said(context: RenderContext, item: Item, middle: str, beside: set[str]) -> str:
-    """A line of the names that only the middle of an answer holds: what the model has found out,
-    or decided to call something, it says once and goes on to use."""
+    """Names that only the middle of an answer holds: the model states a finding once and uses it
+    later."""
     limit = context.digests.limit(middle)
     names = unheld_names(middle, _held(context, item) | beside, limit) if limit else ""
     return f"{names}\n" if names else ""
 
 
 def _held(context: RenderContext, item: Item) -> set[str]:
-    """The names that are in the rest of the prompt."""
     items = context.plan.items
     own = {index for index, other in enumerate(items) if other is item}
     return context.names.in_view(context.plan, own)
 
 
 def _object_of(context: RenderContext, item: Item) -> tuple[int, int]:
-    """The object of a message whose middle folds: its handle, and the number of its turn there.
-    Made once; committed with the call."""
     objects, chat, chars = context.objects, context.chat, context.summary_chars
     id = compaction_id(objects.info.id, [item.key.address], None, f"foredeck {chars}")
-    known = chat.compactions.get(id)
-    if known is None or id not in objects.index.by_object:
+    fields = chat.compactions.get(id)
+    if fields is None or id not in objects.index.by_object:
         request = SummaryRequest("window", chars, item.time_ms)
         compact(objects, chat, [item], request, first=turn_number(chat, item), lists_losses=False)
-        known = chat.compactions[id]
-    return objects.index.by_object[id], int(known["first_turn"])
+        fields = chat.compactions[id]
+    return objects.index.by_object[id], int(fields["first_turn"])

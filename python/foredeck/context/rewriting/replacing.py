@@ -1,8 +1,5 @@
-"""A text in place of the span of messages that it covers: where that may be, what it saves.
-
-What the user said in few words stays word for word, and so do the first message, the question at
-hand, and calls whose results are pinned or still kept: these fold by themselves, later.
-"""
+"""Replaces a span of messages by a text that covers it, except the user's short words, the current
+question, and kept results."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from foredeck.model.messages import are_answered, exchanges
 from foredeck.model.quoting import block
 
 KEPT_CHARS = 1000
-"""A message of the user's that is no longer than this stays word for word."""
+"""Longest user message that stays word for word."""
 
 _HOW = {"observation": "from notes", "reflection": "condensed from notes"}
 _HOW_TO_READ = (
@@ -34,7 +31,7 @@ _HOW_TO_READ = (
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """A candidate: a span of messages, and the text that may replace those of them that leave."""
+    """A span, and the text that may replace what leaves."""
 
     stand_in: StandIn
     first: int
@@ -42,19 +39,17 @@ class Cover:
     gone: tuple[int, ...]
     """The messages that leave."""
     text: str
-    """As the model reads it, under its handle."""
     saving: int
-    """Characters that it saves beyond what may fold of these messages anyway."""
+    """Characters saved beyond what may fold anyway."""
 
     @property
     def ref(self) -> PieceRef:
-        """By which it is known among what may go."""
         return PieceRef(self.first, COVERED)
 
 
 @dataclass(frozen=True, slots=True)
 class Replacer:
-    """Finds what may replace spans of the branch at hand, and puts it there."""
+    """Finds texts that may replace spans, and puts them there."""
 
     context: RenderContext
     stand_ins: StandIns
@@ -67,14 +62,12 @@ class Replacer:
         free: bool,
         forced: bool = False,
     ) -> list[Cover]:
-        """What may replace a span now, in the order of the spans; none overlaps another.
+        """What may replace spans now, in order.
 
-        `foldable`: what the policy says may go now. `savings`: characters, by what may fold
-        instead. `free`: nothing that follows is cached, so that reflections may take the place of
-        what they reflect on. `forced`: the prompt does not fit otherwise, so that it counts for
-        nothing whether content is still kept.
+        `savings`: what folding saves instead. `free`: nothing behind is cached. `forced`: the
+        prompt does not fit, so kept content may go.
         """
-        found: list[Cover] = []
+        covers: list[Cover] = []
         used = self.context.plan.observed
         usable = [each for each in self.stand_ins.known() if each.id not in used]
         # Whether they are due takes a look at the whole chat: not for a session that has none.
@@ -88,27 +81,26 @@ class Replacer:
         newest_first = [s for s in usable[::-1] if free or forced or s.kind == "observation"]
         # What covers more goes before what covers less; of equals the newest.
         for stand_in in sorted(newest_first, key=lambda each: -len(each.covers)):
-            made = self._cover(stand_in, foldable, savings or {}, forced=forced)
-            if made is None:
+            new = self._cover(stand_in, foldable, savings or {}, forced=forced)
+            if new is None:
                 continue
-            if all(made.until <= other.first or other.until <= made.first for other in found):
-                found.append(made)
-        return sorted(found, key=lambda made: made.first)
+            if all(new.until <= other.first or other.until <= new.first for other in covers):
+                covers.append(new)
+        return sorted(covers, key=lambda cover: cover.first)
 
     def place_until(self, fits: Callable[[], bool]) -> list[Cover]:
-        """Where a prompt is too long, let texts replace spans, the oldest first, until it
-        fits; returns what was placed."""
+        """Replaces spans, oldest first, until the prompt fits."""
         placed: list[Cover] = []
-        for made in () if fits() else self.find(free=True, forced=True):
+        for each in () if fits() else self.find(free=True, forced=True):
             # Counted anew: where a text has taken the place of a read, a difference from that read
             # has become longer.
-            if self._saving(made.gone, made.text, {}) > 0 and not fits():
-                self.place(made)
-                placed.append(made)
+            if self._saving(each.gone, each.text, {}) > 0 and not fits():
+                self.place(each)
+                placed.append(each)
         return placed
 
     def place(self, made: Cover) -> None:
-        """Put the text in, and leave out what it replaces."""
+        """Puts the texts in, and omits what they replace."""
         self._see(made.stand_in)
         # What was found beside it may have taken the handle that its text was made with.
         items = self.context.plan.items[made.first : made.until]
@@ -130,8 +122,8 @@ class Replacer:
         if span is None or not self._is_open(*span):
             return None
         first, until = span
-        held = set(self._held(first, until, foldable, forced=forced))
-        gone = tuple(index for index in range(first, until) if index not in held)
+        staying = set(self._held(first, until, foldable, forced=forced))
+        gone = tuple(index for index in range(first, until) if index not in staying)
         if not any(plan.chars[index] for index in gone):
             return None
         text = self._text(stand_in, plan.items[first:until], first)
@@ -143,8 +135,7 @@ class Replacer:
         return saving - sum(saved for ref, saved in savings.items() if ref.message in leave)
 
     def _is_open(self, first: int, until: int) -> bool:
-        """Whether these messages may leave: seen by a call, bound by no sealed reasoning, and with
-        nothing in place of any of them that covers others too."""
+        """Seen, not bound by reasoning, and in no wider cover."""
         plan = self.context.plan
         if until > plan.last_assistant() or first < first_mutable(plan):
             return False
@@ -159,7 +150,6 @@ class Replacer:
     def _held(
         self, first: int, until: int, foldable: Collection[PieceRef], *, forced: bool
     ) -> Iterable[int]:
-        """The messages of a span that stay, and those that a run beyond it covers."""
         items = self.context.plan.items
         for start, end in self.context.branch.plan.runs:
             if start < until and first < end and not (first <= start and end <= until):
@@ -175,18 +165,17 @@ class Replacer:
                 yield begins
 
     def _is_in_use(self, index: int, foldable: Collection[PieceRef], *, forced: bool) -> bool:
-        """Whether the content of a result has to stay in view."""
         plan, sets = self.context.plan, self.context.sets
         op = plan.ops[index]
         if not op.shows:
             return False
         if op.subject in sets.pins or plan.last_use(index) > plan.last_assistant():
             return True
-        kept = index in self.context.branch.kept and op.subject in sets.active
-        return kept and PieceRef(index) not in foldable and not forced
+        is_kept = index in self.context.branch.kept and op.subject in sets.active
+        return is_kept and PieceRef(index) not in foldable and not forced
 
     def _text(self, stand_in: StandIn, items: Sequence[Item], first: int) -> str:
-        """The text for these messages, which begin at `first`."""
+        """`first`: the message at which `items` begin."""
         index, chat = self.context.objects.index, self.context.chat
         ordinal = index.by_object.get(stand_in.id, len(index) + 1)
         turns = turn_of(chat, items[0]), turn_of(chat, items[-1])
@@ -196,7 +185,6 @@ class Replacer:
         return f"{heading}\n{block(stand_in.text)}"
 
     def _see(self, stand_in: StandIn) -> None:
-        """Give its object a handle."""
         objects = self.context.objects
         if stand_in.id not in objects.index.by_object:
             head = objects.workspace.head(stand_in.id)
@@ -205,8 +193,7 @@ class Replacer:
 
 
 def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:
-    """Put a text in place of the messages `gone` of the span that it covers: they leave, and it
-    goes where the last of them was."""
+    """Puts the text where the last of `gone` was; all of them leave."""
     for index in gone:
         context.branch.release(index)
     # Where the last of them was: what comes before keeps its bytes, and the cache finds it.
@@ -215,10 +202,7 @@ def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:
 
 
 def stand_in_heading(kind: StandInKind, ordinal: int, first: int, last: int, *, leads: bool) -> str:
-    """What precedes an observation or a reflection in place of turns `first` to `last`.
-
-    `leads`: it is the first in the prompt, and says how all of them are read.
-    """
+    """`leads`: the first in the prompt, which explains how to read them."""
     turns = f"{first}-{last}" if last > first else str(first)
     heading = (
         f"[foredeck] {turns_span(first, last)}, {_HOW[kind]} (@{ordinal}), not the user's words. "
@@ -230,13 +214,12 @@ def stand_in_heading(kind: StandInKind, ordinal: int, first: int, last: int, *, 
 def span_of(
     stand_in: StandIn, places: Mapping[str, int], items: Sequence[Item]
 ) -> tuple[int, int] | None:
-    """The messages that it covers, as the first and the one after the last. `places`: index by
-    address. None where the list does not hold all of them in their order, or they cannot go."""
-    found = [places.get(address, -1) for address in stand_in.covers]
-    if not found or found[0] < 0 or any(b <= a for a, b in pairwise(found)):
+    """The span that it covers; None if the list lacks a message or orders them otherwise."""
+    indexes = [places.get(address, -1) for address in stand_in.covers]
+    if not indexes or indexes[0] < 0 or any(b <= a for a, b in pairwise(indexes)):
         return None
-    first, until = found[0], found[-1] + 1
-    inside = set(found)
+    first, until = indexes[0], indexes[-1] + 1
+    inside = set(indexes)
     others = (items[index] for index in range(first, until) if index not in inside)
     if any(item.kind != "opaque" and not item.unsent for item in others):
         return None
@@ -245,7 +228,7 @@ def span_of(
 
 
 def _is_whole(items: Sequence[Item], first: int, until: int) -> bool:
-    """Whether no call in it is answered outside it, or the reverse."""
+    """Whether calls and results within the span pair up."""
     *_, is_answered = are_answered(items[first:until])
     after = items[until].kind if until < len(items) else "user"
     return is_answered and items[first].kind != "result" and after != "result"

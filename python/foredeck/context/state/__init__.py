@@ -1,1 +1,0 @@
-"""A session's state: its index, sets, names, branches and the request at hand."""

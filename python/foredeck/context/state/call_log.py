@@ -1,8 +1,6 @@
-"""Call records as chains: which branch a message list belongs to, and how it was rendered.
+"""Call records as chains; replaying one gives the state after its last call.
 
-A record names its parent, how many of the parent's messages are still there (`kept`), and what
-changed. Replaying a chain from its root gives the state after its last call (`BranchState`).
-Nothing is computed again: what was decided is read from the records.
+A record names its parent, how many of its messages remain (`kept`), and what changed.
 """
 
 from __future__ import annotations
@@ -24,36 +22,31 @@ from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store
 
 Load = Callable[[str], CallRecord | None]
-"""Fetches the record of a call of another session by its id."""
+"""A call record of another session, by id."""
 
 
 @dataclass(slots=True)
 class CallLog:
-    """The call records of a session, and of the sessions that it descends from."""
-
     by_tip: dict[str, str] = field(default_factory=dict)
-    """Id of the newest call with a certain list of messages, by the tip (rolling hash) of the list.
-    Calls that never went out are not found."""
+    """The newest sent call with a list, by its rolling hash."""
     known: set[str] = field(default_factory=set)
-    """Addresses of all messages that any call has held."""
+    """Addresses of every message of every call."""
     prints: dict[str, str] = field(default_factory=dict)
-    """Addresses of messages by their fingerprints, as far as they were sent (`KnownMessages`)."""
+    """Addresses of sent messages by fingerprint."""
     unsent: set[str] = field(default_factory=set)
-    """Ids of the calls that never went out."""
+    """Calls that never went out."""
     rewritten: dict[str, str] = field(default_factory=dict)
-    """What another extension has changed in the request of a call, by the call's id."""
+    """What another extension changed in a request, by call id."""
     host_calls: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Ids of the calls that went out without us, by their time and their number of messages."""
+    """Calls without foredeck, by time and number of messages."""
     models: Counter[str] = field(default_factory=Counter)
-    """How many calls each model was asked, by its name."""
+    """Calls per model name."""
     last: CallRecord | None = None
-    """The newest record of the session itself, whichever branch it is on."""
+    """The session's own newest, on any branch."""
     records: dict[str, CallRecord] = field(default_factory=dict)
-    """All records by their ids, in the order of the calls."""
 
     @classmethod
     def load(cls, heads: Iterable[Head]) -> CallLog:
-        """The log of one session, from the heads of its call documents."""
         log = cls()
         for record in in_order(head.fields for head in heads):
             log.add(record)
@@ -61,20 +54,18 @@ class CallLog:
 
     @property
     def messages(self) -> KnownMessages:
-        """The messages that any call has held."""
+        """Every message of every call."""
         return KnownMessages(self.known, self.prints)
 
     def record(self, id: str | None) -> CallRecord | None:
-        """A record; None where the log has none of that id."""
         return self.records.get(id) if id else None
 
     @property
     def newest(self) -> int:
-        """Ordinal of the newest call, 0 before the first."""
+        """Ordinal of the newest call; 0 before the first."""
         return 0 if self.last is None else self.last.ordinal
 
     def add(self, record: CallRecord) -> None:
-        """Add the newest record."""
         id = record.id
         self.records[id] = self.last = record
         self.models[record.model.name] += 1
@@ -90,23 +81,20 @@ class CallLog:
                 self.rewritten[call] = ack.detail
 
     def add_ancestor(self, other: CallLog) -> None:
-        """Add the calls of a session that this one descends from; where both have a list, its own
-        call is found."""
+        """The session's own calls win where both have a list."""
         self.records = {**other.records, **self.records}
         self.by_tip = {**other.by_tip, **self.by_tip}
         self.known |= other.known
         self.unsent |= other.unsent
 
     def unsend(self, id: str) -> None:
-        """A call that never went out must not be found as what the provider has seen."""
         self.unsent.add(id)
         record = self.record(id)
         if record is not None and self.by_tip.get(record.tip) == id:
             del self.by_tip[record.tip]
 
     def leave_out_cut(self) -> bool:
-        """Never go on from calls whose earlier ones are no longer stored; returns whether the
-        newest is one of them."""
+        """Drops calls without stored ancestors; returns whether the newest is one."""
         # So it is where a session was erased while an engine was at work on it.
         whole: set[str] = set()
         for id, record in self.records.items():  # parents stand before their children
@@ -118,8 +106,7 @@ class CallLog:
         return self.last is not None and self.last.id not in whole
 
     def chain(self, id: str | None, load: Load) -> list[CallRecord]:
-        """The records from the root to `id`; none where one of them is no longer stored. `load`
-        fetches those of other sessions."""
+        """The records from the root to `id`; empty if one is missing."""
         chain: list[CallRecord] = []
         while id is not None:
             record = self.record(id) or load(id)
@@ -130,7 +117,7 @@ class CallLog:
         return chain[::-1]
 
     def replay(self, id: str | None, load: Load) -> BranchState:
-        """The state after call `id`; an empty one for None."""
+        """The state after call `id`; empty for None."""
         state = BranchState()
         for record in self.chain(id, load):
             state.apply(record)
@@ -145,11 +132,10 @@ class CallLog:
         return state
 
     def longest_match(self, keys: list[MessageKey], tips: list[str]) -> tuple[str | None, int]:
-        """The record whose message list shares the longest beginning with `keys`; `tips`: the
-        rolling hashes of these.
+        """The record whose list shares the longest beginning, with the length; `(None, 0)` without
+        one.
 
-        Of several the one that ends there, the newest of those, else the oldest. Returns its id
-        and the number of messages shared, `(None, 0)` without a match.
+        A list that ends there wins, then the newest.
         """
         length = next((n for n in range(len(tips), 0, -1) if tips[n - 1] in self.by_tip), 0)
         best = self.by_tip[tips[length - 1]] if length else None
@@ -164,21 +150,20 @@ class CallLog:
         return best, length
 
     def _shared(self, keys: list[MessageKey]) -> dict[str, int]:
-        """By record, how many messages its list shares with `keys` from the beginning."""
-        found: dict[str, int] = {}
+        lengths: dict[str, int] = {}
         for id, record in self.records.items():
-            kept = record.shared
+            shared = record.shared
             # Parents stand before their children. Where a parent shares less than its child has
             # kept of it, the child shares no more than the parent.
-            before = kept if kept == 0 else min(kept, found.get(record.parent or "", 0))
-            if before == kept:
-                before += shared_length(record.addresses, keys, kept)
-            found[id] = before
-        return found
+            before = shared if shared == 0 else min(shared, lengths.get(record.parent or "", 0))
+            if before == shared:
+                before += shared_length(record.addresses, keys, shared)
+            lengths[id] = before
+        return lengths
 
 
 class Rewritten(NamedTuple):
-    """The newest rebase of a branch: at which of its calls, and which messages it changed."""
+    """A branch's newest rebase: its depth, and the messages it changed."""
 
     depth: int = 0
     first: int = 0
@@ -186,31 +171,26 @@ class Rewritten(NamedTuple):
 
     @classmethod
     def by(cls, record: CallRecord, depth: int) -> Rewritten:
-        """That of a call which has rewritten the prompt."""
         return cls(depth, record.decision.changed_from or 0, record.length)
 
 
 @dataclass(slots=True)
 class BranchState(StoredPlan):
-    """The state after a chain of calls, one record applied after the other."""
-
     sets: Sets = field(default_factory=Sets)
     released: set[int] = field(default_factory=set)
-    """Messages whose content is no longer kept, whether it has left the prompt or not."""
+    """Messages whose content is released, still in the prompt or not."""
     candidates: dict[PieceRef, int] = field(default_factory=dict)
-    """What the next rebase may change, and since which call of the branch."""
+    """With the depth at which each became a candidate."""
     depth: int = 0
-    """How many calls the chain has."""
+    """Number of calls in the chain."""
     last: CallRecord | None = None
-    """The record of its newest call."""
     cache_entries: CacheEntries = field(default_factory=CacheEntries)
-    """What the provider's cache may hold of it."""
+    """What the provider's cache may hold."""
     lost: set[BlockSpot] = field(default_factory=set)
-    """Blocks of reasoning that the model lacks."""
+    """Reasoning blocks that the model lacks."""
     rewritten: Rewritten = field(default_factory=Rewritten)
 
     def apply(self, record: CallRecord) -> None:
-        """Go on by one call."""
         if record.shared < len(self.keys):
             self.lost = {spot for spot in self.lost if spot[0] < record.shared}
         # Not by `super()`, which does not find the class that slots are added to.
@@ -232,23 +212,20 @@ class BranchState(StoredPlan):
 
     @property
     def policy_state(self) -> Mapping[str, Any]:
-        """What the policy wants to find again."""
         return self.last.policy_state if self.last else {}
 
     @property
     def cost(self) -> BranchCost:
-        """What the branch has cost so far."""
         return self.last.cost if self.last else BranchCost()
 
     def is_cut(self, length: int) -> bool:
-        """Whether something covers messages of which a list of that length holds only some, or
-        none though it is at the beginning."""
+        """Whether a list of that length cuts through a cover or loses the start."""
         # What covers the first messages would else go out before a list that has none of them.
         spans = (packed_span(ours) for group in self.says.values() for ours in group)
         return any((span.first or -1) < length < span.until for span in spans if span)
 
     def cut(self, length: int) -> None:
-        """Forget the messages from `length` on."""
+        """Forgets the messages from `length` on."""
         if length >= len(self.keys):
             return
         StoredPlan.cut(self, length)
@@ -261,18 +238,17 @@ class BranchState(StoredPlan):
 
 
 def load_record(store: Store, id: str) -> CallRecord | None:
-    """A call record of any session; None where it is not stored."""
     head = store.head(id)
     return None if head is None else CallRecord(head.fields)
 
 
 def ordinal_of(id: str) -> int:
-    """The inverse of `call_id`, for the ordinal."""
+    """The ordinal in a call id."""
     return int(id.rpartition(":")[2])
 
 
 def shared_length(addresses: Iterable[str], keys: list[MessageKey], start: int = 0) -> int:
-    """How many of these addresses, from the first, are those of `keys` from `start` on."""
+    """How many addresses match `keys` from `start` on."""
     count = 0
     for address in addresses:
         if start + count >= len(keys) or keys[start + count].address != address:

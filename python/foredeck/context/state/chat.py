@@ -1,4 +1,4 @@
-"""The chat of a session: its calls, the branch that is at hand, and what was compacted."""
+"""A session's calls, current branch, and compactions."""
 
 from __future__ import annotations
 
@@ -28,49 +28,36 @@ from foredeck.store.protocol import Store
 
 @dataclass(slots=True)
 class Branch:
-    """The messages of one branch as they go out, its sets, which contents are still kept in view,
-    and what its next call builds on.
-
-    All of it follows from the call records: a session changes its branch, or takes it up after a
-    restart, by `chat.branch = Branch.restore(...)`.
-    """
+    """One branch as it goes out, rebuilt from the call records by `Branch.restore`."""
 
     plan: Plan = field(default_factory=Plan)
     sets: Sets = field(default_factory=Sets)
     call: str | None = None
-    """Id of the newest call record; None before the first call."""
     matched: int = 0
-    """How many messages of that call's list the host still has."""
+    """Messages of that call's list that the host still has."""
     policy_state: Mapping[str, Any] = field(default_factory=dict)
     ledger: BranchCost = field(default_factory=BranchCost)
-    """What the branch has cost so far."""
     rebase_in: int | None = None
-    """In how many calls at the earliest a rebase pays, as far as the newest call could tell."""
     depth: int = 0
-    """How many calls the branch has."""
+    """Number of calls."""
     cache_entries: CacheEntries = field(default_factory=CacheEntries)
-    """What the provider's cache may hold of the branch."""
+    """What the provider's cache may hold."""
     applied: set[str] = field(default_factory=set)
-    """Ids of context tool calls whose effect is in the sets already."""
     ahead: bool = False
-    """Whether the host has sent its messages ahead, and no call has been made since."""
+    """The host has sent messages ahead of a call."""
     lost: set[BlockSpot] = field(default_factory=set)
-    """Blocks of reasoning that the model lacks."""
+    """Reasoning blocks that the model lacks."""
     rewritten: Rewritten = field(default_factory=Rewritten)
     shown: frozenset[tuple[int, str]] | None = None
-    """Of a provisional branch: what its newest call showed, as handles with hashes of texts."""
+    """Provisional branch: what its newest call showed, as handles with text hashes."""
     kept: dict[int, int] = field(default_factory=dict, init=False)
-    """Messages whose content is kept in view, with the object's handle."""
+    """Messages whose content is kept, with the handle."""
     candidates: dict[PieceRef, int] = field(default_factory=dict, init=False)
-    """What the next rebase may change, and at which call of the branch that was first so."""
+    """With the depth at which each became a candidate."""
     _recorded_candidates: set[PieceRef] = field(default_factory=set, init=False)
-    """The candidates as the call records have them."""
     _recorded_released: set[int] = field(default_factory=set, init=False)
-    """Messages of which the call records say already that their content is no longer kept."""
     _touched: set[int] = field(default_factory=set, init=False)
-    """Messages that were kept or released since the last call record."""
     _marks: tuple[int, int] = field(default=(0, 0), init=False)
-    """How much was written into the plan and attributed by then."""
 
     @classmethod
     def restore(
@@ -83,8 +70,7 @@ class Branch:
         *,
         tips: Sequence[str] | None = None,
     ) -> Branch:
-        """The branch as the call records have it. `items`: the messages that are still there;
-        `tips`: the rolling hashes of this list, where they are known."""
+        """`items`: the messages that remain; `tips`: their rolling hashes, if at hand."""
         rows = state.rows
         tips = tips_of(item.key for item in items) if tips is None else tips
         packed = [row.packed for row in rows.values() if row.packed]
@@ -114,16 +100,16 @@ class Branch:
 
     @classmethod
     def provisional(cls, state: BranchState) -> Branch:
-        """The sets after a call, and what it showed, until a request brings the messages."""
-        shown = frozenset(
+        """The sets after a call, until a request brings the messages."""
+        texts = frozenset(
             (row.subject, row.text_hash)
             for row in state.rows.values()
             if row.shows and row.subject and row.text_hash
         )
-        return cls(sets=state.sets, shown=shown)
+        return cls(sets=state.sets, shown=texts)
 
     def go_on(self, record: CallRecord) -> None:
-        """Go on from the call whose record has just been committed."""
+        """Moves on to a call record just committed."""
         self.cache_entries.apply(record)
         self.lost |= record.lost.spots
         self.call, self.matched = record.id, len(self.plan)
@@ -133,26 +119,22 @@ class Branch:
         self.ahead = False
 
     def calls_to_wait(self, gap: int) -> int:
-        """How many calls there still are until `gap` of them lie between two rebases."""
+        """Calls left until `gap` of them lie between two rebases."""
         rebase = self.rewritten.depth
         return max(0, rebase + gap - (self.depth + 1)) if rebase else 0
 
     def keep(self, index: int, ordinal: int) -> None:
-        """Offer a message's content to the policy from now on."""
+        """Offers the message's content to the policy."""
         self.kept[index] = ordinal
         self._touched.add(index)
 
     def keep_base(self, base: int) -> None:
-        """A later message says that its content is that of `base`: so that is kept."""
         subject = self.plan.ops[base].subject
         if subject is not None and base not in self.kept:
             self.keep(base, subject)
 
     def release(self, index: int, subject: int | None = None) -> None:
-        """Release one message's content; with the last such message its object becomes inactive.
-
-        `subject`: the object, for a message of which the plan does not name it yet.
-        """
+        """Releases one message's content; with its last message an object becomes inactive."""
         # Nothing is rendered: the content leaves the prompt once its message is rendered again.
         if subject is None:
             subject = self.plan.ops[index].subject
@@ -162,18 +144,18 @@ class Branch:
             self.sets.expire(subject)
 
     def release_object(self, ordinal: int) -> None:
-        """Release an object's content in all messages that carry it: it becomes inactive."""
+        """Releases an object's content in every message, which makes it inactive."""
         for index in [index for index, subject in self.kept.items() if subject == ordinal]:
             del self.kept[index]
             self._touched.add(index)
         self.sets.expire(ordinal)
 
     def pop_released(self) -> Delta[int]:
-        """Changes since the last call of which messages' content is not kept."""
+        """Released messages, as changes since the last call record."""
         # Restoring a branch takes each message that carries an object's content for kept unless a
         # record says otherwise, so every one that is not is named once, for whatever reason.
-        plan, (written, attributed) = self.plan, self._marks
-        touched = self._touched.union(plan.written[written:], plan.attributed[attributed:])
+        plan, (start, attributed) = self.plan, self._marks
+        touched = self._touched.union(plan.written[start:], plan.attributed[attributed:])
         self._touched, self._marks = set(), (len(plan.written), len(plan.attributed))
         carrying = {index for index in touched if plan.ops[index].carries}
         before = self._recorded_released
@@ -181,16 +163,14 @@ class Branch:
         return Delta.between(before, self._recorded_released)
 
     def set_candidates(self, refs: AbstractSet[PieceRef]) -> None:
-        """At the call that is being decided these are the candidates, and no others."""
         self.candidates = {ref: self.candidates.get(ref, self.depth + 1) for ref in refs}
 
     def pop_candidates(self) -> Delta[PieceRef]:
-        """Changes of the candidates since the last call."""
+        """Candidates, as changes since the last call record."""
         before, self._recorded_candidates = self._recorded_candidates, set(self.candidates)
         return Delta.between(before, self._recorded_candidates)
 
     def without_rendering(self) -> Branch:
-        """The branch before any of its messages was rendered, for another layout to do so."""
         # What is active stays so: the decisions of context tools are not carried out once more.
         results = {item.call_id for item in self.plan.items if item.kind == "result"}
         return replace(
@@ -202,15 +182,14 @@ class Branch:
 
 
 Compactions = dict[str, Fields]
-"""What was compacted, by id, oldest first; without its turns."""
+"""By id, oldest first, without turns."""
 
 
 @dataclass(slots=True)
 class Chat:
-    """What a session's calls have held, on all branches.
+    """What a session's calls held, on all branches.
 
-    What outlives a call keeps the chat, and not its branch: another takes its place when a list of
-    messages is aligned, a refused call is taken back, or the layout changes.
+    Hold on to the chat: its branch is replaced on alignment, refusal and change of layout.
     """
 
     info: SessionInfo
@@ -218,34 +197,31 @@ class Chat:
     log: CallLog
     compactions: Compactions = field(default_factory=dict)
     turns: int = 0
-    """How many turns are stored, those of all branches together."""
+    """Stored ones, on all branches."""
     private: bool = False
-    """Whether nothing that is said in it is kept or found outside it."""
+    """Its content stays out of all that others read."""
     branch: Branch = field(default_factory=Branch)
-    """The branch at hand."""
 
     @property
     def branch_record(self) -> CallRecord | None:
-        """The newest call record of the branch; None before its first call."""
+        """The branch's newest call record; None before its first call."""
         return self.log.record(self.branch.call)
 
     @property
     def newest_record(self) -> CallRecord | None:
-        """The newest call record of the session; before a fork's first, the one it goes on from."""
+        """The session's newest call record; before a fork's first call, the one it starts from."""
         return self.log.last or self.branch_record
 
     def chain(self, id: str | None) -> list[CallRecord]:
-        """The records from the first call to this one, those of parent sessions included
-        (`CallLog.chain`)."""
+        """The records from the root to this call, across parent sessions."""
         return self.log.chain(id, partial(load_record, self.store))
 
     def replay(self, id: str | None) -> BranchState:
-        """The state after a call; an empty one for None."""
+        """The state after a call; empty for None."""
         return self.log.replay(id, partial(load_record, self.store))
 
     def take_up_newest(self) -> None:
-        """Before a first request: go on from the newest call, until that request brings the
-        messages of the branch that the host is on."""
+        """Resumes provisionally from the newest call that went out."""
         if self.branch.call is not None or self.branch.shown is not None:
             return
         # A call that never went out says nothing of what the model has seen.
@@ -255,25 +231,25 @@ class Chat:
 
 
 def by_summary(compactions: Compactions, text: str) -> str | None:
-    """Id of the compaction whose summary this is; None for a summary of another's."""
+    """Id of foredeck's compaction with this summary."""
     digest = hash_text(text)
     ids = [id for id, fields in compactions.items() if fields.get("text_hash") == digest]
     return ids[-1] if ids else None
 
 
 def host_compaction(chat: Chat) -> str | None:
-    """Id of the compaction whose summary is first in the host's list; None for none of ours."""
+    """Id of foredeck's compaction that begins the host's list."""
     return summarised_by(chat.compactions, chat.branch.plan.items)
 
 
 def summarised_by(compactions: Compactions, items: Sequence[Item]) -> str | None:
-    """Id of the compaction whose summary begins this list; None for none of ours."""
+    """Id of foredeck's compaction that begins `items`."""
     first = items[0].blocks[0] if items and items[0].kind == "context" and items[0].blocks else {}
     return by_summary(compactions, str(first.get("text") or ""))
 
 
 def turn_of(chat: Chat, item: Item) -> int:
-    """The number of the user turn that this item of the list belongs to, along the branch."""
+    """Number of the user turn, along the branch."""
     before = chat.compactions.get(host_compaction(chat) or "")
     offset = 0 if before is None else int(before["last_turn"])
     return offset + item.turn
@@ -297,8 +273,7 @@ def _restored_plan(
 
 
 def _blobs_of(packed: Any, store: Store) -> Callable[[str], bytes]:
-    """Gives the blobs that packed values name."""
     # In one go: there are thousands of them in a long session.
-    found = store.blobs(marked(packed))
+    blobs = store.blobs(marked(packed))
     # One that is missing is asked for by itself, for the error that names it.
-    return lambda digest: found[digest] if digest in found else store.blob(digest)
+    return lambda digest: blobs[digest] if digest in blobs else store.blob(digest)

@@ -1,7 +1,6 @@
-"""What a user says of an object: its nickname, its view and its summaries.
+"""Nicknames, views and summaries given by the user.
 
-View and summaries describe an object while its content is not loaded. They belong to it, so that
-describing it makes a version. A nickname is a claim of its own, and makes no version of the object.
+View and summaries are part of the object; a nickname is a claim of its own.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from foredeck.sources.snapshots import CAPTURED, FileSnapshot
 from foredeck.store.protocol import Batch, Head, Store, retry_on_conflict
 
 DESCRIBED = ("file", "toolcall", "user", "pointer", "compaction")
-"""The types that can be described; of all others foredeck writes every version itself."""
+"""Types that can be described."""
 
 MOST_CHARS: Mapping[str, int] = {"short_summary": 300, "long_summary": 20_000}
 
 TYPES_OWN = "default"
-"""In place of a view: the one of the object's type."""
+"""Names the view of the object's type."""
 
 _NEVER_SHOWN = frozenset(
     {*HASHES, *map(summary_hash_name, SUMMARIES), "content", "identity_hash", "view", "locked"}
@@ -35,10 +34,9 @@ _NEVER_SHOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What is to be changed of an object: None leaves it as it is.
+    """Changes to an object's description; None leaves a field as it is.
 
-    An empty summary takes it away. A short one joins the view of an object that has none of its
-    own, since it would not be seen otherwise.
+    A short summary joins the object's view if it has none.
     """
 
     short_summary: str | None = None
@@ -47,16 +45,14 @@ class Description:
 
 
 def view_of(type: str, fields: Mapping[str, Any]) -> list[str]:
-    """The fields that describe an object: its own view, else that of its type."""
+    """The object's own view, or its type's."""
     view = fields.get("view")
     return list(kind_of(type).metadata_fields if view is None else view)
 
 
 def describe_object(store: Store, object: Head, given: Description) -> bool:
-    """Give an object a description; returns whether that has changed anything.
-
-    Raises `ToolError` where the object cannot have it, and says what would do.
-    """
+    """Describes an object; returns whether that changed it. Raises `ToolError` that names what
+    would be accepted."""
     if object.type not in DESCRIBED:
         raise ToolError(
             f"A {object.type} cannot be described, only: {', '.join(DESCRIBED)}. Its lines follow "
@@ -84,12 +80,12 @@ def describe_object(store: Store, object: Head, given: Description) -> bool:
 
 
 def _described(before: Provenance) -> Provenance:
-    kept = {CAPTURED: True} if CAPTURED in (before.model_extra or {}) else {}
-    return Provenance(origin="name", generator="human", parent_refs=before.parent_refs, **kept)
+    extra = {CAPTURED: True} if CAPTURED in (before.model_extra or {}) else {}
+    return Provenance(origin="name", generator="human", parent_refs=before.parent_refs, **extra)
 
 
 def viewable(kind: type[Document], fields: Mapping[str, Any]) -> list[str]:
-    """Names that a view may have: fields of a type, and others that say something short."""
+    """Fields that a view may name: the type's, and short ones."""
     short = (str, int, float, bool)
     others = [
         n for n, value in fields.items() if isinstance(value, short) and n not in _NEVER_SHOWN
@@ -123,14 +119,14 @@ def _checked(name: str, text: str) -> str:
 
 def _checked_view(document: Document, fields: Mapping[str, Any], view: Sequence[str]) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in view if name.strip()))
-    known = viewable(type(document), fields)
+    accepted = viewable(type(document), fields)
     for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+        if name not in accepted:
+            near = difflib.get_close_matches(name, accepted, n=1)
             hint = f" Did you mean {near[0]}?" if near else ""
             raise ToolError(
                 f"A {document.type} has no field {name!r} to show.{hint} There are: "
-                f"{', '.join(known)}; {TYPES_OWN} for those of its type."
+                f"{', '.join(accepted)}; {TYPES_OWN} for those of its type."
             )
     return names
 
@@ -138,11 +134,10 @@ def _checked_view(document: Document, fields: Mapping[str, Any], view: Sequence[
 NICKNAME_CHARS = 100
 
 _NOT_A_NAME = re.compile(r"@|\d+$|v\d+$|.*[\s:/\\]|[0-9a-f]{12,64}$")
-"""What could be taken for a handle, a version, a path, or an id."""
 
 
 def nicknames(store: Store) -> dict[str, str]:
-    """The nickname of each object that has one, by object id."""
+    """Nicknames by object id."""
     # Two engines may have given an object two names at the same moment: the later one counts.
     claims = sorted(store.query("nickname"), key=lambda claim: claim.time_ms)
     owned = ((claim.fields.get("object"), claim) for claim in claims)
@@ -150,10 +145,10 @@ def nicknames(store: Store) -> dict[str, str]:
 
 
 def give_nickname(store: Store, object: Head, name: str) -> bool:
-    """Make `name` the object's nickname; the one it had is free again.
+    """Makes `name` the object's nickname and frees its previous one; returns whether anything
+    changed.
 
-    Returns whether anything had to be done. Raises `ToolError` where the name cannot be one, or
-    belongs to another object, or the object's names change all the time.
+    Raises `ToolError` if the name is unfit or taken.
     """
     if not name or len(name) > NICKNAME_CHARS or _NOT_A_NAME.match(name):
         raise ToolError(
@@ -168,15 +163,19 @@ def give_nickname(store: Store, object: Head, name: str) -> bool:
             other = store.head(owner)
             called = (path_of(other.fields) if other else None) or owner
             raise ToolError(f"The name {name!r} belongs to another object, {called}.")
-        others = [held for held in _claims_of(store, object.id) if held.id != nickname_id(name)]
+        others = [
+            old_claim
+            for old_claim in _claims_of(store, object.id)
+            if old_claim.id != nickname_id(name)
+        ]
         if owner == object.id and not others:
             return False
         by_user = Provenance(origin="name", generator="human")
         batch = Batch(expect={nickname_id(name): claim.token if claim else None})
         batch.puts.append(_claim(name, object.id, by_user))
-        for held in others:
-            batch.puts.append(_claim(_name_in(held), None, by_user))
-            batch.expect[held.id] = held.token
+        for old_claim in others:
+            batch.puts.append(_claim(_name_in(old_claim), None, by_user))
+            batch.expect[old_claim.id] = old_claim.token
         store.commit(batch)
         return True
 
@@ -187,15 +186,15 @@ def give_nickname(store: Store, object: Head, name: str) -> bool:
 def moved_claims(
     store: Store, snapshots: Iterable[FileSnapshot]
 ) -> list[tuple[NicknameDocument, Head]]:
-    """The claims of nicknames that renamed files take along, each with the one before it. A file
-    that has a name of its own keeps that."""
+    """Nickname claims that move with renamed files, each with the one before; a target's own
+    stays."""
     documents = (snapshot.document for snapshot in snapshots)
     moves = {d.id: d.moved_to for d in documents if d is not None and d.moved_to is not None}
     return [
-        (_claim(_name_in(held), target, by_foredeck()), held)
+        (_claim(_name_in(claim), target, by_foredeck()), claim)
         for id, target in moves.items()
         if not _claims_of(store, target)
-        for held in _claims_of(store, id)
+        for claim in _claims_of(store, id)
     ]
 
 

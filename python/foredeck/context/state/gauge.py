@@ -1,8 +1,6 @@
-"""How many tokens a prompt has: characters per token, as the provider's own counts tell them.
+"""Tokens from characters, by the median ratio of a model's newest reports.
 
-A provider reports the input tokens of every prompt. Their ratio to the characters that were sent,
-the median over the newest calls of a model, is kept in the store for all sessions. Until there are
-`MIN_CALLS` reports the default holds, and says that it is an estimate.
+Stored for all sessions; below `MIN_CALLS` reports a default holds.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.objects import Workspace
 from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
+from foredeck.model.calls import CallRecord
 from foredeck.model.records import CalibrationDocument, calibration_id
 
 # Fewer reports say nothing: one prompt may be all digits, or all prose.
@@ -34,12 +33,12 @@ PLAUSIBLE = (1.0, 8.0)
 DRIFT = 0.02
 
 Point = tuple[float, float]
-"""Characters sent, without images, and the tokens that were reported for them."""
+"""Characters sent, without images, and reported tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """Characters to tokens, for one model."""
+    """Converts characters to tokens for one model."""
 
     # It decides only when the high-water mark is reached. That decision is recorded with the call,
     # and nothing that was rendered is ever computed again from a newer rate.
@@ -47,12 +46,11 @@ class Gauge:
     rate: float = CHARS_PER_TOKEN
     """Characters per token."""
     calls: int = 0
-    """How many reports it rests on; 0: it is an estimate."""
+    """Reports behind the rate; 0: an estimate."""
     api: str = ""
     """The wire, by which images are counted."""
 
     def tokens(self, chars: float) -> int:
-        """Tokens of this many characters."""
         return int(chars / self.rate)
 
     def prompt(self, plan: Plan, fixed_chars: int) -> int:
@@ -62,24 +60,46 @@ class Gauge:
         return self.tokens(chars) + tokens
 
     def images(self, plan: Plan) -> tuple[int, int]:
-        """How many images the prompt holds, and their tokens."""
-        found = [image_tokens(block, self.api) for block in plan.images()]
-        return len(found), sum(found)
+        tokens = [image_tokens(block, self.api) for block in plan.images()]
+        return len(tokens), sum(tokens)
 
 
 def tokens_of(stats: CallStats, chars: int) -> int:
-    """Tokens behind one of the counts of characters in `stats`."""
     return int((chars - stats.images * IMAGE_CHARS) / stats.rate) + stats.image_tokens
 
 
+def counted_chars(stats: CallStats) -> int:
+    return stats.chars_sent - stats.withheld - stats.images * IMAGE_CHARS
+
+
+def sent_tokens(record: CallRecord) -> int:
+    """Tokens of a call's prompt."""
+    return tokens_of(record.stats, record.stats.chars_sent)
+
+
+def plain_tokens(record: CallRecord) -> int:
+    """Tokens of the host alone, compacted to its window."""
+    stats, plain = record.stats, record.cache.baseline
+    return tokens_of(stats, stats.chars_host) if plain is None else sum(plain)
+
+
+def weighed(record: CallRecord) -> dict[str, int]:
+    """A rebase's figures in tokens, with what it saved (`saves`)."""
+    stats = record.stats
+    scale = CHARS_PER_TOKEN / (stats.rate or CHARS_PER_TOKEN)
+    costs = {name: round(value * scale) for name, value in record.decision.weighed.items()}
+    saves = int(stats.shorter_by / (stats.rate or CHARS_PER_TOKEN))
+    return {**costs, "saves": saves} if record.decision.is_rebase else costs
+
+
 def rate_of(points: Iterable[Point]) -> float | None:
-    """The median rate, None where too few points tell one."""
+    """The median rate; None with too few points."""
     rates = [chars / tokens for chars, tokens in points]
     return round(median(rates), 3) if len(rates) >= MIN_CALLS else None
 
 
 def is_plausible(chars: float, tokens: float) -> bool:
-    """Whether a report can be of a prompt of that length, and says something about the rate."""
+    """Whether a report fits the prompt's length, and is long enough to tell a rate."""
     return tokens >= MIN_TOKENS and PLAUSIBLE[0] <= chars / tokens <= PLAUSIBLE[1]
 
 
@@ -87,44 +107,41 @@ def is_plausible(chars: float, tokens: float) -> bool:
 class _Known:
     points: list[Point] = field(default_factory=list)
     stored: float | None = None
-    """The rate that the store has."""
+    """The stored rate."""
 
 
 class Calibrator:
-    """The gauges of all models, read from the store when first asked for."""
+    """Gauges of all models, read on first use."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._models: dict[str, _Known] = {}
 
     def gauge(self, model: str, api: str) -> Gauge:
-        """The gauge in force for a model (`provider/id`)."""
+        """The gauge of a model (`provider/id`)."""
         points = self._known(model).points
         rate = rate_of(points)
         return Gauge(api=api) if rate is None else Gauge(rate, len(points), api)
 
     def learn(self, model: str, chars: float, tokens: float) -> None:
-        """Take in what was reported for a prompt of that length, images left out of both.
-
-        A rate that is new, or has moved, goes into the transaction of the next call.
-        """
+        """Both figures without images; a new rate joins the next transaction."""
         if not model or not is_plausible(chars, tokens):
             return
-        known = self._known(model)
-        known.points = [*known.points, (float(chars), float(tokens))][-MAX_CALLS:]
-        rate = rate_of(known.points)
-        if rate is None or (known.stored and abs(rate / known.stored - 1) < DRIFT):
+        rates = self._known(model)
+        rates.points = [*rates.points, (float(chars), float(tokens))][-MAX_CALLS:]
+        rate = rate_of(rates.points)
+        if rate is None or (rates.stored and abs(rate / rates.stored - 1) < DRIFT):
             return
-        known.stored = rate
-        points = [list(point) for point in known.points]
+        rates.stored = rate
+        points = [list(point) for point in rates.points]
         id = calibration_id(model)
         document = CalibrationDocument(id=id, model=model, chars_per_token=rate, points=points)
         self._workspace.put(document.seal())
 
     def _known(self, model: str) -> _Known:
-        known = self._models.get(model)
-        if known is None:
+        rates = self._models.get(model)
+        if rates is None:
             head = self._workspace.head(calibration_id(model)) if model else None
             points = [] if head is None else [(c, t) for c, t in head.fields.get("points") or ()]
-            known = self._models[model] = _Known(points, rate_of(points))
-        return known
+            rates = self._models[model] = _Known(points, rate_of(points))
+        return rates

@@ -1,8 +1,6 @@
-"""A session's index: every object that it has seen a version of, under handles that never change.
+"""Every object a session has met, under permanent handles.
 
-The index is append-only and belongs to the session, not to a branch: `@12` means the same object
-wherever it is, and is never given to another. It is stored as one `member` document for each
-object, whose versions say which versions of the object the session has seen.
+`@12` is the same on every branch. A `member` document per object names the versions seen.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ from foredeck.store.protocol import Head, Store, Token
 
 
 class Member(NamedTuple):
-    """What the newest version of a `member` document says."""
-
     # A named tuple, since a session that is opened makes thousands of them.
 
     ordinal: int
@@ -29,14 +25,12 @@ class Member(NamedTuple):
     label: str
     version: int
     version_ref: str
-    """Token of the transaction that wrote the version of the object."""
     content_hash: str
     text_hash: str | None
     metadata_view_hash: str
 
     @classmethod
     def of(cls, head: Head) -> Self:
-        """What a document says."""
         fields, version_ref = head.fields, head.fields["version_ref"]
         # Written before its transaction had a token, which is that of this very document.
         own = version_ref["token"] == SAME_TRANSACTION
@@ -54,7 +48,6 @@ class Member(NamedTuple):
 
     @property
     def ref(self) -> VersionRef:
-        """The version of the object."""
         # Not validated once more: it was when it was written.
         return VersionRef.model_construct(
             object=self.object,
@@ -67,13 +60,13 @@ class Member(NamedTuple):
 
 
 def read_members(store: Store, session: str) -> list[Member]:
-    """The members of a session, oldest document first."""
+    """A session's members, oldest first."""
     return [Member.of(head) for head in store.query("member", {"session": session})]
 
 
 @dataclass(frozen=True, slots=True)
 class SeenVersion:
-    """A version of an object as the session sees it."""
+    """A version as the session sees it."""
 
     object: str
     type: str
@@ -85,11 +78,9 @@ class SeenVersion:
     # Of such a file the session has met no more than a name: what a command has made of its content
     # is no news to it.
     unread: bool = False
-    """Whether it is of a file that no tool has shown."""
 
     @classmethod
     def of(cls, document: Document, label: str = "", token: str = SAME_TRANSACTION) -> SeenVersion:
-        """A document of this transaction, or of the one that `token` names."""
         return cls(
             document.id,
             document.type,
@@ -104,7 +95,7 @@ class SeenVersion:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One object in the index."""
+    """An object in the index."""
 
     ordinal: int
     object: str
@@ -135,11 +126,10 @@ class SessionIndex:
     by_label: dict[str, int] = field(default_factory=dict)
     # Not the number of entries: some are missing where a session was erased while it was open.
     _last: int = 0
-    """The highest handle that was given."""
+    """The highest handle in use."""
 
     @classmethod
     def load(cls, session: str, members: Iterable[Member]) -> SessionIndex:
-        """The index that these make up."""
         index = cls(session)
         for member in members:
             index._add(Entry(member.ordinal, member.object, member.type, member.label, member))
@@ -149,31 +139,28 @@ class SessionIndex:
         return len(self.entries)
 
     def see(self, seen: SeenVersion) -> tuple[Entry, MemberDocument | None]:
-        """Note that the session has seen a version of an object.
-
-        Returns its entry, and the document to store where the object or the version is new.
-        """
+        """Records that the session has seen a version; a document to store if that is new."""
         ordinal = self.by_object.get(seen.object)
-        known = None if ordinal is None else self.entries[ordinal]
-        if known is not None and (seen.unread or known.newest.content_hash == seen.content_hash):
-            return known, None
+        entry = None if ordinal is None else self.entries[ordinal]
+        if entry is not None and (seen.unread or entry.newest.content_hash == seen.content_hash):
+            return entry, None
         ref = VersionRef(
             object=seen.object,
-            version=1 if known is None else known.newest.version + 1,
+            version=1 if entry is None else entry.newest.version + 1,
             token=seen.token,
             content_hash=seen.content_hash,
             text_hash=None if seen.unread else seen.text_hash,
             metadata_view_hash=seen.metadata_view_hash,
         )
-        if known is None:
-            known = Entry(self._last + 1, seen.object, seen.type, seen.label, ref)
-            self._add(known)
+        if entry is None:
+            entry = Entry(self._last + 1, seen.object, seen.type, seen.label, ref)
+            self._add(entry)
         else:
-            known.newest = ref
-        return known, self._document(known)
+            entry.newest = ref
+        return entry, self._document(entry)
 
     def version_of(self, object: str, content_hash: str | None) -> int:
-        """The number that a version has, or will have once the session sees it."""
+        """The number that a version has or will get."""
         ordinal = self.by_object.get(object)
         if ordinal is None:
             return 1
@@ -181,7 +168,7 @@ class SessionIndex:
         return ref.version if ref.content_hash == content_hash else ref.version + 1
 
     def inherit(self, entry: Entry) -> MemberDocument:
-        """Take over another session's entry under the same handle, version numbers included."""
+        """Adopts another session's entry, with handle and version number."""
         own = Entry(entry.ordinal, entry.object, entry.type, entry.label, entry.newest)
         self._add(own)
         return self._document(own)
@@ -206,7 +193,7 @@ class SessionIndex:
 
 
 def versions_seen(store: Store, session: str, ordinal: int) -> Iterator[VersionRef]:
-    """Every version of `@ordinal` that a session has seen, as a fork also those of its parent."""
+    """Every version of an object that a session has seen; a fork includes its parent's."""
     # What the parent met after the fork is left out: newer versions, or another object under the
     # same handle.
     member = store.head(member_id(session, ordinal))
@@ -225,29 +212,26 @@ def versions_seen(store: Store, session: str, ordinal: int) -> Iterator[VersionR
 
 
 def version_seen(store: Store, session: str, ordinal: int, version: int) -> VersionRef:
-    """`@ordinal v<version>`. Raises `ToolError` where the session has not seen it."""
-    known = []
+    """`@ordinal v<version>`. Raises `ToolError` if the session has not seen it."""
+    refs = []
     for ref in versions_seen(store, session, ordinal):
-        known.append(ref.version)
+        refs.append(ref.version)
         if ref.version == version:
             return ref
     # Of several changes in one answer of the model only the last is kept under a number.
-    numbers = sorted(known)
+    numbers = sorted(refs)
     is_gapless = numbers == [*range(1, len(numbers) + 1)]
     if not numbers:
-        seen = "no other version yet"  # the object was met in this very tool call
+        numbers_text = "no other version yet"  # the object was met in this very tool call
     elif is_gapless:
-        seen = f"v1 to v{numbers[-1]}"
+        numbers_text = f"v1 to v{numbers[-1]}"
     else:
-        seen = ", ".join(f"v{number}" for number in numbers)
-    raise ToolError(f"@{ordinal} has no v{version}: this session has seen {seen}.")
+        numbers_text = ", ".join(f"v{number}" for number in numbers)
+    raise ToolError(f"@{ordinal} has no v{version}: this session has seen {numbers_text}.")
 
 
 def version_at_call(store: Store, session: str, ordinal: int, call: int) -> VersionRef:
-    """What `@ordinal` meant when a call was made: the version that the session had then.
-
-    Raises `ToolError` where there is no such call, or the session did not know the object yet.
-    """
+    """The version that the session had at a call; raises `ToolError` if there is none."""
     record = store.head(call_id(session, call))
     if record is None:
         calls = len(store.query("call", {"session": session}))
@@ -261,10 +245,8 @@ def version_at_call(store: Store, session: str, ordinal: int, call: int) -> Vers
 
 
 def version_with_hash(store: Store, object: str, start: str) -> Document:
-    """The newest version of an object whose text has a hash that begins so, whoever has seen it.
-
-    Raises `ToolError` where there is none.
-    """
+    """The newest version whose text hash begins with `start`, in any session. Raises `ToolError` if
+    none does."""
     for head in reversed(store.history(object)):
         if str(head.fields.get("text_hash") or "").startswith(start):
             document = store.get(object, Document, head.token)
@@ -274,10 +256,8 @@ def version_with_hash(store: Store, object: str, start: str) -> Document:
 
 
 def load_version(store: Store, ref: VersionRef) -> Document | None:
-    """The version that a reference names, None where the object is not stored at all.
-
-    Raises `Corrupt` where what is stored there is not what the session saw.
-    """
+    """The version that a reference names; None if the object is not stored. Raises `Corrupt` if its
+    hashes differ."""
     document = store.get(ref.object, Document, Token(ref.token))
     if document is not None:
         verify(ref, document.content_hash, document.text_hash)
@@ -285,7 +265,7 @@ def load_version(store: Store, ref: VersionRef) -> Document | None:
 
 
 def verify(ref: VersionRef, content_hash: str | None, text_hash: str | None) -> None:
-    """Raise `Corrupt` unless a version has the hashes that its reference says."""
+    """Raises `Corrupt` unless the hashes match the reference."""
     if (content_hash, text_hash) != (ref.content_hash, ref.text_hash):
         raise Corrupt(
             f"{ref.object} v{ref.version} is damaged: the version stored at {ref.token} is not the "

@@ -1,4 +1,4 @@
-"""The objects of a session: which it has seen, and the transaction that writes them."""
+"""A session's objects, and the transaction that writes them."""
 
 from __future__ import annotations
 
@@ -34,70 +34,61 @@ if TYPE_CHECKING:  # imported with the first question to it, and by sessions tha
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A session's identity, and where it comes from."""
+    """A session's identity and origin."""
 
     id: str
     cwd: str
     ancestors: frozenset[str] = frozenset()
-    """Ids of the sessions that this one was forked from, near and far."""
+    """Sessions it was forked from, directly or not."""
     is_live: bool = True
-    """Whether tools run now and here, so that the disk shows what they did."""
+    """Whether tools run here and now, so the disk shows their effects."""
     calls_at_opening: int = 0
-    """Ordinal of the newest call when the session was opened."""
+    """Ordinal of the newest call when the session opened."""
     was_read_in: bool = False
-    """Its history was read from a file before foredeck was on: there are turns that no call record
-    knows."""
+    """Its history was read from a file, so some turns have no call record."""
     origin: str = ""
-    """Harness and file that its messages are read from, where that is an old history."""
+    """Harness and file of an old history."""
 
     @property
     def family(self) -> frozenset[str]:
-        """Ids of this session and of those that it was forked from."""
+        """The session and its ancestors."""
         return self.ancestors | {self.id}
 
     def is_always_in_view(self, object: str) -> bool:
-        """Whether this is the chat or the system prompt of the session, or of one that it was
-        forked from."""
+        """The chat or system prompt of the session or an ancestor."""
         return any(object in (chat_id(id), system_prompt_id(id)) for id in self.family)
 
 
 PENDING = Token("")
-"""Token of a head that is not committed yet."""
 
 
 class Workspace:
-    """Collects documents and blobs, then commits them in one go."""
+    """Documents and blobs for one commit."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.blobs: dict[str, bytes] = {}
         self.pending: dict[str, Document] = {}
-        """The documents written so far, by id."""
         self._expect: dict[str, Token | None] = {}
         self._stored: dict[str, Head | None] = {}
-        """What the store holds of the documents that were asked for ahead."""
 
     def put(self, document: Document, *, new: bool = False) -> None:
-        """Write a sealed document; a later one with the same id takes its place.
-
-        `new`: none is stored with this id, or committing raises `Conflict`.
-        """
+        """`new`: the commit raises `Conflict` if the id is stored already."""
         self.pending[document.id] = document
         if new:
             self._expect[document.id] = None
 
     def put_over(self, document: Document, head: Head | None) -> None:
-        """As `put`, on top of this version: where that is not the newest, committing raises
-        `Conflict`."""
+        """The commit raises `Conflict` unless `head` is the newest version."""
         self.pending[document.id] = document
         self._expect[document.id] = None if head is None else head.token
 
     def put_bytes(self, data: bytes) -> str:
-        """Store bytes; returns their address."""
+        """Adds bytes; returns their address."""
         return put_blob(data, self.blobs)
 
     def head(self, id: str) -> Head | None:
-        """The newest version of a document, this transaction's own included."""
+        """The newest version of a document, this transaction included."""
         document = self.pending.get(id)
         if document is None:
             return self._stored[id] if id in self._stored else self.store.head(id)
@@ -105,43 +96,40 @@ class Workspace:
         return Head(document.id, document.type, PENDING, 0, fields)
 
     def look_up(self, ids: Iterable[str]) -> None:
-        """Ask at once for the newest versions of documents that are about to be asked for one by
-        one. The answers hold until this transaction ends."""
-        wanted = [id for id in dict.fromkeys(ids) if id not in self._stored]
-        found = self.store.heads(wanted) if wanted else {}
-        self._stored.update((id, found.get(id)) for id in wanted)
+        """Loads the newest versions of several documents at once."""
+        missing = [id for id in dict.fromkeys(ids) if id not in self._stored]
+        heads = self.store.heads(missing) if missing else {}
+        self._stored.update((id, heads.get(id)) for id in missing)
 
     @contextmanager
     def looked_up(self, ids: Iterable[str]) -> Iterator[None]:
-        """As `look_up`, but the answers hold for this block alone."""
-        known = set(self._stored)
+        """As `look_up`, for this block only."""
+        before = set(self._stored)
         self.look_up(ids)
         try:
             yield
         finally:
-            self._stored = {id: head for id, head in self._stored.items() if id in known}
+            self._stored = {id: head for id, head in self._stored.items() if id in before}
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to commit."""
         return not self.pending and not self.blobs
 
     def commit_if_new(self) -> None:
-        """Commit if a document was written, and start afresh."""
         # Blobs alone are of messages that are stored already: they need not be stored once more.
         if self.pending:
             self.commit()
         self.discard()
 
     def commit(self) -> Token:
-        """Commit and start afresh. On failure everything stays collected."""
+        """Commits and starts afresh; a failure keeps everything collected."""
         batch = Batch(list(self.pending.values()), dict(self.blobs), dict(self._expect))
         token = self.store.commit(batch)
         self.discard()
         return token
 
     def discard(self) -> None:
-        """Start afresh, without a commit."""
+        """Starts afresh without a commit."""
         self.pending.clear()
         self._expect.clear()
         self._stored.clear()
@@ -155,8 +143,7 @@ OpenGraph = Callable[[], AbstractContextManager["Graph"]]
 class Objects:
     """What a session has met, and what its next transaction writes.
 
-    Everything that is stored for a session goes through `workspace`; an object joins `index` by one
-    of the methods `see...`.
+    All writes go through `workspace`; `see...` methods add to `index`.
     """
 
     info: SessionInfo
@@ -164,41 +151,37 @@ class Objects:
     index: SessionIndex
     source: FileSource
     open_graph: OpenGraph | None = None
-    """The graph of the store, up to date, for one question; None where there is none."""
 
     @property
     def store(self) -> Store:
-        """The store behind the session."""
         return self.workspace.store
 
     def document(self) -> SessionDocument | None:
-        """The session's own document, with what the open transaction changes of it."""
+        """The session's own document, with pending changes."""
         id = session_object_id(self.info.id)
-        found = self.workspace.pending.get(id) or self.store.get(id, SessionDocument)
-        return found if isinstance(found, SessionDocument) else None
+        document = self.workspace.pending.get(id) or self.store.get(id, SessionDocument)
+        return document if isinstance(document, SessionDocument) else None
 
     def is_forgotten(self) -> bool:
-        """Whether the session was erased from the store since it was stored."""
+        """Whether the session has been erased from the store."""
         id = session_object_id(self.info.id)
         return id not in self.workspace.pending and self.store.head(id) is None
 
     def is_an_agents(self) -> bool:
-        """Whether an agent has started the session."""
+        """Whether an agent started the session."""
         head = self.workspace.head(session_object_id(self.info.id))
         return head is not None and head.fields.get("started_by") is not None
 
     def name_of(self, entry: Entry) -> str:
-        """What the model calls an object: a file's path as its tools have it, else the label."""
+        """A file's path as tools see it, or the label."""
         head = self.workspace.head(entry.object) if entry.type == "file" else None
         source = None if head is None else filesystem_source(head.fields)
         return entry.label if source is None else self.source.agent_path(source)
 
     def see_document(self, document: Document, label: str = "") -> Entry:
-        """Note that the session has seen a document of this very transaction."""
         return self.see(SeenVersion.of(document, label))
 
     def see_head(self, head: Head, label: str = "") -> Entry:
-        """Note that the session has seen a version that is stored already."""
         fields = head.fields
         return self.see(
             SeenVersion(
@@ -214,7 +197,7 @@ class Objects:
         )
 
     def see(self, seen: SeenVersion) -> Entry:
-        """Note that the session has seen a version; a new one joins its index entry."""
+        """Records that the session has seen a version."""
         entry, document = self.index.see(seen)
         if document is not None:
             self.workspace.put(document, new=entry.newest.version == 1)
@@ -222,7 +205,7 @@ class Objects:
 
 
 def paste_of(item: Item) -> str | None:
-    """The one long text of a user's message; None where it has none, or several."""
+    """The one long text of a user's message, if there is just one."""
     if item.kind != "user":
         return None
     long = [text for text in texts_in(item.blocks) if len(text) >= PASTE_CHARS]
@@ -230,11 +213,11 @@ def paste_of(item: Item) -> str | None:
 
 
 def user_object(objects: Objects, text: str) -> Entry:
-    """The object of a text of the user's, made if there is none yet; the caller commits it."""
+    """The object of a user's text, created if needed; the caller commits."""
     id = user_object_id(hash_text(text))
-    known = objects.index.by_object.get(id)
-    if known is not None:
-        return objects.index.entries[known]
+    ordinal = objects.index.by_object.get(id)
+    if ordinal is not None:
+        return objects.index.entries[ordinal]
     head = objects.workspace.head(id)
     if head is not None:
         return objects.see_head(head)
@@ -244,8 +227,8 @@ def user_object(objects: Objects, text: str) -> Entry:
 
 
 def store_versions(store: Store, snapshots: Sequence[FileSnapshot]) -> Token:
-    """Commit new versions, each on top of the one that it was compared with, or nothing. Raises
-    `Conflict` where another process was faster."""
+    """Commits versions on top of those they were compared with. Raises `Conflict` if another
+    process was faster."""
     # On top of any other the same bytes would become two versions.
     batch = Batch()
     for snapshot in snapshots:

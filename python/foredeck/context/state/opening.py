@@ -1,5 +1,3 @@
-"""An open session, and opening it: what the store has of it, or the documents it begins with."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -37,26 +35,24 @@ CUT = (
 
 @dataclass(frozen=True)
 class SessionFolder:
-    """Where a session works. The disk is asked once: all that is made for the session shares it."""
+    """Where a session works; asks the disk once."""
 
     config: Config
     cwd: str
 
     @cached_property
     def filesystems(self) -> FilesystemMap:
-        """The file systems that it reaches, as configured."""
         return open_filesystems(self.config, self.cwd)
 
     @cached_property
     def project(self) -> Project:
-        """The project of its folder. Not for a replay, which must not read the disk."""
+        """The project of the folder; not for a replay, which must not read the disk."""
         return project_of(self.cwd, self.filesystems)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """All that the engine holds in memory of one session. A function that needs one or two of
-    these parts takes only them."""
+    """All that the engine holds of one session; pass on only the parts needed."""
 
     info: SessionInfo
     objects: Objects
@@ -67,17 +63,18 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What the host says of a session, for the documents that a new one begins with."""
+    """What the host says of a new session."""
 
     session: str
     cwd: str
+    harness: str
     host_file: str | None = None
     parent: str | None = None
-    """The session that it is a fork of; a stored one knows its own."""
+    """The session it forks; a stored one knows its own."""
     started_by: str | None = None
     begun_by: str | None = None
     private: bool = False
-    """A fork of a private one is private in any case."""
+    """A fork of a private session is private in any case."""
 
 
 def open_session(
@@ -90,10 +87,10 @@ def open_session(
     open_graph: OpenGraph | None = None,
     notify: Callable[[str], None] = lambda _text: None,
 ) -> Session:
-    """Load a session, or begin it: its wrapper and chat objects are made then.
+    """Loads a session, or begins it.
 
-    `origin`: harness and file, of an old history. `calls_at_opening`: where the host opened it
-    before. `open_graph` gives the references; `notify` says something to the user at once.
+    `origin`: harness and file of an old history. `calls_at_opening`: set if the host opened it
+    before.
     """
     session = begins.session
     wrapper = store.head(session_object_id(session))
@@ -103,14 +100,14 @@ def open_session(
     log = CallLog.load(store.query("call", {"session": session}))
     ancestors = _add_ancestors(log, store, parent)
     is_cut = log.leave_out_cut()
-    known = {} if wrapper is None or stored is None else wrapper.fields
+    fields = {} if wrapper is None or stored is None else wrapper.fields
     info = SessionInfo(
         session,
         begins.cwd,
         ancestors,
         is_live=source.is_live,
         calls_at_opening=log.newest if calls_at_opening is None else calls_at_opening,
-        was_read_in=bool(known.get("ingested")),
+        was_read_in=bool(fields.get("ingested")),
         origin=origin,
     )
     index = SessionIndex.load(session, read_members(store, session))
@@ -121,14 +118,14 @@ def open_session(
         source,
         open_graph,
     )
-    inbox = Inbox.of_document(known, notify)
+    inbox = Inbox.of_document(fields, notify)
     if is_cut:
         inbox.user_messages.append(CUT)
     if stored is None:
         private = begins.private or _is_private(store, parent, begins.started_by)
         _begin(objects, replace(begins, parent=parent, private=private))
     else:
-        private = SessionDocument.is_private(known)
+        private = SessionDocument.is_private(fields)
     chat = Chat(
         info,
         store,
@@ -141,7 +138,6 @@ def open_session(
 
 
 def _compactions(store: Store, sessions: list[str]) -> dict[str, Fields]:
-    """The compactions of these sessions, the oldest first, without the turns in them."""
     heads = [head for id in sessions for head in store.query("compaction", {"session": id})]
     return {
         head.id: {**head.fields, "turns": []}
@@ -155,10 +151,7 @@ def _system_version(objects: Objects) -> VersionRef | None:
 
 
 def _begin(objects: Objects, begins: Beginning) -> None:
-    """The documents that a session begins with; a fork inherits its parent's index.
-
-    The system prompt is not among them: its first version is what the host says (`take_system`).
-    """
+    """A fork inherits its parent's index; the first request brings the system prompt."""
     session, parent = objects.info.id, begins.parent
     own_id = session_object_id(session)
     origin = Provenance(origin=session, generator="system")
@@ -166,6 +159,7 @@ def _begin(objects: Objects, begins: Beginning) -> None:
     chat = ChatDocument(id=chat_id(session), session_ref=own_id, provenance=origin).seal()
     wrapper = SessionDocument(
         id=own_id,
+        harness=begins.harness,
         session_id=session,
         chat_ref=chat.id,
         system_prompt_ref=system_prompt_id(session),
@@ -185,28 +179,23 @@ def _begin(objects: Objects, begins: Beginning) -> None:
 
 
 def _is_private(store: Store, *sessions: str | None) -> bool:
-    """Whether one of these keeps to itself what is said in it: a copy of it, and what its agent
-    started, repeat that."""
     heads = store.heads(session_object_id(id) for id in sessions if id is not None)
     return any(SessionDocument.is_private(head.fields) for head in heads.values())
 
 
 def _inherit(objects: Objects, parent: str) -> None:
-    """Take over a parent's handles: in the messages of the fork `@12` means what it meant there."""
+    """Takes over a parent's handles, so that `@12` in its messages keeps its meaning."""
     index = SessionIndex.load(parent, read_members(objects.store, parent))
     for ordinal in sorted(index.entries):
         objects.workspace.put(objects.index.inherit(index.entries[ordinal]))
 
 
 def _add_ancestors(log: CallLog, store: Store, parent: str | None) -> frozenset[str]:
-    """Let the calls before a fork be found: their prompts are this session's past, too.
-
-    Returns the ids of the sessions that this one descends from.
-    """
-    seen: set[str] = set()
-    while parent is not None and parent not in seen:
-        seen.add(parent)
+    """Adds the calls of all ancestors, and returns their ids."""
+    ids: set[str] = set()
+    while parent is not None and parent not in ids:
+        ids.add(parent)
         log.add_ancestor(CallLog.load(store.query("call", {"session": parent})))
         wrapper = store.head(session_object_id(parent))
         parent = None if wrapper is None else wrapper.fields.get("parent_session")
-    return frozenset(seen)
+    return frozenset(ids)

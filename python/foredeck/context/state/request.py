@@ -1,4 +1,4 @@
-"""What a host asks of the assembler and what it is answered, in neutral terms."""
+"""What a host asks, and the answer, in neutral terms."""
 
 from __future__ import annotations
 
@@ -21,28 +21,26 @@ from foredeck.model.records import VersionRef
 OutcomeKind = Literal["applied", "fallback", "aborted", "off"]
 
 InlineChanges = Literal["none", "text", "additions", "all"]
-"""Which later changes of system prompt and tools a model takes at their place in the chat: none,
-new instructions, these and new tools, or these and every change of a tool. Any other change goes
-out before the chat, and nothing of an earlier prompt is cached any more."""
+"""Changes of system prompt and tools that a model accepts within the chat; others go before it and
+empty the cache."""
 
 
 @dataclass(slots=True)
 class PromptFrame:
-    """What the host puts around the chat, and the object that keeps it."""
+    """What the host puts around the chat, and its object."""
 
     messages: list[Any] = field(default_factory=list)
-    """The system prompt, as messages of the host's: the first is the prompt, others change it."""
+    """The first is the prompt, others change it."""
     tools: list[Any] = field(default_factory=list)
     """Definitions of the active tools."""
     chars: int = 0
     """Characters of both."""
     version: VersionRef | None = None
-    """The version of the system prompt object that the next call goes out with."""
     hashes: dict[InlineChanges, str] = field(default_factory=dict)
-    """What `before_chat` has worked out of these messages and tools."""
+    """Cache of `before_chat`."""
 
     def before_chat(self, inline: InlineChanges) -> str:
-        """A hash of what goes out before the chat: equal hashes mean equal bytes."""
+        """A hash of what goes out before the chat."""
         if inline not in self.hashes:
             self.hashes[inline] = self._hash(inline)
         return self.hashes[inline]
@@ -59,13 +57,14 @@ class PromptFrame:
             tools = _declared(changes[: _last_not_added(changes) + 1])
         else:
             tools = self.tools
-        shown = [(tool["name"], tool.get("description"), tool.get("parameters")) for tool in tools]
-        text = json.dumps([texts, shown], sort_keys=True)
+        definitions = [
+            (tool["name"], tool.get("description"), tool.get("parameters")) for tool in tools
+        ]
+        text = json.dumps([texts, definitions], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _declared(changes: Sequence[Any]) -> list[Any]:
-    """The tools that these system messages leave, in the order in which they were declared."""
     tools: dict[str, Any] = {}
     for change in changes:
         for tool in change.get("toolsRemoved") or ():
@@ -75,7 +74,7 @@ def _declared(changes: Sequence[Any]) -> list[Any]:
 
 
 def _last_not_added(changes: Sequence[Any]) -> int:
-    """The last system message that takes a tool away or declares one again; 0 where none does."""
+    """The last system message that removes or redeclares a tool, or 0."""
     declared: set[str] = set()
     last = 0
     for index, change in enumerate(changes):
@@ -88,43 +87,43 @@ def _last_not_added(changes: Sequence[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The model that will be called, as far as it matters here."""
+    """The model about to be called."""
 
     provider: str
     id: str
     api: str = ""
     window: int | None = None
     reserve: int | None = None
-    """Tokens of it that the host leaves free: it compacts by itself where a prompt leaves fewer.
-    None where it does not."""
+    """Tokens below which the host compacts; None if it does not."""
     cache_ttl_s: float | None = None
     prices: Prices = field(default_factory=Prices)
     cache: CacheRule = "prefix"
-    """By which rule its provider keeps prompts."""
+    """How its provider keeps prompts."""
     marks: bool = False
-    """Whether one more cache marker can be set in its requests."""
+    """Whether requests accept one more cache marker."""
     threads: bool = False
-    """Whether the host sends only what is new of a prompt, and the provider keeps the rest."""
+    """Whether the host sends only a prompt's new end."""
     input_price: float = 0.0
-    """What a million uncached input tokens cost, in the host's currency; 0: not known."""
+    """Of a million uncached tokens, in the host's currency; 0: unknown."""
     inline: InlineChanges = "none"
     tiers: tuple[PriceTier, ...] = ()
+    bound: bool = False
+    """It has lost reasoning because of what precedes it."""
     assumed_reasoning: float = 0.0
-    """Tokens of reasoning that each answer without any is taken to have, in a replay."""
+    """Replay: tokens for an answer without reasoning."""
 
     @property
     def is_bound(self) -> bool:
-        """Whether it loses all of its reasoning behind the first byte that changes."""
-        return binds_in_every_turn(self.id)
+        """Whether it loses all reasoning behind the first changed byte."""
+        return self.bound or binds_in_every_turn(self.id)
 
     @property
     def name(self) -> str:
-        """What must stay the same for a cached prompt to be hit."""
+        """The name that has to stay the same for a cache hit."""
         return f"{self.provider}/{self.id}"
 
     @property
     def called(self) -> CalledModel:
-        """What a call record keeps of it."""
         return CalledModel(
             self.name,
             self.api,
@@ -140,88 +139,85 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """The time zone of the host's clock."""
+    """The host's time zone."""
 
     name: str
-    """`Europe/Berlin`; empty where the host has none."""
+    """`Europe/Berlin`; empty if unknown."""
     offset_minutes: int
-    """How far ahead of UTC it is at the time of the request."""
+    """Minutes ahead of UTC then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a model call that the host has made, or wanted to."""
+    """What became of a model call."""
 
     kind: OutcomeKind
     call: int | None = None
-    """Ordinal of the call of ours whose answer was in force."""
+    """Ordinal of the call whose answer was in force."""
     edited: int = 0
-    """How many messages went out as that answer had them."""
+    """Messages that went out as that answer had them."""
     ending: bool = False
-    """Whether what stood after the last of the edited messages went out too."""
+    """The answer's rest, behind them, went out too."""
     messages: int = 0
-    """How many messages the host's list had."""
+    """Length of the host's list."""
     time_ms: int = 0
     reason: str = ""
-    """Why it went out as it did; of an applied call, what another extension has changed in it."""
+    """For an applied call, what another extension changed."""
     dropped: tuple[BlockSpot, ...] = ()
-    """Reasoning that its provider has kept from the model."""
+    """What the provider kept from the model."""
+    bound: bool = False
+    """Whether because of what precedes it."""
 
 
 @dataclass(slots=True)
 class Request:
-    """One call about to be made."""
+    """A call about to be made."""
 
     keep: int
-    """How many messages are as in the request before; `items` are those after them."""
+    """Messages unchanged since the request before; `items` follow."""
     items: list[Item]
     time_ms: int
     model: Model | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     system: list[Any] | None = None
-    """The host's system messages, where they differ from those of the request before."""
+    """If changed since the request before."""
     tools: list[Any] | None = None
-    """Definitions of the active tools, by the same rule."""
     warmed_ms: int = 0
-    """When the host last sent the newest request once more to keep the cache warm, if it did."""
+    """When the host last renewed the cache."""
     zone: Zone | None = None
-    """None where the host has not said."""
+    """None if unknown."""
 
     @property
     def wire(self) -> Wire:
-        """What the provider lets pass."""
+        """What the provider accepts."""
         return wire_of(self.model.api, self.model.provider) if self.model else Wire()
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """A compaction that the host has in mind."""
+    """A compaction that the host plans."""
 
     by: AskedBy
     items: Sequence[Item]
-    """The messages that it would give up."""
+    """The messages to be summarised."""
     previous: str
-    """The summary before these messages; empty for none."""
+    """Empty for none."""
     instructions: str
-    """What the user wants of the summary."""
+    """The user's wishes for the summary."""
     tokens: int
-    """The prompt as the host counts it."""
     reserve: int
-    """Tokens that the host leaves for an answer."""
+    """Tokens left free for an answer."""
     new_chars: int
-    """Characters of the messages that no request has brought yet."""
     time_ms: int
     model: Model | None
 
 
 @dataclass(slots=True)
 class Answer:
-    """What goes out of the host's list from message `start` on. What earlier answers have said of
-    the messages before it holds."""
+    """What goes out from `start` on; earlier answers hold before it."""
 
     call: int
     start: int
     outgoing: list[Say | Op]
-    """Operations on the host's messages in their order, with messages of ours between them."""
     marker: str = ""
-    """Id of the tool call whose result is to get one more cache marker; empty for none."""
+    """The call whose result gets one more cache marker; empty for none."""

@@ -1,10 +1,9 @@
-"""What a session has cost so far, and what it would have with the host alone, over all branches."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from foredeck.context.state.gauge import counted_chars, is_plausible
 from foredeck.model.call_values import (
     UNSENT,
     Ack,
@@ -12,6 +11,7 @@ from foredeck.model.call_values import (
     CalledModel,
     ModelSpending,
     PromptTokens,
+    ReportedUsage,
 )
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import call_id
@@ -21,10 +21,9 @@ if TYPE_CHECKING:  # whoever asks for sums alone does without the records' branc
 
 
 def spent_after(
-    log: CallLog, session: str, model: CalledModel, cache: CachePrediction, acks: Iterable[Ack]
+    log: CallLog, session: str, model: CalledModel, cache: CachePrediction, acks: Sequence[Ack]
 ) -> list[ModelSpending]:
-    """The sums of a session after one more call, which says what became of earlier ones.
-    `session`: its id."""
+    """Sums after one more call, which settles earlier ones, or itself if it never goes out."""
     last = log.last
     # Each record has the sums up to its call: to know them, only the newest is read.
     rows = [] if last is None else list(last.spent)
@@ -33,37 +32,54 @@ def spent_after(
         record = log.record(id) if ack.outcome in UNSENT and id not in log.unsent else None
         if record is not None:
             rows = _with(rows, _negative(spent_at(record)))
-    if (reported := cache.reported) is not None and reported.model is not None:
-        # The answer has told which model it was.
+    if (reported := cache.reported) is not None:
+        # The answer has told how many tokens it were, and which model.
         record = log.record(call_id(session, reported.call))
-        if record is not None:
+        unsent = {ack.call for ack in acks if ack.outcome in UNSENT}
+        if record is not None and reported.call not in unsent:
             rows = _with(rows, _negative(spent_at(record)))
-            rows = _with(rows, spent_at(record, reported.model))
-    return _with(rows, _spent(model, cache))
+            rows = _with(rows, spent_at(record, reported))
+    own = log.newest + 1
+    is_sent = not any(ack.call == own and ack.outcome in UNSENT for ack in acks)
+    return _with(rows, _spent(model, cache)) if is_sent else rows
 
 
-def spent_at(record: CallRecord, model: CalledModel | None = None) -> ModelSpending:
-    """What one call has cost. `model`: the one that has answered, where it is not the record's."""
-    return _spent(model or record.model, record.cache)
+def spent_at(record: CallRecord, reported: ReportedUsage | None = None) -> ModelSpending:
+    """The cost of one call; `reported`: the provider's counts, if known."""
+    if reported is None:
+        return _spent(record.model, record.cache)
+    spent = _spent(reported.model or record.model, record.cache)
+    # Both sides are in the provider's tokens; what of them it had cached is by its rule, so that
+    # what it loses of itself is on neither.
+    scale = _counted(record, reported)
+    return spent._replace(plain=spent.plain * scale, ours=spent.ours * scale)
+
+
+def _counted(record: CallRecord, reported: ReportedUsage) -> float:
+    stats, cache = record.stats, record.cache
+    foreseen = (cache.read or 0) + (cache.written or 0) + (cache.fresh or 0)
+    counted = reported.read + reported.written + reported.fresh
+    is_sound = is_plausible(counted_chars(stats), counted - stats.image_tokens)
+    return counted / foreseen if foreseen and is_sound else 1.0
 
 
 def spent_by(records: Iterable[CallRecord]) -> list[ModelSpending]:
     """The sums of these calls."""
     rows: list[ModelSpending] = []
     listed = list(records)
-    answered = answered_by(listed)
+    reports = reports_of(listed)
     for record in listed:
-        rows = _with(rows, spent_at(record, answered.get(record.id)))
+        rows = _with(rows, spent_at(record, reports.get(record.id)))
     return rows
 
 
-def answered_by(records: Iterable[CallRecord]) -> dict[str, CalledModel]:
-    """By the id of a call, the model that has answered it, where that is not the record's."""
+def reports_of(records: Iterable[CallRecord]) -> dict[str, ReportedUsage]:
+    """Provider counts by call id."""
     reports = ((record.session, record.cache.reported) for record in records)
     return {
-        call_id(session, reported.call): reported.model
+        call_id(session, reported.call): reported
         for session, reported in reports
-        if reported is not None and reported.model is not None
+        if reported is not None
     }
 
 
@@ -71,8 +87,8 @@ def _spent(model: CalledModel, cache: CachePrediction) -> ModelSpending:
     # A call that went out without us counts on neither side.
     if cache.rule is None or cache.baseline is None:
         return ModelSpending(model.name, model.input_price, 0, 0.0, 0.0)
-    sent = PromptTokens(cache.read or 0, cache.written or 0, cache.fresh or 0).cost(model)
-    return ModelSpending(model.name, model.input_price, 1, cache.baseline.cost(model), sent)
+    cost = PromptTokens(cache.read or 0, cache.written or 0, cache.fresh or 0).cost(model)
+    return ModelSpending(model.name, model.input_price, 1, cache.baseline.cost(model), cost)
 
 
 def _with(rows: Sequence[ModelSpending], more: ModelSpending) -> list[ModelSpending]:

@@ -1,8 +1,6 @@
-"""A session's chat as Markdown: its turns in order, with delimiter lines.
+"""A session's chat as Markdown, for people; models never see it.
 
-For people and for storage; a model sees messages, never this text. The chat of a fork begins with
-the turns that lead to where it left its parent. They stay documents of the session that they were
-made in; the fork's call records tell which they are, across compactions too.
+A fork's begins with its parent's turns, which stay the parent's documents.
 """
 
 from __future__ import annotations
@@ -32,14 +30,10 @@ def render_chat(
     asked: Slice | None = None,
     handles: Mapping[str, int] | None = None,
 ) -> str:
-    """What a session inherited as a fork, then the first `turns` turns of its own, over all its
-    branches, in the order of their making. `asked`: only what belongs to these turns of the user,
-    or these messages, which are numbered as the session's own turns are. `handles`: by object,
-    those of the session that reads it, where that is another one.
+    """Inherited turns, then the first `turns` own ones from all branches.
 
-    `--- user`, `--- assistant`, `--- thinking` and other roles head a section; a tool call is one
-    line: `--- toolcall @12 tool=bash args="ls -la" status=ok`. Those that it has made itself follow
-    it, as `--- toolcall @11 in @12 ...`.
+    A heading per role, `--- user`; a line per call: `--- toolcall @12 tool=bash args="ls -la"
+    status=ok`, and for those within it `--- toolcall @11 in @12 ...`.
     """
     inherited = inherited_turns(store, session)
     heads = [*inherited.turns, *_own_turns(store, session, turns)]
@@ -61,29 +55,28 @@ def render_chat(
 
 
 def chat_fields(store: Store, session: str, turns: int) -> dict[str, Any]:
-    """The inherited and the first `turns` own turns of a session as data: its chat as one object.
+    """The same turns as data.
 
     `{"session_ref", "turn_count", "inherited", "missing", "toolcall_refs", "turns": [{"id",
-    "user_turn", "user", "assistant", "others", "assistant_meta", "toolcall_ids"}]}`, messages as
-    the host gave them, None where a turn has none. `inherited`: how many turns are those of a
-    session that this one was forked from; `missing`: such a session whose turns are not stored.
+    "user_turn", "user", "assistant", "others", "assistant_meta", "toolcall_ids"}]}`; messages are
+    the host's, or None. `missing` names an ancestor that is not stored.
     """
     inherited = inherited_turns(store, session)
     heads = [*inherited.turns, *_own_turns(store, session, turns)]
-    found = [_turn(store, head) for head in heads]
+    records = [_turn(store, head) for head in heads]
     return {
         "session_ref": session_object_id(session),
-        "turn_count": len(found),
+        "turn_count": len(records),
         "inherited": len(inherited.turns),
         "missing": inherited.gone,
-        "toolcall_refs": [call for turn in found for call in turn["toolcall_ids"]],
-        "turns": found,
+        "toolcall_refs": [call for turn in records for call in turn["toolcall_ids"]],
+        "turns": records,
     }
 
 
 class Inherited(NamedTuple):
-    """What a chat begins with. `gone`: the session whose turns would come before `turns` and are
-    not in the store, None where nothing is missing; `forgotten`: whether the user erased it."""
+    """Turns a chat begins with. `gone`: the ancestor that is not stored; `forgotten`: erased by the
+    user."""
 
     turns: tuple[Head, ...] = ()
     gone: str | None = None
@@ -91,7 +84,7 @@ class Inherited(NamedTuple):
 
 
 def inherited_turns(store: Store, session: str) -> Inherited:
-    """The inherited turns of a session's chat, oldest first; none for one that is no fork."""
+    """A fork's inherited turns, oldest first."""
     ancestors, gone = _ancestors(store, session)
     if not ancestors and gone is None:
         return Inherited()
@@ -99,19 +92,19 @@ def inherited_turns(store: Store, session: str) -> Inherited:
     first = _listed(store, call_id(session, 1))
     path = set(addresses_back(store, first, [session, *ancestors]))
     path -= {head.fields.get("assistant") for head in turns_of_session(store, session)}
-    found: dict[str, Head] = {}
+    heads: dict[str, Head] = {}
     for ancestor in reversed(ancestors):
         for head in turns_of_session(store, ancestor):
             address = head.fields.get("assistant")
             if address in path:
-                found.setdefault(address, head)
+                heads.setdefault(address, head)
     if gone is None or not path:
-        return Inherited(tuple(found.values()))
-    return Inherited(tuple(found.values()), gone, store.head(forgotten_id(gone)) is not None)
+        return Inherited(tuple(heads.values()))
+    return Inherited(tuple(heads.values()), gone, store.head(forgotten_id(gone)) is not None)
 
 
 def turns_of_session(store: Store, session: str) -> list[Head]:
-    """The turns that were made in a session, on all its branches, in the order of their making."""
+    """A session's own turns on all branches, oldest first."""
     return sorted(store.query("turn", {"session": session}), key=lambda head: ordinal_of(head.id))
 
 
@@ -121,16 +114,18 @@ def addresses_back(
     lineage: Sequence[str],
     blob: Callable[[str], bytes] | None = None,
 ) -> Iterator[str]:
-    """Addresses of the messages in a list, back to the very first: where it begins with a summary,
-    those of the list that this was made of come before. `lineage`: ids of the sessions in which
-    that may have been; `blob` reads messages that may not be stored yet."""
+    """Addresses of a list's messages back to the very first, through the lists that summaries
+    replaced.
+
+    `lineage`: ids of sessions to search.
+    """
     # A damaged store may name a call twice: that would never end.
-    seen: set[str] = set()
+    visited: set[str] = set()
     while messages:
         yield from messages
         id = _compacted_at(store, messages[0], lineage, blob or store.blob)
-        messages = [] if id is None or id in seen else _listed(store, id)
-        seen.add(id or "")
+        messages = [] if id is None or id in visited else _listed(store, id)
+        visited.add(id or "")
 
 
 def _own_turns(store: Store, session: str, turns: int) -> list[Head]:
@@ -140,7 +135,6 @@ def _own_turns(store: Store, session: str, turns: int) -> list[Head]:
 
 
 def _missing(inherited: Inherited) -> Iterator[str]:
-    """A line in place of turns that cannot be shown."""
     if inherited.gone is not None:
         why = "was forgotten" if inherited.forgotten else "is not in this store"
         yield f"--- the turns before are those of session {inherited.gone}, which {why}"
@@ -167,18 +161,15 @@ def _turn(store: Store, head: Head) -> dict[str, Any]:
 
 
 def _nested(store: Store, sessions: Collection[str]) -> dict[str, list[Head]]:
-    """The calls that ran inside others, by the id of the call, in their order."""
     heads = [h for id in sessions for h in store.query("toolcall", {"chat_ref": chat_id(id)})]
-    found: dict[str, list[Head]] = {}
+    calls: dict[str, list[Head]] = {}
     for head in sorted(heads, key=lambda head: head.fields.get("position") or 0):
         if parent := head.fields.get("parent_ref"):
-            found.setdefault(parent, []).append(head)
-    return found
+            calls.setdefault(parent, []).append(head)
+    return calls
 
 
 class _Chat(NamedTuple):
-    """What the lines of a chat are made with."""
-
     store: Store
     handles: Mapping[str, int]
     calls: Mapping[str, Head]
@@ -201,7 +192,6 @@ class _Chat(NamedTuple):
         return id if ordinal is None else f"@{ordinal}"
 
     def _toolcall(self, head: Head, name: str) -> Iterator[str]:
-        """The line of a call, and the lines of those that it made."""
         fields = head.fields
         args = json.dumps(fields.get("args_display") or "", ensure_ascii=False)
         status = fields.get("status")
@@ -224,15 +214,14 @@ def _message(message: Message) -> Iterator[str]:
 
 
 def _blocks(role: str, blocks: list[dict[str, Any]]) -> Iterator[str]:
-    """A heading wherever the kind of what is said changes; calls have lines of their own."""
     heading = None
     for block in blocks:
         kind = block.get("type")
         if kind == "toolCall":
             continue
-        wanted = "thinking" if kind == "thinking" else role
-        if wanted != heading:
-            heading = wanted
+        kind_heading = "thinking" if kind == "thinking" else role
+        if kind_heading != heading:
+            heading = kind_heading
             yield f"--- {heading}"
         yield _block_text(block)
 
@@ -249,12 +238,10 @@ def _block_text(block: dict[str, Any]) -> str:
 
 
 def _ancestors(store: Store, session: str) -> tuple[list[str], str | None]:
-    """The sessions that this one descends from, nearest first, and the one after them that the
-    store does not have."""
-    _, *found = ancestry(store, session)
-    if found and store.head(session_object_id(found[-1])) is None:
-        return found[:-1], found[-1]
-    return found, None
+    _, *ids = ancestry(store, session)
+    if ids and store.head(session_object_id(ids[-1])) is None:
+        return ids[:-1], ids[-1]
+    return ids, None
 
 
 def _listed(store: Store, call: str) -> list[str]:
@@ -265,7 +252,6 @@ def _listed(store: Store, call: str) -> list[str]:
 def _compacted_at(
     store: Store, address: str, lineage: Sequence[str], blob: Callable[[str], bytes]
 ) -> str | None:
-    """Id of the call after which the summary in this message took the place of chat."""
     summary = load_message(address, blob).get("summary")
     if not isinstance(summary, str):
         return None

@@ -1,5 +1,4 @@
-"""What there is of an object besides its content: its metadata, and what it is linked with. And
-what tasks and entries of memory say, which have no handle and go by their names."""
+"""An object's metadata and links, also of tasks and memory entries."""
 
 from __future__ import annotations
 
@@ -31,7 +30,6 @@ from foredeck.tasks.wording import details
 
 SHOWS = ("content", "metadata", "links")
 LISTED = 20
-"""Objects per list: what is more is counted. A name is cut at NAME_CHARS."""
 NAME_CHARS = 120
 _MET = ("file", "pointer")
 
@@ -42,7 +40,7 @@ BACKLINKS = "Referred to by:"
 
 
 def refers(objects: Objects, wanted: Wanted) -> bool:
-    """Whether what is asked for is a field that holds references: then they are expanded."""
+    """Whether a field of references is asked for, so that they are expanded."""
     field = wanted.field
     if field is None or wanted.slice is not None:
         return False
@@ -55,16 +53,14 @@ def refers(objects: Objects, wanted: Wanted) -> bool:
 
 
 def described(objects: Objects, wanted: Wanted, show: str, limit: int) -> str:
-    """The answer to `activate` with `show`, and to one for a field that holds references.
-
-    `limit`: characters of content. Raises `ToolError`.
-    """
+    """The answer to `activate` with `show`, or for reference fields; `limit` in characters. Raises
+    `ToolError`."""
     if show == "links":
         with asked_graph(objects) as graph:
             return _linked(objects, graph, wanted)
     if wanted.field is not None and refers(objects, wanted):
         with asked_graph(objects) as graph:
-            found = expand(
+            expansion = expand(
                 objects.store,
                 graph,
                 [wanted.entry.object],
@@ -73,7 +69,7 @@ def described(objects: Objects, wanted: Wanted, show: str, limit: int) -> str:
                 field=wanted.field,
                 inherited=lambda session: inherited_turns(objects.store, session).turns,
             )
-        return as_markdown(found).rstrip("\n") or (
+        return as_markdown(expansion).rstrip("\n") or (
             f"{_name(wanted)} refers to nothing that is stored."
         )
     if wanted.field is not None:
@@ -88,7 +84,6 @@ def described(objects: Objects, wanted: Wanted, show: str, limit: int) -> str:
 
 
 def _name(wanted: Wanted) -> str:
-    """What was asked for, by the handle of its object."""
     handle = wording.handle(wanted.entry.ordinal)
     if wanted.field is not None:
         return f"{handle}::{one_line(wanted.field)}"
@@ -96,12 +91,11 @@ def _name(wanted: Wanted) -> str:
 
 
 def _metadata(objects: Objects, entry: Entry) -> str:
-    """One line on an object, as lists of objects have it."""
     return wording.object_line(entry.ordinal, fields_of_line(objects, entry.ordinal))
 
 
 def _linked(objects: Objects, graph: Graph, wanted: Wanted) -> str:
-    """What an object refers to and what refers to it; of a part of it, what is in the part."""
+    """Links to and from an object; of a part, those within it."""
     id = wanted.entry.object
     links, loose = graph.links(id), graph.unresolved_in(id)
     back = [] if wanted.is_part else graph.backlinks(id)
@@ -129,25 +123,23 @@ def _heading(objects: Objects, graph: Graph, wanted: Wanted) -> str:
     if wanted.is_part or node is None:
         return _name(wanted)
     title = _title(node) if node.path is not None else ""  # of others the line says it
-    named = f' "{title}"' if title else ""
+    quoted_title = f' "{title}"' if title else ""
     tags = "".join(f" #{one_line(tag)}" for tag in graph.tags_of(entry.object))
-    return f"{_metadata(objects, entry)}{named}{tags}"
+    return f"{_metadata(objects, entry)}{quoted_title}{tags}"
 
 
 def _more(count: int) -> str:
-    """Ends a list of objects that is cut short."""
     return f"- and {count:,} more"
 
 
 def _listed(
     objects: Objects, graph: Graph, heading: str, ends: Iterable[tuple[str, Edge]]
 ) -> list[str]:
-    """A list of objects, each once with how it is linked, as many as fit; the rest is counted."""
     relations: dict[str, list[str]] = {}
     for id, edge in ends:
-        known = relations.setdefault(id, [])
-        if (how := _relation(edge)) not in known:
-            known.append(how)
+        kinds = relations.setdefault(id, [])
+        if (how := _relation(edge)) not in kinds:
+            kinds.append(how)
     nodes = [node for id in relations if (node := graph.node(id)) is not None]
     index = objects.index.by_object
     # Tool calls of other sessions are only counted: they say no more than that a file was read.
@@ -185,15 +177,14 @@ def _called(objects: Objects, node: Node) -> str:
 
 
 def _title(node: Node) -> str:
-    """A title, where it says more than the path."""
     last = (node.path or "").rpartition("/")[2]
     title = one_line(node.title)[:NAME_CHARS]
     return "" if title in (last, last.rpartition(".")[0], f"{node.type} {node.id}") else title
 
 
 def _loose(objects: Objects, item: Unresolved) -> str:
-    named = [name(name_of_node(objects, node)) for node in item.candidates[:LISTED]]
-    return unresolved(item.reference.whole[:NAME_CHARS], named)
+    names = [name(name_of_node(objects, node)) for node in item.candidates[:LISTED]]
+    return unresolved(item.reference.whole[:NAME_CHARS], names)
 
 
 def _section_place(store: Store, wanted: Wanted) -> tuple[int, int]:
@@ -207,14 +198,14 @@ def _is_between(at: int, field: str, start: int, end: int) -> bool:
 
 
 def linked_line(name: str, title: str, relations: Sequence[str]) -> str:
-    """One object that is linked with another, and how; a mere mention is not said."""
-    named = f' "{title}"' if title else ""
+    """A linked object and its relations, without plain mentions."""
+    quoted_title = f' "{title}"' if title else ""
     how = "" if list(relations) == ["mentions"] else f" ({', '.join(relations)})"
-    return f"- {name}{named}{how}"
+    return f"- {name}{quoted_title}{how}"
 
 
 def unresolved(target: str, candidates: Sequence[str]) -> str:
-    """A link that means nothing known, or one of several objects."""
+    """An unresolved or ambiguous link."""
     if not candidates:
         return f"Link {quoted(target)} leads nowhere yet."
     return f"Link {quoted(target)} could be {', '.join(candidates)}."
@@ -224,16 +215,15 @@ _NAME = re.compile(r"(?:[tm]-[0-9a-z]{4,}|memory:\S+|[0-9a-f]{8}-[0-9a-f-]{27})"
 
 
 def read_record(store: Store, memory: SessionMemory | None, name: str) -> str | None:
-    """What a task or an entry of memory says, for the model; None where `name` is neither, or of
-    memory that may not be shown in this session."""
+    """A task or memory entry; None if it is neither, or hidden from this session."""
     # A session's index does not hold them: they are found by their names.
     if _NAME.fullmatch(name) is None:
         return None
     if not name.lower().startswith("m"):
         return _task(store, name)
-    shown = {} if memory is None else {entry.id: entry for entry in memory.entries()}
-    found = ShortNames(ENTRY, shown).find(name)
-    return "\n".join(_described(shown[id]) for id in found) or None
+    entries = {} if memory is None else {entry.id: entry for entry in memory.entries()}
+    ids = ShortNames(ENTRY, entries).find(name)
+    return "\n".join(_described(entries[id]) for id in ids) or None
 
 
 def _described(entry: MemoryEntry) -> str:
@@ -244,10 +234,10 @@ def _described(entry: MemoryEntry) -> str:
 
 def _task(store: Store, name: str) -> str | None:
     heads = {head.id: head for head in store.query("task")}
-    found, local = ShortNames(TASK, heads).find(name), store.local
-    if len(found) != 1 or local is None:
+    ids, local = ShortNames(TASK, heads).find(name), store.local
+    if len(ids) != 1 or local is None:
         return None
-    id = found[0]
+    id = ids[0]
     board = Board(local, heads[id].view(TaskDocument).project)
     board.refresh()
     task, document = board.get(id), store.get(id, TaskDocument)

@@ -1,4 +1,4 @@
-"""Hits of a search as text: for the model, and for people, each in words of their own."""
+"""Search hits as text, for models and people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from foredeck.search.texts import VERSIONED
 from foredeck.store.protocol import Store
 
 LINE_CHARS = 120
-"""Of the passage of a hit that is not the best, which takes a line."""
 
 NOT_UP_TO_DATE = (
     "The index is still being made: what is not found may be there. Ask again in a while."
@@ -34,7 +33,7 @@ NARROWER = (
 _INDENT = " " * 6
 _LINES_OF_A_HIT = 12
 _BEFORE_MARK = 30
-"""Characters before the first word that was found, in a row."""
+"""Characters before a row's first match."""
 _PLURALS = {"file": "Files", "task": "Tasks", "memory": "Memory"}
 """What belongs to no session."""
 
@@ -49,10 +48,9 @@ def describe(
     here: str,
     task_name: Callable[[str], str] = str,
 ) -> str:
-    """The hits with the names to activate them by, under the titles of their sessions.
+    """Hits under their sessions' titles, with names to activate.
 
-    `in_view`: how many were left out since the model sees them; `here`: the id of its session;
-    `task_name`: of a task's id.
+    `in_view`: hits omitted as visible; `here`: the session's id.
     """
     ranks = {id(hit): rank for rank, hit in enumerate(found.hits, 1)}
     name_of, best = dict(zip(map(id, found.hits), names, strict=True)), found.hits[0]
@@ -63,14 +61,14 @@ def describe(
         )
         for hit in hits:
             task = hit.entry.task if hit.entry.type != "task" else None
-            said = [f"rank {ranks[id(hit)]}"] if len(found.hits) > 1 else []
-            said += [f"task {task_name(task)}"] if task else []
-            lines += _for_model(hit, name_of[id(hit)], said, in_full=hit is best)
+            notes = [f"rank {ranks[id(hit)]}"] if len(found.hits) > 1 else []
+            notes += [f"task {task_name(task)}"] if task else []
+            lines += _for_model(hit, name_of[id(hit)], notes, in_full=hit is best)
     return "\n".join([*lines, _ending(found, in_view)])
 
 
 def nothing_found(scope: str, in_view: int) -> str:
-    """Where there is no hit: what to try instead."""
+    """Suggests what to try without hits."""
     if in_view:
         return f"Nothing beyond what you see already ({plain_count(in_view, 'hit')} in view)."
     where = {"project": "this project", "session": "this session", "all": "any session"}
@@ -101,12 +99,12 @@ def _neighbour(where: str, entry: IndexedText, text: str) -> str:
 
 
 def _ending(found: SearchResult, in_view: int) -> str:
-    seen = f" ({in_view} more in view already)" if in_view else ""
-    shown, more = len(found.hits), found.more - in_view
+    visible = f" ({in_view} more in view already)" if in_view else ""
+    count, more = len(found.hits), found.more - in_view
     if more <= 0:
-        return f"{plain_count(shown, 'hit')}{seen}{weaker(found)}; activate brings one in full."
+        return f"{plain_count(count, 'hit')}{visible}{weaker(found)}; activate brings one in full."
     newest = " among the newest texts" if found.is_part else ""
-    return f"{shown} of {shown + more:,} hits{newest}{seen}{weaker(found)}; {NARROWER}"
+    return f"{count} of {count + more:,} hits{newest}{visible}{weaker(found)}; {NARROWER}"
 
 
 # For people
@@ -114,13 +112,13 @@ def _ending(found: SearchResult, in_view: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a terminal shows a heading, what is near, and a word that was asked for."""
+    """A terminal's heading, context, and match."""
 
     bold: Callable[[str], str] = str
     dim: Callable[[str], str] = str
     mark: Callable[[str], str] = "«{}»".format
     mark_width: int = 2
-    """Columns that a mark takes itself."""
+    """Columns that a mark takes."""
 
 
 def describe_to_people(
@@ -131,9 +129,8 @@ def describe_to_people(
     explain: Callable[[SearchHit], Collection[str]] = lambda _: (),
     width: int | None = None,
 ) -> str:
-    """How many hits there are; then these, under the titles of their sessions, each with the name
-    that `foredeck cat` takes, what it is, the words that it was found by, and its passage. `width`:
-    no line has more characters."""
+    """The count, then each hit with its name for `foredeck cat`, kind, matching words and passage,
+    in `width` columns."""
     most = width or sys.maxsize
     lines = []
     for session, hits in found.groups():
@@ -142,27 +139,26 @@ def describe_to_people(
             words = f"[{one_line(', '.join(hit.rank.words))}]"
             about = [when(hit.entry.time_ms), *_about(hit), words, *explain(hit)]
             called = cut(name_of(hit), most - 2)
-            left = cut("  ".join(["", *about]), max(0, most - 2 - len(called)))
-            lines.append(f"  {style.bold(called)}{left}")
+            note = cut("  ".join(["", *about]), max(0, most - 2 - len(called)))
+            lines.append(f"  {style.bold(called)}{note}")
             lines += _around_the_first_mark(hit, list(_passage_lines(hit, style, most)))
-            for near, said in hit.around:
+            for near, neighbour_text in hit.around:
                 where = "before" if near.id < hit.entry.id else "after"
-                text = cut(f"      {where}, {kind_of_hit(near)}: {one_line(said)}", most)
+                text = cut(f"      {where}, {kind_of_hit(near)}: {one_line(neighbour_text)}", most)
                 lines.append(style.dim(text))
     more = f"{len(found.hits)} of " if found.more > 0 else ""
-    count = len(found.hits) + max(0, found.more)
-    total = counted(count, "hit")
+    first = f"{more}{counted_hits(found)}. `foredeck cat NAME` prints one in full."
+    return "\n".join([first, *lines])
+
+
+def counted_hits(found: SearchResult) -> str:
     newest = " among the newest texts: the words are too common" if found.is_part else ""
-    total += weaker(found)
-    return "\n".join([f"{more}{total}{newest}. `foredeck cat NAME` prints one in full.", *lines])
+    return f"{counted(found.total - found.weak, 'hit')}{weaker(found)}{newest}"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRow:
-    """A hit in one row: what opens it, when it was, what it is and of which session, what it says.
-
-    `type`: as the index has it; a task and an entry of memory are opened in ways of their own.
-    """
+    """A hit for a screen; tasks and memory entries open differently."""
 
     name: str
     type: str
@@ -175,7 +171,7 @@ class FoundRow:
 def found_rows(
     found: SearchResult, name_of: Callable[[SearchHit], str], when: Callable[[int], str]
 ) -> Iterator[FoundRow]:
-    """The hits in their order, as rows of a list."""
+    """Hits as rows, in order."""
     for session, hits in found.groups():
         title = one_line(found.titles.get(session or "") or "")
         for hit in hits:
@@ -189,31 +185,28 @@ def found_rows(
 
 
 def _around_the_first_mark(hit: SearchHit, lines: list[str]) -> list[str]:
-    """At most `_LINES_OF_A_HIT` of the lines of a passage."""
     before = hit.passage.text[: hit.passage.marks[0][0]] if hit.passage.marks else ""
     first = min(max(0, before.count("\n") - 2), max(0, len(lines) - _LINES_OF_A_HIT))
     return lines[first : first + _LINES_OF_A_HIT]
 
 
 def _passage_lines(hit: SearchHit, style: Style, most: int) -> Iterator[str]:
-    """The lines of a passage, its marks in style; what goes beyond `most` characters is cut."""
     if not hit.passage.text:
         return
-    line, left = [_INDENT], most - len(_INDENT)
+    line, width = [_INDENT], most - len(_INDENT)
     for text, is_marked in hit.passage.pieces():
         for number, part in enumerate(text.expandtabs(4).split("\n")):
             if number:
                 yield "".join(line)
-                line, left = [_INDENT], most - len(_INDENT)
-            if part and left > 0:
-                shown = cut(part, left)
-                line.append(style.mark(shown) if is_marked else shown)
-                left -= len(part) + style.mark_width * is_marked
+                line, width = [_INDENT], most - len(_INDENT)
+            if part and width > 0:
+                piece = cut(part, width)
+                line.append(style.mark(piece) if is_marked else piece)
+                width -= len(part) + style.mark_width * is_marked
     yield "".join(line)
 
 
 def nothing_for_people(scope: str) -> str:
-    """Where there is no hit in a session's project, or in the session."""
     where = "this session" if scope == "session" else "this project"
     return f"Nothing found in {where}. Fewer or other words may; `foredeck search` asks everywhere."
 
@@ -222,12 +215,12 @@ def nothing_for_people(scope: str) -> str:
 
 
 def weaker(found: SearchResult) -> str:
-    """How many texts are no hits beside the best."""
+    """Number of weaker texts left out."""
     return f" ({counted(found.weak, 'weaker one')} left out)" if found.weak else ""
 
 
 def kind_of_hit(entry: IndexedText) -> str:
-    """What an entry is: who spoke, which tool was called, in which state a task is."""
+    """The speaker, tool, or state of a task."""
     what = entry.role if entry.type in ("message", "toolcall") else ""
     if entry.type in ("task", "memory"):
         what = f"{entry.type} {entry.role}"
@@ -246,7 +239,7 @@ def _about(hit: SearchHit) -> Iterator[str]:
 
 
 def heading_of_hits(found: SearchResult, session: str | None, hits: Sequence[SearchHit]) -> str:
-    """What a session was first asked; the kinds of what belongs to none."""
+    """A session's first question, or the kinds of other hits."""
     if session is None:
         kinds = dict.fromkeys(_PLURALS.get(hit.entry.type, hit.entry.type) for hit in hits)
         first, *others = kinds
@@ -256,7 +249,6 @@ def heading_of_hits(found: SearchResult, session: str | None, hits: Sequence[Sea
 
 
 def _why(words: Sequence[str]) -> str:
-    """The words that it was found by, without the parts of one that was found whole."""
     whole = (word for word in words if not any(word in other != word for other in words))
     return ", ".join(whole)
 
@@ -267,17 +259,14 @@ def _time(time_ms: int) -> str:
 
 
 class HitNames:
-    """`SESSION:@12 message 93`, with sessions as short as they can be; `t-k3f9`; `m-k3f9`.
-
-    `sessions`: the ids of all that are stored.
-    """
+    """`SESSION:@12 message 93` with a short session id; `t-k3f9`; `m-k3f9`."""
 
     def __init__(self, store: Store, sessions: Iterable[str]) -> None:
         self._store = store
         self._sessions = sessions
 
     def of(self, hit: SearchHit) -> str:
-        """The name; the object's id where no session has it in its index."""
+        """The name, or the object's id if no session has it."""
         if hit.entry.type == "task":
             return self._tasks.name(hit.object)
         if hit.entry.type == "memory":
@@ -295,8 +284,8 @@ class HitNames:
     def _object(self, hit: SearchHit) -> str:
         if hit.session is None:
             return hit.object
-        named = {"object": hit.object, "session": hit.session}
-        members = self._store.query("member", named, limit=1)
+        where = {"object": hit.object, "session": hit.session}
+        members = self._store.query("member", where, limit=1)
         if not members:
             return hit.object
         # A session without a folder is not among those listed.

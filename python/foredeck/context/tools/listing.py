@@ -1,5 +1,4 @@
-"""A session in words, for its user: which objects there are, in which state, and what fills the
-window."""
+"""A session for its user: objects, their states, and what fills the window."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from foredeck.context.state.descriptions import (
     give_nickname,
     nicknames,
 )
-from foredeck.context.state.gauge import tokens_of
+from foredeck.context.state.gauge import plain_tokens, sent_tokens
 from foredeck.context.state.handles import resolve_name
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
@@ -27,31 +26,30 @@ from foredeck.context.tools.versions import wanted_content
 from foredeck.context.wording import handle, object_line
 from foredeck.errors import ToolError
 from foredeck.model.documents import Fields
-from foredeck.model.figures import short_tokens
+from foredeck.model.figures import short_count
 from foredeck.store.protocol import Head
 
 IN_VIEW, FOLDED, PINNED = "in view", "folded", "pinned"
-"""The states of an object as every screen names them."""
+"""As every screen names them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One object of the chat: a file with all reads of it, a tool result, a long text."""
+    """A file with all its reads, a tool result, or a long text."""
 
     ordinal: int
     state: str
     chars: int
-    """Characters that it takes in the prompt; of a folded one, those that it would take."""
+    """Characters in the prompt; of a folded object, those it would take."""
     what: str
 
     @property
     def name(self) -> str:
-        """Its handle."""
         return handle(self.ordinal)
 
 
 def listed_objects(objects: Objects, branch: Branch) -> list[Row]:
-    """The objects whose content the chat has, in view or folded, the newest first."""
+    """Objects with content in the chat, newest first."""
     plan = branch.plan
     sizes: dict[int, int] = {}
     for op, item, chars in zip(plan.ops, plan.items, plan.chars, strict=True):
@@ -72,16 +70,16 @@ def listed_objects(objects: Objects, branch: Branch) -> list[Row]:
 
 
 def state_of(branch: Branch, ordinal: int) -> str:
-    """Whether the model can read an object in its prompt, and whether that has to stay so."""
+    """Whether the model can read it, and whether it has to stay."""
     if ordinal not in branch.plan.holders and ordinal not in branch.sets.active:
         return FOLDED
     return PINNED if ordinal in branch.sets.pins else IN_VIEW
 
 
 def counts(rows: Iterable[Row]) -> str:
-    """How many objects are in which state: `12 in view, 2 pinned, 30 folded`."""
-    found = Counter(row.state for row in rows)
-    return ", ".join(f"{found[state]} {state}" for state in (IN_VIEW, PINNED, FOLDED))
+    """`12 in view, 2 pinned, 30 folded`."""
+    states = Counter(row.state for row in rows)
+    return ", ".join(f"{states[state]} {state}" for state in (IN_VIEW, PINNED, FOLDED))
 
 
 _LINES = frozenset({"reference", "same", "note"})
@@ -97,7 +95,7 @@ _LABELS = {
 FREE = "free"
 
 NOT_KNOWN = "What the model sees is known again once the next call has gone out."
-"""Of an engine that has taken the place of another, before a call has brought it the chat."""
+"""After a restart of the engine, before its first call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +104,18 @@ class Filling:
 
     verdict: str
     shares: list[tuple[str, int]] = field(default_factory=list)
-    """What a kind takes, in tokens; with what is free, where the window's size is known."""
+    """Tokens by kind, and free ones if the window is known."""
     rate: float = 0.0
-    """Characters in a token."""
+    """Characters per token."""
     host_tokens: int = 0
     """What the host alone would send."""
 
     def tokens(self, chars: int) -> int:
-        """As many tokens as characters make."""
         return int(chars / self.rate) if self.rate else 0
 
     def to_text(self) -> str:
-        """The kinds that there are in one line, with their tokens."""
         kinds = [(label, tokens) for label, tokens in self.shares if label != FREE]
-        return ", ".join(f"{label} {short_tokens(tokens)}" for label, tokens in kinds)
+        return ", ".join(f"{label} {short_count(tokens)}" for label, tokens in kinds)
 
 
 def filling(chat: Chat) -> Filling:
@@ -130,42 +126,41 @@ def filling(chat: Chat) -> Filling:
     if record is None or record.is_host:
         return Filling("No call has gone out with foredeck on this branch yet.")
     stats = record.stats
-    total = tokens_of(stats, stats.chars_sent)
+    total = sent_tokens(record)
     window = record.model.window
     about = "" if stats.reports else "about "
-    verdict = f"The prompt has {about}{short_tokens(total)} tokens"
+    verdict = f"The prompt has {about}{short_count(total)} tokens"
     if window:
         full = f"{about}{100 * total // window}% full"
-        verdict = f"The window is {full}: {short_tokens(total)} of {short_tokens(window)} tokens"
-    found = Filling(f"{verdict}.", [], stats.rate, tokens_of(stats, stats.chars_host))
+        verdict = f"The window is {full}: {short_count(total)} of {short_count(window)} tokens"
+    fill = Filling(f"{verdict}.", [], stats.rate, plain_tokens(record))
     chars = _chars_by_kind(chat.branch)
     chars["system"] = max(0, stats.chars_sent - chars.total())
     for kind, label in _LABELS.items():
         if chars[kind]:
-            found.shares.append((label, found.tokens(chars[kind])))
+            fill.shares.append((label, fill.tokens(chars[kind])))
     if window and total < window:
-        found.shares.append((FREE, window - total))
-    return found
+        fill.shares.append((FREE, window - total))
+    return fill
 
 
 def before_the_chat(branch: Branch) -> str:
-    """The head, as the model reads it: memories, tasks, notes."""
+    """The head as the model reads it."""
     head = branch.plan.head
     blocks = [] if head is None else head.blocks
     return "\n".join(str(block.get("text") or "") for block in blocks)
 
 
 def _nested(objects: Objects, listed: Container[int]) -> Mapping[str, list[str]]:
-    """By the id of a call, the calls that ran inside it: no message has these."""
-    found: dict[str, list[str]] = {}
+    calls: dict[str, list[str]] = {}
     for entry in objects.index.entries.values():
         if entry.type != "toolcall" or entry.ordinal in listed:
             continue
         head = objects.workspace.head(entry.object)
         if head is not None and (parent := head.fields.get("parent_ref")):
             called = f"{handle(entry.ordinal)} {_what(objects, entry, head.fields)}"
-            found.setdefault(str(parent), []).append(called)
-    return found
+            calls.setdefault(str(parent), []).append(called)
+    return calls
 
 
 def _row(
@@ -189,7 +184,7 @@ def _row(
 
 
 def change_state(objects: Objects, branch: Branch, verb: str, arguments: str) -> str:
-    """`pin`, `unpin` and `fold`, as the user wants it. Raises `ToolError`."""
+    """Carries out the user's `pin`, `unpin` or `fold`. Raises `ToolError`."""
     # The sets change at once, and the next call's record keeps that; the prompt changes when it is
     # rewritten next.
     if not arguments:
@@ -216,17 +211,17 @@ def change_state(objects: Objects, branch: Branch, verb: str, arguments: str) ->
 
 
 def content_for_user(objects: Objects, chat: Chat, arguments: str) -> str:
-    """`/foredeck open @12`: the content as stored. Raises `ToolError`."""
+    """The stored content for `/foredeck open @12`. Raises `ToolError`."""
     if not arguments:
         raise ToolError("Say which object: /foredeck open @12.")
-    wanted = resolve_name(objects, arguments, beyond=True)
-    content = wanted_content(objects, chat, wanted)
+    target = resolve_name(objects, arguments, beyond=True)
+    content = wanted_content(objects, chat, target)
     if not objects.workspace.empty:
         # What another session has met has a handle here from now on.
         objects.workspace.commit()
     if content.text is None:
         why = "it is an image" if content.images else content.why
-        raise ToolError(f"{handle(wanted.entry.ordinal)} cannot be shown: {why}.")
+        raise ToolError(f"{handle(target.entry.ordinal)} cannot be shown: {why}.")
     return content.text or "(empty)"
 
 
@@ -241,15 +236,14 @@ def _what(objects: Objects, entry: Entry, fields: Fields) -> str:
 
 
 def _gone(fields: Fields) -> str:
-    """What to say of a file that is not there any more."""
     if fields.get("moved_to"):
         return ", moved"
     return ", deleted" if fields.get("state") == "deleted" else ""
 
 
 def name_object(objects: Objects, arguments: str) -> str:
-    """Give an object a nickname, `@12 spec`, or a short summary, `@12 What it is`; `@12` shows its
-    line. Raises `ToolError` where there is no such object, or the name is taken."""
+    """A nickname, `@12 spec`, or short summary, `@12 What it is`; `@12` shows its line. Raises
+    `ToolError`."""
     name, _, text = arguments.partition(" ")
     words = text.split()
     if not name or (len(words) == 1 and words[0].startswith("@")):

@@ -1,19 +1,17 @@
-"""The tool `memory-search`: what was said, done and read, in this session and in others."""
+"""The tool `memory-search`: what was said, done and read, in any session."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.opening import SessionFolder
+from foredeck.context.tools.search_place import SearchPlace
 from foredeck.memory.session import SessionMemory
-from foredeck.store.protocol import LocalStore
 
 if TYPE_CHECKING:  # loads with the first question, or the first task
     from foredeck.context.tools.found import FoundRow
@@ -21,35 +19,26 @@ if TYPE_CHECKING:  # loads with the first question, or the first task
     from foredeck.tasks.work import TaskWork
 
 
-@dataclass(frozen=True)
 class MemorySearch:
-    """The tool over one session. `home`: the state folder, where the index lies."""
-
-    store: LocalStore
-    home: Path
-    session_folder: SessionFolder
-    objects: Objects
-    chat: Chat
-    memory: SessionMemory | None
-    tasks: TaskWork | None
+    """The tool in one session."""
 
     name: ClassVar = "memory-search"
+
+    def __init__(self, place: SearchPlace) -> None:
+        self._place = place
 
     @cached_property
     def _search(self) -> SessionSearch:
         # Every session has the tool, and few use it.
         from foredeck.context.tools.session_search import SessionSearch
 
-        return SessionSearch(self)
+        return SessionSearch(self._place)
 
     def run(self, input: Mapping[str, Any], call: str) -> str:
-        """The answer, for the model. Raises `ToolError` with a text for it."""
         del call
         return self._search.for_model(input)
 
     def for_user(self, query: str, limit: int) -> tuple[str, list[FoundRow]]:
-        """The same for whoever types `/search`, with what the model sees among it: as text, and by
-        row."""
         return self._search.for_user(query, limit)
 
 
@@ -61,8 +50,9 @@ def memory_search(
     memory: SessionMemory | None,
     tasks: TaskWork | None,
 ) -> MemorySearch | None:
-    """Search as this session sees it: the tool, and a part of `task-query`."""
+    """Search for a session's tool and for `task-query`."""
     store = objects.store.local
     if store is None or not config.tools.search:
         return None
-    return MemorySearch(store, config.home, session_folder, objects, chat, memory, tasks)
+    place = SearchPlace(store, config.home, session_folder, objects, chat, memory, tasks)
+    return MemorySearch(place)

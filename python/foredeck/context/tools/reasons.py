@@ -1,23 +1,26 @@
-"""Why the prompt is as it is, in words for the user: `/foredeck why`."""
+"""`/foredeck why`: why the prompt is as it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from foredeck.context.intake.toolcalls import decision_in
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.chat import Branch, Chat, by_summary
+from foredeck.context.state.gauge import weighed
 from foredeck.context.state.handles import Wanted, resolve_name
 from foredeck.context.state.objects import Objects
 from foredeck.context.tools.listing import NOT_KNOWN, state_of
 from foredeck.context.tools.versions import wanted_content
 from foredeck.context.wording import handle
-from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS
+from foredeck.model.call_values import CHARS_PER_TOKEN, OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields
-from foredeck.model.figures import counted, short_tokens
+from foredeck.model.figures import counted, money, short_count
 from foredeck.model.records import call_id
+from foredeck.model.rewrite_reasons import REASONS
 from foredeck.sources.snapshots import is_unread
 
 WEIGHED: dict[str, str] = {
@@ -27,14 +30,14 @@ WEIGHED: dict[str, str] = {
     "copies": "one current copy of each file at work takes {} tokens",
     "replaced": "in place of {} tokens of reads and edits",
 }
-"""What a decision weighed. Costs are in tokens of uncached input."""
+"""What a decision weighed, in tokens of uncached input."""
 
 VERBOSE = "--verbose"
 
 
 def why(objects: Objects, chat: Chat, arguments: str, policy: Policy, uses: Uses) -> str:
-    """Of an object: why its content is in view or folded. Of nothing: the newest decisions, with
-    what was weighed where `--verbose` asks for it."""
+    """Why an object is in view or folded; without one, the newest decisions. `--verbose` adds what
+    was weighed."""
     object, verbose = arguments.removesuffix(VERBOSE).strip(), arguments.endswith(VERBOSE)
     if object:
         entry = resolve_name(objects, object).entry
@@ -59,11 +62,10 @@ def _where(branch: Branch, ordinal: int) -> str:
 
 
 def _rule(objects: Objects, chat: Chat, ordinal: int, policy: Policy, uses: Uses) -> str:
-    """The rule that holds for an object now."""
     plan, sets = chat.branch.plan, chat.branch.sets
     holder = plan.newest_holder(ordinal)
     if holder is None:
-        return _gone(objects, chat, ordinal)
+        return _gone(objects, chat, ordinal, policy)
     if ordinal in sets.pins:
         return "It is pinned, so it never folds."
     if holder > plan.last_assistant():
@@ -71,14 +73,69 @@ def _rule(objects: Objects, chat: Chat, ordinal: int, policy: Policy, uses: Uses
     branch = chat.branch
     ages = (at for ref, at in branch.candidates.items() if ref.message == holder)
     since = min(ages, default=None)
+    is_wanted = ordinal in sets.active and holder in branch.kept
+    rule = "" if is_wanted else _given_up(objects, chat, ordinal, holder, policy)
     if since is None:
-        return f"Policy {policy.name} keeps it{_used(policy, uses, holder)}."
-    if ordinal not in sets.active or holder not in branch.kept:
-        cause = f"it was deactivated, or policy {policy.name} has given it up"
+        if is_wanted:
+            return f"Policy {policy.name} keeps it{_used(policy, uses, holder)}."
+        if rule:
+            return f"It was {rule}, but does not fold yet."
+        return "It was deactivated since the last call, and may fold from the next on."
+    if is_wanted:
+        gives = f"policy {policy.name} gives it up{_used(policy, uses, holder)}"
+        cause = f"It may fold since call {since} of this branch: {gives}"
     else:
-        cause = f"policy {policy.name} gives it up{_used(policy, uses, holder)}"
-    when = "It folds when the prompt is next rewritten."
-    return f"It may fold since call {since} of this branch: {cause}. {when}"
+        cause = f"It was {rule or 'deactivated since the last call'}"
+    return (
+        f"{cause}. It folds when the prompt is next rewritten from message {holder + 1} or before."
+    )
+
+
+def _given_up(
+    objects: Objects, chat: Chat, ordinal: int, index: int, policy: Policy, before: str = ""
+) -> str:
+    """Who released message `index`, and at which call."""
+    note = ""
+    for record in chat.chain(chat.branch.call):
+        if record.id == before:
+            break
+        sets = record.sets
+        if ordinal in sets.active.added:
+            note = ""
+        if note:
+            continue
+        if index in sets.released.added:
+            note = f"given up by policy {policy.name} at call {record.ordinal}"
+        elif ordinal in sets.active.removed:
+            who = "the model" if _by_model(objects, chat, ordinal) else "you"
+            note = f"deactivated by {who} at call {record.ordinal}"
+    return note
+
+
+def _by_model(objects: Objects, chat: Chat, ordinal: int) -> bool:
+    decisions = (decision_in(objects, i) for i in chat.branch.plan.items if i.kind == "result")
+    return any(
+        outcome is not None
+        and outcome[0].ordinal == ordinal
+        and outcome[1].get("op") == "deactivate"
+        for outcome in decisions
+    )
+
+
+def _cost_to_keep(chat: Chat, ordinal: int, since: CallRecord) -> str:
+    plan, chain = chat.branch.plan, chat.chain(chat.branch.call)
+    pairs = zip(plan.ops, plan.items, strict=True)
+    chars = max((i.chars for op, i in pairs if op.subject == ordinal and op.carries), default=0)
+    calls = sum(record.ordinal >= since.ordinal for record in chain)
+    model, stats = since.model, since.stats
+    tokens = int(chars / (stats.rate or CHARS_PER_TOKEN))
+    if not tokens:
+        return ""
+    read = tokens * calls * model.read
+    price = model.input_price
+    cost = money(read * price / 1_000_000) if price else f"{short_count(read)} input tokens"
+    what = f"its {short_count(tokens)} tokens for {counted(calls, 'call')}"
+    return f" Keeping {what} would have cost {cost}."
 
 
 def _used(policy: Policy, uses: Uses, holder: int) -> str:
@@ -88,20 +145,19 @@ def _used(policy: Policy, uses: Uses, holder: int) -> str:
     return f", last used {counted(uses.age(refs[0]), 'call')} ago"
 
 
-def _gone(objects: Objects, chat: Chat, ordinal: int) -> str:
-    """When an object left the prompt, or that it was never in it."""
+def _gone(objects: Objects, chat: Chat, ordinal: int, policy: Policy) -> str:
     if ordinal in chat.branch.sets.waiting:
         return f"It is pinned, but had to leave the prompt. activate @{ordinal} brings it back."
-    for record in reversed(chat.chain(chat.branch.call)):
-        for row in record.ops:
-            if row.subject == ordinal and row.is_gone:
-                at = f"call {record.ordinal}{_reason(record)}"
-                return (
-                    f"It left with the chat around it at {at}. activate @{ordinal} brings it back."
-                )
-            if row.subject == ordinal and row.form in ("reference", "folded"):
-                at = f"call {record.ordinal}{_reason(record)}"
-                return f"It was folded at {at}. activate @{ordinal} brings it back."
+    if (left := _left_at(chat, ordinal)) is not None:
+        record, row, is_folded = left
+        rule = _given_up(objects, chat, ordinal, row.message, policy, before=record.id)
+        rule = rule or _could_go(chat, row.message, record)
+        how = "folded" if is_folded else "left with the chat around it"
+        was = f"was {rule}, and " if rule else "was " if is_folded else ""
+        return (
+            f"It {was}{how} at call {record.ordinal}{_reason(record)}."
+            f"{_cost_to_keep(chat, ordinal, record)} activate @{ordinal} brings it back."
+        )
     for compaction in _compactions_in_view(chat):
         if _was_shown(chat, ordinal, compaction["call"]):
             name = handle(objects.index.by_object[compaction["id"]])
@@ -119,8 +175,45 @@ def _gone(objects: Objects, chat: Chat, ordinal: int) -> str:
     return f"{never}. activate @{ordinal} brings it in."
 
 
+def _left_at(chat: Chat, ordinal: int) -> tuple[CallRecord, OpRow, bool] | None:
+    """The call, the message, and whether it folded."""
+    runs, left = chat.branch.plan.runs, None
+    for record in reversed(chat.chain(chat.branch.call)):
+        for row in reversed(record.ops):
+            if row.subject != ordinal or (left is not None and row.message != left[1].message):
+                continue
+            if row.form in ("reference", "folded"):
+                return record, row, True
+            if not row.is_gone:
+                if left is not None:
+                    return left
+                continue
+            in_run = any(run.first <= row.message < run.until for run in runs)
+            left = record, row, in_run
+            # A run may have taken the line that an earlier fold had left.
+            if not in_run:
+                return left
+    return left
+
+
+def _could_go(chat: Chat, index: int, last: CallRecord) -> str:
+    # Pieces of texts have slots of their own; long ones of the user's fold under any policy.
+    since, result = None, [index, 0]
+    for record in chat.chain(chat.branch.call):
+        spots = record.foldable
+        if result in map(list, spots.added):
+            since = since or record.ordinal
+        elif result in map(list, spots.removed):
+            since = None
+        if record.id == last.id:
+            break
+    if since is None:
+        return ""
+    at = f" at call {since}" if since < last.ordinal else ""
+    return f"given up by policy {last.policy}{at}"
+
+
 def _compactions_in_view(chat: Chat) -> Iterator[Fields]:
-    """The compactions whose summaries are in the chat, each with those before it, newest first."""
     # The call records of the messages that they cover are on another branch.
     items = chat.branch.plan.items
     texts = [item.blocks[0].get("text") for item in items if item.kind == "context" and item.blocks]
@@ -132,13 +225,12 @@ def _compactions_in_view(chat: Chat) -> Iterator[Fields]:
 
 
 def _was_shown(chat: Chat, ordinal: int, call: int) -> bool:
-    """Whether an object was in the prompts of the branch of a call, in whatever form."""
     chain = chat.chain(call_id(chat.info.id, call))
     return any(row.subject == ordinal for record in chain for row in record.ops)
 
 
 def _decisions(chat: Chat, *, verbose: bool) -> list[str]:
-    """The newest call, and the newest rebase before it."""
+    """The newest call, and the rebase before it."""
     record = chat.branch_record
     if record is None:
         return []
@@ -171,28 +263,25 @@ def _line(record: CallRecord, *, verbose: bool) -> str:
             if decision.turn_ended:
                 what += "; for that the turn under way was ended and its reasoning left out"
             if left_out := record.lost.sum.blocks:
-                tokens = short_tokens(record.lost.tokens)
+                tokens = short_count(record.lost.tokens)
                 blocks = counted(left_out, "block")
                 what += f", and {blocks} of reasoning (about {tokens} tokens) left out"
         case "host":
-            what = "went out without foredeck"
+            return f"Call {record.ordinal}: went out {decision.host_words}."
         case _:
             what = "added to; what was sent before stays as it was"
     return f"Call {record.ordinal}: {what}{_reason(record, verbose=verbose)}."
 
 
 def _reason(record: CallRecord, *, verbose: bool = False) -> str:
-    """Why it was decided so, to be added to a sentence; empty for a call that needs no reason.
-    `verbose`: with all that was weighed, not only what is saved."""
+    """A decision's reason as a clause, or empty; `verbose` adds what was weighed."""
     decision = record.decision
     if not decision.reason:
         return ""
-    # What was weighed was counted by the default rate.
-    scale = CHARS_PER_TOKEN / record.stats.rate
-    weighed = decision.weighed
+    counts = weighed(record)
     figures = [
-        text.format(short_tokens(int(weighed[name] * scale)))
+        text.format(short_count(tokens))
         for name, text in WEIGHED.items()
-        if name in weighed and (verbose or name == "saves")
+        if (tokens := counts.get(name)) and (verbose or name == "saves")
     ]
     return " because " + "; ".join([REASONS.get(decision.reason, decision.reason), *figures])

@@ -1,9 +1,4 @@
-"""Search as one session sees it, for its model and its user.
-
-The best hit comes with its passage, the others take a line each. All have handles in this
-session's index, as if it had met them, so that `activate` brings the rest. What is in the
-prompt anyway is left out.
-"""
+"""Search as one session sees it; hits in the prompt are left out."""
 
 from __future__ import annotations
 
@@ -29,7 +24,7 @@ from foredeck.context.tools.found import (
     nothing_for_people,
     nothing_found,
 )
-from foredeck.context.tools.memory_search import MemorySearch
+from foredeck.context.tools.search_place import SearchPlace
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import OutOfTime, reported, until
@@ -49,10 +44,10 @@ from foredeck.tasks.board import moment
 # In that time the index takes in some 10,000 messages. A larger store is indexed over several
 # questions, or by `foredeck doctor --rebuild`.
 PATIENCE_S = 2.0
-"""How long a question waits for the index to take in what is new."""
+"""Longest wait for the index, in seconds."""
 
 OF_ONE_FILE = frozenset({"write", "edit", "read"})
-"""Tools of which a call says what is in a file."""
+"""Tools whose calls show a file's content."""
 
 SearchScope = Literal["project", "session", "all"]
 
@@ -67,7 +62,7 @@ NEEDS_QUERY = (
 
 @dataclass(frozen=True, slots=True)
 class AskedSearch:
-    """A search as a model wants it. `message_range`: neighbours before and after each hit."""
+    """A search as the model wants it, with `message_range` neighbours of each hit."""
 
     query: str
     scope: SearchScope = "project"
@@ -81,7 +76,7 @@ class AskedSearch:
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> AskedSearch:
-        """From a tool's arguments; raises `ToolError`. Those that it does not know are ignored."""
+        """Parses a tool's arguments, ignoring unknown ones. Raises `ToolError`."""
         # A model that adds `"action": "search"` means nothing else by it.
         query = given.get("query")
         if not isinstance(query, str) or not query.strip():
@@ -106,29 +101,27 @@ Answer = Callable[[AskedSearch, SearchIndex], str]
 class SessionSearch:
     """Answers questions in one session."""
 
-    def __init__(self, place: MemorySearch) -> None:
+    def __init__(self, place: SearchPlace) -> None:
         self._place = place
         self._store, self._objects = place.store, place.objects
 
     def for_model(self, input: Mapping[str, Any]) -> str:
-        """The answer. Raises `ToolError` with a text for the model."""
         return self._asked(input, self._answer)
 
     def for_user(self, query: str, limit: int) -> tuple[str, list[FoundRow]]:
-        """The same for whoever types `/search`, with what the model sees among it: as text, and by
-        row."""
+        """As `MemorySearch.for_user`."""
         rows: list[FoundRow] = []
-        asked = {"query": query, "limit": limit}
-        return self._asked(asked, partial(self._answer_to_user, rows)), rows
+        arguments = {"query": query, "limit": limit}
+        return self._asked(arguments, partial(self._answer_to_user, rows)), rows
 
     def _asked(self, input: Mapping[str, Any], answer: Answer) -> str:
-        asked = AskedSearch.parse(input)
+        query = AskedSearch.parse(input)
         self._place.chat.take_up_newest()
         try:
             with Follower(self._store, load_layer("search"), self._place.home) as follower:
                 is_current = _catch_up(self._store, follower)
                 with reported(follower.path):
-                    text = answer(asked, SearchIndex(follower.db))
+                    text = answer(query, SearchIndex(follower.db))
         except ToolError:
             raise
         except ForedeckError as error:
@@ -140,28 +133,30 @@ class SessionSearch:
 
     def _answer(self, asked: AskedSearch, index: SearchIndex) -> str:
         in_view = _InView(self._objects, self._place.chat)
-        found = self._search(asked, index, in_view)
-        if not found.hits:
+        result = self._search(asked, index, in_view)
+        if not result.hits:
             return nothing_found(asked.scope, in_view.count)
-        names = [self._name(hit) for hit in found.hits]
+        names = [self._name(hit) for hit in result.hits]
         tasks = self._place.tasks
         task_name = str if tasks is None else tasks.board.known_name
-        return describe(found, names, in_view.count, self._objects.info.id, task_name)
+        return describe(result, names, in_view.count, self._objects.info.id, task_name)
 
     def _answer_to_user(self, rows: list[FoundRow], asked: AskedSearch, index: SearchIndex) -> str:
-        found = self._search(asked, index, None)
-        if not found.hits:
+        result = self._search(asked, index, None)
+        if not result.hits:
             return nothing_for_people(asked.scope)
         names = HitNames(self._store, index.folders())
-        rows += found_rows(found, names.of, moment)
-        return describe_to_people(found, names.of, moment, Style())
+        rows += found_rows(result, names.of, moment)
+        return describe_to_people(result, names.of, moment, Style())
 
     def _search(
         self, asked: AskedSearch, index: SearchIndex, leave_out: LeaveOut | None
     ) -> SearchResult:
-        shown = [] if self._place.memory is None else self._place.memory.entries()
+        entries = [] if self._place.memory is None else self._place.memory.entries()
         if asked.scope == "session":
-            shown = [entry for entry in shown if entry.document.session == self._objects.info.id]
+            entries = [
+                entry for entry in entries if entry.document.session == self._objects.info.id
+            ]
         filters = Filters(
             self._sessions(asked.scope, index),
             asked.type,
@@ -170,7 +165,7 @@ class SessionSearch:
             asked.since_ms,
             self._task(asked.task),
             private_sessions(self._store, self._objects.info.family),
-            tuple((entry.id, str(entry.token)) for entry in shown),
+            tuple((entry.id, str(entry.token)) for entry in entries),
             self._tasks_of_project() if asked.scope == "project" else (),
         )
         return search(
@@ -189,17 +184,16 @@ class SessionSearch:
         if scope == "all":
             return None
         folders = index.folders()
-        known, place = set(folders.values()), self._place.session_folder
-        ours = set(folders_of_project(place.cwd, known, place.filesystems))
+        all_folders, place = set(folders.values()), self._place.session_folder
+        ours = set(folders_of_project(place.cwd, all_folders, place.filesystems))
         return tuple(session for session, folder in folders.items() if folder in ours)
 
     def _tasks_of_project(self) -> tuple[str, ...]:
-        """Those of the project, whoever made them."""
-        found = self._store.query("task", {"project": self._place.session_folder.project.id})
-        return tuple(head.id for head in found)
+        tasks = self._store.query("task", {"project": self._place.session_folder.project.id})
+        return tuple(head.id for head in tasks)
 
     def _task(self, name: str | None) -> str | None:
-        """The id of a task. Raises `ToolError`."""
+        """A task's id. Raises `ToolError`."""
         tasks = self._place.tasks
         if name is None or tasks is None:
             return name
@@ -207,24 +201,22 @@ class SessionSearch:
         return tasks.find(name).id
 
     def _name(self, hit: SearchHit) -> str:
-        """What the model activates a hit by: its handle here, with the place in it; of what is in
-        no index its name, else the object's id."""
+        """The name to activate a hit by: its handle and place; else its name or object id."""
         if hit.entry.type == "memory":
-            shown = [] if self._place.memory is None else self._place.memory.entries()
-            return ShortNames(ENTRY, (entry.id for entry in shown)).name(hit.object)
+            entries = [] if self._place.memory is None else self._place.memory.entries()
+            return ShortNames(ENTRY, (entry.id for entry in entries)).name(hit.object)
         object, place = self._opened(hit)
-        known = self._objects.index.by_object.get(object)
-        if known is None:
+        ordinal = self._objects.index.by_object.get(object)
+        if ordinal is None:
             head = self._store.head(object)
             if head is not None and head.type == "task" and self._place.tasks is not None:
                 return self._place.tasks.board.known_name(object)
             if head is None or head.type not in OBJECT_TYPES:
                 return object
-            known = meet(self._objects, head).ordinal
-        return f"@{known}{place}"
+            ordinal = meet(self._objects, head).ordinal
+        return f"@{ordinal}{place}"
 
     def _opened(self, hit: SearchHit) -> tuple[str, str]:
-        """The object to activate for a hit, and the place in it."""
         # Of a read or a change the file, where what was found is still there: a file goes on, and
         # a call does not.
         if hit.entry.type == "toolcall" and hit.entry.role.lower() in OF_ONE_FILE:
@@ -237,18 +229,17 @@ class SessionSearch:
 
 
 def _holds(text: str, passage: Passage) -> bool:
-    """Whether a text has the lines of a passage that are marked, as far as it shows them."""
     lines: list[tuple[str, bool]] = [("", False)]
     for piece, is_marked in passage.pieces():
         first, *others = piece.split("\n")
         lines[-1] = lines[-1][0] + first, lines[-1][1] or is_marked
         lines += [(line, is_marked) for line in others]
-    wanted = [line.strip("… \t") for line, is_marked in lines if is_marked]
-    return bool(wanted) and all(line in text for line in wanted)
+    marked_lines = [line.strip("… \t") for line, is_marked in lines if is_marked]
+    return bool(marked_lines) and all(line in text for line in marked_lines)
 
 
 def _catch_up(store: LocalStore, follower: Follower) -> bool:
-    """Take in what is new, here and on other machines; whether that was all of it."""
+    """Takes in what is new; returns whether that was everything."""
     advance = until(monotonic() + PATIENCE_S)
     try:
         has_all = store.fetch_all(advance)
@@ -259,7 +250,7 @@ def _catch_up(store: LocalStore, follower: Follower) -> bool:
 
 
 class _InView:
-    """Knows what is in the prompt, and counts what was asked about that does."""
+    """Says what is in the prompt, and counts it."""
 
     def __init__(self, objects: Objects, chat: Chat) -> None:
         self.count = 0
@@ -276,19 +267,17 @@ class _InView:
 
 
 def _shown(objects: Objects, plan: Plan) -> set[str]:
-    """The ids of tool calls and files whose newest content can be read, and of the observations and
-    reflections that replace chat."""
-    index, shown = objects.index, {*plan.observed}
+    index, ids = objects.index, {*plan.observed}
     for op, item in zip(plan.ops, plan.items, strict=True):
         if op.form not in ("full", "diff", "host"):
             continue
         called = index.by_label.get(item.call_id) if item.kind == "result" else None
         if called is not None:
-            shown.add(index.entries[called].object)
+            ids.add(index.entries[called].object)
         entry = None if op.subject is None else index.entries.get(op.subject)
         if entry is not None and op.version == entry.newest.version:
-            shown.add(entry.object)
-    return shown
+            ids.add(entry.object)
+    return ids
 
 
 def _scope(given: Any) -> SearchScope:
@@ -314,7 +303,6 @@ def _text(given: Mapping[str, Any], name: str) -> str | None:
 
 
 def _number(given: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
-    """A whole number within its bounds."""
     # Models write "3" and 3.0, too.
     value = given.get(name)
     if value is None or value == "":
@@ -328,7 +316,7 @@ def _number(given: Mapping[str, Any], name: str, default: int, least: int, most:
 
 
 def _moment(text: str | None) -> int | None:
-    """The beginning of a day, or a moment, in milliseconds since 1970; without a zone local."""
+    """A day's beginning or a moment; local time without a zone."""
     if text is None:
         return None
     try:

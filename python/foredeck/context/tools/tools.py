@@ -1,8 +1,6 @@
-"""The model's own tools: activate, deactivate, pin, unpin.
+"""The model's tools activate, deactivate, pin and unpin.
 
-Each returns the text that the model reads, and a decision. The decision is kept in the result's
-details: it changes the sets now, and again wherever the result is in a message list. `activate`
-also shows what there is of an object without its content (`describing.py`).
+The decision stays in the result's details, and holds wherever the result is in a list.
 """
 
 from __future__ import annotations
@@ -32,24 +30,22 @@ from foredeck.sources.projects import checkout_of
 from foredeck.sources.snapshots import is_unread
 
 SHOWING = ("activate", "pin")
-"""The tools that show the content of what they are given."""
+"""Tools that show content."""
 
 MAX_CHARS = 50_000
-"""The most characters of content that one activation brings into the prompt."""
+"""Most characters per activation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a context tool answers."""
-
     text: str
     decision: dict[str, Any]
     images: list[Block] = field(default_factory=list)
-    """Blocks that follow the text."""
+    """Blocks after the text."""
 
 
 class ContextTools:
-    """The four tools over one session."""
+    """The four tools in one session."""
 
     def __init__(
         self,
@@ -69,7 +65,7 @@ class ContextTools:
         }
 
     def run(self, tool: str, arguments: dict[str, Any], call_id: str) -> ToolAnswer:
-        """Run one call. Raises `ToolError` with a text for the model."""
+        """Runs one call. Raises `ToolError` with a text for the model."""
         if tool not in self._tools:
             raise ToolError(f"foredeck has no tool {tool!r}.")
         show = _show(tool, arguments)
@@ -78,12 +74,12 @@ class ContextTools:
         ):
             # It has no handle: the result itself is all that there is to keep in view.
             return ToolAnswer(text[:MAX_CHARS], {"op": "none"})
-        wanted = resolve_name(self._objects, _id(tool, arguments), beyond=tool in SHOWING)
-        if show == "content" and not refers(self._objects, wanted):
-            answer = self._tools[tool](wanted)
+        target = resolve_name(self._objects, _id(tool, arguments), beyond=tool in SHOWING)
+        if show == "content" and not refers(self._objects, target):
+            answer = self._tools[tool](target)
         else:
-            text = described(self._objects, wanted, show, MAX_CHARS)
-            answer = ToolAnswer(text, _decision("list", wanted.entry))
+            text = described(self._objects, target, show, MAX_CHARS)
+            answer = ToolAnswer(text, _decision("list", target.entry))
         if not self._objects.workspace.empty:
             # The handle in the decision must outlive a crash.
             self._objects.workspace.commit()
@@ -93,8 +89,7 @@ class ContextTools:
         return answer
 
     def reads(self, tool: str, arguments: dict[str, Any]) -> str | None:
-        """The path of the file that a call would show, where no `read` has shown it in this chat;
-        None for none, and for a call that will fail."""
+        """The file that a call would show although no `read` has; None for a failing call."""
         try:
             if tool not in SHOWING or _show(tool, arguments) != "content":
                 return None
@@ -147,7 +142,6 @@ class ContextTools:
         return ToolAnswer(wording.unpinned(entry.ordinal), _decision("unpin", entry))
 
     def _bring(self, op: str, wanted: Wanted) -> ToolAnswer:
-        """The content, unless the very version can be read in the prompt already."""
         entry = wanted.entry
         if entry.type == "file":
             # The watcher may lag behind: the model gets what is on the disk now, if it has settled.
@@ -162,8 +156,8 @@ class ContextTools:
             text = wording.no_content(entry.ordinal, content.why)
             # What is asked of a renamed file is for its new handle. What has no text is listed, and
             # cannot be active.
-            done = "list" if renamed(self._objects, entry) is None else "none"
-            return ToolAnswer(text, _decision(done, entry, form="note"))
+            change = "list" if renamed(self._objects, entry) is None else "none"
+            return ToolAnswer(text, _decision(change, entry, form="note"))
         arguments = folded_arguments(self._objects, self._chat.branch, entry)
         if arguments is not None:
             text = wording.whole_call(arguments, content.text)[:MAX_CHARS]
@@ -179,30 +173,27 @@ class ContextTools:
         return ToolAnswer(text, _decision(op, entry, content, form="full"))
 
     def _with_images(self, op: str, entry: Entry, content: Content) -> ToolAnswer:
-        """A result with its images, unless they can be seen already."""
         plan = self._chat.branch.plan
         for index in plan.holders.get(entry.ordinal, ()):
-            sent = apply_recipe(plan.ops[index].blocks, plan.items[index].blocks)
-            if sum(block.get("type") == "image" for block in sent) >= len(content.images):
+            in_view = apply_recipe(plan.ops[index].blocks, plan.items[index].blocks)
+            if sum(block.get("type") == "image" for block in in_view) >= len(content.images):
                 text = wording.already_visible(self._name(entry, content), pinned=op == "pin")
                 return ToolAnswer(text, _decision(op, entry, content, form="visible"))
-        found = [image_block(self._objects.store.blob(address)) for address in content.images]
-        images = [block for block in found if block is not None]
+        blocks = [image_block(self._objects.store.blob(address)) for address in content.images]
+        images = [block for block in blocks if block is not None]
         text = (content.text or "")[:MAX_CHARS]
         lines = [text] if text else []
-        if len(images) < len(found):
-            lines.append(wording.images_unknown(entry.ordinal, len(found) - len(images)))
+        if len(images) < len(blocks):
+            lines.append(wording.images_unknown(entry.ordinal, len(blocks) - len(images)))
         lines = lines or [wording.handle(entry.ordinal)]
         return ToolAnswer("\n".join(lines), _decision(op, entry, content, form="full"), images)
 
     def _read_if_listed(self, entry: Entry) -> None:
-        """Read a file that is known by its name alone, as the model's `read` would do."""
         head = self._objects.workspace.head(entry.object)
         if head is not None and is_unread(head.fields):
             read_listed(self._objects, self._objects.name_of(entry))
 
     def _part(self, op: str, wanted: Wanted, content: Content) -> ToolAnswer:
-        """The turns or characters that were asked for, as many as fit into one answer."""
         whole = content.text or ""
         text = whole[:MAX_CHARS]
         if len(whole) > len(text):
@@ -211,41 +202,41 @@ class ContextTools:
         return ToolAnswer(text, _decision(op, wanted.entry, partial, form="full"))
 
     def _beginning(self, op: str, entry: Entry, content: Content) -> ToolAnswer:
-        """The first lines of a text that is too long for one answer, unless a read shows them."""
+        """The first lines of a long text, unless a read shows them."""
         whole = content.text or ""
         # At the end of a line, unless one line alone is as long.
         end = whole.rfind("\n", 0, MAX_CHARS) + 1 or MAX_CHARS
         newest = content.version == entry.newest.version
         name = wording.handle(entry.ordinal, None if newest else content.version)
         rest = wording.rest_of(name, end, len(whole))
-        shown = self._shown_from_the_start(entry, content)
-        if shown >= end:
-            rest = wording.rest_of(name, shown, len(whole))
-            text = wording.beginning_visible(name, shown, len(whole), rest)
+        visible = self._shown_from_the_start(entry, content)
+        if visible >= end:
+            rest = wording.rest_of(name, visible, len(whole))
+            text = wording.beginning_visible(name, visible, len(whole), rest)
             return ToolAnswer(text, _decision(op, entry, form="note"))
         text = whole[:end] + wording.cut_short(end, len(whole), rest)
         partial = replace(content, text_hash=None)
         return ToolAnswer(text, _decision(op, entry, partial, form="full"))
 
     def _shown_from_the_start(self, entry: Entry, content: Content) -> int:
-        """How many characters of a file a visible read shows, from the first one on."""
         plan = self._chat.branch.plan
-        shown = 0
+        length = 0
         for index in plan.holders.get(entry.ordinal, ()):
             if plan.ops[index].version == content.version:
                 lines = shown_lines(plan.items[index], shown_text(plan, index))
                 if lines and (content.text or "").startswith(lines):
-                    shown = max(shown, len(lines))
-        return shown
+                    length = max(length, len(lines))
+        return length
 
     def _visible(self, entry: Entry, content: Content) -> bool:
-        plan, shown = self._chat.branch.plan, self._chat.branch.shown
+        plan, provisional = self._chat.branch.plan, self._chat.branch.shown
         holders = plan.holders.get(entry.ordinal, ())
         hashes = {plan.ops[index].text_hash for index in holders}
-        return content.text_hash in hashes or (entry.ordinal, content.text_hash) in (shown or ())
+        return content.text_hash in hashes or (entry.ordinal, content.text_hash) in (
+            provisional or ()
+        )
 
     def _name(self, entry: Entry, content: Content) -> str:
-        """By which name the model finds a content that is in view."""
         plan = self._chat.branch.plan
         for index in reversed(plan.holders.get(entry.ordinal, [])):
             op = plan.ops[index]
@@ -261,13 +252,11 @@ class ContextTools:
             raise ToolError(f"@{entry.ordinal} is locked: the {entry.type} {why}.")
 
     def _is_elsewhere(self, entry: Entry) -> bool:
-        """Whether this is another session's chat or system prompt, which is not in view."""
         ours = self._objects.info.is_always_in_view(entry.object)
         return entry.type in ("chat", "system_prompt") and not ours
 
 
 def _id(tool: str, arguments: dict[str, Any]) -> str:
-    """What the model calls the object."""
     name = arguments.get("id")
     if isinstance(name, int) and not isinstance(name, bool):
         return f"@{name}"
@@ -277,7 +266,7 @@ def _id(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def _show(tool: str, arguments: dict[str, Any]) -> str:
-    """What of the object is asked for: its content, unless `activate` is asked otherwise."""
+    """The content, unless `show` says otherwise."""
     show = arguments.get("show") if tool == "activate" else None
     if show in (None, "", "content"):
         return "content"
@@ -287,7 +276,6 @@ def _show(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def folded_arguments(objects: Objects, branch: Branch, entry: Entry) -> dict[str, Any] | None:
-    """The arguments of a tool call as they were, where some of them are folded in the prompt."""
     plan = branch.plan
     for op, item in zip(plan.ops, plan.items, strict=True):
         for call in item.calls if op.folded else ():

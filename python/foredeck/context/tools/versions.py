@@ -1,4 +1,4 @@
-"""The content that a session asks for: of the version, the part or the field that it names."""
+"""Content by version, part or field."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from foredeck.notes.named_parts import field_text, section_place
 from foredeck.store.protocol import Store
 
 _HANDLE_SAID = re.compile(r"(?<![\w@:.])(?<!^--- toolcall )(?<! in )@\d+\b", re.MULTILINE)
-"""A handle that is not the one of a call in a chat, which is this session's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +42,13 @@ class Content:
     version: int
     why: str = ""
     images: tuple[str, ...] = ()
-    """Addresses of the blobs with its images, of a tool's result."""
+    """Blob addresses."""
 
 
 def wanted_content(objects: Objects, chat: Chat, wanted: Wanted) -> Content:
-    """The content that was asked for: the newest, an old version, or the one as of a call.
+    """The newest, an old, or a past call's version.
 
-    Raises `ToolError` for a version, call or part that the session does not have, and for one
-    that is damaged in the store.
+    Raises `ToolError` if the session lacks the version, call or part, or it is damaged.
     """
     try:
         if wanted.slice is not None:
@@ -74,7 +72,6 @@ def wanted_content(objects: Objects, chat: Chat, wanted: Wanted) -> Content:
 
 
 def _part(objects: Objects, chat: Chat, wanted: Wanted, part: Slice) -> Content:
-    """A range of turns of a chat, or a range of characters of any text."""
     entry = wanted.entry
     is_compacted = entry.type == "compaction"
     gone = objects.store.get(entry.object, CompactionDocument) if is_compacted else None
@@ -105,7 +102,6 @@ def _part(objects: Objects, chat: Chat, wanted: Wanted, part: Slice) -> Content:
 
 
 def _turns_behind(objects: Objects, chat: Chat, entry: Entry, part: Slice) -> str:
-    """Turns of the messages that an observation or a reflection covers, word for word."""
     if entry.object not in chat.branch.plan.observed:
         raise ToolError(
             f"@{entry.ordinal} replaces no part of this chat now. Turns of it can be "
@@ -123,26 +119,23 @@ def _turns_behind(objects: Objects, chat: Chat, entry: Entry, part: Slice) -> st
 
 
 def _turns_stored(objects: Objects, entry: Entry, part: Slice) -> Content:
-    """Turns of a stored session's chat, or messages of it, on whichever of its branches."""
     head = objects.workspace.head(entry.object)
     count = 0 if head is None else head.view(ChatDocument).turn_count
     text = _chat_text(objects, entry.object, count, part)
     if not text:
-        asked = f"{part.unit}s {part.first}-{part.last}"
-        raise ToolError(f"There are no {asked} in @{entry.ordinal}.")
+        range_text = f"{part.unit}s {part.first}-{part.last}"
+        raise ToolError(f"There are no {range_text} in @{entry.ordinal}.")
     return Content(text, None, entry.newest.version)
 
 
 def _chat_text(objects: Objects, id: str, count: int, asked: Slice | None = None) -> str:
-    """The chat with this id, with its calls under this session's handles; those that it has none
-    for by their ids. Empty where there are no such turns."""
+    """A chat with calls by handle; by id if the session has none."""
     owner = id.removeprefix(chat_id(""))
     text = render_chat(objects.store, owner, count, asked, objects.index.by_object)
     return _with_owner(objects.info, owner, text)
 
 
 def _with_owner(info: SessionInfo, owner: str, text: str) -> str:
-    """A text of a session's; of another one's with a line on what its handles mean here."""
     # The handles in the text are not replaced: what was said stays word for word.
     is_ours = owner in (info.id, *info.ancestors)
     if is_ours or _HANDLE_SAID.search(text) is None:
@@ -151,7 +144,7 @@ def _with_owner(info: SessionInfo, owner: str, text: str) -> str:
 
 
 def _chosen(store: Store, info: SessionInfo, wanted: Wanted) -> tuple[Document | None, int]:
-    """The version that is named, the one as of a call, or the newest seen; and its number."""
+    """The named version, a call's, or the newest seen."""
     entry = wanted.entry
     if wanted.hash is not None:
         return version_with_hash(store, entry.object, wanted.hash), entry.newest.version
@@ -165,7 +158,6 @@ def _chosen(store: Store, info: SessionInfo, wanted: Wanted) -> tuple[Document |
 
 
 def _newest(store: Store, info: SessionInfo, entry: Entry) -> Document | None:
-    """What the session has seen last."""
     # Not the newest of the store: another session may have stored a version since.
     ref = entry.newest
     if ref.token != SAME_TRANSACTION:
@@ -178,15 +170,13 @@ def _newest(store: Store, info: SessionInfo, entry: Entry) -> Document | None:
 
 
 def _moved(objects: Objects, wanted: Wanted) -> Entry | None:
-    """What a file has become, where its newest version is asked for."""
     newest = wanted.version in (None, wanted.entry.newest.version)
     return renamed(objects, wanted.entry) if newest and wanted.call is None else None
 
 
 def _why_deleted(objects: Objects, entry: Entry, version: int) -> str:
-    """That the file was deleted, and by which version the session can have its last text."""
-    seen = versions_seen(objects.store, objects.info.id, entry.ordinal)
-    with_text = [ref.version for ref in seen if ref.text_hash and ref.version < version]
+    refs = versions_seen(objects.store, objects.info.id, entry.ordinal)
+    with_text = [ref.version for ref in refs if ref.text_hash and ref.version < version]
     return wording.deleted(max(with_text, default=None))
 
 

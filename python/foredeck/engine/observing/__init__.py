@@ -1,1 +1,1 @@
-"""Observing a session while its agent works: when, in which way, and by whom."""
+"""Observes a session while its agent works."""

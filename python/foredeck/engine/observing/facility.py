@@ -1,5 +1,4 @@
-"""Observations of an opened session: its observer, what other sessions have noted, and
-`/foredeck observe`."""
+"""Observing in an opened session, and `/foredeck observe`."""
 
 from __future__ import annotations
 
@@ -14,15 +13,24 @@ from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
 from foredeck.engine.background import BackgroundWorker
-from foredeck.engine.observing.observing import GUESS, Observing, mode_named, observing_settings
+from foredeck.engine.observing.observing import (
+    GUESS,
+    ChatBefore,
+    Observing,
+    mode_named,
+    observing_settings,
+)
 from foredeck.errors import StoreError, ToolError
-from foredeck.model.observations import Mode, observing_id
+from foredeck.model.figures import counted
+from foredeck.model.observations import Mode, Work, observing_id
 from foredeck.observations.chunks import Chunk
 from foredeck.observations.reading import OtherSessionsSection
-from foredeck.observations.rules import TimingRules, coverage
+from foredeck.observations.rules import TimingRules, coverage, to_condense
+from foredeck.store.clock import now_ms
 from foredeck.store.protocol import LocalStore, Store
 
 if TYPE_CHECKING:
+    from foredeck.engine.asking import SessionAsking
     from foredeck.observations.keeping import ObservationKeeper
 
 
@@ -38,10 +46,9 @@ OFF = "This session is not observed: `observations` is off, or it is a subagent'
 def make_observing(
     config: Config, objects: Objects, chat: Chat, inbox: Inbox, session_folder: SessionFolder
 ) -> Observing | None:
-    """The observer; None where it is switched off, in a replay, and for a subagent.
+    """The observer; None if off, in a replay, and for a subagent.
 
-    From here on the session's prompts may have notes in place of chat. What an engine that was
-    killed has left is cleared, with a word to the user.
+    Clears what a killed engine left.
     """
     info = objects.info
     if config.observations == "off" or not info.is_live:
@@ -61,6 +68,7 @@ def make_observing(
         sessions,
         lambda: _keeper(info, store, key, project, rules),
         lambda chunk: _summary(objects, chat.branch, chunk),
+        _run,
     )
     _clear_stale(objects.store, inbox, observing, key)
     return observing
@@ -69,7 +77,7 @@ def make_observing(
 def others_section(
     config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> OtherSessionsSection | None:
-    """The section of the head; None unless notes are the project's, and in a replay."""
+    """Other sessions' notes in the head; None unless notes belong to the project."""
     is_shared = config.observations != "off" and config.observing.scope == "resource"
     if not is_shared or not info.is_live:
         return None
@@ -87,10 +95,24 @@ def _keeper(
     return ObservationKeeper(lease, info.id, sorted(info.ancestors), project, rules)
 
 
+async def _run(
+    observing: Observing,
+    asking: SessionAsking,
+    work: Work,
+    before: ChatBefore | None,
+    under_way: bool,
+) -> None:
+    # Loads with the first chunk that is observed: an engine starts without what most sessions
+    # never need.
+    from foredeck.engine.observing.runs import ObservingRun
+
+    await ObservingRun(observing, asking, work, before).run(under_way=under_way)
+
+
 def _clear_stale(store: Store, inbox: Inbox, observing: Observing, key: str) -> None:
     try:
-        held = store.head(observing_id(key))
-        if held is None or held.fields.get("work") is None:
+        lease_head = store.head(observing_id(key))
+        if lease_head is None or lease_head.fields.get("work") is None:
             return
         stale = observing.keeper.lease.clear_stale()
     except StoreError as error:
@@ -101,7 +123,6 @@ def _clear_stale(store: Store, inbox: Inbox, observing: Observing, key: str) -> 
 
 
 def _summary(objects: Objects, branch: Branch, chunk: Chunk) -> str:
-    """Of the messages of a chunk that lie on the branch at hand."""
     covered = {message.address for message in chunk.messages}
     items = [i for i in branch.plan.items if i.key.address in covered]
     if not items:
@@ -112,7 +133,7 @@ def _summary(objects: Objects, branch: Branch, chunk: Chunk) -> str:
 
 
 def observe_command(workers: tuple[BackgroundWorker, ...], arguments: str) -> str:
-    """The answer, for the user. Raises `ToolError` with what to type instead."""
+    """The answer for the user. Raises `ToolError`."""
     observing = next((worker for worker in workers if isinstance(worker, Observing)), None)
     if observing is None:
         raise ToolError(OFF)
@@ -138,37 +159,42 @@ def _observe(observing: Observing, *, at_any_price: bool) -> str:
 
 
 def _reflect(observing: Observing) -> str:
-    count = len(observing.on_branch.observations)
+    notes, settings = observing.on_branch.notes, observing.settings
+    count = to_condense(settings.rules, notes, now_ms(), observing.window, asked=True)
     if not count:
         return "There are no observations to condense."
     observing.requested.add("reflect")
-    return f"Condensing observations in the background; there are {count}."
+    tokens = sum(note.tokens for note in notes[:count])
+    what = f"the {count} oldest of {len(notes)} notes" if count < len(notes) else "all notes"
+    return f"Condensing {what}, {tokens:,} tokens, in the background."
 
 
 def _mode(observing: Observing, name: str) -> str:
     if name:
         if mode_named(name) is None and name != GUESS:
-            known = ", ".join(get_args(Mode))
-            raise ToolError(f"There is no mode {name!r}. Modes: {known}; or guess.")
+            names = ", ".join(get_args(Mode))
+            raise ToolError(f"There is no mode {name!r}. Modes: {names}; or guess.")
         observing.choose(name)
     return f"This is observed as {_mode_line(observing)}."
 
 
 def status_of(observing: Observing) -> str:
-    """How far observing is on this branch."""
+    """How far this branch is observed."""
     noted, rules = observing.on_branch, observing.settings.rules
-    seen = sum(placed.observation.document.covered_tokens for placed in noted.placed)
+    noted_tokens = sum(placed.observation.document.covered_tokens for placed in noted.placed)
+    observations = counted(len(noted.observations), "observation")
+    reflections = counted(len(noted.reflections), "reflection")
     when = "always" if observing.settings.always else "where it pays"
     lines = [
         f"Observed {when}; {_mode_line(observing)}.",
-        f"{seen:,} tokens of chat are noted in {len(noted.observations)} observations and "
-        f"{len(noted.reflections)} reflections of {observing.note_tokens():,} tokens; "
+        f"{noted_tokens:,} tokens of chat are noted in {observations} and {reflections} of "
+        f"{observing.note_tokens():,} tokens; "
         f"{observing.pending():,} wait, and {rules.chunk.least:,} are observed at once at least.",
     ]
-    left, seen_before = observing.left_tokens()
-    if left:
+    gone, seen_before = observing.left_tokens()
+    if gone:
         lines.append(
-            f"{coverage(seen_before, left):.0%} of the {left:,} tokens that have left the prompt "
+            f"{coverage(seen_before, gone):.0%} of the {gone:,} tokens that have left the prompt "
             "were observed before."
         )
     if observing.reason:

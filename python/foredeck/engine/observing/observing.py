@@ -1,11 +1,11 @@
-"""The observer of a session: what is due, by how much has been said since it observed last."""
+"""The observer of a session: what is due, by the amount of new chat."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from foredeck.config import Config
 from foredeck.context.messages.items import Item
@@ -47,16 +47,14 @@ if TYPE_CHECKING:
 
 
 COMPACTED, PRESSING, FIRST, AFTERWARDS = 200, 100, 10, 5
-"""Priorities: of the observation of chat that the host is about to sum up, of one where much waits,
-of any other, of a reflection."""
+"""Priorities: chat about to be compacted, much chat, other chat, a reflection."""
 
 GUESS = "guess"
-"""In place of a mode: the user has gone back to guessing."""
+"""In place of a mode: guess again."""
 
 
 class ObservingSettings(NamedTuple):
-    """`always`: not only where it pays (`observations = "on"`). `mode`: None where it is guessed,
-    `mode_by`: who else said it."""
+    """`always`: even where it does not pay. `mode`: None if guessed."""
 
     always: bool
     rules: TimingRules
@@ -65,7 +63,7 @@ class ObservingSettings(NamedTuple):
 
 
 def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSettings | None:
-    """How a session is observed; None where it is not."""
+    """How a session is observed; None if it is not."""
     section = config.observing
     if config.observations == "off" or (is_subagent and not section.subagents):
         return None
@@ -82,11 +80,7 @@ def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSetting
 
 
 class ChatBefore(NamedTuple):
-    """The chat before a compaction that the user has asked for: a job that has to wait would find
-    the summary.
-
-    `call`: the newest one then. The prompts of later calls do not show this chat.
-    """
+    """Chat before the user's compaction, kept for a job that would find only the summary."""
 
     messages: Sequence[SourceMessage]
     mode: ModeChoice
@@ -94,18 +88,21 @@ class ChatBefore(NamedTuple):
 
 
 def mode_named(name: object) -> Mode | None:
-    """The mode of this name; None where there is none."""
-    known: tuple[Mode, ...] = get_args(Mode)
-    return next((mode for mode in known if mode == name), None)
+    """The mode of this name, if any."""
+    modes: tuple[Mode, ...] = get_args(Mode)
+    return next((mode for mode in modes if mode == name), None)
+
+
+RunJob = Callable[
+    ["Observing", "SessionAsking", Work, "ChatBefore | None", bool], Coroutine[Any, Any, None]
+]
 
 
 @dataclass
 class Observing:
     """Observes one session in the background.
 
-    `sessions`: its own id, then those that it was forked from. `make_keeper` is called when
-    something is to be observed: most sessions end before. `summarise` writes where no model can
-    be asked.
+    `make_keeper` runs on the first observation; `summarise` writes without a model.
     """
 
     objects: Objects
@@ -115,35 +112,32 @@ class Observing:
     sessions: Sequence[str]
     make_keeper: Callable[[], ObservationKeeper]
     summarise: Summarise
+    run_job: RunJob
     requested: set[Work] = field(default_factory=set)
-    """What the user has asked for."""
     at_any_price: bool = False
-    """Whether the user wants the next observation whatever it costs."""
+    """Whether the user accepts any price for the next observation."""
     last: str = ""
-    """What became of it the last time, for the user."""
+    """The last outcome, for the user."""
     not_before: dict[Work, int] = field(default_factory=dict)
-    """After a failure, from how many tokens on that work is tried again: unobserved ones, or those
-    of notes where these were to be condensed."""
+    """Tokens from which to retry after a failure."""
     reason: str = ""
-    """Why no model is asked, as it is on record."""
+    """The recorded reason why no model is asked."""
     has_said_alone: bool = False
-    """The user has read that foredeck writes by itself."""
 
     def __post_init__(self) -> None:
         store, rules = self.objects.store, self.settings.rules
         document = self.objects.document()
         self.chosen = None if document is None else mode_named(document.observing_mode)
-        """The mode that the user has said, here or before a restart."""
+        """The mode that the user chose, also before a restart."""
         self.sources = BranchSources(self.chat)
         self.notes = SessionNotes(store, self.sessions, rules, lambda: self.mode().mode)
 
     @cached_property
     def keeper(self) -> ObservationKeeper:
-        """Who writes down what is observed, once."""
+        """Stores observations, each once."""
         return self.make_keeper()
 
     def due(self, happened: SessionEvent) -> Iterator[Job]:
-        """See `BackgroundWorker`."""
         if happened in ("answer", "command"):
             self.notes.look()
         waiting = self.pending()
@@ -156,27 +150,20 @@ class Observing:
             yield Job("reflect", partial(self._work, "reflect", happened, None), AFTERWARDS)
 
     def close(self) -> None:
-        """See `BackgroundWorker`. The next engine of the session need not wait for the lease."""
         if "keeper" in self.__dict__:
             self.keeper.lease.close()
 
     async def _work(
         self, work: Work, happened: SessionEvent, before: ChatBefore | None, asking: SessionAsking
     ) -> None:
-        # Loads with the first chunk that is observed: an engine starts without what most sessions
-        # never need.
-        from foredeck.engine.observing.runs import ObservingRun
-
-        run = ObservingRun(self, asking, work, before)
-        await run.run(under_way=happened in ("call", "tool"))
+        await self.run_job(self, asking, work, before, happened in ("call", "tool"))
 
     @property
     def on_branch(self) -> ObservedBranch:
-        """What was noted of the branch at hand."""
+        """Notes on the current branch."""
         return self.notes.on_branch(self.sources.messages())
 
     def mode(self) -> ModeChoice:
-        """What kind of work is at hand, and who says so."""
         if self.chosen is not None:
             return ModeChoice(self.chosen, "user", "you have said so")
         if self.settings.mode is not None:
@@ -184,8 +171,7 @@ class Observing:
         return guess_mode(self.sources.messages()[self.on_branch.position.messages :])
 
     def choose(self, name: str) -> None:
-        """Take the user's word for the mode, or `GUESS`, and keep it: at once where the session is
-        stored, else with its first call. Its forks take it along. Raises `StoreError`."""
+        """Stores the user's mode, or `GUESS`; forks inherit it. Raises `StoreError`."""
         document = self.objects.document()
         if document is not None and document.observing_mode != name:
             changed = document.model_copy(update={"observing_mode": name})
@@ -199,20 +185,19 @@ class Observing:
         return int(len(text) / self.sources.rate)
 
     def pending(self) -> int:
-        """Tokens of the branch that are not observed yet."""
+        """Unobserved tokens of the branch."""
         return pending_tokens(self.sources.messages(), self.on_branch.position)
 
     def note_tokens(self) -> int:
-        """Tokens of the notes that may replace chat."""
+        """Tokens of notes that may replace chat."""
         return sum(one.tokens for one in self.on_branch.notes)
 
     def chat_tokens(self) -> int:
-        """Tokens of the chat as it goes out."""
+        """Tokens of the chat as sent."""
         return int(self.chat.branch.plan.chars_sent / self.sources.rate)
 
     def left_tokens(self) -> tuple[int, int]:
-        """Tokens of the messages that something covers in the prompt, and how many of these
-        have been observed."""
+        """Tokens of covered messages in the prompt, and of them the observed ones."""
         messages, plan = self.sources.messages(), self.chat.branch.plan
         gone = [i for i in plan.omitted() if i < len(messages)]
         until = self.on_branch.position.messages
@@ -222,18 +207,16 @@ class Observing:
         )
 
     def has_begun(self) -> bool:
-        """Whether the chat is, or has been, so long that notes pay; or the user has asked for some
-        of it."""
+        """Whether the chat was ever long enough for notes, or the user asked."""
         return bool(self.on_branch.placed) or begins(self.chat_tokens(), self.window)
 
     @property
     def window(self) -> int | None:
-        """Of the model, in tokens; None where it is not known."""
+        """The model's window in tokens; None if unknown."""
         record = self.chat.newest_record
         return None if record is None else record.model.window
 
     def _chat_before(self) -> ChatBefore | None:
-        """What the user has compacted, where it is observed."""
         if not self.settings.always and not self.has_begun():
             return None
         messages = tuple(self.sources.messages())
@@ -248,7 +231,7 @@ class Observing:
         return self.settings.always or self.has_begun()
 
     def retry_threshold(self, work: Work) -> int:
-        """The `not_before` of work that is begun now and comes to nothing: as much again."""
+        """The next `not_before` if this work fails."""
         if work == "observe":
             return 2 * self.pending()
         return self.note_tokens() + notes_limit(self.settings.rules, self.window)
@@ -261,23 +244,18 @@ class Observing:
 
 
 _OURS = "[foredeck]"
-"""Begins what foredeck itself writes into a chat."""
+"""Begins foredeck's own text in a chat."""
 
 
 @dataclass(slots=True)
 class BranchSources:
-    """The messages of the branch at hand; made once each, while the list only grows.
-
-    Their tokens are counted once, by the rate at that time, so that what is pending is not counted
-    anew.
-    """
+    """The current branch's messages, made once while the list only grows."""
 
     chat: Chat
     _plan: Plan | None = None
     _made: list[SourceMessage] = field(default_factory=list)
 
     def messages(self) -> Sequence[SourceMessage]:
-        """All of them, in the order of the list. It grows with that."""
         plan = self.chat.branch.plan
         if plan is not self._plan or len(self._made) > len(plan):
             self._plan, self._made = plan, []
@@ -287,7 +265,7 @@ class BranchSources:
 
     @property
     def rate(self) -> float:
-        """Characters a token, as the newest call has it."""
+        """Characters per token at the newest call."""
         record = self.chat.newest_record
         return CHARS_PER_TOKEN if record is None else record.stats.rate
 
@@ -304,7 +282,6 @@ class BranchSources:
 
 
 def _is_ours(item: Item) -> bool:
-    """Whether foredeck has written it: a summary of its own, which the host shows as context."""
     if item.kind != "context":
         return False
     return any(_OURS in str(block.get("text") or "") for block in item.blocks)
@@ -312,12 +289,7 @@ def _is_ours(item: Item) -> bool:
 
 @dataclass(slots=True)
 class SessionNotes:
-    """Observations and reflections of `sessions`: a session's own id, then those that it was
-    forked from. They are read once; who writes more calls `refresh`.
-
-    These are the session's `StandIns`. `mode`: what kind of work is done, which decides how long
-    chat stays as it is.
-    """
+    """Observations and reflections of `sessions`, read once; writers call `refresh`."""
 
     store: Store
     sessions: Sequence[str]
@@ -327,22 +299,21 @@ class SessionNotes:
     _known: Sequence[StandIn] | None = None
     _branch: ObservedBranch | None = None
     _read_for: tuple[str, int] = ("", 0)
-    """The last message that `_branch` was made for, and how many there were."""
     _seen: frozenset[tuple[str, Token]] | None = None
 
     def refresh(self) -> None:
-        """Something was stored, edited or deleted."""
+        """Rereads after a change."""
         self._stored = self._known = self._branch = None
 
     def look(self) -> None:
-        """Refresh where another process has changed anything: the user's, by a command line."""
-        seen = versions_noted(self.store, self.sessions)
-        if seen != self._seen:
-            self._seen = seen
+        """Rereads if another process has changed notes."""
+        versions = versions_noted(self.store, self.sessions)
+        if versions != self._seen:
+            self._seen = versions
             self.refresh()
 
     def on_branch(self, messages: Sequence[SourceMessage]) -> ObservedBranch:
-        """What the branch with these messages has of it."""
+        """The notes on a branch with these messages."""
         # A list that only grows keeps what was found for its beginning.
         if self._branch is None or not self._is_continued(messages):
             self._branch = self._read().on_branch([message.address for message in messages])
@@ -350,13 +321,12 @@ class SessionNotes:
         return self._branch
 
     def known(self) -> Sequence[StandIn]:
-        """See `StandIns`."""
         if self._known is None:
             self._known = [*_stand_ins(self._read())]
         return self._known
 
     def is_due(self, chat_tokens: int, standing_tokens: int) -> bool:
-        """See `StandIns`: by the threshold of the mode."""
+        """Whether the mode's threshold is reached."""
         return is_activation_due(
             self.rules,
             self.mode(),
@@ -378,8 +348,7 @@ class SessionNotes:
 
 
 def _stand_ins(stored: StoredNotes) -> Iterator[StandIn]:
-    """Observations, then reflections. A message that was observed in parts is covered by the last
-    of them; what was noted of the others comes before it."""
+    """Observations, then reflections; the last part's notes cover a message observed in parts."""
     by_id = {each.id: each for each in stored.observations}
     for each in stored.observations:
         if not each.is_deleted and (covers := tuple(each.document.covers)):
@@ -396,7 +365,6 @@ def _stand_ins(stored: StoredNotes) -> Iterator[StandIn]:
 
 
 def _parts_before(last: Observation, by_id: Mapping[str, Observation]) -> list[str]:
-    """What was noted of the parts of a long message that come before the last one, in order."""
     part, texts = last.document.part, list[str]()
     before = by_id.get(last.document.previous or "")
     while part is not None and part.start and before is not None:

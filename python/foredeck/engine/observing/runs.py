@@ -1,5 +1,4 @@
-"""The jobs of an observer: which of two ways a model is asked, on which terms, and what the user
-reads of how it went."""
+"""An observer's jobs: how to ask a model, its terms, and the user's report."""
 
 from __future__ import annotations
 
@@ -9,10 +8,12 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from foredeck.context.rebase import later_calls
 from foredeck.engine.asking import SessionAsking
 from foredeck.errors import ForedeckError
-from foredeck.hosts.asking_terms import AskingPrices, AskingTerms
+from foredeck.hosts.asking_terms import AskingTerms
 from foredeck.hosts.host import CompleteParams, NoModel, NotAsked
+from foredeck.model.costs import rates_at
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
 from foredeck.observations.chunks import Chunk, Position, SourceMessage, next_chunk
 from foredeck.observations.lease import ObservingBusy
@@ -33,10 +34,7 @@ ALONE = "foredeck notes down older chat without a model: {reason}."
 LATER = "It will cost less once the agent's model has begun to answer."
 
 POLL_S, POLLS = 0.25, 120
-"""How often to check whether a model has begun to answer, and how many times."""
-
-FEWEST_CALLS = 10
-MOST_CALLS = 200
+"""Interval and number of checks whether a model has begun to answer."""
 
 _NUMBERS = re.compile(r"\$?\d[\d.,]*")
 _WORDS: dict[Work, str] = {"observe": "An observation", "reflect": "Condensing older notes"}
@@ -44,20 +42,16 @@ _WORDS: dict[Work, str] = {"observe": "An observation", "reflect": "Condensing o
 
 @dataclass
 class ObservingRun:
-    """One job. Nothing is raised for what can go wrong: the user reads of it, and it is tried again
-    later.
-
-    `before`: the chat that the user has compacted, as it was; None where it is as it is now.
-    """
+    """One job; failures are reported and retried later, never raised."""
 
     observing: Observing
     asking: SessionAsking
     work: Work
     before: ChatBefore | None = None
     requested: bool = field(init=False)
-    """Whether the user has asked for it."""
+    """Whether the user asked."""
     against: str = ""
-    """Why nothing was picked, where a price was against it; `price` is that, in dollars."""
+    """Why a price prevented a choice; `price` is in dollars."""
     price: float = 0.0
 
     def __post_init__(self) -> None:
@@ -65,8 +59,6 @@ class ObservingRun:
         self.observing.requested.discard(self.work)
 
     async def run(self, *, under_way: bool) -> None:
-        """Observe the next chunk, or condense the oldest of what was noted. `under_way`: the agent
-        goes on meanwhile, and its model may be about to answer."""
         try:
             questions = await self._questions()
         except ForedeckError as error:
@@ -78,7 +70,6 @@ class ObservingRun:
             await self._reflect(questions)
 
     async def _observe(self, questions: ModelQuestions | None, *, under_way: bool) -> None:
-        """Where it may be and pays; of compacted chat however little it is."""
         observing = self.observing
         if questions is not None:
             questions.insisted = self.requested and observing.at_any_price
@@ -99,14 +90,13 @@ class ObservingRun:
         observing = self.observing
         observer = self._without_model() if questions is None else self._asking_model(questions)
         messages, window = list(observing.sources.messages()), observing.window
-        written = observing.keeper.reflect(messages, observer, window, asked=self.requested)
-        if not await self._finish(written, questions):
+        saving = observing.keeper.reflect(messages, observer, window, asked=self.requested)
+        if not await self._finish(saving, questions):
             self._report(NOTHING)
 
     async def _observe_with(self, questions: ModelQuestions | None, *, may_wait: bool) -> bool:
-        """Observe the next chunk, without questions by foredeck itself. False where nothing was
-        picked; `against` says why where that was a price. `may_wait`: the agent's model is about to
-        answer, and there will be another opportunity."""
+        """Observes the next chunk; False if nothing was picked, with the price reason in
+        `against`."""
         self.against, self.price = "", 0.0
         rules, mode, least = self.observing.settings.rules.chunk, self._mode, self._least
         asking = None if questions is None else self._asking_model(questions)
@@ -115,31 +105,29 @@ class ObservingRun:
             def is_affordable(chunk: Chunk) -> bool:
                 if questions is None or asking is None:
                     return True
-                asked = asking.question(chunk, mode.mode)
-                if may_wait and questions.is_better_later(asked):
+                question = asking.question(chunk, mode.mode)
+                if may_wait and questions.is_better_later(question):
                     self.against = LATER
                     return False
-                return self._is_worth_it(questions, asked, chunk, position.messages)
+                return self._is_worth_it(questions, question, chunk, position.messages)
 
             return next_chunk(messages, position, rules, is_affordable, least=least)
 
         observer = self._without_model() if asking is None else asking
-        written = self.observing.keeper.observe(self._messages, pick, observer, mode)
-        return await self._finish(written, questions)
+        saving = self.observing.keeper.observe(self._messages, pick, observer, mode)
+        return await self._finish(saving, questions)
 
     def _is_worth_it(
         self, questions: ModelQuestions, asked: AskedQuestion, chunk: Chunk, first: int
     ) -> bool:
-        """Whether the question may be asked at its price. `first`: the place of the chunk's first
-        message."""
         chat, self.price = self.observing.chat, questions.priced(asked)[0].price
         # Where notes are always wanted, or this is asked for, it need not pay.
         if not self.observing.settings.always and self._least is None:
-            sent = sum(chat.branch.plan.chars[first : first + len(chunk.messages)])
+            chars_sent = sum(chat.branch.plan.chars[first : first + len(chunk.messages)])
             calls = 0 if chat.newest_record is None else chat.log.newest
-            sent_tokens, agent = int(sent / questions.alone.rate), questions.agent
-            prices = agent.prices.at(agent.prompt_tokens)
-            questions.worth = worth_of(chunk.tokens, sent_tokens, calls, prices)
+            sent_tokens, agent = int(chars_sent / questions.alone.rate), questions.agent
+            read = rates_at(agent.cost, agent.prompt_tokens)["cacheRead"]
+            questions.worth = worth_of(chunk.tokens, sent_tokens, calls, read)
         why = self.asking.why_not(self.price, questions.worth, insisted=questions.insisted)
         self.against = why or ""
         return why is None
@@ -154,11 +142,11 @@ class ObservingRun:
 
     @property
     def _least(self) -> int | None:
-        """Tokens that a chunk has at least; None for the configured ones."""
+        """Least tokens of a chunk; None for the configured ones."""
         return 1 if self.requested or self.before else None
 
     async def _questions(self) -> ModelQuestions | None:
-        """How to ask a model; None where foredeck is to write by itself, for a reason on record."""
+        """How to ask a model; None if foredeck writes."""
         try:
             return await ModelQuestions.open(self.asking, wanted=self.requested)
         except (NoModel, NotAsked) as error:
@@ -176,7 +164,7 @@ class ObservingRun:
     async def _finish(
         self, written: Awaitable[NotedDocument | None], questions: ModelQuestions | None = None
     ) -> bool:
-        """Wait for what is written, and say what became of it; False where nothing was begun."""
+        """Waits for the result and reports it; False if nothing began."""
         observing = self.observing
         threshold = observing.retry_threshold(self.work)
         try:
@@ -203,7 +191,6 @@ class ObservingRun:
         return True
 
     def _say_who_writes(self) -> None:
-        """Say once in a session, before its first notes that foredeck writes by itself are read."""
         observing = self.observing
         # The answer to what the user has asked for says it anyway.
         if observing.has_said_alone or self.requested:
@@ -214,14 +201,12 @@ class ObservingRun:
             observing.inbox.notify(ALONE.format(reason=observing.reason))
 
     def _refuse(self, reason: str, price: float = 0.0) -> None:
-        """No model is asked, and nothing is written without one."""
         self._record(reason, price)
         insist = " /foredeck observe yes asks all the same."
         may_insist = price and self.work == "observe" and self.requested
         self._report(f"No model is asked: {reason}.{insist if may_insist else ''}")
 
     def _record(self, reason: str, price: float = 0.0) -> None:
-        """Keep a reason with the session, once as long as it is the same but for its numbers."""
         if _NUMBERS.sub("", reason) != _NUMBERS.sub("", self.observing.reason):
             self.asking.refuse(self.work, price, reason)
         self.observing.reason = reason
@@ -234,7 +219,6 @@ class ObservingRun:
 
 
 def _result(noted: NotedDocument, questions: ModelQuestions | None) -> str:
-    """What was written, in a sentence or two."""
     ways = "" if questions is None else _ways(questions)
     by = noted.model or "foredeck itself, without a model"
     more = f" Lines of the answer that were no notes: {noted.left_out}." if noted.left_out else ""
@@ -250,20 +234,20 @@ def _result(noted: NotedDocument, questions: ModelQuestions | None) -> str:
 
 
 def _ways(questions: ModelQuestions) -> str:
-    """What the ways to ask would have cost, and which was taken."""
-    named = [
+    """What each way of asking would have cost, and the one used."""
+    prices = [
         ("excerpt" if way.question.warm is None else "last prompt", way.price)
         for way in questions.ways
     ]
-    if not named:
+    if not prices:
         return ""
-    (taken, price), *others = named
+    (used, price), *others = prices
     beside = "".join(f", {other} ${dearer:.4f}" for other, dearer in others)
-    return f" (asked with the {taken}, expected ${price:.4f}{beside})"
+    return f" (asked with the {used}, expected ${price:.4f}{beside})"
 
 
 class AskingWay(NamedTuple):
-    """One way to ask: its question, and its expected price in dollars."""
+    """A way to ask: its question, and expected price in dollars."""
 
     question: CompleteParams
     price: float
@@ -271,22 +255,24 @@ class AskingWay(NamedTuple):
 
 @dataclass
 class ModelQuestions:
-    """Asks for observations and reflections. `worth`: dollars that an answer saves, None where that
-    is not the point; `wanted`: the user has asked for it; `insisted`: at any price."""
+    """Asks for observations and reflections.
+
+    `worth`: dollars saved by an answer; `insisted`: at any price.
+    """
 
     asking: SessionAsking
     alone: AskingTerms
     agent: AskingTerms
-    """Of the model that the agent works with."""
+    """Terms of the agent's model."""
     wanted: bool = False
     insisted: bool = False
     worth: float | None = None
     ways: list[AskingWay] = field(default_factory=list)
-    """Those of the question that was asked last, the cheapest first."""
+    """Ways to ask the last question, cheapest first."""
 
     @classmethod
     async def open(cls, asking: SessionAsking, *, wanted: bool) -> ModelQuestions:
-        """On the current terms. Raises `NoModel`, and `NotAsked` where it may not be at all."""
+        """Opens on current terms. Raises `NoModel` or `NotAsked`."""
         alone = await asking.terms()
         if (reason := asking.forbidden(alone, wanted=wanted)) is not None:
             raise NotAsked(reason)
@@ -294,7 +280,7 @@ class ModelQuestions:
         return cls(asking, alone, agent, wanted)
 
     def priced(self, asked: AskedQuestion) -> list[AskingWay]:
-        """The ways to ask this, the cheapest first; of equal ones the excerpt."""
+        """Ways to ask, cheapest first; on a tie the excerpt."""
         expected = _expected(asked)
         alone = CompleteParams(
             messages=[_message(asked.text)], max_tokens=asked.max_tokens, system=asked.system
@@ -305,18 +291,17 @@ class ModelQuestions:
         return sorted(ways, key=lambda way: way.price)
 
     def is_better_later(self, asked: AskedQuestion) -> bool:
-        """Whether it would cost less once the model has begun to answer the agent, which makes its
-        prompt readable from the cache."""
+        """Whether it costs less once the agent's prompt is cached."""
         added = self._added(asked)
         return (
             self.agent.warm is None
+            and self.agent.keeps
             and added is not None
             and added.price < self.priced(asked)[0].price
         )
 
     async def wait_until_warm(self) -> bool:
-        """Wait for the model to begin to answer the agent; whether it has, and its prompt can be
-        read from the cache. The agent's work waits for nothing here."""
+        """Waits until the agent's prompt is cached; returns whether it is."""
         for _ in range(POLLS):
             await asyncio.sleep(POLL_S)
             self.agent = await self.asking.terms(warm=True)
@@ -325,7 +310,6 @@ class ModelQuestions:
         return False
 
     def _added(self, asked: AskedQuestion) -> AskingWay | None:
-        """The question at the end of the last prompt."""
         if asked.warm is None:
             return None
         added = CompleteParams(
@@ -334,7 +318,7 @@ class ModelQuestions:
         return AskingWay(added, self.agent.price(added, _expected(asked)))
 
     async def ask(self, asked: AskedQuestion) -> ModelReply:
-        """`observers.AskModel`. Raises what `SessionAsking.ask` does."""
+        """Implements `observers.AskModel`. Raises what `SessionAsking.ask` does."""
         self.ways = self.priced(asked)
         answer = await self.asking.ask(
             asked.work,
@@ -349,7 +333,6 @@ class ModelQuestions:
 
 
 def _expected(asked: AskedQuestion) -> int:
-    """Tokens of an answer, which has room for more."""
     return asked.max_tokens // 3
 
 
@@ -357,20 +340,10 @@ def _message(text: str) -> dict[str, object]:
     return {"role": "user", "content": text}
 
 
-def worth_of(tokens: int, sent: int, calls: int, prices: AskingPrices) -> float:
-    """Dollars that the later calls of a session save where an observation covers messages.
+def worth_of(tokens: int, sent: int, calls: int, read: float) -> float:
+    """Dollars that later calls save if an observation covers messages.
 
-    What leaves is read from the provider's cache at each later call. As many calls are expected
-    as there have been: a session that was long usually goes on.
-
-    tokens  of the messages as they are
-    sent    of them as they go out now, what has folded left out
-    calls   how many the branch has made
+    `read`: dollars for a million cached tokens.
     """
     leaving = max(0, sent - tokens // NOTE_SHARE)
-    return leaving * prices.read * later_calls(calls)
-
-
-def later_calls(calls: int) -> int:
-    """How many more calls a session is expected to make after this many."""
-    return min(MOST_CALLS, max(FEWEST_CALLS, calls))
+    return leaving * read / 1e6 * later_calls(calls)

@@ -1,27 +1,22 @@
-"""The first pass of an import: is the file whole, is every hash right, does it hang together?
+"""The first pass of an import: completeness, hashes, ownership.
 
-Nothing in the file is trusted. Each document must be sealed, each blob have its hash, and the last
-line's counts and hash must fit. Each document must belong to the session, or to an object that it
-has met: a file could otherwise bring documents that have nothing to do with its session into a
-store. The store is not read here; see `importing.py`.
+Nothing is trusted, so that a file cannot smuggle in documents of others.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from tempfile import TemporaryFile
-from typing import IO, Any, NoReturn
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from pydantic import ValidationError
 
 from foredeck.errors import ImportRefused, StoreUnavailable
-from foredeck.model.canonical import decode_text, encode_text
+from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document, session_object_id, user_object_id
-from foredeck.model.kinds import KINDS, OBJECT_TYPES, owner_of
-from foredeck.model.memory import working_id
+from foredeck.model.kinds import KINDS, OBJECT_TYPES, owner_of, project_of_document
+from foredeck.model.memory import MemoryDocument, MemoryState, working_id
 from foredeck.model.messages import is_digest
 from foredeck.model.records import (
     FileChangeDocument,
@@ -32,60 +27,52 @@ from foredeck.model.records import (
     nickname_id,
 )
 from foredeck.model.sources import FilesystemSource
-from foredeck.store.portable.export import FORMAT, Counts, blob_of_line
+from foredeck.store.portable.export import (
+    FORMAT,
+    PROJECT_FORMAT,
+    Counts,
+    ProjectPlace,
+    blob_of_line,
+)
+from foredeck.store.portable.staged import ImportLimits, StagedFile, decode_line
 from foredeck.store.protocol import Token
 from foredeck.store.references import in_message, references
 from foredeck.store.versions import check_schema, sealed_body, without_nulls
 
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
-
-
-@dataclass(frozen=True, slots=True)
-class ImportLimits:
-    """What an import accepts. Sizes in bytes; depth in nested lists and objects."""
-
-    file_bytes: int = 16 * 2**30
-    line_bytes: int = 512 * 2**20
-    lines: int = 20_000_000
-    line_structure: int = 8 * 2**20
-    """Of one line with its strings emptied."""
-    depth: int = 100
-    id_length: int = 1_024
-    path_length: int = 4_096
-    clock_skew_ms: int = 86_400_000
-    """How far a transaction's time may lie ahead of this machine's clock."""
-
-
 SOURCED = frozenset({"file", "pointer"})
-"""Types whose objects are bound to something outside, by which they have their ids."""
+"""Types with ids from an outside source."""
 
 PREFIXES = tuple(type for type in KINDS if type not in SOURCED | {"toolcall", "task"})
-"""First parts of assigned ids; they belong to one type each. A tool call has its provider's id, a
-task a UUID."""
+"""Prefixes of assigned ids, by type."""
 
 
 @dataclass(slots=True)
 class Ownership:
-    """Collects what a file says about who belongs to whom; `check` judges it at the end."""
+    """Collects a file's claims of ownership; `check` judges them at the end."""
 
-    session: str = ""
-    own: set[str] = field(default_factory=set)
+    sessions: dict[str, None] = field(default_factory=dict)
+    """Their ids, in order."""
+    project: ProjectPlace | None = None
+    """The file's project."""
+    own: dict[str, str] = field(default_factory=dict)
+    """The sessions' own documents: session by id."""
     foreign: dict[str, str] = field(default_factory=dict)
-    """Types of the documents that are not the session's own, by id."""
+    """Types of other documents by id."""
     owners: dict[str, str] = field(default_factory=dict)
-    """Of those that are another session's own: that session, by id."""
+    """Owners of other sessions' documents, by id."""
     claims: dict[str, set[str | None]] = field(default_factory=dict)
-    """By id of a nickname's document: all objects that it ever named, None where it named none."""
-    _objects: set[str] = field(default_factory=set)
+    files: dict[str, str] = field(default_factory=dict)
+    """Paths of the project folder's files by id."""
+    objects: set[str] = field(default_factory=set)
     _parents: set[str] = field(default_factory=set)
     _private: set[str] = field(default_factory=set)
 
     def take(self, type: str, fields: Mapping[str, Any]) -> None:
-        """Note one version. Raises `ValueError` where its id does not fit its fields."""
+        """Notes a version. Raises `ValueError` if id and fields disagree."""
         _check_id(type, fields)
         id, owner = fields["id"], owner_of(type, fields)
-        if owner == self.session:
-            self.own.add(id)
+        if owner is not None and owner in self.sessions:
+            self.own[id] = owner
         else:
             self.foreign[id] = type
             if owner is not None:
@@ -93,39 +80,51 @@ class Ownership:
         if type == "session":
             self._check_privacy(fields)
         elif type == "member":
-            self._objects.add(fields["object"])
-        elif type == "task" and self.session in (fields.get("created_by"), fields.get("session")):
-            self._objects.add(id)
+            self.objects.add(fields["object"])
+        elif type == "file" and self.project is not None and self.project.holds(fields["source"]):
+            self.files[id] = fields["source"]["path"]
+        elif self._is_of_project(type, fields) or self._is_own_task(type, fields):
+            self.objects.add(id)
         elif type == "turn" and fields.get("task"):
-            self._objects.add(fields["task"])
+            self.objects.add(fields["task"])
         elif type == "call" and fields["parent"] is not None:
             self._parents.add(fields["parent"])
         elif type == "nickname":
             self.claims.setdefault(id, set()).add(fields["object"])
 
+    def _is_own_task(self, type: str, fields: Mapping[str, Any]) -> bool:
+        by = (fields.get("created_by"), fields.get("session"))
+        return type == "task" and any(session in self.sessions for session in by)
+
+    def _is_of_project(self, type: str, fields: Mapping[str, Any]) -> bool:
+        project = project_of_document(type, fields)
+        return self.project is not None and project == self.project.id
+
     def _check_privacy(self, fields: Mapping[str, Any]) -> None:
-        """A private session is private for good."""
         if fields.get("private") is True:
             self._private.add(fields["id"])
         elif fields["id"] in self._private:
             raise ValueError(f"{fields['id']!r} is private, and cannot become public")
 
     def check(self) -> None:
-        """Raise `ValueError` for a document that does not belong to the session."""
-        if session_object_id(self.session) not in self.own:
+        """Raises `ValueError` for a document that does not belong."""
+        if not self.own.keys() >= set(map(session_object_id, self.sessions)):
             raise ValueError("the session's own document is missing")
-        both = self.own & self.foreign.keys()
+        both = self.own.keys() & self.foreign.keys()
         strangers = [id for id, type in self.foreign.items() if not self._belongs(id, type)]
         for id in sorted([*both, *strangers]):
-            raise ValueError(f"{id!r} does not belong to session {self.session!r}")
+            whose = "the project" if self.project else f"session {next(iter(self.sessions))!r}"
+            raise ValueError(f"{id!r} does not belong to {whose}")
 
     def _belongs(self, id: str, type: str) -> bool:
         if type == "call":
             return id in self._parents
         if type == "nickname":
-            return not self.claims[id].isdisjoint(self.own | self.foreign.keys())
+            owners_of_name = self.claims[id]
+            return any(object in self.own or object in self.foreign for object in owners_of_name)
         # Memory of other sessions, marks and what else is no object would come in as one.
-        return type in (*OBJECT_TYPES, "task") and id in self._objects
+        projects = ("task", "working", "memory") if self.project else ("task",)
+        return type in (*OBJECT_TYPES, *projects) and (id in self.objects or id in self.files)
 
 
 def _check_id(type: str, fields: Mapping[str, Any]) -> None:
@@ -146,13 +145,14 @@ def _check_id(type: str, fields: Mapping[str, Any]) -> None:
         "nickname": lambda: nickname_id(id.removeprefix("nickname:")),
         "user": lambda: user_object_id(str(fields["text_hash"])),
         "archived": lambda: archived_id(str(fields["session"])),
-        # A project's page belongs to no session: it never comes with one.
-        "working": lambda: working_id("thread", str(fields["session"])),
+        "working": lambda: working_id(
+            fields["scope"], str(fields["project" if fields["scope"] == "resource" else "session"])
+        ),
     }.get(type)
     if expected is not None and id != expected():
         raise ValueError(f"{id!r} does not fit the fields of the {type}")
-    named = type in PREFIXES and type not in ("working", "memory")
-    if owner is not None and named and not f"{id}:".startswith(f"{type}:{owner}:"):
+    has_prefix = type in PREFIXES and type not in ("working", "memory")
+    if owner is not None and has_prefix and not f"{id}:".startswith(f"{type}:{owner}:"):
         raise ValueError(f"{id!r} does not fit the session of the {type}")
 
 
@@ -163,7 +163,7 @@ _DOTS = re.compile(r"(^|[\\/])\.\.([\\/]|$)")
 
 @dataclass(frozen=True, slots=True)
 class VersionHashes:
-    """One version in the file, as far as it is compared with the store."""
+    """A version's hashes, for comparison with the store."""
 
     token: Token
     identity_hash: str
@@ -173,7 +173,6 @@ class VersionHashes:
 
     @classmethod
     def of(cls, token: Token, version: Document) -> VersionHashes:
-        """Of a version, or of a view of one."""
         hashes = version.identity_hash, version.content_hash, version.metadata_view_hash
         return cls(token, *hashes, version.source_hash)
 
@@ -182,18 +181,19 @@ class VersionHashes:
 class Checked:
     """What a file holds."""
 
-    session: str = ""
     times: dict[Token, int] = field(default_factory=dict)
-    """Time by token, in the order of the file."""
+    """Times by token, in order."""
     types: dict[str, str] = field(default_factory=dict)
     versions: dict[str, list[VersionHashes]] = field(default_factory=dict)
-    """By document id, in the order of the file."""
+    """By document id, in order."""
+    memory: dict[str, tuple[str, MemoryState]] = field(default_factory=dict)
+    """Owner and newest state of memory entries by id."""
     counts: Counts = field(default_factory=Counts)
     ownership: Ownership = field(default_factory=Ownership)
 
 
 def check_file(staged: StagedFile, limits: ImportLimits, now_ms: int) -> Checked:
-    """Read the file to its end. Raises `ImportRefused` naming the line."""
+    """Reads the file to its end. Raises `ImportRefused` with the line."""
     checker = _Checker(staged, limits, now_ms)
     number = 0
     for number, data in staged.read():
@@ -212,22 +212,20 @@ class _Checker:
         self.ended = False
         self._staged = staged
         self._limits = limits
-        self._now_ms = now_ms
+        self._latest_ms = now_ms + limits.clock_skew_ms
+        self._begun = False
         self._token: Token | None = None
         self._ids: set[str] = set()
-        """Ids of the documents in the transaction so far."""
         self._messages: set[str] = set()
         """Addresses of messages that have been read."""
         self._absent: dict[str, str] = {}
-        """By the hash of a blob that is not there: the first document that needs it."""
         self._pruned: set[str] = set()
-        """Hashes of what was pruned: they come after the documents that need them."""
 
     def take(self, line: dict[str, Any], data: bytes) -> None:
-        """Check one line. Raises `ValueError`."""
+        """Checks a line. Raises `ValueError`."""
         if self.ended:
             raise ValueError("there must be nothing after the last line")
-        if not self.checked.session:
+        if not self._begun:
             self._header(line)
         elif line.keys() == {"end"}:
             self._end(line)
@@ -236,15 +234,32 @@ class _Checker:
         self.checked.counts.take(data)
 
     def _header(self, line: dict[str, Any]) -> None:
-        if line.get("format") != FORMAT:
+        is_project = line.get("format") == PROJECT_FORMAT
+        if line.get("format") != FORMAT and not is_project:
             raise ValueError("this is not an exported foredeck session")
         schema = line.get("schema")
         try:
             check_schema(schema if isinstance(schema, int) else 0)
         except StoreUnavailable as error:
             raise ValueError(str(error)) from None
-        session = self._id(line.get("session"), "session id")
-        self.checked.session = self.checked.ownership.session = session
+        ownership = self.checked.ownership
+        if is_project:
+            ownership.project = self._project(line.get("project"))
+        sessions = line.get("sessions") if is_project else [line.get("session")]
+        if not isinstance(sessions, list):
+            raise ValueError("the sessions of a project are a list")
+        ownership.sessions = dict.fromkeys(self._id(session, "session id") for session in sessions)
+        self._begun = True
+
+    def _project(self, value: Any) -> ProjectPlace:
+        names = [field.name for field in fields(ProjectPlace)]
+        if not isinstance(value, dict) or sorted(value) != sorted(names):
+            raise ValueError(f"a project has {', '.join(names)}")
+        place = ProjectPlace(**{name: self._id(value[name], name) for name in names})
+        self._check_path(place.root, "the project")
+        if not is_digest(place.id):
+            raise ValueError("a project is named by 64 hexadecimal digits")
+        return place
 
     def _body_line(self, line: dict[str, Any], data: bytes) -> None:
         parts: dict[str, Callable[[dict[str, Any], bytes], None]] = {
@@ -268,7 +283,7 @@ class _Checker:
             raise ValueError("a token is 1 to 128 visible ASCII characters")
         if type(time_ms) is not int or time_ms < 0:
             raise ValueError("a transaction's time is a number of milliseconds")
-        if time_ms > self._now_ms + self._limits.clock_skew_ms:
+        if time_ms > self._latest_ms:
             raise ValueError("the transaction lies in the future: check the clocks")
         self._token = Token(token)
         if self._token in self.checked.times:
@@ -321,17 +336,19 @@ class _Checker:
         if isinstance(document, FileChangeDocument):
             paths += [*(change.path for change in document.paths), *document.uncovered]
         for path in paths:
-            good = isinstance(path, str) and _ABSOLUTE.match(path) and "\0" not in path
-            if not good or _DOTS.search(path) or len(path) > self._limits.path_length:
-                raise ValueError(f"{document.id!r}: {str(path)[:80]!r} is not an absolute path")
+            self._check_path(path, repr(document.id))
+
+    def _check_path(self, path: Any, where: str) -> None:
+        good = isinstance(path, str) and _ABSOLUTE.match(path) and "\0" not in path
+        if not good or _DOTS.search(path) or len(path) > self._limits.path_length:
+            raise ValueError(f"{where}: {str(path)[:80]!r} is not an absolute path")
 
     def _check_references(self, type: str, body: Mapping[str, Any]) -> None:
-        """Every blob without which the session could not be shown must be in the file."""
-        found = references(type, body)
-        needed = found.needed | found.messages
-        for address in found.messages - self._messages:
+        refs = references(type, body)
+        needed = refs.needed | refs.messages
+        for address in refs.messages - self._messages:
             needed |= in_message(self._staged.blob(address))
-        self._messages |= found.messages
+        self._messages |= refs.messages
         for digest in sorted(needed):
             if not self._staged.has_blob(digest):
                 self._absent.setdefault(digest, str(body["id"]))
@@ -347,15 +364,20 @@ class _Checker:
         if versions and versions[0].identity_hash != document.identity_hash:
             raise ValueError(f"{id!r} changes its source")
         versions.append(VersionHashes.of(self._token, document))
+        if isinstance(document, MemoryDocument):
+            # The oldest makes room: one of the future would stay, and never expire.
+            if max(document.learned_ms, document.created_ms, document.used_ms) > self._latest_ms:
+                raise ValueError(f"{id!r} was learned in the future: check the clocks")
+            checked.memory[id] = document.owner, document.state
 
     def _end(self, line: dict[str, Any]) -> None:
         expected = self.checked.counts.end()
-        found = line["end"] if isinstance(line["end"], dict) else {}
+        counts = line["end"] if isinstance(line["end"], dict) else {}
         for name, value in expected["end"].items():
-            if found.get(name) != value or type(found[name]) is not type(value):
+            if counts.get(name) != value or type(counts[name]) is not type(value):
                 what = "hash" if name == "sha256" else f"number of {name}"
                 raise ValueError(f"the {what} does not fit the lines before: the file was changed")
-        if found.keys() != expected["end"].keys():
+        if counts.keys() != expected["end"].keys():
             raise ValueError("the last line holds something unknown")
         for digest, id in self._absent.items():
             if digest not in self._pruned:
@@ -365,7 +387,7 @@ class _Checker:
 
 
 def load_document(fields: dict[str, Any], staged: StagedFile) -> Document:
-    """The document of a line, long content put back. Raises `ValueError`."""
+    """A line's document with long content. Raises `ValueError`."""
     type_ = fields.get("type")
     kind = KINDS.get(type_) if isinstance(type_, str) else None
     if kind is None:
@@ -382,115 +404,3 @@ def load_document(fields: dict[str, Any], staged: StagedFile) -> Document:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ValueError(f"{fields.get('id')!r}: {where}: {first['msg']}") from error
-
-
-# The file, copied so that it can be read twice
-
-
-class StagedFile:
-    """The lines of a file, copied so that they can be read again exactly as they were checked."""
-
-    def __init__(self, lines: IO[bytes] | Iterable[bytes | str], limits: ImportLimits) -> None:
-        """`lines`: an open binary file, or lines as bytes or text, with or without line ends."""
-        self._source = lines
-        self._limits = limits
-        self._copy: IO[bytes] = TemporaryFile()  # noqa: SIM115  (closed by `close`)
-        self._offsets: dict[str, int] = {}
-
-    def close(self) -> None:
-        """Drop the copy."""
-        self._copy.close()
-
-    def read(self) -> Iterator[tuple[int, bytes]]:
-        """Each line's number, from 1, and its bytes with the line end; raises `ImportRefused`."""
-        total = 0
-        for number, data in enumerate(self._raw(), start=1):
-            total += len(data)
-            if number > self._limits.lines:
-                raise ImportRefused(f"more than {self._limits.lines} lines")
-            if len(data) > self._limits.line_bytes:
-                raise ImportRefused(f"line {number} has more than {self._limits.line_bytes} bytes")
-            if total > self._limits.file_bytes:
-                raise ImportRefused(f"the file has more than {self._limits.file_bytes} bytes")
-            self._copy.write(data)
-            yield number, data
-
-    def _raw(self) -> Iterator[bytes]:
-        readline = getattr(self._source, "readline", None)
-        if readline is not None:
-            while line := readline(self._limits.line_bytes + 1):
-                yield _with_end(line)
-            return
-        for line in self._source:
-            yield _with_end(line)
-
-    def mark_blob(self, digest: str, data: bytes) -> None:
-        """Remember that the line just read, `data`, holds this blob."""
-        self._offsets[digest] = self._copy.tell() - len(data)
-
-    def has_blob(self, digest: str) -> bool:
-        """Whether a line read so far holds this blob."""
-        return digest in self._offsets
-
-    def blob(self, digest: str) -> bytes | None:
-        """The bytes of a blob read so far; None where there is none. For use between reads."""
-        offset = self._offsets.get(digest)
-        if offset is None:
-            return None
-        end = self._copy.tell()
-        self._copy.seek(offset)
-        line = decode_line(self._copy.readline(), self._limits)
-        self._copy.seek(end)
-        return blob_of_line(line)
-
-    def again(self) -> Iterator[dict[str, Any]]:
-        """The lines of the copy, decoded."""
-        position = 0
-        while True:
-            self._copy.seek(position)
-            data = self._copy.readline()
-            if not data:
-                return
-            position += len(data)
-            yield decode_line(data, self._limits)
-
-
-def _with_end(line: bytes | str) -> bytes:
-    data = encode_text(line) if isinstance(line, str) else line
-    return data if data.endswith(b"\n") else data + b"\n"
-
-
-def decode_line(data: bytes, limits: ImportLimits) -> dict[str, Any]:
-    """The object on a line. Raises `ValueError` for anything else, or one nested too deep."""
-    # In memory a byte outside of the strings becomes up to fifty; a string stays as long as it is.
-    most = limits.line_structure
-    if len(data) > most and len(_STRING.sub(b'""', data)) > most:
-        raise ValueError(f"more than {most} bytes of it are no text")
-    try:
-        value = json.loads(data.decode(), parse_constant=_no_constant)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
-    except ValueError as error:
-        raise ValueError(f"not JSON in UTF-8, as `foredeck export` writes ({error})") from None
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object")
-    _check_depth(value, limits.depth)
-    return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _check_depth(value: Any, limit: int) -> None:
-    level = [value]
-    for _ in range(limit + 1):
-        level = [
-            child
-            for item in level
-            if isinstance(item, list | dict)
-            for child in (item.values() if isinstance(item, dict) else item)
-        ]
-        if not level:
-            return
-    raise ValueError(f"nested deeper than {limit}")

@@ -1,8 +1,9 @@
-"""Writing a session out, and the form of the file.
+"""Writing a session, or a whole project, out, and the form of the file.
 
 One JSON object per line, UTF-8, separated by `\\n`:
 
     {"format": "foredeck-session", "schema": 2, "session": ..., "foredeck": ...}
+    or {"format": "foredeck-project", "project": {...}, "sessions": [...], ...}
     {"transaction": {"token": ..., "time_ms": ...}}       in the order of the store
     {"blob": <SHA-256>, "text": ...} or "base64"          what the transaction is first to need
     {"document": {...}}                                   its versions, with their hashes
@@ -17,30 +18,28 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from foredeck import __version__
 from foredeck.errors import Missing
 from foredeck.model.canonical import encode_text, json_text, sha256_hex
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of, rank_of
 from foredeck.store.protocol import Origin, Store, Token
 from foredeck.store.references import Archives, in_message, references
-from foredeck.store.sessions import versions_of
+from foredeck.store.sessions import documents_of, documents_of_project, versions_of
 from foredeck.store.versions import SCHEMA
+from foredeck.version import __version__
 
 FORMAT = "foredeck-session"
+PROJECT_FORMAT = "foredeck-project"
 CONTENT_BYTES = 512
-"""Content of fewer bytes is kept in its document."""
+"""Shorter content stays in its document."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportSummary:
-    """What was written; `bytes` is the size of the file, `sha256` what its last line holds."""
-
-    session: str
     transactions: int
     documents: int
     blobs: int
@@ -48,19 +47,64 @@ class ExportSummary:
     sha256: str
 
 
-def export_session(store: Store, session: str, write: Callable[[str], object]) -> ExportSummary:
-    """Write a session with its objects, whole histories and blobs as JSON lines.
+@dataclass(frozen=True, slots=True)
+class ProjectPlace:
+    """A project's id, its folder as agents name it, and the file system and path that identify its
+    files."""
 
-    `write` gets one line after the other, line end included; a file must be opened with
-    `encoding="utf-8", newline="\\n"`. The same state gives the same bytes.
-    Raises `UnknownSession`, and `Corrupt` or `Missing` where the store is damaged.
+    id: str
+    root: str
+    filesystem_id: str
+    path: str
+
+    def holds(self, source: Mapping[str, Any]) -> bool:
+        """Whether a file with this source lies in its folder."""
+        is_there = source.get("filesystemId") == self.filesystem_id
+        return is_there and below(self.path, str(source.get("path"))) is not None
+
+
+def below(folder: str, path: str) -> str | None:
+    """A path's remainder below a folder, from the slash; None elsewhere."""
+    bare = folder.rstrip("/")
+    rest = path[len(bare) :]
+    return rest if path.startswith(bare) and rest[:1] in ("", "/") else None
+
+
+def export_session(store: Store, session: str, write: Callable[[str], object]) -> ExportSummary:
+    """Writes a session with objects, histories and blobs as JSON lines, deterministically.
+
+    Raises `UnknownSession`, and `Corrupt` or `Missing` for a damaged store.
     """
-    versions = versions_of(store, session)
+    versions = versions_of(store, documents_of(store, session))
+    return _export(store, {"format": FORMAT, "session": session}, versions, write)
+
+
+def export_project(
+    store: Store,
+    project: ProjectPlace,
+    sessions: Sequence[str],
+    notes: Iterable[str],
+    write: Callable[[str], object],
+) -> ExportSummary:
+    """Like `export_session`, for a project's sessions, tasks, page and memory; `notes` are ids of
+    further files."""
+    ids = [id for session in sessions for id in documents_of(store, session)]
+    ids += [*documents_of_project(store, project.id), *notes]
+    header = {"format": PROJECT_FORMAT, "project": asdict(project), "sessions": [*sessions]}
+    return _export(store, header, versions_of(store, list(dict.fromkeys(ids))), write)
+
+
+def _export(
+    store: Store,
+    header: dict[str, Any],
+    versions: dict[Token, list[tuple[str, str]]],
+    write: Callable[[str], object],
+) -> ExportSummary:
     exporter = _Exporter(store, write)
-    exporter.line({"format": FORMAT, "schema": SCHEMA, "session": session, "foredeck": __version__})
+    exporter.line({**header, "schema": SCHEMA, "foredeck": __version__})
     for transaction in store.transactions(versions):
         exporter.transaction(transaction, versions.pop(transaction.token))
-    return exporter.finish(session)
+    return exporter.finish()
 
 
 class _Exporter:
@@ -101,44 +145,42 @@ class _Exporter:
         return document
 
     def _write_blobs(self, documents: list[Document], contents: dict[str, bytes]) -> None:
-        """Write the blobs that these documents are the first to need."""
         blobs = {digest: contents[digest] for digest in contents.keys() - self._written}
         for document in documents:
-            found = references(document.type, document.model_dump(exclude={"content"}))
-            messages = self._fetch(found.messages - self._expanded)
+            refs = references(document.type, document.model_dump(exclude={"content"}))
+            messages = self._fetch(refs.messages - self._expanded)
             self._expanded |= messages.keys()
             inner = {digest for data in messages.values() for digest in in_message(data)}
-            new = messages.keys() | found.needed | inner
+            new = messages.keys() | refs.needed | inner
             blobs |= messages
             blobs |= self._fetch(new - blobs.keys() - self._written)
-            blobs |= self._fetch_possible(found.possible - blobs.keys() - self._written)
+            blobs |= self._fetch_possible(refs.possible - blobs.keys() - self._written)
         for digest in sorted(blobs.keys() - self._written):
             self._counts.blobs += 1
             self.line(blob_line(digest, blobs[digest]))
             self._written.add(digest)
 
     def _fetch(self, digests: set[str]) -> dict[str, bytes]:
-        found = self._store.blobs(sorted(digests))
-        if absent := {one for one in digests - found.keys() if not self._archives.holds(one)}:
+        blobs = self._store.blobs(sorted(digests))
+        if absent := {one for one in digests - blobs.keys() if not self._archives.holds(one)}:
             raise Missing(f"blob {min(absent)} is named by the session, but not in the store")
-        return found
+        return blobs
 
     def _fetch_possible(self, digests: set[str]) -> dict[str, bytes]:
-        found = self._store.blobs(sorted(digests - self._absent))
-        self._absent |= digests - found.keys()
-        return found
+        blobs = self._store.blobs(sorted(digests - self._absent))
+        self._absent |= digests - blobs.keys()
+        return blobs
 
-    def finish(self, session: str) -> ExportSummary:
+    def finish(self) -> ExportSummary:
         counts = self._counts
         digest = counts.digest.hexdigest()
         self.line(counts.end())
         return ExportSummary(
-            session, counts.transactions, counts.documents, counts.blobs, counts.size, digest
+            counts.transactions, counts.documents, counts.blobs, counts.size, digest
         )
 
 
 def _long_contents(documents: list[Document]) -> dict[str, bytes]:
-    """Contents that are written as blobs, by hash."""
     contents = {}
     for document in documents:
         if document.content is not None and document.text_hash is not None:
@@ -150,8 +192,6 @@ def _long_contents(documents: list[Document]) -> dict[str, bytes]:
 
 @dataclass(slots=True)
 class Counts:
-    """How much a file holds, and the hash over its lines."""
-
     transactions: int = 0
     documents: int = 0
     blobs: int = 0
@@ -159,12 +199,12 @@ class Counts:
     digest: Any = field(default_factory=hashlib.sha256)
 
     def take(self, data: bytes) -> None:
-        """Count a line, its line end included."""
+        """Counts a line with its end."""
         self.size += len(data)
         self.digest.update(data)
 
     def end(self) -> dict[str, Any]:
-        """The last line of a file with these lines before it."""
+        """The last line after these."""
         return {
             "end": {
                 "transactions": self.transactions,
@@ -176,7 +216,7 @@ class Counts:
 
 
 def blob_line(digest: str, data: bytes) -> dict[str, Any]:
-    """Text where the bytes are UTF-8, else base64."""
+    """Text if UTF-8, else base64."""
     try:
         return {"blob": digest, "text": data.decode()}
     except UnicodeDecodeError:
@@ -184,12 +224,12 @@ def blob_line(digest: str, data: bytes) -> dict[str, Any]:
 
 
 def encode_line(value: dict[str, Any]) -> str:
-    """A line with its line end; lone surrogates are escaped."""
+    """A line with its end; lone surrogates are escaped."""
     return json_text(value) + "\n"
 
 
 def blob_of_line(line: dict[str, Any]) -> bytes:
-    """The bytes of a blob line, checked against their hash. Raises `ValueError`."""
+    """A blob line's bytes, verified. Raises `ValueError`."""
     if line.keys() == {"blob", "text"} and isinstance(line["text"], str):
         data = line["text"].encode()
     elif line.keys() == {"blob", "base64"} and isinstance(line["base64"], str):

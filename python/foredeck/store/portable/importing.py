@@ -1,44 +1,52 @@
-"""Reading a session in: check everything, then write it, transaction by transaction."""
-
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import IO, Any
+from typing import IO, NamedTuple
 
 from foredeck.errors import Conflict, ImportRefused
 from foredeck.model.documents import Document, session_object_id
-from foredeck.model.ids import uuid7
-from foredeck.model.kinds import owner_of, rank_of
+from foredeck.model.kinds import rank_of
+from foredeck.model.memory import MOST_PROPOSALS, MemoryState, list_of_user
 from foredeck.model.records import ImportedDocument, imported_id
 from foredeck.store.clock import now_ms
-from foredeck.store.portable.check import (
-    PREFIXES,
-    Checked,
-    ImportLimits,
-    StagedFile,
-    VersionHashes,
-    check_file,
-    load_document,
+from foredeck.store.portable.check import Checked, VersionHashes, check_file, load_document
+from foredeck.store.portable.export import ProjectPlace, blob_of_line
+from foredeck.store.portable.rewriting import (
+    FreshIds,
+    MovedProject,
+    Renew,
+    moved_lines,
+    same,
 )
-from foredeck.store.portable.export import blob_of_line
+from foredeck.store.portable.staged import ImportLimits, StagedFile
 from foredeck.store.protocol import Batch, Head, Origin, Store, Token
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """What a file held, and how many of its versions were new to the store.
+    """What a file held, and how many of its versions were new.
 
-    `session` is the id under which the session is now stored.
+    `left_out`: ids of what the project here has, or has let go; `crowded`: proposals without room.
     """
 
-    session: str
+    sessions: tuple[str, ...]
     transactions: int
     documents: int
     blobs: int
     new_documents: int
+    project: ProjectPlace | None = None
+    memory: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    crowded: tuple[str, ...] = ()
+
+    @property
+    def session(self) -> str:
+        """The session of a session's file."""
+        return self.sessions[0]
 
 
 def import_file(
@@ -46,55 +54,141 @@ def import_file(
     lines: IO[bytes] | Iterable[bytes | str],
     *,
     as_new: bool = False,
+    into: ProjectPlace | None = None,
     limits: ImportLimits | None = None,
     clock: Callable[[], int] = now_ms,
-    renew: Callable[[Document, Document], None] = lambda _before, _now: None,
+    renew: Renew = same,
 ) -> ImportSummary:
-    """Read a session that `export_session` has written.
+    """Imports a file of `export_session` or `export_project`, after checking everything.
 
-    `lines`: an open binary file, or its lines. It is read once, into a temporary copy; nothing
-    is written to the store before all of it is checked. What is there already is left alone.
-    `as_new` gives the session and all that is its own fresh ids; `renew`: as of `FreshIds`.
-    Raises `ImportRefused` for a file that is damaged, forged, over the limits, or contradicts
-    the store; `StoreError` where the store fails. An import that was cut short can be repeated.
+    `as_new`: fresh ids. `into`: the project that it becomes. Raises `ImportRefused` for a damaged,
+    forged, oversized or contradictory file; `StoreError`. Repeatable if interrupted.
     """
     limits = limits or ImportLimits()
-    with closing(StagedFile(lines, limits)) as staged:
-        try:
-            checked = check_file(staged, limits, clock())
-        except OSError as error:
-            raise ImportRefused(
-                f"it cannot be read, or its temporary copy not written: {error}"
-            ) from error
-        fresh = FreshIds(checked.session, checked.ownership.own, renew) if as_new else None
-        own, compared, skipped = checked.ownership.own, set(checked.versions), set[str]()
-        if as_new:
-            # Nicknames of the session's own objects stay with the originals.
-            skipped = {id for id, objects in checked.ownership.claims.items() if objects & own}
-            compared = checked.ownership.foreign.keys() - skipped
-        new = count_new(store, checked, compared)
-        if as_new:
-            new += sum(len(checked.versions[id]) for id in own)
-        session = fresh.session if fresh else checked.session
-        try:
-            if new:
+    with ExitStack() as stack:
+
+        def staged_and_checked(lines: IO[bytes] | Iterable[bytes | str]) -> CheckedFile:
+            staged = stack.enter_context(closing(StagedFile(lines, limits)))
+            try:
+                return CheckedFile(staged, check_file(staged, limits, clock()))
+            except OSError as error:
+                raise ImportRefused(
+                    f"it cannot be read, or its temporary copy not written: {error}"
+                ) from error
+
+        read, left_out = staged_and_checked(lines), list[str]()
+        was = read.checked.ownership.project
+        if was is not None and as_new:
+            raise ImportRefused("a project keeps its ids: import it without --as-new")
+        if was is not None and into is not None and was != into:
+            ownership = read.checked.ownership
+            files = {
+                id: path
+                for id, path in ownership.files.items()
+                if _may_lie_there(store, read.checked, id, MovedProject(was, into, {id: path}))
+            }
+            left_out = sorted(ownership.files.keys() - files - ownership.objects)
+            # As a file of its own, which is checked and compared like any other.
+            moving = MovedProject(was, into, files, renew)
+            read = staged_and_checked(moved_lines(read.staged, moving, left_out))
+        return _take(store, read, renew if as_new else None, left_out)
+
+
+class CheckedFile(NamedTuple):
+    """A fully read file, and its contents."""
+
+    staged: StagedFile
+    checked: Checked
+
+
+def _may_lie_there(store: Store, checked: Checked, id: str, moving: MovedProject) -> bool:
+    """Whether a project file may take its new place, which may have another history."""
+    history = store.history(moving.moved_id(id))
+    tokens = {version.token for version in checked.versions[id]}
+    return not history or any(head.token in tokens for head in history)
+
+
+def _take(
+    store: Store, read: CheckedFile, renew: Renew | None, left_out: Iterable[str]
+) -> ImportSummary:
+    staged, checked = read
+    ownership = checked.ownership
+    own, compared = ownership.own, set(checked.versions)
+    skipped, crowded = _staying(store, checked), _crowded(store, checked, as_new=renew is not None)
+    sessions, fresh = tuple(ownership.sessions), None
+    if renew is not None:
+        fresh = FreshIds(sessions[0], own, renew)
+        sessions = (fresh.session,)
+        # Nicknames of the session's own objects stay with the originals.
+        skipped = {id for id, objects in ownership.claims.items() if objects & own.keys()}
+        compared = {*ownership.foreign}
+    out = skipped | crowded
+    counts = count_new(store, checked, compared - out)
+    new = counts.total()
+    if fresh is not None:
+        new += sum(len(checked.versions[id]) for id in own.keys() - out)
+    came = {own[id]: None for id in counts if id in own}
+    try:
+        if new:
+            # Of a project's sessions those that are here as they are stay what they are.
+            for session in sessions if ownership.project is None else came:
                 _mark(store, session)
-            _write(store, staged, fresh, skipped)
-        except Conflict as error:
-            raise ImportRefused(
-                f"the store was changed during the import ({error}): import the file again"
-            ) from error
+        _write(store, staged, fresh, out)
+    except Conflict as error:
+        raise ImportRefused(
+            f"the store was changed during the import ({error}): import the file again"
+        ) from error
     return ImportSummary(
-        session=session,
+        sessions,
         transactions=checked.counts.transactions,
         documents=checked.counts.documents,
         blobs=checked.counts.blobs,
         new_documents=new,
+        project=ownership.project,
+        memory=tuple(sorted(id for id, type in ownership.foreign.items() if type == "memory")),
+        left_out=() if fresh else (*sorted(skipped), *left_out),
+        crowded=tuple(sorted(crowded)),
     )
 
 
+def _staying(store: Store, checked: Checked) -> set[str]:
+    """A project file's page and memory that it has otherwise, and memory that would come back."""
+    back = {id for id, (_, state) in checked.memory.items() if _revives(store, checked, id, state)}
+    if checked.ownership.project is None:
+        return back
+    own = [id for id, type in checked.ownership.foreign.items() if type in ("working", "memory")]
+    return back | {id for id in own if not _hashes(store.history(id)) <= {*checked.versions[id]}}
+
+
+def _revives(store: Store, checked: Checked, id: str, state: MemoryState) -> bool:
+    """Whether a file continues an entry against its life: proposed, kept, gone."""
+    # The user's word covers what an entry says, and not its state: whoever has a file of theirs
+    # could undo what they have deleted or refused.
+    head = store.head(id)
+    if head is None or head.token not in {version.token for version in checked.versions[id][:-1]}:
+        return False
+    return state in ("proposed", "kept") and head.fields["state"] not in ("proposed", state)
+
+
+def _crowded(store: Store, checked: Checked, *, as_new: bool) -> set[str]:
+    room, crowded = dict[str, int](), set[str]()
+    for id, (owner, state) in sorted(checked.memory.items()):
+        if state != "proposed" or (not as_new and store.head(id) is not None):
+            continue
+        if owner not in room:
+            there = {"object": list_of_user(owner), "state": "proposed"}
+            room[owner] = MOST_PROPOSALS - len(store.query("memory", there))
+        room[owner] -= 1
+        if room[owner] < 0:
+            crowded.add(id)
+    return crowded
+
+
+def _hashes(history: Iterable[Head]) -> set[VersionHashes]:
+    return {VersionHashes.of(head.token, head.view(Document)) for head in history}
+
+
 def _mark(store: Store, session: str) -> None:
-    """Say first that it was imported: an import that is cut short leaves nothing unmarked."""
     id = imported_id(session)
     if store.head(id) is None:
         mark = ImportedDocument(id=id, session=session).seal()
@@ -104,13 +198,12 @@ def _mark(store: Store, session: str) -> None:
 def _write(store: Store, staged: StagedFile, fresh: FreshIds | None, skipped: set[str]) -> None:
     for origin, batch in _transactions(staged):
         batch.puts.sort(key=lambda document: rank_of(document.type))
-        kept = (document for document in batch.puts if document.id not in skipped)
-        batch.puts = [fresh.document(document) if fresh else document for document in kept]
+        selection = (document for document in batch.puts if document.id not in skipped)
+        batch.puts = [fresh.document(document) if fresh else document for document in selection]
         store.commit(batch, origin=origin)
 
 
 def _transactions(staged: StagedFile) -> Iterator[tuple[Origin, Batch]]:
-    """The transactions of a file that has been checked, one after the other."""
     origin, batch = None, Batch()
     for line in islice(staged.again(), 1, None):  # the first was read for its session alone
         if "document" in line:
@@ -131,22 +224,19 @@ def _transactions(staged: StagedFile) -> Iterator[tuple[Origin, Batch]]:
 # one machine each see the same files change, and their histories go together by time.
 
 
-def count_new(store: Store, checked: Checked, ids: Iterable[str]) -> int:
-    """How many versions of the documents `ids` are not in the store.
-
-    Raises `ImportRefused` where the file contradicts the store, also in the transactions' times.
-    """
-    for known in store.transactions(checked.times):
-        if checked.times[known.token] != known.time_ms:
-            raise ImportRefused(f"transaction {known.token!r} has another time in the store")
+def count_new(store: Store, checked: Checked, ids: Iterable[str]) -> Counter[str]:
+    """New versions per document. Raises `ImportRefused` if the file contradicts the store."""
+    for transaction in store.transactions(checked.times):
+        if checked.times[transaction.token] != transaction.time_ms:
+            raise ImportRefused(f"transaction {transaction.token!r} has another time in the store")
     # In order, so that of several contradictions every run names the same one.
-    counts = {id: _count_one(id, checked, store.history(id)) for id in sorted(ids)}
-    _check_others(store, checked, {id for id, count in counts.items() if count})
-    return sum(counts.values())
+    counts = +Counter({id: _count_one(id, checked, store.history(id)) for id in sorted(ids)})
+    _check_others(store, checked, counts.keys())
+    return counts
 
 
-def _check_others(store: Store, checked: Checked, new: set[str]) -> None:
-    """A session that is here gets nothing from the file of another one."""
+def _check_others(store: Store, checked: Checked, new: Collection[str]) -> None:
+    """Keeps existing sessions from getting anything from another's file."""
     owners = {id: owner for id, owner in checked.ownership.owners.items() if id in new}
     here = store.heads({session_object_id(owner) for owner in owners.values()})
     for id, owner in sorted(owners.items()):
@@ -161,7 +251,7 @@ def _count_one(id: str, checked: Checked, history: list[Head]) -> int:
     versions = checked.versions[id]
     if not history:
         return len(versions)
-    local = {h.token: VersionHashes.of(h.token, h.view(Document)) for h in history}
+    local = {version.token: version for version in _hashes(history)}
     newest = history[-1]
     if newest.type != checked.types[id]:
         raise ImportRefused(f"{id!r} is a {newest.type} in the store")
@@ -172,12 +262,11 @@ def _count_one(id: str, checked: Checked, history: list[Head]) -> int:
             raise ImportRefused(f"{id!r} has other fields in the store at {version.token!r}")
     new = [version for version in versions if version.token not in local]
     if new:
-        _check_continues(id, checked, list(local), newest)
+        _check_continues(id, checked, [head.token for head in history], newest)
     return len(new)
 
 
 def _check_continues(id: str, checked: Checked, local: list[Token], newest: Head) -> None:
-    """The file has versions that are new here: they must come after all that are here."""
     tokens = [version.token for version in checked.versions[id]]
     if local == tokens[: len(local)] or newest.type == "file":
         return
@@ -189,101 +278,6 @@ def _check_continues(id: str, checked: Checked, local: list[Token], newest: Head
         raise ImportRefused(
             f"the nickname {name!r} belongs to {owner!r} in this store: rename that first"
         )
-    raise ImportRefused(
-        f"{id!r} has different newer versions in the store and in the file:"
-        " import it under fresh ids (--as-new)"
-    )
-
-
-_HASHES = frozenset({"content_hash", "metadata_view_hash"})
-_REFERENCES = frozenset(
-    {
-        *(
-            "id",
-            "answers",
-            "call",
-            "chat_ref",
-            "entries_kept",
-            "entries_proposed",
-            "file_version_ref",
-        ),
-        *("file_refs", "object", "observations", "parent", "parent_ref", "version_ref", "previous"),
-        *("provenance", "replaces", "session", "session_id", "session_ref", "superseded_by"),
-        *("system", "system_prompt_ref", "toolcall_ids", "turn", "turn_ref"),
-    }
-)
-"""Fields that refer to documents. All others stay as they are, the bytes that the model saw
-(`parts`, `says`) and the words of others (`args`, `details`) above all."""
-
-
-def _same(_before: Document, _now: Document) -> None:
-    """Nothing but ids changes."""
-
-
-class FreshIds:
-    """Rewrites a session's own documents; what it shares with other sessions stays as it is.
-
-    Documents must come in the order in which they pin each other, pinned ones first.
-    """
-
-    def __init__(
-        self, session: str, own: Iterable[str], renew: Callable[[Document, Document], None] = _same
-    ) -> None:
-        """`own`: ids of all documents that are the session's own. `renew` may change a document
-        that has got its fresh ids, given as it was and as it is, before it is sealed."""
-        self.session = uuid7()
-        self._old = session
-        self._renew = renew
-        self._ids = {id: self._assigned(id) or _like(id) for id in own}
-        self._hashes: dict[str, str] = {}
-
-    def document(self, document: Document) -> Document:
-        """The document under its new id, sealed again; an object of others stays as it is."""
-        body = document.model_dump()
-        if owner_of(document.type, body) != self._old:
-            return document
-        fresh = {k: self._value(v) if k in _REFERENCES else v for k, v in body.items()}
-        # A nickname means one object at a time, and it means the original.
-        fresh["nickname"] = None
-        if document.type == "session":
-            fresh["provenance"]["parent_refs"].append(document.id)
-        rewritten = type(document).model_validate(fresh)
-        self._renew(document, rewritten)
-        rewritten.seal()
-        self._hashes[document.content_hash] = rewritten.content_hash
-        self._hashes[document.metadata_view_hash] = rewritten.metadata_view_hash
-        return rewritten
-
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._text(value)
-        if isinstance(value, list):
-            return [self._value(item) for item in value]
-        if isinstance(value, dict):
-            return {
-                key: self._hashes.get(item, item)
-                if key in _HASHES and isinstance(item, str)
-                else self._value(item)
-                for key, item in value.items()
-            }
-        return value
-
-    def _text(self, text: str) -> str:
-        """A reference, rewritten; any other text as it is."""
-        if text == self._old:
-            return self.session
-        return self._ids.get(text) or self._assigned(text) or text
-
-    def _assigned(self, id: str) -> str | None:
-        """The new form of an id that contains the session's; None for any other text."""
-        for prefix in PREFIXES:
-            start = f"{prefix}:{self._old}"
-            if id == start or id.startswith(start + ":"):
-                return f"{prefix}:{self.session}{id[len(start) :]}"
-        return None
-
-
-def _like(id: str) -> str:
-    """A new id of the same form."""
-    prefix, colon, _ = id.rpartition(":")
-    return f"{prefix}{colon}{uuid7()}" if prefix in PREFIXES else uuid7()
+    of_session = checked.ownership.project is None
+    way = ": import it under fresh ids (--as-new)" if of_session else ": it went on in both"
+    raise ImportRefused(f"{id!r} has different newer versions in the store and in the file{way}")

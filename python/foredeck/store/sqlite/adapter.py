@@ -1,4 +1,4 @@
-"""The store in one SQLite file: the default, and nothing to install.
+"""The store in one SQLite file, the default.
 
 One connection per store, many stores per file.
 """
@@ -77,8 +77,7 @@ _CHANGES = (
 )
 
 WithinCommit = Callable[[sqlite3.Connection, Batch, Token], None]
-"""Called inside the transaction of each commit, after everything is written: what it writes
-commits with it, and what it raises undoes it."""
+"""Called within each commit's transaction; its exceptions roll back."""
 
 
 def open_sqlite(
@@ -89,10 +88,10 @@ def open_sqlite(
     clock: Callable[[], int] = now_ms,
     within: WithinCommit | None = None,
 ) -> SqliteStore:
-    """Open the store at `path`; make it (0600, new folders 0700) where there is none.
+    """Opens the store at `path`, creating it (0600, folders 0700).
 
-    `clock` gives milliseconds since 1970. Raises `StoreUnavailable`, naming the file and what to
-    do, when it cannot be opened, is damaged, is not a store, or stays busy for `busy_timeout_ms`.
+    Raises `StoreUnavailable` with file and advice if it cannot be opened, is damaged, no store, or
+    busy for `busy_timeout_ms`.
     """
     path = Path(path)
     db = connect(path, synchronous, busy_timeout_ms)
@@ -120,37 +119,30 @@ class SqliteStore:
     # Writing
 
     def set_synchronous(self, synchronous: Synchronous) -> None:
-        """What the commits to come wait for, as in `open_sqlite`. A commit that waits for the disk
-        brings all that were before it there, too."""
+        """Sets what later commits wait for; one that waits for the disk covers all earlier ones."""
         with self._translated():
             self._db.execute(f"PRAGMA synchronous = {synchronous}")
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
-        """See `Store.commit`."""
         versions, blobs = prepare(batch)
         with self._translated(), writing(self._db, blobs) as new_blobs:
             return self._write(batch, versions, new_blobs, origin)
 
     @property
     def local(self) -> SqliteStore:
-        """See `Store.local`."""
         return self
 
     @property
     def is_shared(self) -> bool:
-        """See `LocalStore.is_shared`."""
         return False
 
     def commit_for_all(self, batch: Batch) -> Token:
-        """See `LocalStore.commit_for_all`: here everybody meets in this file."""
+        """See `LocalStore.commit_for_all`: everybody meets in this file."""
         return self.commit(batch)
 
     def commit_all(self, transactions: Sequence[tuple[Origin, Batch]]) -> None:
-        """Write transactions of another store in this order, all or none.
-
-        As `commit` of each with its origin, in a third of the time where they are small. Raises
-        as that does.
-        """
+        """Writes another store's transactions, all or none; three times as fast as single
+        commits."""
         prepared = [prepare(batch) for _, batch in transactions]
         blobs = {digest: data for _, more in prepared for digest, data in more.items()}
         with self._translated(), writing(self._db, blobs) as new_blobs:
@@ -173,14 +165,12 @@ class SqliteStore:
     # Reading. No transaction is needed, since rows are only ever added.
 
     def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
-        """See `Store.get`."""
         row = self._row(id, at)
         if row is None:
             return None
         return restore(kind, codec.decode_fields(id, *row[3:]), self.blob)
 
     def head(self, id: str, at: Token | None = None) -> Head | None:
-        """See `Store.head`."""
         row = self._row(id, at)
         return None if row is None else head_of_row(row)
 
@@ -193,8 +183,8 @@ class SqliteStore:
             first = seq << POSITION_BITS
             exact = " WHERE d.id = ? AND v.number >= ? AND v.number < ?"
             row = self._db.execute(HISTORY + exact, (stored, first, first + MAX_DOCUMENTS))
-            if (found := row.fetchone()) is not None:
-                return found
+            if (stored_row := row.fetchone()) is not None:
+                return stored_row
             # Not written in that transaction: as of then it was the newest of those before.
             earlier = f" WHERE d.id = ? AND ({ORDER}) < (?, ?, ?) ORDER BY {REVERSED} LIMIT 1"
             return self._db.execute(HISTORY + earlier, (stored, *order)).fetchone()
@@ -208,16 +198,14 @@ class SqliteStore:
         return row
 
     def heads(self, ids: Iterable[str]) -> dict[str, Head]:
-        """See `Store.heads`."""
-        wanted = list(dict.fromkeys(ids))
-        stored = [codec.id_column(id) for id in wanted]
+        unique = list(dict.fromkeys(ids))
+        stored = [codec.id_column(id) for id in unique]
         with self._translated():
             rows = select_in(self._db, NEWEST, "d.id", stored)
-            found = {head.id: head for head in map(head_of_row, rows)}
-        return {id: found[id] for id in wanted if id in found}
+            by_id = {head.id: head for head in map(head_of_row, rows)}
+        return {id: by_id[id] for id in unique if id in by_id}
 
     def history(self, id: str) -> list[Head]:
-        """See `Store.history`."""
         with self._translated():
             rows = self._db.execute(
                 f"{HISTORY} WHERE d.id = ? ORDER BY {ORDER}", (codec.id_column(id),)
@@ -231,7 +219,7 @@ class SqliteStore:
         *,
         limit: int | None = None,
     ) -> list[Head]:
-        """See `Store.query`. Fields in `INDEXED` are looked up, others are compared."""
+        """Fields in `INDEXED` are looked up, others compared."""
         conditions = dict(where or {})
         keys = [
             codec.field_key(type, name, value)
@@ -248,19 +236,16 @@ class SqliteStore:
             return list(islice(heads, limit))
 
     def _candidates(self, type: str, keys: list[bytes]) -> Iterator[Any]:
-        """Rows of all newest versions that have these index entries."""
         if not keys and type in codec.NOT_BY_TYPE:
             return self._db.execute(f"{NEWEST} WHERE d.type = ? ORDER BY d.number", (type,))
         first, *more = keys or [codec.type_key(type)]
         return self._db.execute(lookup_statement(1 + len(more)), [*more, first])
 
     def blob(self, digest: str) -> bytes:
-        """See `Store.blob`."""
-        found = self.blobs([digest])
-        return found[digest] if digest in found else self._archives.bytes_of(digest)
+        blobs = self.blobs([digest])
+        return blobs[digest] if digest in blobs else self._archives.bytes_of(digest)
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
-        """See `Store.blobs`."""
         with self._translated():
             rows = list(select_in(self._db, BLOB, "hash", raw_digests(digests)))
         return {
@@ -271,7 +256,6 @@ class SqliteStore:
         }
 
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
-        """See `Store.changes_since`."""
         with self._translated():
             first = 0 if token is None else (self._transaction_at(token)[0] + 1) << POSITION_BITS
             (last,) = self._db.execute(
@@ -287,21 +271,18 @@ class SqliteStore:
             return [Change(Token(t), ms, codec.id_text(id), type) for _, t, ms, id, type in rows]
 
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
-        """See `Store.transactions`."""
-        wanted = list(dict.fromkeys(tokens))
+        unique = list(dict.fromkeys(tokens))
         with self._translated():
-            rows = select_in(self._db, "SELECT token, time_ms FROM tx", "token", wanted)
-            found = [Origin(Token(token), time_ms) for token, time_ms in rows]
-        return sorted(found, key=order_of)
+            rows = select_in(self._db, "SELECT token, time_ms FROM tx", "token", unique)
+            origins = [Origin(Token(token), time_ms) for token, time_ms in rows]
+        return sorted(origins, key=order_of)
 
     def latest(self) -> Token | None:
-        """See `Store.latest`."""
         with self._translated():
             row = self._db.execute("SELECT token FROM tx ORDER BY seq DESC LIMIT 1").fetchone()
         return None if row is None else Token(row[0])
 
     def lineage(self) -> Lineage:
-        """See `LocalStore.lineage`."""
         with self._translated():
             (id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
             return Lineage(id, late_versions(self._db))
@@ -309,28 +290,25 @@ class SqliteStore:
     # Copying
 
     def records(self, after: Token | None, limit: int) -> list[Record]:
-        """See `Store.records`."""
         with self._translated():
             seq = 0 if after is None else self._transaction_at(after)[0]
-            found = self._db.execute(
+            rows = self._db.execute(
                 "SELECT seq, token, time_ms FROM tx WHERE seq > ? ORDER BY seq LIMIT ?",
                 (seq, limit),
             ).fetchall()
-            changes: dict[int, list[tuple[str, str]]] = {seq: [] for seq, _, _ in found}
-            first, last = (found[0][0], found[-1][0]) if found else (0, -1)
+            changes: dict[int, list[tuple[str, str]]] = {seq: [] for seq, _, _ in rows}
+            first, last = (rows[0][0], rows[-1][0]) if rows else (0, -1)
             span = (first << POSITION_BITS, (last + 1) << POSITION_BITS)
             for number, _, _, id, type in self._db.execute(_CHANGES, span):
                 changes[number >> POSITION_BITS].append((codec.id_text(id), type))
-        return [Record(Origin(token, ms), tuple(changes[seq])) for seq, token, ms in found]
+        return [Record(Origin(token, ms), tuple(changes[seq])) for seq, token, ms in rows]
 
     def documents(self, record: Record) -> list[Document]:
-        """See `Store.documents`."""
         token = record.origin.token
-        found = [self.get(id, kind_of(type), token) for id, type in record.changes]
-        return [document for document in found if document is not None]
+        documents = [self.get(id, kind_of(type), token) for id, type in record.changes]
+        return [document for document in documents if document is not None]
 
     def digests(self, after: str, limit: int) -> list[str]:
-        """See `Store.digests`."""
         with self._translated():
             rows = self._db.execute(
                 "SELECT hash FROM blob WHERE hash > ? ORDER BY hash LIMIT ?",
@@ -339,16 +317,15 @@ class SqliteStore:
             return [hash.hex() for (hash,) in rows]
 
     def fetch_all(self, advance: Advance = lambda: None) -> bool:  # noqa: ARG002
-        """See `LocalStore.fetch_all`: there is nothing that is not here."""
+        """Nothing to fetch: everything is here."""
         return True
 
     @property
     def trouble(self) -> str:
-        """See `Store.trouble`: none, since without its database every method raises."""
+        """None, since without its file every method raises."""
         return ""
 
     def close(self) -> None:
-        """See `Store.close`."""
         with self._translated():
             self._db.close()
 
@@ -361,7 +338,7 @@ class SqliteStore:
         advance: Advance = lambda: None,
         read: Read | None = None,
     ) -> tuple[set[str], ScanMark]:
-        """See `LocalStore.needed`. `read`: where messages are read from, if not from here."""
+        """See `LocalStore.needed`. `read`: blob reader; default: this store."""
         with self._translated():
             self._db.execute("BEGIN")  # one state, whatever is committed meanwhile
             try:
@@ -371,7 +348,6 @@ class SqliteStore:
                 self._db.execute("ROLLBACK")
 
     def check_unused(self, scanned: ScanMark, ids: Collection[str], blobs: Iterable[str]) -> None:
-        """Raise `Conflict` where anything that has come since `scanned` uses these."""
         with self._translated():
             used = is_used_since(self._db, self.blobs, scanned, ids, blobs)
         if used:
@@ -383,11 +359,9 @@ class SqliteStore:
     def erase(
         self, ids: Collection[str], blobs: Collection[str], scanned: ScanMark | None = None
     ) -> None:
-        """Take documents with all their versions, and blobs, out of the file for good.
+        """Removes documents and blobs, and overwrites their bytes.
 
-        Their bytes are overwritten, in the log too. Only for what a user has asked for
-        (`store/erasing.py`); everything else is kept for ever. Nothing is erased, and
-        `Conflict` raised, where anything that has come since `scanned` uses it.
+        Raises `Conflict`, with nothing erased, if anything since `scanned` uses them.
         """
         with self._translated(), overwriting(self._db), immediate(self._db):
             if scanned is not None:
@@ -396,10 +370,8 @@ class SqliteStore:
             delete(self._db, ids, blobs)
 
     def vacuum(self) -> tuple[int, int]:
-        """Give the file's free space back to the disk; its size in bytes before and after.
-
-        Raises `StoreUnavailable` while another process uses the file.
-        """
+        """Frees space; returns sizes before and after in bytes. Raises `StoreUnavailable` while
+        another process uses the file."""
         with self._translated():
             return vacuum(self._db)
 
@@ -411,7 +383,7 @@ class SqliteStore:
 
 @contextmanager
 def overwriting(db: sqlite3.Connection) -> Iterator[None]:
-    """What is deleted in the block is overwritten with zeros, in the file and in its log."""
+    """Overwrites what the block deletes with zeros, in file and log."""
     db.execute("PRAGMA secure_delete = ON")
     try:
         yield
@@ -423,7 +395,6 @@ def overwriting(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def delete(db: sqlite3.Connection, ids: Collection[str], blobs: Collection[str]) -> None:
-    """Delete documents with all their versions, and blobs, in the open transaction."""
     for id in ids:
         _delete_document(db, codec.id_column(id))
     db.executemany("DELETE FROM blob WHERE hash = ?", [(d,) for d in raw_digests(blobs)])

@@ -1,9 +1,4 @@
-"""Backup of a store's file while others write to it, putting one in its place, and whether a file
-is sound, for `foredeck doctor`.
-
-A backup is an SQLite database in one file, without a log beside it: any SQLite opens it, and it
-can be copied like any file. It is one state of the store, that of the moment at which it was begun.
-"""
+"""Backs up, restores and checks a store's file, while writers may continue."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from foredeck.config import looser_than_private
-from foredeck.errors import Corrupt, StoreDamaged, StoreUnavailable
+from foredeck.errors import Corrupt, NotFound, StoreDamaged, StoreUnavailable
 from foredeck.finding import Finding, note, ok, problem
 from foredeck.regular_files import NotRegular, require_regular
 from foredeck.store.clock import now_ms
@@ -26,19 +21,18 @@ from foredeck.store.sqlite.connection import check_ours, is_busy, translated
 from foredeck.store.versions import new_store_id
 
 PATIENCE_MS = 60_000
-"""How long a busy file is waited for: only the user who watches waits."""
+"""Wait for a busy file; only a watching user waits."""
 _PAGES = 2_000
-"""8 MB are copied between two looks at the progress."""
+"""Pages (8 MB) between progress reports."""
 _CHECKED = 1_000_000
-"""Steps of SQLite's own machine between two signs of life of the check."""
+"""SQLite steps between signs of life."""
 
 
 def back_up(source: Path, target: Path, report: Report) -> BackupReport:
-    """Copy the store at `source`, as it is now, into the file `target` (mode 0600).
+    """Copies the store at `source` into `target` (0600).
 
-    An earlier backup there is replaced once the new one is whole. Raises `StoreUnavailable` for a
-    store that cannot be read and for a target that is something else, `Corrupt` where the copy is
-    damaged, because the store is: then nothing is written.
+    Raises `StoreUnavailable` for an unreadable store or unfit target, `Corrupt` for a damaged
+    store, with nothing written.
     """
     with _reading(source) as store:
         _check_target(target)
@@ -49,11 +43,10 @@ def back_up(source: Path, target: Path, report: Report) -> BackupReport:
 
 
 def restore(source: Path, target: Path, *, force: bool, report: Report) -> Path | None:
-    """Put the backup `source` in the place of the store at `target`, which must not be in use.
+    """Replaces the unused store at `target` by a checked backup.
 
-    The backup is copied and checked before anything is changed. A store that is there is refused;
-    with `force` it is kept under another name, which is returned. Raises `StoreUnavailable`, and
-    `Corrupt` for a damaged backup.
+    `force` keeps an existing store under another name, which is returned. Raises
+    `StoreUnavailable`, and `Corrupt` for a damaged backup.
     """
     try:
         with _reading(source) as backup:
@@ -71,28 +64,27 @@ def restore(source: Path, target: Path, *, force: bool, report: Report) -> Path 
 
 
 def contents_of(path: Path) -> BackupReport:
-    """What a store or a backup holds. Raises `StoreUnavailable`."""
+    """Contents of a store or backup. Raises `StoreUnavailable`."""
     with _reading(path) as db:
-        *found, newest = db.execute(
+        *counts_row, newest = db.execute(
             "SELECT (SELECT count(*) FROM document WHERE type = 'session'),"
             " (SELECT count(*) FROM version), (SELECT count(*) FROM document),"
             " count(*), max(time_ms) FROM tx"
         ).fetchone()
         size = path.stat().st_size
-    counts = dict(zip(("session", "version", "object", "transaction"), found, strict=True))
+    counts = dict(zip(("session", "version", "object", "transaction"), counts_row, strict=True))
     return BackupReport(path, counts, size, newest)
 
 
 @contextmanager
 def opened_backup(path: Path) -> Iterator[SqliteStore]:
-    """A backup as a store that only reads, for comparing: nothing beside it is written."""
+    """A backup as a read-only store, without side files."""
     with _reading(path) as db:
         yield SqliteStore(db, path, PATIENCE_MS, now_ms)
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that only reads a store's file."""
     if not path.is_file():
         raise StoreUnavailable(f"{path}: no such file")
     with translated(path, PATIENCE_MS):
@@ -110,19 +102,17 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _check_plain(db: sqlite3.Connection, path: Path) -> None:
-    """Raise `Corrupt` for what is not only data: a file from elsewhere could change each commit."""
     kinds = (
         "SELECT name FROM sqlite_schema"
         " WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'"
     )
-    if (found := db.execute(kinds).fetchone()) is not None:
-        raise Corrupt(f"{path} holds {found[0]!r}, which no store has: nothing was done")
+    if (foreign := db.execute(kinds).fetchone()) is not None:
+        raise Corrupt(f"{path} holds {foreign[0]!r}, which no store has: nothing was done")
 
 
 def _check_target(target: Path) -> None:
-    """Raise `StoreUnavailable` for anything but a free name and an earlier backup."""
     if not target.parent.is_dir():
-        raise StoreUnavailable(f"{target.parent}: no such folder")
+        raise NotFound(f"{target.parent}: no such folder")
     if not os.path.lexists(target):
         return
     try:
@@ -138,7 +128,6 @@ def _check_target(target: Path) -> None:
 
 
 def _check_replaceable(source: Path, target: Path, *, force: bool) -> None:
-    """Raise `StoreUnavailable` where a store is in the way."""
     if target.exists() and source.samefile(target):
         raise StoreUnavailable(f"{source} is the store itself: there is nothing to restore")
     if target.exists() and not force:
@@ -186,20 +175,18 @@ def _check_sound(draft: Path, source: Path, report: Report) -> None:
 
 
 def _draft(path: Path) -> sqlite3.Connection:
-    """A connection to a draft, which no other process has: its lock must not meet SQLite's."""
     uri = f"{path.absolute().as_uri()}?nolock=1"
     return sqlite3.connect(uri, uri=True, isolation_level=None)
 
 
 def _rename_store(draft: Path) -> None:
-    """Let the restored store make tokens of its own: the one that it replaces has given out those
-    that would come next."""
+    """Gives the restored store its own tokens, since the old one has used the next ones."""
     with closing(_draft(draft)) as db:
         db.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", (new_store_id(),))
 
 
 def _kept(target: Path) -> Path | None:
-    """Give the store at `target` a second name, so that there is one at every moment; its name."""
+    """Gives the store at `target` a second name, so that one always exists."""
     if not target.exists():
         return None
     aside = free_name(target, "replaced")
@@ -213,11 +200,7 @@ def _kept(target: Path) -> Path | None:
 
 
 def _check_unused(path: Path) -> None:
-    """Raise `StoreUnavailable` where another process has the store open.
-
-    Turning the log off needs the file for oneself, on every system, and brings what is in the log
-    into the file. Of a damaged file only the system can say who has it open.
-    """
+    """Raises `StoreUnavailable` if another process has the store open."""
     try:
         with translated(path, 0), closing(sqlite3.connect(path, timeout=0)) as db:
             db.execute("PRAGMA journal_mode = DELETE")
@@ -245,7 +228,6 @@ _START_FRESH = (
 
 
 def check_file(file: Path) -> Finding:
-    """What is to be said of the store in `file`, which is only read."""
     if not file.exists():
         return ok("store", f"{file} (made at first use)")
     if not file.is_file():

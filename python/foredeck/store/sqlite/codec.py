@@ -1,10 +1,6 @@
-"""How the SQLite store writes documents and blobs as bytes, and finds documents by field.
+"""How the SQLite store writes documents and blobs as bytes.
 
-A version's body is its JSON without what has columns of its own, deflated against a dictionary
-of the field names and values that documents share: a typical body shrinks to a third, and
-every field, also an empty one, can be listed without knowing the document's class. Small blobs
-are mostly messages and have a dictionary of their own.
-
+A body is deflated against a dictionary of common names and values, which makes it a third.
 """
 
 from __future__ import annotations
@@ -78,7 +74,7 @@ BODY_1 = b"".join(
         _PIN + b',"time_ms":17,"tip":"","view":null}',
     )
 )
-"""For the bodies of versions, in the order of their keys; 4 KB."""
+"""For version bodies, in key order; 4 KB."""
 
 MESSAGE_1 = b"".join(
     (
@@ -106,23 +102,20 @@ MESSAGE_1 = b"".join(
         b'{"content":[{"text":"","type":"text"}],"role":"user","timestamp":17}',
     )
 )
-"""For the packed form of messages, in the order of their keys; 2.5 KB."""
+"""For packed messages, in key order; 2.5 KB."""
 
 
 _SMALL = 8_192
 _SAMPLE = 16_384
 _LARGE = 65_536
 MAX_BLOB = 2**30
-"""Bytes. Nothing larger can be put; a file from elsewhere may say that a blob unpacks to anything.
-"""
 MAX_BODY = 2**28
-"""Of a document's fields without the long texts, which are blobs."""
+"""Of a document's fields without long texts, which are blobs."""
 _WORTH_IT = 0.9
 _PLAIN, _DEFLATED, _BY_DICTIONARY = 0, 1, 2
 
 
 def _primed(dictionary: bytes) -> Any:
-    """A deflater to be copied for each piece: cheaper than to read the dictionary again."""
     # A small window and little memory, since setting them up is most of the work.
     return zlib.compressobj(6, zlib.DEFLATED, -13, 6, 0, dictionary)
 
@@ -133,12 +126,12 @@ _COLUMNS = frozenset(
 )
 
 NOT_BY_TYPE = frozenset({"turn", "member", "call"})
-"""Types that are only queried by field: an index of all their documents would only cost space."""
+"""Types queried only by field, to save an index."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedVersion:
-    """One version as the tables hold it."""
+    """A version as the tables hold it."""
 
     id: str
     type: str
@@ -151,7 +144,7 @@ class EncodedVersion:
 
     @property
     def columns(self) -> tuple[bytes, bytes, bytes | None, bytes]:
-        """What the version's own row holds, as `decode_fields` takes it."""
+        """The version's row, as `decode_fields` takes it."""
         return self.content_hash, self.view_hash, self.text_hash, self.body
 
 
@@ -171,7 +164,6 @@ def id_text(stored: str | bytes) -> str:
 
 
 def encode_version(fields: Mapping[str, Any]) -> EncodedVersion:
-    """Split the fields that a version keeps into columns and JSON."""
     body = {name: value for name, value in fields.items() if name not in _COLUMNS}
     return EncodedVersion(
         id=fields["id"],
@@ -188,10 +180,7 @@ def encode_version(fields: Mapping[str, Any]) -> EncodedVersion:
 def decode_fields(
     id: str, type: str, content_hash: bytes, view_hash: bytes, text_hash: bytes | None, body: bytes
 ) -> dict[str, Any]:
-    """All fields; `content` among them only where it is stored in the body.
-
-    Raises `Corrupt` where the bytes are not a body.
-    """
+    """All fields; `content` only if stored in the body. Raises `Corrupt`."""
     try:
         fields: dict[str, Any] = json.loads(body_text(id, type, body))
         fields["identity_hash"] = identity_hash(type, fields["source"])
@@ -206,7 +195,7 @@ def decode_fields(
 
 
 def body_text(id: str, type: str, body: bytes) -> str:
-    """The JSON of a stored body. Raises `Corrupt` where the bytes are not one."""
+    """A stored body's JSON. Raises `Corrupt`."""
     try:
         return _inflate_body(body).decode()
     except (zlib.error, ValueError, LookupError) as error:
@@ -240,7 +229,7 @@ def _deflate(primed: Any, data: bytes) -> bytes:
 
 
 def encode_blob(data: bytes) -> tuple[int, bytes]:
-    """`(encoding, bytes)`: deflated where that saves at least a tenth."""
+    """`(encoding, bytes)`, deflated if that saves a tenth."""
     # A large blob that does not shrink at its start (an image) is not tried as a whole.
     if len(data) > _LARGE and not _is_smaller(zlib.compress(data[:_SAMPLE], 1), _SAMPLE):
         return _PLAIN, data
@@ -256,7 +245,7 @@ def _is_smaller(packed: bytes, size: int) -> bool:
 
 
 def decode_blob(digest: str, size: int, encoding: int, data: bytes) -> bytes:
-    """The bytes that were put, not yet checked against their hash. Raises `Corrupt`."""
+    """The original bytes, unverified. Raises `Corrupt`."""
     try:
         if size > MAX_BLOB:
             raise ValueError(f"{size} bytes are said to be in it")
@@ -274,11 +263,10 @@ def decode_blob(digest: str, size: int, encoding: int, data: bytes) -> bytes:
 
 
 def _inflate(unpacker: Any, data: bytes, limit: int) -> bytes:
-    """Inflate a whole stream, to at most `limit` bytes."""
-    found: bytes = unpacker.decompress(data, limit)
+    data_out: bytes = unpacker.decompress(data, limit)
     if not unpacker.eof or unpacker.unused_data:
         raise ValueError("the deflated bytes do not end where they should")
-    return found
+    return data_out
 
 
 _TOP_FIELDS = frozenset(name for name in INDEXED if "." not in name)
@@ -286,8 +274,7 @@ _INNER_FIELDS = tuple(name for name in INDEXED if "." in name)
 
 
 def lookup_keys(fields: Mapping[str, Any]) -> Iterator[bytes]:
-    """The index entries of a version: one for each indexed field it has, and for most types
-    one for the type."""
+    """A version's index entries: one per indexed field, usually one for the type."""
     type_ = fields["type"]
     if type_ not in NOT_BY_TYPE:
         yield type_key(type_)
@@ -300,14 +287,14 @@ def lookup_keys(fields: Mapping[str, Any]) -> Iterator[bytes]:
 
 @lru_cache(maxsize=64)
 def type_key(type: str) -> bytes:
-    """The index entry that all documents of a type have."""
+    """The index entry of a type."""
     return _key(f"{len(type)}:{type}")
 
 
 # Most documents of a commit are of one session. `typed`: 1 and True have keys of their own.
 @lru_cache(maxsize=256, typed=True)
 def field_key(type: str, name: str, value: str | int | bool) -> bytes:
-    """The index entry of the documents of a type whose field `name` is `value`."""
+    """The index entry of a type's documents with field `name` equal to `value`."""
     kind = "s" if isinstance(value, str) else "b" if isinstance(value, bool) else "i"
     return _key(f"{len(type)}:{type}:{name}:{kind}{value}")
 

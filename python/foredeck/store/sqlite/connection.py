@@ -1,6 +1,4 @@
-"""A connection to the store's file: made private, checked and configured; transactions on it;
-SQLite's errors as those of the store; and the tables.
-"""
+"""A connection to the store's file: private, checked, configured."""
 
 from __future__ import annotations
 
@@ -16,13 +14,12 @@ from foredeck.store.location import holders, make_private_file
 from foredeck.store.versions import SCHEMA, check_schema, new_store_id
 
 _PRIMARY = 0xFF
-"""The low byte of an extended SQLite result code names the kind of error."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 @contextmanager
 def translated(path: Path, busy_timeout_ms: int) -> Iterator[None]:
-    """Raise every `sqlite3.Error` of the block as a `StoreUnavailable` that names the file."""
+    """Turns `sqlite3.Error` into `StoreUnavailable` with the file's name."""
     try:
         yield
     except sqlite3.Error as error:
@@ -31,17 +28,17 @@ def translated(path: Path, busy_timeout_ms: int) -> Iterator[None]:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another connection has what this one wants."""
+    """Whether another connection has the lock."""
     return primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def is_damaged(error: sqlite3.Error) -> bool:
-    """Whether the file is damaged, or no database at all."""
+    """Whether the file is damaged or no database."""
     return primary_code(error) in _DAMAGED
 
 
 def primary_code(error: sqlite3.Error) -> int:
-    """The kind of error; 0 where SQLite gives none."""
+    """The kind of error; 0 if unknown."""
     return int(getattr(error, "sqlite_errorcode", 0)) & _PRIMARY
 
 
@@ -73,11 +70,11 @@ def _holders(path: Path) -> str:
 
 
 Synchronous = Literal["normal", "full"]
-"""What a commit waits for: the operating system has it, or the disk has."""
+"""What a commit waits for: the operating system, or the disk."""
 
 _RETRY_S = 0.005
 _BEING_MADE_S = 10.0
-"""An empty file that is younger is being made by another process."""
+"""A younger empty file is being created by another process."""
 # 16 MB of log before a commit copies it into the file, which takes that commit 5 to 20 ms: one in a
 # hundred, instead of one in twenty with SQLite's default. Reading a log of that size after a crash
 # takes as long.
@@ -86,10 +83,9 @@ _LOG_BYTES_KEPT = 16 * 1024 * 1024
 
 
 def connect(path: Path, synchronous: Synchronous, busy_timeout_ms: int) -> sqlite3.Connection:
-    """A connection to the store at `path`, which is made (0600) where there is none.
+    """Connects to the store at `path`, creating it (0600).
 
-    Raises `StoreUnavailable`, naming the file and what to do, when it cannot be opened, is
-    damaged, is not a store, or stays busy for `busy_timeout_ms`.
+    Raises `StoreUnavailable` with file and advice.
     """
     if synchronous not in ("normal", "full"):
         raise ValueError(f"synchronous is 'normal' or 'full', not {synchronous!r}")
@@ -122,7 +118,6 @@ def connect(path: Path, synchronous: Synchronous, busy_timeout_ms: int) -> sqlit
 
 
 def _is_older(path: Path, seconds: float) -> bool:
-    """Whether there is a file that was last written longer ago than that."""
     try:
         return time.time() - path.stat().st_mtime > seconds
     except OSError:
@@ -155,10 +150,8 @@ def _use_wal(db: sqlite3.Connection, busy_timeout_ms: int) -> None:
 
 @contextmanager
 def immediate(db: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that takes the lock for writing at once; rolled back when the block raises.
-
-    Raises sqlite3.OperationalError where another holds the lock beyond the busy timeout.
-    """
+    """A transaction with an immediate write lock. Raises sqlite3.OperationalError after the busy
+    timeout."""
     # A commit reads before it writes. A transaction that asks for the lock at its first write only
     # would fail at once when another has written meanwhile, instead of waiting.
     db.execute("BEGIN IMMEDIATE")
@@ -174,7 +167,6 @@ def immediate(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def vacuum(db: sqlite3.Connection) -> tuple[int, int]:
-    """Give the file's free space back to the disk; its size in bytes before and after."""
     before = file_size(db)
     db.execute("VACUUM")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -182,7 +174,7 @@ def vacuum(db: sqlite3.Connection) -> tuple[int, int]:
 
 
 def file_size(db: sqlite3.Connection) -> int:
-    """The size of the database in bytes."""
+    """The database's size in bytes."""
     (pages,) = db.execute("PRAGMA page_count").fetchone()
     (page_bytes,) = db.execute("PRAGMA page_size").fetchone()
     return int(pages) * int(page_bytes)
@@ -191,7 +183,7 @@ def file_size(db: sqlite3.Connection) -> int:
 # The tables
 
 APPLICATION_ID = 0x666F7265
-"""The bytes "fore", by which a file of another program is recognised."""
+"""The bytes "fore", which identify the program."""
 
 # A version's rowid is its place (`POSITION_BITS`): versions lie in the order in which transactions
 # came in, and no column is needed to say which one a version belongs to. A document's number is the
@@ -245,7 +237,7 @@ CREATE TABLE blob (
 
 
 def make_tables(db: sqlite3.Connection) -> None:
-    """Make the tables where there are none; several processes may do this at once."""
+    """Creates missing tables; safe for concurrent processes."""
     if check_ours(db):
         return
     # Lock first, then look again: of several processes one makes them, and the others find them.
@@ -261,10 +253,8 @@ def make_tables(db: sqlite3.Connection) -> None:
 
 
 def check_ours(db: sqlite3.Connection) -> int:
-    """The number of the file's schema, 0 for an empty file. Changes nothing.
-
-    Raises `StoreUnavailable` for a file of another program or of another form.
-    """
+    """The file's schema number, 0 if empty. Raises `StoreUnavailable` for another program's file or
+    another form."""
     # One transaction: another process may be making the file at this very moment.
     db.execute("BEGIN")
     try:

@@ -25,10 +25,7 @@ SQLITE = b"SQLite format 3\0"
 
 @dataclass(frozen=True, slots=True)
 class SqlitePlace:
-    """See `StorePlace`: a store in a file anywhere.
-
-    kept  whether it is one in whose place another was put
-    """
+    """A store in a file anywhere; `kept` if another was put in its place."""
 
     path: Path
     config: Config
@@ -37,22 +34,18 @@ class SqlitePlace:
 
     @property
     def name(self) -> str:
-        """See `StorePlace.name`."""
         return self.path.name if self.kept else "the store"
 
     @property
     def pending(self) -> Path:
-        """See `StorePlace.pending`."""
         if self.kept:
             return self.path.with_name(f"purge-{self.path.name}.jsonl")
         return self.config.home / PENDING_PURGE
 
     def describe(self) -> str:
-        """See `StorePlace.describe`."""
         return f"sqlite:{self.path}"
 
     def open(self, *, create: bool) -> SqliteStore:
-        """See `StorePlace.open`."""
         if not create and not self.path.exists():
             raise StoreUnavailable(f"there is nothing to copy: {self.path} does not exist")
         # A file that a user has named, unlike the configured one, is most often another program's,
@@ -65,38 +58,33 @@ class SqlitePlace:
         return _opened(self.path, self.config, _PATIENCE_MS)
 
     def open_local(self) -> SqliteStore:
-        """See `StorePlace.open_local`."""
         return _opened(self.path, self.config)
 
     def after_copy(self) -> None:
-        """See `StorePlace.after_copy`: engines read the file itself, so there is nothing to do."""
+        """Does nothing: engines read the file itself."""
 
     def check_settled(self) -> None:
         """See `StorePlace.check_settled`: what is committed has arrived."""
 
     def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
-        """See `StorePlace.other_blobs`."""
         return iter(())
 
     def erase(self, ids: Collection[str], blobs: Collection[str], scanned: ScanMark) -> None:
-        """See `StorePlace.erase`."""
         with closing(self.open_local()) as store:
             store.erase(ids, blobs, scanned)
 
     def finish(self) -> list[str]:
-        """See `StorePlace.finish`: free pages may hold what was deleted long ago."""
+        """Overwrites free pages, which may hold what was deleted long ago."""
         with closing(self.open_local()) as store:
             store.vacuum()
         return []
 
     def all_parts(self) -> Iterator[SqliteStore]:
-        """See `StorePlace.all_parts`."""
         yield self.open_local()
 
 
 def may_be_sqlite(path: Path) -> bool:
-    """Whether a file begins as those of SQLite do; also for one that is empty or not there, and one
-    that cannot be read, since opening it says why."""
+    """Whether a file begins like SQLite's; also if it is empty, missing or unreadable."""
     try:
         with open_to_read(path) as file:
             return file.read(len(SQLITE)) in (b"", SQLITE)
@@ -110,19 +98,15 @@ def _opened(path: Path, config: Config, busy_timeout_ms: int | None = None) -> S
 
 
 class SqliteKind(StoreKind):
-    """See `StoreKind`."""
-
     replacement = (
         "and a fresh store takes its place. Objects and prompts of earlier sessions are in the old "
         "one"
     )
 
     def file(self, config: Config) -> Path:
-        """See `StoreKind.file`."""
         return config.sqlite_file
 
     def exists(self, config: Config) -> bool:
-        """See `StoreKind.exists`."""
         return config.sqlite_file.exists()
 
     def open(
@@ -132,20 +116,16 @@ class SqliteKind(StoreKind):
         notify: Notify,  # noqa: ARG002
         lazy: bool = False,  # noqa: ARG002
     ) -> SqliteStore:
-        """See `StoreKind.open`."""
         return self.open_whole(config)
 
     def open_whole(self, config: Config) -> SqliteStore:
-        """See `StoreKind.open_whole`."""
         return _opened(config.sqlite_file, config)
 
     def place(self, config: Config, where: str = "") -> SqlitePlace:
-        """See `StoreKind.place`."""
         path = Path(where).expanduser().absolute() if where else config.sqlite_file
         return SqlitePlace(path, config)
 
     def findings(self, config: Config) -> Iterator[Finding]:
-        """See `StoreKind.findings`."""
         # Not at the top: only commands need it, an engine starts without.
         from foredeck.store.sqlite.backup import check_file
 
@@ -154,7 +134,6 @@ class SqliteKind(StoreKind):
     def back_up(
         self, config: Config, target: Path, report: Report, *, verify: bool
     ) -> BackupReport:
-        """See `StoreKind.back_up`."""
         # Not at the top: only commands need it, an engine starts without.
         from foredeck.store.sqlite.backup import back_up
 
@@ -172,12 +151,11 @@ class SqliteKind(StoreKind):
             return verified(store, copy, backup, lambda: report(1, "verifying"))
 
     def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
-        """See `StoreKind.restore`."""
         # Not at the top: only commands need it, an engine starts without.
         from foredeck.store.sqlite.backup import contents_of, restore
 
-        kept = restore(source, config.sqlite_file, force=force, report=report)
-        return replace(contents_of(config.sqlite_file), kept=kept)
+        old_store = restore(source, config.sqlite_file, force=force, report=report)
+        return replace(contents_of(config.sqlite_file), kept=old_store)
 
 
 KIND = SqliteKind()

@@ -1,6 +1,5 @@
-"""Versions as rows: the statements that read them, which blobs they need, and what a commit writes,
-prepared before its transaction begins.
-"""
+"""Versions as rows: reading statements, needed blobs, and commits, prepared before the
+transaction."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ from foredeck.store.versions import (
 )
 
 CHUNK = 500
-"""How many values one `IN (...)` lists."""
+"""Values per `IN (...)`."""
 
 COLUMNS = "t.token, t.time_ms, d.id, d.type, v.content_hash, v.view_hash, v.text_hash, v.body"
 TX = f"JOIN tx t ON t.seq = v.number >> {POSITION_BITS}"
@@ -48,21 +47,20 @@ BLOB = "SELECT hash, size, encoding, data FROM blob"
 
 
 def changes_of_others(db: sqlite3.Connection) -> int:
-    """A number that is another one after each commit of another connection."""
     return int(db.execute("PRAGMA data_version").fetchone()[0])
 
 
 def select_in(
     db: sqlite3.Connection, select: str, column: str, values: Sequence[Any]
 ) -> Iterator[Any]:
-    """The rows of `select` whose `column` is one of `values`, however many those are."""
+    """Rows of `select` with `column` among any number of `values`."""
     for portion in portions(values, CHUNK):
         marks = ",".join("?" * len(portion))
         yield from db.execute(f"{select} WHERE {column} IN ({marks})", portion)
 
 
 def lookup_statement(keys: int) -> str:
-    """Newest heads that have all of a number of index entries, the most selective first."""
+    """Newest heads with all of `keys` index entries, most selective first."""
     # `CROSS JOIN` keeps SQLite from reordering them.
     more = "".join(
         f" CROSS JOIN lookup l{i} ON l{i}.key = ? AND l{i}.document = l0.document"
@@ -77,7 +75,7 @@ def lookup_statement(keys: int) -> str:
 
 
 def raw_digests(digests: Iterable[str]) -> list[bytes]:
-    """Digests as stored; what is no SHA-256 names no blob."""
+    """Digests as stored, without what is no SHA-256."""
     raw = []
     for digest in dict.fromkeys(digests):
         try:
@@ -96,17 +94,16 @@ def head_of_row(row: Any) -> Head:
 
 
 def late_versions(db: sqlite3.Connection) -> int:
-    """How often versions were added to a transaction that was here: whoever looks only at what
-    follows a version number does not see those."""
+    """How many versions joined an existing transaction."""
     row = db.execute("SELECT value FROM meta WHERE key = 'late'").fetchone()
     return 0 if row is None else int(row[0])
 
 
 BATCH = 500
-"""How many versions are held at once."""
+"""Versions held at once."""
 
 Read = Callable[[Iterable[str]], Mapping[str, bytes]]
-"""Blobs by hash; those that are missing are left out."""
+"""Blobs by hash, without missing ones."""
 
 _VERSIONS = """
 SELECT v.number, d.id, d.type, v.content_hash, v.view_hash, v.text_hash, v.body
@@ -115,11 +112,11 @@ WHERE v.number > ? ORDER BY v.number"""
 _HASH = re.compile(r'"([0-9a-f]{64})"')
 _MARK = re.compile(r'"\$(?:text|base64|json)":"[0-9a-f]{64}"')
 _WITHOUT = frozenset({"chat", "member"})
-"""Types that name no blob but their content: their fields are few and of fixed types."""
+"""Types whose only blob is their content."""
 
 
 def scan_mark_of(db: sqlite3.Connection) -> ScanMark:
-    """Where the file ends now."""
+    """The file's present end."""
     (last,) = db.execute("SELECT max(number) FROM version").fetchone()
     return ScanMark(last or 0, late_versions(db))
 
@@ -131,10 +128,7 @@ def needed_blobs(
     gone: Collection[str],
     advance: Advance,
 ) -> set[str]:
-    """Those of `digests` that documents other than `gone` need, in any version.
-
-    `advance` is called for each `BATCH` of versions. Memory does not grow with the store.
-    """
+    """Those of `digests` that other documents than `gone` need. Constant memory."""
     # Erasing relies on this, so all versions are read each time: an index kept beside them could be
     # wrong after a crash, a restore or an import.
     search = _Search(read, digests)
@@ -152,7 +146,7 @@ def is_used_since(
     ids: Collection[str],
     blobs: Iterable[str],
 ) -> bool:
-    """Whether anything that has come since uses these documents or blobs."""
+    """Whether anything since the mark uses these."""
     if late_versions(db) != scanned.late:
         return True
     search = _Search(read, blobs)
@@ -167,20 +161,19 @@ def is_used_since(
 
 
 def _names(fields: Mapping[str, Any], ids: Collection[str]) -> bool:
-    """Whether a document belongs to a session among `ids` or to a copy of one, or lists one."""
+    """Whether a document belongs to a session in `ids`, or lists one."""
     sessions = (fields.get("session"), fields.get("parent_session"))
     return fields.get("object") in ids or any(f"session:{id}" in ids for id in sessions if id)
 
 
 def _hashes(text: str) -> set[str]:
-    """The strings in a JSON text that may be hashes; an empty one where it has to be parsed."""
     # JSON of others may escape digits and letters; ours never does.
-    found = set(_HASH.findall(text))
-    return found | {""} if "\\u003" in text or "\\u006" in text else found
+    hashes = set(_HASH.findall(text))
+    return hashes | {""} if "\\u003" in text or "\\u006" in text else hashes
 
 
 class _Search:
-    """Moves what it finds from `wanted` to `found`."""
+    """Moves hits from `wanted` to `found`."""
 
     def __init__(self, read: Read, digests: Iterable[str]) -> None:
         self._read = read
@@ -188,7 +181,6 @@ class _Search:
         self.found: set[str] = set()
 
     def look(self, rows: Iterable[Any]) -> None:
-        """Look at versions: `(id as stored, type, hashes, text hash, body)`."""
         suspects: list[tuple[Any, set[str]]] = []
         messages: set[str] = set()
         for row in rows:
@@ -208,27 +200,26 @@ class _Search:
                 self._parse(row, holding)
 
     def _holding(self, messages: Iterable[str]) -> dict[str, set[str]]:
-        """What is searched for, by the messages that name it."""
-        found = {}
+        by_message = {}
         for digest, data in self._read(messages).items():
             if data.startswith((b"{", b"[")):
                 hashes = _hashes(data.decode(errors="replace"))
                 if "" in hashes or not hashes.isdisjoint(self.wanted):
-                    found[digest] = in_message(data)
-        return found
+                    by_message[digest] = in_message(data)
+        return by_message
 
     def _parse(self, row: Any, holding: Mapping[str, set[str]]) -> None:
         stored, type_, *columns = row
         fields = codec.decode_fields(codec.id_text(stored), type_, *columns)
-        named = references(type_, fields)
-        self._take(named.messages | named.needed | named.possible)
-        for digest in named.messages & holding.keys():
+        refs = references(type_, fields)
+        self._take(refs.messages | refs.needed | refs.possible)
+        for digest in refs.messages & holding.keys():
             self._take(holding[digest])
 
     def _take(self, digests: set[str]) -> None:
-        found = self.wanted & digests
-        self.found |= found
-        self.wanted -= found
+        hits = self.wanted & digests
+        self.found |= hits
+        self.wanted -= hits
 
 
 # What a commit writes
@@ -249,7 +240,7 @@ _COUNT_LATE = (
 
 @dataclass(slots=True)
 class _Rows:
-    """What is to be inserted, collected so that each table is written in one go."""
+    """Rows to insert, collected per table."""
 
     documents: list[tuple[int, str | bytes, str, int]] = field(default_factory=list)
     heads: list[tuple[int, int]] = field(default_factory=list)
@@ -259,19 +250,19 @@ class _Rows:
 
 
 def prepare(batch: Batch) -> tuple[list[EncodedVersion], dict[str, bytes]]:
-    """What a batch writes, checked: versions, and blobs, with long contents among them."""
+    """A batch's checked versions and blobs, long contents included."""
     documents, blobs = prepared(batch)
     return [codec.encode_version(stored) for _, stored in documents], blobs
 
 
 @contextmanager
 def writing(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> Iterator[EncodedBlobs]:
-    """A transaction, and those of `blobs` that are new, encoded."""
+    """A transaction, with the new ones of `blobs` encoded."""
     # Blobs are deflated before the lock is taken, so that no other writer waits for that.
-    seen = changes_of_others(db)
+    generation = changes_of_others(db)
     new_blobs = _encode_new(db, blobs)
     with immediate(db):
-        if changes_of_others(db) != seen:  # what was here may have been erased meanwhile
+        if changes_of_others(db) != generation:  # what was here may have been erased meanwhile
             rest = {d: data for d, data in blobs.items() if d not in new_blobs}
             new_blobs |= _encode_new(db, rest)
         yield new_blobs
@@ -289,7 +280,7 @@ def _encode_new(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> EncodedBl
 
 
 class SqliteWriter:
-    """Writes versions and blobs into a transaction, which its caller commits or rolls back."""
+    """Writes versions and blobs into its caller's transaction."""
 
     def __init__(self, db: sqlite3.Connection, clock: Callable[[], int]) -> None:
         self._db = db
@@ -302,20 +293,18 @@ class SqliteWriter:
         expect: Mapping[str, Token | None],
         origin: Origin | None,
     ) -> Token:
-        """Write everything; `blobs` are `(size, encoding, bytes)` by hash.
-
-        Raises `Conflict` as `Store.commit` says, `ValueError` for too many documents.
-        """
+        """Writes everything. Raises `Conflict` like `Store.commit`, `ValueError` for too many
+        documents."""
         ids = [codec.id_column(version.id) for version in versions]
-        wanted = list(dict.fromkeys([*ids, *map(codec.id_column, expect)]))
-        known = {row[0]: row[1:] for row in select_in(self._db, _KNOWN, "d.id", wanted)}
-        _check_expected(expect, known)
+        unique = list(dict.fromkeys([*ids, *map(codec.id_column, expect)]))
+        stored_rows = {row[0]: row[1:] for row in select_in(self._db, _KNOWN, "d.id", unique)}
+        _check_expected(expect, stored_rows)
         transaction, number, is_late = self._begin(origin)
         if len(versions) > MAX_DOCUMENTS - (number & (MAX_DOCUMENTS - 1)):
             raise ValueError(f"a transaction holds at most {MAX_DOCUMENTS} documents")
         rows = _Rows()
         for id, version in zip(ids, versions, strict=True):
-            if self._plan(rows, version, known.get(id), transaction, number):
+            if self._plan(rows, version, stored_rows.get(id), transaction, number):
                 number += 1
         self._insert(rows)
         if is_late and rows.versions:
@@ -327,8 +316,6 @@ class SqliteWriter:
         return transaction.token
 
     def _begin(self, origin: Origin | None) -> tuple[Origin, int, bool]:
-        """The transaction, the number of the first version to be written in it, and whether it
-        was there before."""
         if origin is None:
             transaction = self._next_local()
             return transaction, self._insert_tx(transaction) << POSITION_BITS, False
@@ -348,7 +335,6 @@ class SqliteWriter:
         return origin, first if last is None else last + 1, True
 
     def _next_local(self) -> Origin:
-        """A transaction of this store, later than all that are here."""
         (last,) = self._db.execute("SELECT max(time_ms) FROM tx").fetchone()
         (store_id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
         (seq,) = self._db.execute("SELECT coalesce(max(seq), 0) + 1 FROM tx").fetchone()
@@ -373,7 +359,6 @@ class SqliteWriter:
     def _plan(
         self, rows: _Rows, version: EncodedVersion, known: Any, transaction: Origin, number: int
     ) -> bool:
-        """Add the rows of one version to `rows`; False where it is stored already."""
         if known is None:
             id = codec.id_column(version.id)
             rows.documents.append((number, id, version.type, number))
@@ -396,7 +381,6 @@ class SqliteWriter:
         return True
 
     def _is_repeated(self, version: EncodedVersion, document: int, number: int) -> bool:
-        """Whether the version is in the transaction already. `Conflict` where another one is."""
         first = number >> POSITION_BITS << POSITION_BITS
         row = self._db.execute(
             "SELECT content_hash, view_hash, text_hash, body FROM version"
@@ -424,16 +408,13 @@ class SqliteWriter:
 def _check_expected(expect: Mapping[str, Token | None], known: Mapping[str | bytes, Any]) -> None:
     for id, expected in expect.items():
         row = known.get(codec.id_column(id))
-        found = None if row is None else row[2]
-        if found != expected:
-            raise Conflict(f"{id!r} is at {found or 'no version'}, not at {expected or 'none'}")
+        current = None if row is None else row[2]
+        if current != expected:
+            raise Conflict(f"{id!r} is at {current or 'no version'}, not at {expected or 'none'}")
 
 
 def _keys_of_head(version: EncodedVersion, columns: Sequence[Any]) -> frozenset[bytes]:
-    """The index entries of the version that is replaced as the newest.
-
-    Raises `Conflict` where the new one has another identity.
-    """
+    """Index entries of the replaced version. Raises `Conflict` if the identity differs."""
     old = codec.decode_fields(version.id, version.type, *columns)
     if old["identity_hash"] != version.identity_hash:
         raise Conflict(f"{version.id!r} has another source here: an identity never changes")

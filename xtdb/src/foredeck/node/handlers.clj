@@ -198,6 +198,9 @@
     (let [{:keys [in val]} (apply max-key (comp count :in) problems)]
       (str ", at " (codec/write-edn in) ": " (codec/write-edn val)))))
 
+(defn- first-cause ^Throwable [e]
+  (last (take-while some? (iterate ex-cause e))))
+
 (defn- failure [^Throwable e]
   (cond
     (codec/malformed? e)
@@ -216,7 +219,9 @@
     {:status 500 :body {:type "exception" :class (.getName (class e))}}
 
     :else
-    {:status 500 :body {:type "exception" :class (.getName (class e)) :message (ex-message e)}
+    {:status 500
+     :body (cond-> {:type "exception" :class (.getName (class e)) :message (ex-message e)}
+             (ex-cause e) (assoc :reason (ex-message (first-cause e))))
      :cause e}))
 
 (defn- invalid-query? [^Throwable e]

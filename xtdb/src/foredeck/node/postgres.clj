@@ -12,10 +12,12 @@
             [xtdb.codec :as c]
             [xtdb.db :as db]
             [xtdb.document-store :as ds]
+            [xtdb.io :as xio]
             [xtdb.jdbc :as xtdb-jdbc]
             [xtdb.system :as sys]
             [xtdb.tx.subscribe :as subscribe])
-  (:import (java.sql Connection PreparedStatement SQLException SQLTransientConnectionException)))
+  (:import (java.sql Connection PreparedStatement SQLException SQLTransientConnectionException)
+           (xtdb.api ICursor)))
 
 (set! *warn-on-reflection* true)
 
@@ -44,11 +46,14 @@
 
 (defn- away?
   "Whether Postgres was not to be reached, or was shutting down."
-  [^SQLException e]
-  (let [state (str (.getSQLState e))]
-    (or (instance? SQLTransientConnectionException e)
-        (str/starts-with? state "08")
-        (str/starts-with? state "57P"))))
+  [^Throwable e]
+  (if (instance? SQLException e)
+    (let [state (str (.getSQLState ^SQLException e))]
+      (or (instance? SQLTransientConnectionException e)
+          (str/starts-with? state "08")
+          (str/starts-with? state "57P")))
+    ;; A transaction that cannot be rolled back, since its connection is gone, wraps what ended it.
+    (some-> (:handling (ex-data e)) away?)))
 
 (defn- serves-request? []
   (str/starts-with? (.getName (Thread/currentThread)) "http-"))
@@ -59,7 +64,7 @@
   [f]
   (let [result (try
                  (f)
-                 (catch SQLException e
+                 (catch Exception e
                    (if (and (away? e) (not (serves-request?))) ::away (throw e))))]
     (if (= ::away result)
       (do (Thread/sleep (long pause-ms))
@@ -89,7 +94,13 @@
   db/TxLog
   (submit-tx [_ tx-events] (db/submit-tx plain tx-events))
   (submit-tx [_ tx-events options] (db/submit-tx plain tx-events options))
-  (open-tx-log [_ after-tx-id options] (db/open-tx-log plain after-tx-id options))
+  (open-tx-log [_ after-tx-id options]
+    ;; Where the connection is gone, closing the log must not end the polling, which nobody reports.
+    (let [^ICursor log (db/open-tx-log plain after-tx-id options)]
+      (reify ICursor
+        (hasNext [_] (.hasNext log))
+        (next [_] (.next log))
+        (close [_] (xio/try-close log)))))
   (latest-submitted-tx [_] (db/latest-submitted-tx plain))
   (subscribe [this after-tx-id f]
     (subscribe/handle-polling-subscription

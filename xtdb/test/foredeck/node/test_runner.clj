@@ -6,6 +6,7 @@
   '[foredeck.node.codec-test
     foredeck.node.config-test
     foredeck.node.guard-test
+    foredeck.node.postgres-test
     foredeck.node.server-test])
 
 (defn -main []

@@ -1,1 +1,0 @@
-"""foredeck between an agent and its model: a proxy on loopback that speaks the models' APIs."""

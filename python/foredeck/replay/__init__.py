@@ -1,1 +1,0 @@
-"""Driving the engine with recorded sessions, call by call."""

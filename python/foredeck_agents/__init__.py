@@ -1,0 +1,1 @@
+"""Other coding agents: their histories, the proxy, the MCP server, and carrying."""

@@ -1,0 +1,1 @@
+"""A session carried over: the work goes on in another agent."""

@@ -1,0 +1,177 @@
+"""Carries a session over: reads it, has it folded, and writes it as the other agent's."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
+from itertools import chain
+from pathlib import Path
+from shlex import join
+from tempfile import TemporaryDirectory
+from typing import TextIO
+
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.asking import asked, can_ask, named_or_chosen
+from foredeck.cli.output import answer
+from foredeck.cli.stored import made_store, opened_store
+from foredeck.config import Config
+from foredeck.errors import ForedeckError, NotFound
+from foredeck.lookup.sessions import title
+from foredeck.model.documents import session_object_id
+from foredeck.names import find_session
+from foredeck.sources.projects import project_at
+from foredeck.store.clock import now_ms
+from foredeck.store.kind import open_store, store_kind
+from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.sessions import is_private
+from foredeck.tasks.board import Board
+from foredeck_agents.carry.agents import AGENTS, NAMES, Agent
+from foredeck_agents.carry.first_prompt import chars_beside, models_of, priced
+from foredeck_agents.carry.folding import Going, folded
+from foredeck_agents.carry.messages import Folders, NewSession, carried, stamp_of, whole_text
+from foredeck_agents.carry.note import changed_since, foreign_tools, note_lines
+from foredeck_agents.carry.origin import (
+    SourceSession,
+    file_origin,
+    opencode_origin,
+    stored_origin,
+)
+from foredeck_agents.carry.report import CarryReport
+from foredeck_agents.carry.unwritten import Unwritten
+from foredeck_agents.histories.ingesting import ingest_files
+
+MOST_TASKS = 5
+"""Open tasks that are named."""
+
+
+class CarryRefused(ForedeckError):
+    """The text says what to do instead."""
+
+    exit_code = 2
+
+
+def run(args: Namespace) -> int:
+    """`foredeck carry`."""
+    args.session = named_or_chosen(args, args.session)
+    agent = AGENTS[args.to or _asked_agent(args.session)]
+    with _opened(args) as (config, store):
+        origin = _origin(store, args)
+        if is_private(store, origin.session) and not args.private:
+            raise CarryRefused(
+                f"session {origin.session} is private: {agent.name} would keep it as it keeps its "
+                "own sessions. `foredeck carry --private` does so."
+            )
+        report = _carried(config, store, origin, agent, args)
+    return answer(args, report.to_json(), report.lines)
+
+
+def _asked_agent(session: str) -> str:
+    name = asked(f"Where is it to go on? [{', '.join(AGENTS)}]").lower() if can_ask() else ""
+    if name not in AGENTS:
+        first, *others = (f"--to {agent}" for agent in AGENTS)
+        raise CarryRefused(
+            f"where is it to go on? `{join(['foredeck', 'carry', session])} {first}`, or "
+            f"{', '.join(others)}."
+        )
+    return name
+
+
+@contextmanager
+def _opened(args: Namespace) -> Iterator[tuple[Config, LocalStore]]:
+    config = resolve_config(args).config
+    has_own = Path(args.session).is_file() or opencode_origin(args.session) is not None
+    if has_own and args.dry_run and not store_kind(config.store).exists(config):
+        with TemporaryDirectory() as home:
+            config = config.model_copy(update={"home": Path(home), "store": "sqlite"})
+            with closing(open_store(config)) as store:
+                yield config, store
+        return
+    with (made_store if has_own else opened_store)(args) as store:
+        yield config, store
+
+
+def _origin(store: LocalStore, args: Namespace) -> SourceSession:
+    path = Path(args.session)
+    try:
+        return stored_origin(store, find_session(store, args.session))
+    except NotFound:
+        if (own := opencode_origin(args.session)) is not None:
+            return own
+        if not path.is_file():
+            raise
+    origin = file_origin(path)
+    if not args.dry_run:
+        ingest_files(store, [path])
+    is_stored = store.head(session_object_id(origin.session)) is not None
+    return stored_origin(store, origin.session) if is_stored else origin
+
+
+def _title(store: Store, origin: SourceSession) -> str:
+    head = store.head(session_object_id(origin.session))
+    name = "" if head is None else title(store, head)
+    return whole_text(name) or f"Carried from {origin.session[:8]}"
+
+
+def _open_tasks(store: LocalStore, config: Config, folder: str) -> list[str]:
+    board = Board(store, project_at(config, folder).id)
+    board.refresh()
+    tasks = [*board.in_progress(), *board.ready(MOST_TASKS, now_ms())]
+    return [f"{board.known_name(task.id)} {task.called}" for task in tasks[:MOST_TASKS]]
+
+
+def _carried(
+    config: Config, store: LocalStore, origin: SourceSession, agent: Agent, args: Namespace
+) -> CarryReport:
+    now, folder = now_ms(), (args.folder or Path(origin.cwd or ".")).absolute()
+    if not folder.is_dir() and not args.dry_run:
+        raise CarryRefused(
+            f"{folder}, where session {origin.session} worked, is not on this machine: "
+            "--folder FOLDER says where it goes on."
+        )
+    own = args.model or _own_model(origin, agent)
+    cwd, model = str(folder), own or next(filter(None, models_of(store, agent.harness)), "")
+    others = () if args.model else chain(models_of(store, agent.harness), [origin.model])
+    price = priced(chain([model], others))
+    beside = chars_beside(store, agent.harness) or agent.beside
+    session = NewSession(agent.new_id(), cwd, _title(store, origin), stamp_of(now), model)
+    file = agent.place(session, resolve_config(args).config.home)
+    changed = changed_since(origin.messages, origin.cwd, cwd)
+    source = NAMES.get(origin.harness, origin.harness or "another agent")
+    foreign = [] if agent.harness == origin.harness else foreign_tools(origin.messages)
+    tasks = _open_tasks(store, config, cwd)
+    before = "" if origin.cwd == cwd else origin.cwd
+    note = note_lines(source, origin.session, session.id, before, changed, foreign, tasks)
+    record = agent.record(model or "unknown", args.fit)
+    going = Going(session.id, cwd, str(file), agent.harness, record)
+    # The file first: where there can be none, no session is stored that is nowhere.
+    with nullcontext(None) if args.dry_run else _new_file(file) as out:
+        target = Unwritten(store, now) if out is None else store
+        prompt = folded(config, target, origin, going, "\n".join(note), now)
+        messages = carried(
+            prompt.messages, prompt.ours, session.id, agent.words, Folders(origin.cwd, cwd)
+        )
+        messages.messages = agent.shown(messages.messages)
+        if out is not None:
+            out.write(agent.text(session, messages.messages))
+    return CarryReport(
+        origin, agent, session, file, messages, prompt, changed, beside, price, args.dry_run
+    )
+
+
+def _own_model(origin: SourceSession, agent: Agent) -> str:
+    provider = origin.model.partition("/")[0]
+    return origin.model if provider == agent.provider or agent.words is None else ""
+
+
+@contextmanager
+def _new_file(file: Path) -> Iterator[TextIO]:
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with file.open("x", encoding="utf-8") as out:
+        try:
+            file.chmod(0o600)
+            yield out
+            out.flush()
+        except BaseException:
+            file.unlink()
+            raise

@@ -1,0 +1,1 @@
+"""foredeck between an agent and its model, as a proxy on loopback."""

@@ -1,0 +1,1 @@
+"""The real Claude Code, Codex and opencode on the providers' twin, with and without foredeck."""

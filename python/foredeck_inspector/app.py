@@ -1,0 +1,341 @@
+"""The inspector's routes, and serving it on loopback."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import threading
+import webbrowser
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.arguments.use import UI_PORT
+from foredeck.cli.person import check_person
+from foredeck.config import Resolved
+from foredeck.errors import ForedeckError, NotFound
+from foredeck.home import command_name
+from foredeck.lookup.reader import Reader
+from foredeck.lookup.tracking import tracking
+from foredeck.loopback import LOOPBACK, listening_on
+from foredeck.memory.entry import NoSuchEntry
+from foredeck.store.kind import nothing_stored, store_kind
+from foredeck.store.protocol import LocalStore
+from foredeck_inspector.access import REPORTS, OnlyThisUser
+from foredeck_inspector.pages import FORMS, STATIC, WebPage, link, respond
+from foredeck_inspector.views.calls import call_page
+from foredeck_inspector.views.objects import object_page
+from foredeck_inspector.views.overview import newest_session, overview_page
+from foredeck_inspector.views.records import (
+    change_memory,
+    desk_of,
+    memory_page,
+    notes_page,
+    tasks_page,
+)
+from foredeck_inspector.views.search import search_page
+from foredeck_inspector.views.sessions import compare_page, session_page
+from foredeck_inspector.views.settings import settings_page
+from foredeck_inspector.work import Work
+
+MOST_REPORTS = 100
+MOST_FIELDS = 10_000
+MOST_SAID = 200
+
+
+class BadRequest(ForedeckError):
+    """An address with a value that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    request: Request
+    reader: Reader
+    store: LocalStore
+    work: Work
+    resolved: Resolved
+
+    def part(self, name: str) -> Any:
+        return self.request.path_params[name]
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """The query values."""
+        return self.request.query_params
+
+    def number(self, name: str) -> int | None:
+        """A whole number from 1 on. Raises `BadRequest`."""
+        text = self.values.get(name, "")
+        if not text:
+            return None
+        # `isdecimal` alone takes the digits of every script.
+        if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
+            raise BadRequest(f"{name} must be a whole number of at least 1, not {text!r}.")
+        return int(text)
+
+
+def _object(asked: Asked) -> WebPage:
+    numbers = {name: asked.number(name) for name in ("version", "base", "depth")}
+    config, store = asked.reader.config, asked.store
+    with asked.reader.graph(store) as (graph, behind):
+        found = asked.part("object"), asked.values, numbers, tracking(config, store), behind
+        return object_page(store, graph, config, *found, edits=asked.reader.edits)
+
+
+def _notes(asked: Asked) -> WebPage:
+    with asked.reader.graph(asked.store) as (graph, behind):
+        return notes_page(graph, asked.reader.config, asked.values, behind)
+
+
+def _memory(asked: Asked) -> WebPage:
+    desk, values = desk_of(asked.store, asked.reader.config), asked.values
+    page = memory_page(
+        desk, values.get("place"), values.get("contains", ""), values.get("tag"),
+        edits=asked.reader.edits,
+    )  # fmt: skip
+    return replace(page, data={**page.data, "said": values.get("said", "")[:MOST_SAID]})
+
+
+def _search(asked: Asked) -> WebPage:
+    with asked.reader.search(asked.store) as (index, behind):
+        return search_page(asked.store, index, asked.reader.config, asked.values, behind)
+
+
+_VIEWS: dict[str, Callable[[Asked], WebPage]] = {
+    "/overview": lambda a: overview_page(a.store, a.reader.config, a.values),
+    "/compare": lambda a: compare_page(a.store, a.work, a.values),
+    "/sessions/{session}": lambda a: session_page(a.store, a.work, a.part("session"), a.values),
+    "/sessions/{session}/calls/{call:int}": lambda a: call_page(
+        a.store, a.work, a.part("session"), a.part("call"), a.values, a.number("base")
+    ),
+    "/objects/{object}": _object,
+    "/search": _search,
+    "/notes": _notes,
+    "/tasks": lambda a: tasks_page(a.store, a.reader.config, a.values.get("project")),
+    "/memory": _memory,
+    "/settings": lambda a: settings_page(a.resolved, a.values),
+}
+
+
+def run(args: Namespace) -> int:
+    """`foredeck ui`: prints the address, opens it, and answers until Ctrl-C or SIGTERM."""
+    resolved = resolve_config(args)
+    config = resolved.config
+    if args.edit:
+        check_person(config.home, "Changing memory")
+    kind = store_kind(config.store)
+    if not kind.exists(config):
+        raise NotFound(nothing_stored(config))
+    reader = Reader(config, edits=args.edit)
+    collect_seldom()
+    with (
+        closing(Work(reader)) as work,
+        listening_on([UI_PORT, 0] if args.port is None else [args.port]) as listener,
+    ):
+        number = listener.getsockname()[1]
+        app = OnlyThisUser(make_app(reader, work, resolved), number)
+        address = f"http://{LOOPBACK}:{number}/{'follow' if args.follow else ''}?token={app.token}"
+        print(address, flush=True)
+        if args.port is None and number != UI_PORT:
+            print(
+                f"foredeck: port {UI_PORT} is taken by another program. Open no address of that "
+                "port while this one runs: the other program would be sent this one's cookie.",
+                file=sys.stderr,
+            )
+        # The first page would wait for what the layers lack, on a large store for seconds.
+        threading.Thread(target=_warm, args=(reader, work), name="warm", daemon=True).start()
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
+        )
+        with _redirecting_page(config.home, address) if not args.no_open else nullcontext() as page:
+            if page is not None:
+                webbrowser.open(page.as_uri())
+            server.run(sockets=[listener])
+    return 0
+
+
+def collect_seldom() -> None:
+    # A page over a long session makes that many, all of which it needs, and looking took a fourth
+    # of its time.
+    gc.freeze()
+    gc.set_threshold(500_000, 5, 5)
+
+
+@contextmanager
+def _redirecting_page(home: Path, address: str) -> Iterator[Path]:
+    # Everybody on this machine can read the arguments that a browser is started with. A killed
+    # server leaves the file, with a token that is not valid any more.
+    file = home / "ui.html"
+    # Made anew, and closed to others before the token is in it.
+    file.unlink(missing_ok=True)
+    file.touch(mode=0o600)
+    leads = f'<meta http-equiv="refresh" content="0;url={address}">'
+    file.write_text(
+        f'<!doctype html><meta charset="utf-8">{leads}<a href="{address}">foredeck</a>\n'
+    )
+    try:
+        yield file
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _warm(reader: Reader, work: Work) -> None:
+    try:
+        with reader.store() as store:
+            newest = newest_session(store)
+        if newest is not None:
+            work.book(newest[0])
+        reader.warm()
+    except ForedeckError as error:
+        print(f"foredeck: {error}", file=sys.stderr)
+
+
+def make_app(reader: Reader, work: Work, resolved: Resolved) -> Starlette:
+    """The application; only posts change the store, with `edits`."""
+    reports = _PolicyReports()
+    routes: list[Route | Mount] = [
+        Route("/", lambda _: RedirectResponse("/overview", 303)),
+        Route("/follow", _following(reader)),
+        Route("/follow.json", _following(reader)),
+        Route(REPORTS, reports.take, methods=["POST"]),
+        Route(f"{REPORTS}.json", reports.show),
+        Route("/memory", _changing(reader), methods=["POST"]),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    for path, view in _VIEWS.items():
+        answer = _answering(view, reader, work, resolved)
+        # Other forms first: `{session}` would take `ID.json` for an id.
+        routes += [Route(f"{path}{form}", answer) for form in (*FORMS, "")]
+    routes.append(Route("/{path:path}", _unknown))
+    return Starlette(routes=routes, middleware=[Middleware(_AsItWasSent)])
+
+
+def _following(reader: Reader) -> Callable[[Request], Response]:
+    """Leads to the session active last, and says how many calls it has."""
+
+    def follow(request: Request) -> Response:
+        with reader.store() as store:
+            session, calls = newest_session(store) or ("", 0)
+        address = link("sessions", session, follow=1) if session else "/overview"
+        if not request.url.path.endswith(".json"):
+            return RedirectResponse(address, 303)
+        return JSONResponse({"session": session, "calls": calls, "address": address})
+
+    return follow
+
+
+def _answering(
+    view: Callable[[Asked], WebPage], reader: Reader, work: Work, resolved: Resolved
+) -> Callable[[Request], Response]:
+    # Not async: Starlette runs it in a thread, where it may read files.
+    def answer(request: Request) -> Response:
+        # The path is routed as it was sent, so its names are still quoted.
+        for name, value in request.path_params.items():
+            request.path_params[name] = unquote(value) if isinstance(value, str) else value
+        try:
+            given = [*request.path_params.values(), *request.query_params.values()]
+            if any("\0" in str(value) for value in given):
+                raise BadRequest("A name holds no null character.")
+            with reader.store() as store:
+                is_form = request.url.path.endswith(FORMS)
+                for_it = work.patient() if is_form else work
+                # Some tables are completed as they are written.
+                return respond(request, view(Asked(request, reader, store, for_it, resolved)))
+        except (NotFound, NoSuchEntry) as error:
+            page = _refusal("Not found", str(error), 404)
+        except BadRequest as error:
+            page = _refusal("Not understood", str(error), 400)
+        except ForedeckError as error:
+            page = _refusal("Not to be read", str(error), 503)
+        return respond(request, page)
+
+    return answer
+
+
+def _changing(reader: Reader) -> Callable[[Request], Awaitable[Response]]:
+    async def change(request: Request) -> Response:
+        body = await request.body()
+        try:
+            form = parse_qs(body.decode(errors="replace"), max_num_fields=MOST_FIELDS)
+        except ValueError:
+            said = f"At most {MOST_FIELDS:,} entries are changed at once."
+            return respond(request, _refusal("Not done", said, 400))
+        act, ids = form.get("act", [""])[0], form.get("id", [])
+        # The store may have to wait for another writer; other pages are answered meanwhile.
+        return await run_in_threadpool(_change, request, reader, act, ids)
+
+    return change
+
+
+def _change(request: Request, reader: Reader, act: str, ids: list[str]) -> Response:
+    if not reader.edits:
+        said = f"These pages only read: start `{command_name()} ui --edit` to change memory here."
+        return respond(request, _refusal("Not allowed", said, 403))
+    try:
+        with reader.store() as store:
+            count, refused, gone = change_memory(desk_of(store, reader.config), act, ids)
+    except ForedeckError as error:
+        return respond(request, _refusal("Not done", str(error), 400))
+    if refused:
+        others = " ".join(dict.fromkeys(refused))
+        left = "".join(f" Removed to make room: {line}" for line in gone)
+        said = f"{act}: done to {count}, not to {len(refused)}. {others}{left}"
+        return respond(request, _refusal("Not all was done", said, 400))
+    said = f"{act}: {count}" if count else "Nothing was selected."
+    said += "".join(f"; removed to make room: {line}" for line in gone)
+    return RedirectResponse(link("memory", said=said), 303)
+
+
+def _unknown(request: Request) -> Response:
+    return respond(request, _refusal("Not found", f"There is no page {request.url.path}.", 404))
+
+
+def _refusal(title: str, text: str, status: int) -> WebPage:
+    return WebPage("refusal.html", title, {"error": text}, status=status)
+
+
+class _AsItWasSent:
+    """Routes see the path as sent, so a slash within a name is none."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope.get("raw_path"):
+            scope = {**scope, "path": scope["raw_path"].partition(b"?")[0].decode("ascii")}
+        await self._app(scope, receive, send)
+
+
+@dataclass(slots=True)
+class _PolicyReports:
+    """Browsers' reports of the content policy."""
+
+    taken: list[str] = field(default_factory=list)
+
+    async def take(self, request: Request) -> Response:
+        """Keep a report, within bounds."""
+        body = await request.body()
+        # A page that breaks the policy again and again must not fill the memory.
+        if len(self.taken) < MOST_REPORTS:
+            self.taken.append(body[:2_000].decode(errors="replace"))
+        return Response(status_code=204)
+
+    async def show(self, _: Request) -> Response:
+        """All of them."""
+        return Response(json.dumps({"reports": self.taken}), media_type="application/json")

@@ -1,0 +1,138 @@
+"""One answer as a page, as JSON, and its tables as CSV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from foredeck.home import command_name
+from foredeck.model.figures import counted, lasted, money, short_count, when
+from foredeck.model.quoting import printable
+from foredeck_inspector.markup import coloured, markdown, marked
+from foredeck_inspector.tables import Table
+
+TEMPLATES, STATIC = (Path(__file__).parent / name for name in ("templates", "static"))
+FORMS = (".json", ".csv")
+"""Endings of other forms of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """What a view answers; `data` is all that page and JSON show."""
+
+    template: str
+    title: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    section: str = ""
+    """Which entry of the navigation the page belongs to."""
+    status: int = 200
+    renews: int = 0
+    """Seconds until a browser asks again; 0: never."""
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """Its tables by name."""
+        found = (value for value in self.data.values() if isinstance(value, Table))
+        return {table.name: table for table in found}
+
+
+def respond(request: Request, page: WebPage) -> Response:
+    """The page in the form of its address's ending; with `table=` only that."""
+    path, asked = request.url.path, str(request.url.query)
+    if path.endswith(FORMS):
+        named = request.query_params.get("table") or ""
+        table = page.tables.get(named)
+        if path.endswith(".csv") and not named:
+            table = next(iter(page.tables.values()), None)
+        if page.status == 200 and table is None and (named or path.endswith(".csv")):
+            names = ", ".join(page.tables) or "none"
+            return Response(f"This page's tables: {names}.\n", 404, media_type="text/plain")
+        if path.endswith(".csv") and table is not None:
+            text = table.to_csv().encode(errors="replace")
+            name = f'attachment; filename="{table.name}.csv"'
+            return Response(text, media_type="text/csv", headers={"content-disposition": name})
+        # ASCII, so that a lone surrogate stays what it is.
+        value = page.data if table is None else table.all_rows()
+        body = json.dumps(_without_charts(value), ensure_ascii=True, indent=1, default=_to_json)
+        return Response(body, page.status, media_type="application/json")
+    # A stored text may hold lone surrogates, which UTF-8 cannot.
+    html = render(page, path=path, asked=asked)
+    return HTMLResponse(html.encode(errors="replace"), page.status)
+
+
+def _without_charts(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: each for name, each in value.items() if not isinstance(each, Markup)}
+    return value
+
+
+def _to_json(value: Any) -> Any:
+    return value.to_json() if isinstance(value, Table) else str(value)
+
+
+def render(page: WebPage, *, path: str = "", asked: str = "") -> str:
+    """The page as HTML, with everything stored escaped."""
+    template = environment().get_template(page.template)
+    query = dict(parse_qsl(asked))
+    here = _addresses(path, query)
+    return template.render(
+        page=page, path=path, here=here, follows="follow" in query, foredeck=command_name(),
+        **page.data,
+    )  # fmt: skip
+
+
+def _addresses(path: str, query: Mapping[str, str]) -> Callable[..., str]:
+    def here(form: str = "", changed: Mapping[str, object] | None = None) -> str:
+        values = {**query, **(changed or {})}
+        kept = {name: value for name, value in values.items() if value not in (None, "")}
+        return path + form + (f"?{urlencode(kept)}" if kept else "")
+
+    return here
+
+
+@cache
+def environment() -> Environment:
+    """A Jinja environment that escapes every value and refuses unknown names."""
+    found = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters.update(
+        when=when,
+        short=short_count,
+        printable=lambda text: printable(str(text)),
+        counted=counted,
+        lasted=lasted,
+        money=money,
+        markdown=markdown,
+        coloured=coloured,
+        marked=marked,
+    )
+    found.globals.update(link=link)
+    return found
+
+
+def segment(text: object) -> str:
+    # The routes take a path that ends in `.json` for another form of a page.
+    quoted = quote(str(text), safe="")
+    form = next((each for each in FORMS if quoted.endswith(each)), None)
+    return quoted if form is None else f"{quoted.removesuffix(form)}%2E{form[1:]}"
+
+
+def link(*segments: object, **asked: object) -> str:
+    """An address such as `/sessions/ID?view=calls`, without None values."""
+    query = urlencode({k.rstrip("_"): v for k, v in asked.items() if v is not None and v != ""})
+    return "/" + "/".join(map(segment, segments)) + (f"?{query}" if query else "")

@@ -1,0 +1,1 @@
+"""The pages: each function reads the store, and returns a `WebPage`."""

@@ -1,0 +1,1 @@
+"""Measures foredeck: recorded sessions replayed, and tasks with a model."""
