@@ -6,13 +6,17 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from foredeck.engine.current import FORGOTTEN
+from foredeck.errors import Conflict
 from foredeck.store.erasing import erase, erasure_of, plan_forgetting
+from foredeck.store.protocol import LocalStore
 from foredeck_bench.scripted import call
 from harness import Asked, Pi
 from observed import answered, assert_stable, calls_of, notified, results, session_of, stored
+from patience import ENOUGH_S
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
@@ -80,6 +84,18 @@ def test_a_session_is_not_forgotten_while_pi_has_it_open(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
+def _erase(pi: Pi, store: LocalStore, session: str) -> None:
+    """Again while the engine still writes what ends a turn, as the message of `Conflict` says."""
+    until = time.monotonic() + ENOUGH_S
+    while True:
+        try:
+            return erase(pi.config(), store, erasure_of(plan_forgetting(store, [session])))
+        except Conflict:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+
+
 def test_a_session_erased_under_pi_begins_anew_and_is_resumed(pi: Pi) -> None:
     """As on a shared database by another machine, which cannot see that it is open."""
     model = pi.serve(
@@ -95,7 +111,7 @@ def test_a_session_erased_under_pi_begins_anew_and_is_resumed(pi: Pi) -> None:
         rpc.prompt("work")
         with stored(pi) as store:
             session = session_of(store)
-            erase(pi.config(), store, erasure_of(plan_forgetting(store, [session])))
+            _erase(pi, store, session)
         rpc.prompt("go on")
         (told,) = [text for text in notified(rpc) if "begins it anew" in text]
         # A command that is not on PATH is named by its path.
