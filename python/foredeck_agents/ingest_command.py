@@ -7,8 +7,8 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from foredeck.cli.asking import can_ask, is_agreed
 from foredeck.cli.output import Progress, answer, typed
+from foredeck.cli.person import can_ask, is_agreed
 from foredeck.cli.stored import made_store, store_if_any
 from foredeck.errors import NotFound
 from foredeck.model.figures import counted, short_bytes

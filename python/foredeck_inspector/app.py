@@ -31,8 +31,8 @@ from foredeck.cli.person import check_person
 from foredeck.config import Resolved
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
+from foredeck.lookup.objects import tracking
 from foredeck.lookup.reader import Reader
-from foredeck.lookup.tracking import tracking
 from foredeck.loopback import LOOPBACK, listening_on
 from foredeck.memory.entry import NoSuchEntry
 from foredeck.store.kind import nothing_stored, store_kind
@@ -40,18 +40,17 @@ from foredeck.store.protocol import LocalStore
 from foredeck_inspector.access import REPORTS, OnlyThisUser
 from foredeck_inspector.pages import FORMS, STATIC, WebPage, link, respond
 from foredeck_inspector.views.calls import call_page
-from foredeck_inspector.views.objects import object_page
-from foredeck_inspector.views.overview import newest_session, overview_page
-from foredeck_inspector.views.records import (
+from foredeck_inspector.views.objects import (
     change_memory,
     desk_of,
     memory_page,
     notes_page,
+    object_page,
     tasks_page,
 )
+from foredeck_inspector.views.overview import newest_session, overview_page, settings_page
 from foredeck_inspector.views.search import search_page
 from foredeck_inspector.views.sessions import compare_page, session_page
-from foredeck_inspector.views.settings import settings_page
 from foredeck_inspector.work import Work
 
 MOST_REPORTS = 100

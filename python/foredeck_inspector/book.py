@@ -14,8 +14,7 @@ from foredeck.context.messages.shape import Message, time_of, took_ms
 from foredeck.context.state.gauge import plain_tokens, sent_tokens
 from foredeck.context.state.spending import spent_at
 from foredeck.context.state.stored_chat import Inherited, inherited_turns
-from foredeck.lookup.branches import StoredBranch, branches_of
-from foredeck.lookup.sessions import newest_calls
+from foredeck.lookup.sessions import StoredBranch, branches_of, newest_calls
 from foredeck.model.call_values import CHARS_PER_TOKEN, UNSENT, Decision, ReportedUsage
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import ChatDocument, chat_id, session_object_id

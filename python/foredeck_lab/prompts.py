@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.asking import named_or_chosen
 from foredeck.cli.output import Progress
+from foredeck.cli.person import named_or_chosen
 from foredeck.cli.stored import opened_store, store_if_any
 from foredeck.errors import NotFound
 from foredeck.model.documents import session_object_id

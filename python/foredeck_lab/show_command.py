@@ -16,10 +16,9 @@ from foredeck.cli.output import Progress, answer, coloured, filled, fitted_table
 from foredeck.cli.session_sets import sets_at_call
 from foredeck.context.messages.shape import UNSENT_STOPS
 from foredeck.errors import CommandRefused, NotFound
-from foredeck.lookup.branches import Branches, branches_of
+from foredeck.lookup.objects import tracking
 from foredeck.lookup.prompts import Prompt, prompt_at
-from foredeck.lookup.sessions import checked_call
-from foredeck.lookup.tracking import tracking
+from foredeck.lookup.sessions import Branches, branches_of, checked_call
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import counted, short_bytes, short_count, when
 from foredeck.model.records import call_id

@@ -17,8 +17,8 @@ from foredeck.cli.arguments import (
     arguments,
     parse_moment,
 )
-from foredeck.cli.files import given_text
 from foredeck.cli.output import print_json, table
+from foredeck.cli.person import given_text
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, StoreUnavailable
 from foredeck.model.figures import counted

@@ -145,7 +145,7 @@ def test_only_the_chosen_command_is_imported_and_little_before_an_engine_runs() 
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
         "build_parser('config')\n"
         "commands = {name for name in sys.modules if name.startswith('foredeck.cli.arguments.')}\n"
-        "assert commands == {f'foredeck.cli.arguments.{g}' for g in ('measure', 'repair')}\n"
+        "assert commands == {f'foredeck.cli.arguments.{g}' for g in ('measure', 'upkeep')}\n"
         "assert not [name for name in sys.modules if name.endswith('_command')]"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -30,11 +30,10 @@ PATIENCE_S = 60
 """Only what waits for a pipe gets there."""
 
 OPENED_OTHERWISE = {
-    "cli/files.py": "a draft of our own, given to the user's editor",
     "cli/main.py": "the null device",
-    "cli/person.py": "the terminal, and the kernel's /proc",
+    "cli/person.py": "the terminal, the kernel's /proc, and a draft of our own",
     "store/at_work.py": "a new file",
-    "cli/import_command.py": "what the user names, such as <(gunzip -c FILE)",
+    "cli/transfer_command.py": "what the user names, such as <(gunzip -c FILE)",
     "cli/purge_command.py": "a session file of the host's",
     "model/canonical.py": "of this package",
     "model/own_tools.py": "of this package",

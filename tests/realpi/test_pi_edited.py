@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foredeck.lookup.branches import branches_of
+from foredeck.lookup.sessions import branches_of
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
 from harness import Pi

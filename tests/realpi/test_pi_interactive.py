@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from foredeck.lookup.branches import branches_of
+from foredeck.lookup.sessions import branches_of
 from foredeck.store.protocol import Store
 from foredeck_bench.scripted import call
 from harness import Pi, both_versions

@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from foredeck_inspector.markup import MOST_COLOURED, coloured, markdown, marked
+from foredeck_inspector.pages import MOST_COLOURED, coloured, markdown, marked
 
 TAG = re.compile(r"</?([a-z0-9]+)")
 

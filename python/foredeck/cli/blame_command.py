@@ -13,7 +13,7 @@ from foredeck.cli.output import answer, coloured, table
 from foredeck.cli.registry import load
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ForedeckError, NotFound, ToolError
-from foredeck.lookup.versions import versions_until_now
+from foredeck.lookup.objects import versions_until_now
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.figures import when
 from foredeck.names import Found, find_object, name_of

@@ -23,12 +23,12 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.indexes import rebuild, vacuum
 from foredeck.cli.output import Progress, answer, coloured, hanging, typed
+from foredeck.cli.stored import rebuild, vacuum
 from foredeck.config import Config, foreign_owner, looser_than_private
 from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
-from foredeck.lookup.tracking import tracking
+from foredeck.lookup.objects import tracking
 from foredeck.memory.trust import KEY_FILE, load_user
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallRecord

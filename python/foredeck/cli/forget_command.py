@@ -8,9 +8,8 @@ from pathlib import Path
 
 from foredeck import pruning
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.asking import confirm, named_or_chosen
 from foredeck.cli.output import Progress, answer, typed
-from foredeck.cli.person import check_person
+from foredeck.cli.person import check_person, confirm, named_or_chosen
 from foredeck.cli.stored import opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused

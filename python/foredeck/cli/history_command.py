@@ -12,8 +12,8 @@ from itertools import groupby
 from typing import Any
 
 from foredeck.cli.arguments import EXAMPLES, parse_moment, resolve_config
-from foredeck.cli.files import given_text
 from foredeck.cli.output import answer, coloured, print_content, print_json, table
+from foredeck.cli.person import given_text
 from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
 from foredeck.cli.stored import opened_store
 from foredeck.context.state.descriptions import (
@@ -26,18 +26,19 @@ from foredeck.context.state.descriptions import (
 from foredeck.context.state.index import verify, versions_seen
 from foredeck.context.state.stored_chat import chat_fields
 from foredeck.errors import ForedeckError, NotFound
-from foredeck.lookup.branches import Branches, branches_of
-from foredeck.lookup.sessions import count_calls
-from foredeck.lookup.tracking import ORPHANED, TrackingState, tracking
-from foredeck.lookup.versions import (
+from foredeck.lookup.objects import (
+    ORPHANED,
     WHOLE,
     Stretch,
+    TrackingState,
     Version,
     number_of,
     numbered,
     stretches,
+    tracking,
     version_text,
 )
+from foredeck.lookup.sessions import Branches, branches_of, count_calls
 from foredeck.model.documents import SUMMARIES, SessionDocument, session_of, summary_hash_name
 from foredeck.model.figures import counted, when
 from foredeck.model.places import AskedPart

@@ -1,4 +1,4 @@
-"""`foredeck memory`: what is remembered, in its user's hands."""
+"""`foredeck memory` and `working`: what is remembered, and the page of a project or session."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from foredeck.cli.arguments import asked_folder, check_project, resolve_config
-from foredeck.cli.asking import asked, can_ask, confirm
-from foredeck.cli.output import answer
-from foredeck.cli.person import check_person
+from foredeck.cli.output import answer, print_content, print_json
+from foredeck.cli.person import (
+    agent_above,
+    asked,
+    can_ask,
+    check_person,
+    confirm,
+    edited,
+    given_text,
+)
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.errors import CommandRefused
+from foredeck.errors import CommandRefused, Conflict, ForedeckError, NotFound
 from foredeck.memory.describing import (
     MemoryDesk,
     audit_steps,
@@ -26,10 +34,13 @@ from foredeck.memory.entry import MemoryEntry, MemoryRefused
 from foredeck.memory.keeping import Kept, NewMemory
 from foredeck.memory.session import has_data
 from foredeck.memory.user_acts import Wording
+from foredeck.model.documents import Provenance
 from foredeck.model.figures import counted
 from foredeck.model.memory import Category
 from foredeck.names import find_session
+from foredeck.sources.projects import project_at
 from foredeck.store.protocol import Store
+from foredeck.working import PageRefused, WorkingMemory, open_page
 
 
 @contextmanager
@@ -237,3 +248,71 @@ _ACTIONS: dict[str, Callable[[Namespace, MemoryDesk], None]] = {
     "delete": _delete,
     "audit": _audit,
 }
+
+
+# The page
+
+
+def run_working(args: Namespace) -> int:
+    """`foredeck working`."""
+    writes = args.edit or args.text is not None
+    with (made_store if writes else opened_store)(args) as store:
+        page = _opened_page(args, store)
+        if args.edit:
+            _edit_page(page)
+        elif args.text is not None:
+            page.put(args.section, given_text(args.text))
+        _show_page(args, page)
+    return 0
+
+
+def _opened_page(args: Namespace, store: Store) -> WorkingMemory:
+    config = resolve_config(args).config
+    generator = "human" if agent_above(config.home) is None else "agent"
+    by = Provenance(origin="foredeck", generator=generator)
+    if args.session is None:
+        project = project_at(config, str(Path.cwd()))
+        return open_page(config, store, "resource", project.id, by)
+    return open_page(config, store, "thread", find_session(store, args.session), by)
+
+
+def _show_page(args: Namespace, page: WorkingMemory) -> None:
+    page_now = page.read()
+    if args.json:
+        print_json(
+            {
+                "id": page.id,
+                "scope": page.scope,
+                "version": page_now.token,
+                "chars": len(page_now.text),
+                "max_chars": page.max_chars,
+                "content": page_now.text,
+                "shown": page.shown(),
+            }
+        )
+    elif args.section is None:
+        print_content(page_now.text)
+    else:
+        parts = {name.casefold(): text for name, text in page.form.parts(page_now.text).items()}
+        if args.section.casefold() not in parts and args.text is not None:
+            parts[args.section.casefold()] = f"Section {args.section} is removed."
+        if args.section.casefold() not in parts:
+            raise NotFound(
+                f"no section {args.section!r}; the sections are: {', '.join(filter(None, parts))}"
+            )
+        print_content(parts[args.section.casefold()] + "\n")
+
+
+def _edit_page(page: WorkingMemory) -> None:
+    before = page.read()
+    suffix = ".json" if page.form.name == "json" else ".md"
+    with edited(before.text, suffix, "page") as (typed, file):
+        try:
+            page.replace(typed, before)
+        except Conflict:
+            raise ForedeckError(
+                f"someone else changed the page meanwhile. Your text is in {file}: add it "
+                "with `foredeck working --edit`."
+            ) from None
+        except PageRefused as refusal:
+            raise ForedeckError(f"{refusal} What you wrote is in {file}.") from refusal

@@ -21,8 +21,8 @@ from foredeck.config import Config
 from foredeck.context.state.stored_chat import inherited_turns
 from foredeck.derived.follower import Follower
 from foredeck.errors import CommandRefused, ForedeckError
+from foredeck.lookup.objects import version_text
 from foredeck.lookup.reader import note_rule
-from foredeck.lookup.versions import version_text
 from foredeck.model.figures import counted
 from foredeck.model.places import unlinked
 from foredeck.model.quoting import name, one_line

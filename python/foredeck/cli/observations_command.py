@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.asking import named_or_chosen
-from foredeck.cli.files import edited, given_text
 from foredeck.cli.output import answer
-from foredeck.cli.person import check_person
+from foredeck.cli.person import check_person, edited, given_text, named_or_chosen
 from foredeck.cli.stored import opened_store
 from foredeck.errors import CommandRefused, ForedeckError, NotFound
 from foredeck.home import user_name

@@ -1,18 +1,28 @@
-"""Whether a person has asked for a command, and not an agent.
+"""The person at the terminal: whether one asks, what they answer, choose and type.
 
-It stops what a model does on its own or is fooled into, not a program that sets out to get around
-it (docs/security.md).
+Whether a person has asked stops what a model does on its own or is fooled into, not a program that
+sets out to get around it (docs/security.md). Questions go to stderr: what a command prints may be
+read by a program.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from foredeck.errors import CommandRefused
+from foredeck.cli.output import fitted_table
+from foredeck.cli.stored import opened_store
+from foredeck.errors import CommandRefused, ForedeckError, NotFound
+from foredeck.lookup.sessions import latest_sessions
+from foredeck.model.figures import when
+from foredeck.model.quoting import printable
 from foredeck.store.at_work import engines_at_work
 
 OF_AN_AGENT = "FOREDECK_SESSION"
@@ -102,3 +112,111 @@ def _given(pid: int, name: str) -> str | None:
     entries = (entry for entry in environment.split(b"\0") if entry.startswith(start))
     value = next(entries, None)
     return None if value is None else value.removeprefix(start).decode(errors="replace")
+
+
+# Questions
+
+
+_MOST = 10
+_WITHOUT = "which session? Give its id or the start of it: `foredeck sessions` lists them."
+
+
+def can_ask() -> bool:
+    """Whether somebody sits at a terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def asked(question: str) -> str:
+    """What the user types; nothing where they end the input."""
+    print(f"{question} ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def is_agreed(question: str) -> bool:
+    """Whether the user says yes."""
+    return asked(f"{question} [y/N]").lower() in ("y", "yes")
+
+
+def confirm(
+    question: str, *, nothing: str, yes: bool = False, show: Callable[[], object] = lambda: None
+) -> None:
+    """Asks the user, unless `--yes` was given; raises `CommandRefused`.
+
+    `nothing`: what has not happened, such as "nothing was deleted".
+    """
+    if yes:
+        return
+    if not can_ask():
+        raise CommandRefused(f"{nothing}: confirm with --yes")
+    show()
+    if not is_agreed(question):
+        raise CommandRefused(nothing)
+
+
+def named_or_chosen(args: Namespace, name: str | None) -> str:
+    """The session's name as it was given, else what the user chooses among the latest.
+
+    Raises `CommandRefused` where there is nobody to ask.
+    """
+    if name is not None:
+        return name
+    if not can_ask():
+        raise CommandRefused(_WITHOUT)
+    with opened_store(args) as store:
+        sessions = latest_sessions(store)[:_MOST]
+    if not sessions:
+        raise NotFound("no session is stored here.")
+    rows = [
+        (f"{number:>2}", each.short_id, when(each.last_ms)[:16], each.project_name, each.title)
+        for number, each in enumerate(sessions, 1)
+    ]
+    print(fitted_table([tuple(map(printable, row)) for row in rows]), file=sys.stderr)
+    typed = asked("Which session? Its number, or the start of another id:")
+    if not typed:
+        raise CommandRefused("no session was chosen.")
+    is_number = typed.isdecimal() and 1 <= int(typed) <= len(sessions)
+    return sessions[int(typed) - 1].id if is_number else typed
+
+
+# Texts
+
+
+STANDARD = "-"
+"""Means stdout or stdin."""
+
+
+def given_text(argument: str) -> str:
+    """A text given as an argument; for `-` from stdin."""
+    return sys.stdin.read() if argument == STANDARD else argument
+
+
+@contextmanager
+def edited(text: str, suffix: str, what: str) -> Iterator[tuple[str, Path]]:
+    """Opens a text in $VISUAL or $EDITOR; gives the new text, and the file that holds it until it
+    is stored.
+
+    Raises `ForedeckError`.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False, encoding="utf-8") as file:
+        file.write(text)
+    path = Path(file.name)
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        subprocess.run([*shlex.split(editor), str(path)], check=True)
+        typed = path.read_text(encoding="utf-8")
+    except (OSError, subprocess.CalledProcessError, UnicodeDecodeError) as error:
+        raise ForedeckError(
+            f"{_why(editor, error)}. Nothing was stored; the {what} is in {path}. EDITOR names "
+            "another editor."
+        ) from error
+    yield typed, path
+    # Only where the block ends well: where it raises, what was typed stays in the file.
+    path.unlink()
+
+
+def _why(editor: str, error: Exception) -> str:
+    if isinstance(error, subprocess.CalledProcessError):
+        return f"{editor} ended with exit code {error.returncode}"
+    if isinstance(error, OSError):
+        return f"{editor}: {error.strerror or error}"
+    return "the text is not in UTF-8"

@@ -12,9 +12,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.asking import confirm
 from foredeck.cli.output import Progress, answer
-from foredeck.cli.person import check_person
+from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable

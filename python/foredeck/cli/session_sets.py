@@ -12,8 +12,8 @@ from foredeck.cli.output import fitted_table
 from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.context.state.index import Member
 from foredeck.context.state.sets import Sets
+from foredeck.lookup.objects import Tracking
 from foredeck.lookup.sessions import count_calls
-from foredeck.lookup.tracking import Tracking
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields, chat_id, system_prompt_id
 from foredeck.model.figures import counted, when

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import TextIO
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.asking import asked, can_ask, named_or_chosen
 from foredeck.cli.output import answer
+from foredeck.cli.person import asked, can_ask, named_or_chosen
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit, weaker
 from foredeck.errors import ForedeckError, NotFound, ToolError
+from foredeck.lookup.objects import number_of, version_of, version_text
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import latest_sessions
-from foredeck.lookup.versions import number_of, version_of, version_text
 from foredeck.model.figures import counted, when
 from foredeck.model.places import OF_STORED, AskedPart, split_name, unlinked
 from foredeck.model.quoting import block, name, one_line

@@ -1,16 +1,21 @@
-"""The first page: spending by week and project, and the sessions."""
+"""The first page: spending by week and project, and the sessions; settings and health."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import getitem
 from pathlib import PurePath
+from typing import Any
 
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.accounting.recorded import recorded_figure
-from foredeck.config import Config
+from foredeck.cli.doctor_command import check_programs, check_state, check_stored
+from foredeck.config import Config, Resolved
 from foredeck.context.state.stored_chat import turns_of_session
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.memory.trust import KEY_FILE
@@ -263,3 +268,49 @@ def _waiting(store: LocalStore, config: Config) -> int:
     if not (config.home / KEY_FILE).exists():
         return 0
     return len(store.query("memory", {"state": "proposed"}))
+
+
+# Settings and health
+
+
+_SETTINGS = (
+    Column("key", "Setting", "code"),
+    Column("value", "Value", "code"),
+    Column("origin", "Set by"),
+)
+_CHECKS = (
+    Column("status", "State"),
+    Column("name", "What"),
+    Column("text", "Is the case", under="advice"),
+)
+
+
+def settings_page(resolved: Resolved, asked: Mapping[str, str]) -> WebPage:
+    """Settings in force, and the state of machine and store."""
+    plain = resolved.config.model_dump(mode="json")
+    rows: list[Row] = [
+        {
+            "key": key,
+            "value": _shown(reduce(getitem, key.split("."), plain)),
+            "origin": str(origin),
+        }
+        for key, origin in resolved.origins.items()
+    ]
+    findings = [*check_state(resolved.config), *check_programs()]
+    findings += check_stored(resolved.config, forget_refusals=False)
+    checks = [
+        {"name": f.name, "status": f.status, "text": f.text, "advice": f.advice} for f in findings
+    ]
+    data: dict[str, Any] = {
+        "settings": Table("settings", "Settings", _SETTINGS, rows).arranged(asked),
+        "checks": Table("checks", "Health", _CHECKS, checks).arranged(asked),
+        "to_do": sum(finding.status != "ok" for finding in findings),
+        "left_out": list(resolved.left_out),
+    }
+    return WebPage("settings.html", "Settings and health", data, "settings")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) else json.dumps(value)

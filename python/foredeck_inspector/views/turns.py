@@ -11,7 +11,7 @@ from typing import Any
 from foredeck.accounting import shapes
 from foredeck.accounting.recorded import COUNTS
 from foredeck.context.messages.shape import UNSENT_STOPS, Message
-from foredeck.lookup.versions import version_text
+from foredeck.lookup.objects import version_text
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import load_message, marked, unpack
 from foredeck.model.records import TurnDocument

@@ -33,7 +33,7 @@ SESSIONS = Command(
         {USUAL}
         """
     ),
-    run=later("sessions_command"),
+    run=later("listing_command"),
 )
 
 
@@ -61,7 +61,7 @@ OBJECTS = Command(
         """,
         limit=NUMBER | {"default": 200},
     ),
-    run=later("objects_command"),
+    run=later("listing_command", "run_objects"),
 )
 
 
@@ -181,7 +181,7 @@ WORKING = Command(
         {USUAL}
         """
     ),
-    run=later("working_command"),
+    run=later("memory_command", "run_working"),
 )
 
 
