@@ -21,10 +21,9 @@ PACKAGES = (
 #: Each part of the core, before all that may import it. A part is a folder or a module.
 PARTS = (
     *(
-        "version",
         "errors",
         "finding",
-        "pi_version",
+        "version",
         "home",
         "loopback",
         "regular_files",

@@ -13,7 +13,7 @@ from context.scenes import ask, context_tool
 from context.sent import Sent
 from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument
-from foredeck.sources.machine import default_filesystem_id
+from foredeck.sources.filesystem import default_filesystem_id
 
 TEXT = lines(30)
 

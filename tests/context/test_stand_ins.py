@@ -13,7 +13,7 @@ from context.messages import assistant, calls, lines, result, thinking, user
 from context.noted import Noted
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes, message_text
-from foredeck.engine.observing.observing import SessionNotes
+from foredeck.engine.observing import SessionNotes
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, ToolCallParams
 from foredeck.model.observations import MessagePart, ObservationDocument, observation_id

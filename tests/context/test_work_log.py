@@ -15,7 +15,7 @@ from context.driver import Host
 from context.messages import assistant, calls, result
 from context.scenes import ask, finish
 from context.sent import Sent, message_text
-from foredeck.worklog.done import FinishedWork, WorkLog, describe
+from foredeck.worklog import FinishedWork, WorkLog, describe
 
 DAY_MS = 86_400_000
 START_MS = 1_770_000_000_000

@@ -17,16 +17,17 @@ from foredeck.config.sections import AskingSection
 from foredeck.context.state.opening import Session
 from foredeck.engine.asking import (
     NOT_KEPT,
+    Job,
     SessionAsking,
+    SessionEvent,
     is_rate_limit,
     why_not,
 )
-from foredeck.engine.background import Job, SessionEvent
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.errors import ForedeckError
-from foredeck.hosts.asking_terms import AskingTerms, cost_of
 from foredeck.hosts.host import (
+    AskingTerms,
     AskTimedOut,
     CompleteParams,
     Host,
@@ -34,6 +35,7 @@ from foredeck.hosts.host import (
     NoModel,
     NotAsked,
     UselessAnswer,
+    cost_of,
 )
 from foredeck.hosts.protocol import AssembleParams, CommandParams, SessionOpenParams
 from foredeck.model.costs import rates_at

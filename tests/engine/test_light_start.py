@@ -15,7 +15,7 @@ LATER = (
     "foredeck.context.summary",
     "foredeck.engine.commands",
     "foredeck.engine.memory_commands",
-    "foredeck.engine.observing.observing",
+    "foredeck.engine.observing",
     "foredeck_agents.histories",
     "foredeck.memory.extracting",
     "foredeck.memory.judging",

@@ -15,10 +15,10 @@ from asked_models import COST, RECORD, USAGE, Models, settled
 from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
 from foredeck.context.state.opening import Session
+from foredeck.engine import observing_runs as runs
 from foredeck.engine.engine import Engine
-from foredeck.engine.observing import runs
-from foredeck.engine.observing.observing import Observing
-from foredeck.engine.observing.runs import ALONE, LATER
+from foredeck.engine.observing import Observing
+from foredeck.engine.observing_runs import ALONE, LATER
 from foredeck.errors import ToolError
 from foredeck.hosts.host import CompleteParams, Host, UselessAnswer
 from foredeck.hosts.protocol import (

@@ -42,7 +42,7 @@ from foredeck.store.protocol import Batch
 from foredeck.tasks.board import Actor
 from foredeck.timeline.guard import passed_text
 from foredeck.working import JsonForm, PageRefused
-from foredeck.worklog.done import FinishedWork, describe
+from foredeck.worklog import FinishedWork, describe
 from foredeck_agents.mcp_server.answers import Answers
 
 __all__ = ["new_host"]

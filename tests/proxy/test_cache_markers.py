@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.embedded.cache_markers import MOST, markers_in, with_marked_result
+from foredeck.embedded.anthropic_messages import MOST, markers_in, with_marked_result
 from foredeck.embedded.format import ToolRequest
 from foredeck_bench.scripted import ScriptedModel, call
 from proxy.agents import TOOLS, proxied

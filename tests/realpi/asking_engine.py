@@ -15,7 +15,7 @@ from pathlib import Path
 from foredeck.cli.main import main
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import CompleteParams
-from foredeck.rpc import methods
+from foredeck.rpc import server
 from foredeck.rpc.host_model import HostModel
 
 
@@ -33,5 +33,5 @@ async def ask_from_file(models: HostModel, **_others: object) -> str:
 
 
 if __name__ == "__main__":
-    methods.examine = ask_from_file
+    server.examine = ask_from_file
     sys.exit(main(["engine"]))

@@ -20,10 +20,10 @@ from foredeck.hosts.host import (
     UselessAnswer,
 )
 from foredeck.hosts.protocol import HostProgram
-from foredeck.pi_version import PI_TESTED
 from foredeck.rpc.host_model import HostModel, examine
 from foredeck.rpc.wire import RemoteError
 from foredeck.store.clock import now_ms
+from foredeck.version import PI_TESTED
 
 QUESTION = CompleteParams(messages=[{"role": "user", "content": "?"}], max_tokens=9, warm=2)
 USAGE = {"read": 4000, "written": 0, "fresh": 20, "output": 3, "cost": 0.00126}

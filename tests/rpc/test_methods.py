@@ -19,7 +19,7 @@ from foredeck.hosts.protocol import (
     SessionOpenParams,
 )
 from foredeck.rpc.host_model import HostModel
-from foredeck.rpc.methods import ROUTES, EngineMethods, parse_params
+from foredeck.rpc.server import ROUTES, EngineMethods, parse_params
 from foredeck.rpc.wire import InvalidParamsError, InvalidRequestError
 
 GOOD: dict[str, dict[str, Any]] = {

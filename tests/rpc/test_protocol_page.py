@@ -25,7 +25,7 @@ from foredeck.hosts.protocol import (
     Params,
 )
 from foredeck.rpc.host_model import HostModel
-from foredeck.rpc.methods import ROUTES, EngineMethods
+from foredeck.rpc.server import ROUTES, EngineMethods
 
 PAGE = Path(__file__, "../../../docs/protocol.md").resolve().read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `([^`]+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))

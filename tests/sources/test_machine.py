@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.sources import machine
-from foredeck.sources.machine import default_filesystem_id, find_container_id
+from foredeck.sources import filesystem
+from foredeck.sources.filesystem import default_filesystem_id, find_container_id
 
 ONE, TWO = "1f" * 32, "2e" * 32
 HOSTNAME_MOUNT = "/var/lib/docker/containers/{}/hostname /etc/hostname rw - ext4 /dev/sda1 rw"
@@ -44,26 +44,26 @@ def test_a_machine_that_runs_containers_is_none() -> None:
 def test_without_any_id_one_is_made_and_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(machine, "container_id", lambda: None)
-    monkeypatch.setattr(machine, "machine_id", lambda: None)
+    monkeypatch.setattr(filesystem, "container_id", lambda: None)
+    monkeypatch.setattr(filesystem, "machine_id", lambda: None)
     state = tmp_path / "state"
     first = default_filesystem_id(state)
     assert len(first) == 64
     assert default_filesystem_id(state) == first
     assert default_filesystem_id(tmp_path / "other") != first
-    (state / machine.FALLBACK_NAME).write_text("")
+    (state / filesystem.FALLBACK_NAME).write_text("")
     again = default_filesystem_id(state)
     assert again == default_filesystem_id(state) != first
 
 
 def test_machine_id_files_in_order(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(machine.sys, "platform", "linux")
+    monkeypatch.setattr(filesystem.sys, "platform", "linux")
     first, second = tmp_path / "a", tmp_path / "b"
-    monkeypatch.setattr(machine, "MACHINE_ID_FILES", (str(first), str(second)))
-    assert machine.machine_id() is None
+    monkeypatch.setattr(filesystem, "MACHINE_ID_FILES", (str(first), str(second)))
+    assert filesystem.machine_id() is None
     second.write_text("two\n")
-    assert machine.machine_id() == "two"
+    assert filesystem.machine_id() == "two"
     first.write_text("uninitialized\n")
-    assert machine.machine_id() == "two"
+    assert filesystem.machine_id() == "two"
     first.write_text("one\n")
-    assert machine.machine_id() == "one"
+    assert filesystem.machine_id() == "one"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.commands import command_of, programs, steps
-from foredeck.worklog.done import failed_run
+from foredeck.worklog import failed_run
 
 
 def test_steps_are_split_where_the_shell_would() -> None:

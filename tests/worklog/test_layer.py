@@ -17,8 +17,7 @@ from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import pack
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import Batch
-from foredeck.worklog.done import FinishedWork, SessionWork
-from foredeck.worklog.layer import done_by, folders
+from foredeck.worklog import FinishedWork, SessionWork, done_by, folders
 from search.sessions import START_MS, TEST, Searched, Talk, searched
 
 CALLS = (

@@ -59,7 +59,7 @@ def shown() -> Iterator[None]:
     # in it. Wherever it goes: a list is piped into a pager as often as not.
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (
-        cast(TextIO, stream and _ShownStream(stream, is_stderr=stream is before[1]))
+        cast("TextIO", stream and _ShownStream(stream, is_stderr=stream is before[1]))
         for stream in before
     )
     try:
@@ -130,9 +130,11 @@ def print_long(lines: Iterable[str], end: str = "\n") -> None:
         lines, is_long = first_screen(lines)
     sys.stdout.flush()  # what was printed before goes first
     with pager(sys.stdout.encoding) if is_long else nullcontext() as stdin:
-        target = sys.stdout if stdin is None else _ShownStream(cast(TextIO, stdin), is_stderr=False)
+        target = (
+            sys.stdout if stdin is None else _ShownStream(cast("TextIO", stdin), is_stderr=False)
+        )
         for line in lines:
-            print(line, end=end, file=cast(TextIO, target))
+            print(line, end=end, file=cast("TextIO", target))
 
 
 def table(rows: Sequence[Sequence[str]], gap: str = "  ") -> str:

@@ -17,10 +17,9 @@ from foredeck.errors import CommandRefused, NoSuchTask, NotFound, ToolError
 from foredeck.home import user_name
 from foredeck.sources.projects import Project, project_at
 from foredeck.tasks.board import Actor, Task
-from foredeck.tasks.matching import TaskMatcher
 from foredeck.tasks.tools import ToolInput
 from foredeck.tasks.wording import any_line, as_json, as_markdown, counts_line, details
-from foredeck.tasks.work import NewTask, TaskWork
+from foredeck.tasks.work import NewTask, TaskMatcher, TaskWork
 
 
 def run(args: Namespace) -> int:

@@ -21,7 +21,7 @@ from foredeck.model.names import identifiers
 from foredeck.model.own_tools import CONTEXT_TOOLS, OWN_TOOLS
 from foredeck.model.quoting import block, one_line
 from foredeck.sources.tool_calls import path_argument
-from foredeck.worklog.done import FinishedWork, SessionWork, describe, failed_run, newest
+from foredeck.worklog import FinishedWork, SessionWork, describe, failed_run, newest
 
 ASKED_CHARS, ANSWER_CHARS, FACT_CHARS = 400, 280, 200
 SHORT_ASK_CHARS = 80

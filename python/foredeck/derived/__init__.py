@@ -20,7 +20,7 @@ class RegisteredLayer(NamedTuple):
 LAYERS: Mapping[str, RegisteredLayer] = {
     "search": RegisteredLayer("foredeck.search.layer", "full-text search"),
     "notes": RegisteredLayer("foredeck.notes.layer", "the graph of notes and references"),
-    "worklog": RegisteredLayer("foredeck.worklog.layer", "what was done, and what worked"),
+    "worklog": RegisteredLayer("foredeck.worklog", "what was done, and what worked"),
 }
 
 

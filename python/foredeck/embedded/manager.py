@@ -12,8 +12,7 @@ from typing import Any, Literal, Self, TypeVar
 from foredeck.config import load_config
 from foredeck.context.state.chat import Chat
 from foredeck.context.wording import images_not_here
-from foredeck.embedded.anthropic_messages import AnthropicMessages
-from foredeck.embedded.cache_markers import markers_in, with_marked_result
+from foredeck.embedded.anthropic_messages import AnthropicMessages, markers_in, with_marked_result
 from foredeck.embedded.chat_completions import ChatCompletions
 from foredeck.embedded.format import (
     MessageFormat,

@@ -6,6 +6,6 @@ opening      makes a session ready for work: state, files, assembler
 opened       the session at work
 facilities   what a session has beside its chat: sections of the head, tools of their own
 commands     what the user types
-background   work beside the agent's own; `asking` a model for it
+asking       asking a model, and the jobs beside the agent that do
 watching     follows the files of the open session between requests
 """

@@ -29,12 +29,11 @@ from foredeck.context.tools.listing import (
 )
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.reasons import why
-from foredeck.engine.compact_command import compact_text
+from foredeck.engine.chat_commands import compact_text, cost_of_off
 from foredeck.engine.memory_commands import findings_view, memory_commands, memory_view
-from foredeck.engine.observing.facility import observe_command
+from foredeck.engine.observing_facility import observe_command
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import go_private
-from foredeck.engine.switching_off import cost_of_off
 from foredeck.engine.tasks import tasks_command, tasks_of, tasks_view
 from foredeck.errors import ToolError
 from foredeck.home import command_file

@@ -21,9 +21,8 @@ from foredeck.context.state.stored_chat import addresses_back
 from foredeck.errors import Corrupt, ForedeckError, Missing
 from foredeck.hosts.protocol import MemoryQuestion, SessionOpenParams
 from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
-from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory, inherited_memory
-from foredeck.memory.sections import OF_USER, EntriesSection, RulesSection, line_of
+from foredeck.memory.sections import OF_USER, EntriesSection, GroundReader, RulesSection, line_of
 from foredeck.memory.session import (
     Inheritance,
     PromoteFinding,

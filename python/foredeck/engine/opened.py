@@ -14,8 +14,8 @@ from foredeck.context.intake.file_changes import look_again
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.opening import Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
+from foredeck.engine.asking import BackgroundWorker
 from foredeck.engine.assembling import make_assembler
-from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch, files_met
 from foredeck.errors import ForedeckError, StoreError

@@ -17,7 +17,7 @@ from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.protocol import LocalStore, Store
 from foredeck.store.sessions import private_sessions
-from foredeck.worklog.done import FinishedWork, WorkLog
+from foredeck.worklog import FinishedWork, WorkLog, done_by, folders
 
 log = logging.getLogger(__name__)
 
@@ -80,9 +80,6 @@ def _read(
 def _of_project(
     follower: Follower, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> Sequence[FinishedWork]:
-    # The layer's module is loaded by now, and only by sessions that have a layer to read.
-    from foredeck.worklog.layer import done_by, folders
-
     with reported(follower.path):
         cwd_by_session = folders(follower.db)
         cwds, project = {info.cwd}, None

@@ -274,7 +274,7 @@ def vouch_again(user: User) -> Amend:
 
     def amend(before: Document, after: Document) -> None:
         if before.type == "memory":
-            old, new = cast(MemoryDocument, before), cast(MemoryDocument, after)
+            old, new = cast("MemoryDocument", before), cast("MemoryDocument", after)
             if user.vouches(old.statement(), old.vouched):
                 new.vouched = user.vouch(new.statement())
 

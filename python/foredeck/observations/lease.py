@@ -18,7 +18,7 @@ from foredeck.model.documents import Document, Provenance
 from foredeck.model.ids import uuid7
 from foredeck.model.memory import MemoryScope
 from foredeck.model.observations import ObservingDocument, Work, observing_id
-from foredeck.sources.machine import machine_id, text_or_nothing
+from foredeck.sources.filesystem import machine_id, text_or_nothing
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, LocalStore, Token
 

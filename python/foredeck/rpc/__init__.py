@@ -2,7 +2,6 @@
 
 wire        stdin and stdout, bytes to lines to JSON values; the errors of the wire
 peer        order, cancellation, each request to its handler, answers, requests of ours
-methods     the methods of the protocol, their parameters parsed, on an `engine.engine.Engine`
 host_model  the models of the host, and `/foredeck doctor`
-server      `foredeck engine`, which ends with the process that started it
+server      `foredeck engine`, and the methods of the protocol, on an `engine.engine.Engine`
 """

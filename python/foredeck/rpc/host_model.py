@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from foredeck.errors import ForedeckError
 from foredeck.finding import Finding, note, ok, problem
-from foredeck.hosts.asking_terms import AskingTerms, dollars
 from foredeck.hosts.host import (
     AskCancelled,
+    AskingTerms,
     AskTimedOut,
     CompleteParams,
     CompleteResult,
@@ -22,12 +22,13 @@ from foredeck.hosts.host import (
     NoModel,
     NotAsked,
     UselessAnswer,
+    dollars,
 )
 from foredeck.hosts.protocol import HostProgram, Params
 from foredeck.model.call_values import CallStats
-from foredeck.pi_version import pi_finding, version_in
 from foredeck.rpc.wire import CANCELLED, PeerClosedError, RemoteError
 from foredeck.store.clock import now_ms
+from foredeck.version import pi_finding, version_in
 
 R = TypeVar("R", bound=Params)
 

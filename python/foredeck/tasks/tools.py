@@ -12,9 +12,8 @@ from foredeck.errors import ToolError
 from foredeck.model.quoting import one_line
 from foredeck.model.tasks import CloseReason, Relation, TaskLink, TaskType
 from foredeck.tasks.board import Task, is_own, until_of
-from foredeck.tasks.matching import TaskMatcher
 from foredeck.tasks.wording import any_line, counts_line, details, line
-from foredeck.tasks.work import NewTask, TaskWork
+from foredeck.tasks.work import NewTask, TaskMatcher, TaskWork
 
 T = TypeVar("T", bound=str)
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from foredeck.embedded.anthropic_messages import AnthropicMessages
-from foredeck.embedded.cache_markers import markers_in
+from foredeck.embedded.anthropic_messages import AnthropicMessages, markers_in
 from foredeck.embedded.chat_completions import ChatCompletions
 from foredeck.embedded.format import MessageFormat
 from foredeck.embedded.manager import ModelInfo

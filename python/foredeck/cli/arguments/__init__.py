@@ -91,7 +91,7 @@ def _add_argument(
         place.add_argument(option, dest=name, **more)
     else:
         place.add_argument(name, **more)
-    return cast(str, name)
+    return cast("str", name)
 
 
 # What several commands share

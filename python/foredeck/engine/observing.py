@@ -15,7 +15,7 @@ from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.features import StandIn
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.engine.background import Job, SessionEvent
+from foredeck.engine.asking import Job, SessionEvent
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.observations import Mode, ModeBy, Work
 from foredeck.observations.chunks import ChunkRules, SourceMessage, pending_tokens

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from foredeck.context.rebase import later_calls
 from foredeck.engine.asking import SessionAsking
 from foredeck.errors import ForedeckError
-from foredeck.hosts.asking_terms import AskingTerms
-from foredeck.hosts.host import CompleteParams, NoModel, NotAsked
+from foredeck.hosts.host import AskingTerms, CompleteParams, NoModel, NotAsked
 from foredeck.model.costs import rates_at
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
 from foredeck.observations.chunks import Chunk, Position, SourceMessage, next_chunk
@@ -27,7 +26,7 @@ from foredeck.observations.observers import (
 from foredeck.observations.rules import ModeChoice
 
 if TYPE_CHECKING:
-    from foredeck.engine.observing.observing import ChatBefore, Observing
+    from foredeck.engine.observing import ChatBefore, Observing
 
 NOTHING = "There is nothing to note yet."
 ALONE = "foredeck notes down older chat without a model: {reason}."

@@ -12,8 +12,8 @@ from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
-from foredeck.engine.background import BackgroundWorker
-from foredeck.engine.observing.observing import (
+from foredeck.engine.asking import BackgroundWorker
+from foredeck.engine.observing import (
     GUESS,
     ChatBefore,
     Observing,
@@ -104,7 +104,7 @@ async def _run(
 ) -> None:
     # Loads with the first chunk that is observed: an engine starts without what most sessions
     # never need.
-    from foredeck.engine.observing.runs import ObservingRun
+    from foredeck.engine.observing_runs import ObservingRun
 
     await ObservingRun(observing, asking, work, before).run(under_way=under_way)
 

@@ -1,1 +1,0 @@
-"""Observes a session while its agent works."""

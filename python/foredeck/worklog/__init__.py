@@ -1,1 +1,0 @@
-"""Finished work, recognised from tool results without a model."""
