@@ -111,17 +111,17 @@ NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 """If set, pydantic does not search all packages for plugins."""
 
 
-def later(module: str, function: str = "run") -> Callable[[Namespace], int]:
-    """A function of a module that is imported once the command runs."""
-
-    place = module if "." in module else f"foredeck.cli.{module}"
+def later(place: str) -> Callable[[Namespace], int]:
+    """A function, by default `run`, of a module that is imported once the command runs."""
+    name, _, function = place.partition(":")
+    module = name if "." in name else f"foredeck.cli.{name}"
 
     def run(args: Namespace) -> int:
         enabled, is_ours = gc.isenabled(), NO_PLUGINS not in os.environ
         gc.disable()  # what imports leave behind stays: looking for garbage in it only costs time
         os.environ.setdefault(NO_PLUGINS, "1")
         try:
-            command = getattr(import_module(place), function)
+            command = getattr(import_module(module), function or "run")
         finally:
             if is_ours:  # an agent or editor that the command starts may have plugins
                 del os.environ[NO_PLUGINS]

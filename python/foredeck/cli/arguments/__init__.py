@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from foredeck.cli.registry import Command, later
 from foredeck.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -124,6 +125,21 @@ OR_CHOSEN = f"{SESSION_OR_FILE}; without it you choose from a list"
 
 NUMBER = {"type": positive}
 PATH = {"type": Path}
+
+
+def command(
+    description: str,
+    *,
+    example: str,
+    options: str = "",
+    common: str = USUAL,
+    run: str,
+    **details: Mapping[str, Any],
+) -> Command:
+    """A command with these `arguments`, and `common` ones; `run`: a module, or one of its functions
+    as `module:function`."""
+    return Command(description, example, arguments(options + common, **details), later(run))
+
 
 add_json_flag = arguments(JSON)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.cli.arguments import NUMBER, OR_CHOSEN, USUAL, arguments, positive
-from foredeck.cli.registry import Command, later
+from foredeck.cli.arguments import NUMBER, OR_CHOSEN, command, positive
 
 _ANY_OBJECT = "a path or its end, a nickname, an id or its start, t-k3f9, m-k3f9, or SESSION:@12"
 _WHOSE_NAMES = "--session SESSION  whose handles (@12) and versions (v2) are meant"
@@ -20,8 +19,8 @@ _VERSION = (
 )
 
 
-SHOW = Command(
-    description="""
+SHOW = command(
+    """
     Print exactly what the model saw at one call: the system prompt, tools and messages.
     Headings mark what foredeck edited or added, and what Pi does not send on.
 
@@ -29,24 +28,21 @@ SHOW = Command(
     "pool", "active", "pinned", "waiting"}.
     """,
     example="foredeck show 0199 --call 12",
-    configure=arguments(
-        f"""
-        [SESSION|FILE]  {OR_CHOSEN}
-        --call N  which model call, counted from 1 over all branches (default: the last)
-        | --at WHEN  the last call before a time (2026-03-01T14:00, '2h ago', yesterday), or the
-            first whose prompt had a text with this hash
-        --sets  list the session's objects after the call instead
-        | --branches  list the branches of the session instead
-        {USUAL}
-        """,
-        call=NUMBER,
-    ),
-    run=later("foredeck_lab.show_command"),
+    options=f"""
+    [SESSION|FILE]  {OR_CHOSEN}
+    --call N  which model call, counted from 1 over all branches (default: the last)
+    | --at WHEN  the last call before a time (2026-03-01T14:00, '2h ago', yesterday), or the
+        first whose prompt had a text with this hash
+    --sets  list the session's objects after the call instead
+    | --branches  list the branches of the session instead
+    """,
+    run="foredeck_lab.show_command",
+    call=NUMBER,
 )
 
 
-TRACE = Command(
-    description="""
+TRACE = command(
+    """
     Show at which calls the model could see a text: in view, announced (folded, but named by a
     digest or summary), folded (with the reason, and the cost of keeping it in tokens of uncached
     input), compacted, or never seen.
@@ -55,21 +51,18 @@ TRACE = Command(
     "places"}], "origin", "archived"}; `origin`: where a carried session is from.
     """,
     example="foredeck trace parse_config 0199",
-    configure=arguments(
-        f"""
-        TEXT  a name, a path, or any other text, spelled exactly
-        [SESSION|FILE]  {OR_CHOSEN}
-        --call N  follow the branch that ends with this call (default: the last)
-        {USUAL}
-        """,
-        call=NUMBER,
-    ),
-    run=later("foredeck_lab.show_command", "run_trace"),
+    options=f"""
+    TEXT  a name, a path, or any other text, spelled exactly
+    [SESSION|FILE]  {OR_CHOSEN}
+    --call N  follow the branch that ends with this call (default: the last)
+    """,
+    run="foredeck_lab.show_command:run_trace",
+    call=NUMBER,
 )
 
 
-BLAME = Command(
-    description="""
+BLAME = command(
+    """
     Show for each line of a file which call of which session wrote it, with which tool and
     model, or that a person or program did, and the commit that added it. Renames are followed.
 
@@ -77,61 +70,52 @@ BLAME = Command(
     "tool", "tool_call", "model", "agent", "commit"}]}.
     """,
     example="foredeck blame src/config.py:40-60",
-    configure=arguments(
-        f"""
-        FILE[:LINE[-LINE]]  a file, and which lines of it (default: all)
-        --prompt  print the prompt that the (first) line was written from
-        {USUAL}
-        """
-    ),
-    run=later("blame_command"),
+    options="""
+    FILE[:LINE[-LINE]]  a file, and which lines of it (default: all)
+    --prompt  print the prompt that the (first) line was written from
+    """,
+    run="blame_command",
 )
 
 
-HISTORY = Command(
-    description="""
+HISTORY = command(
+    """
     List every version of an object, the oldest first, with number, time, origin and transaction.
     Renames are followed. With A or --diff, show what changed between two versions; the exit
     code is 1 if one has no content.
     """,
     example="foredeck history src/main.ts 1 3",
-    configure=arguments(
-        f"""
-        OBJECT  {_ANY_OBJECT}
-        {_WHOSE_NAMES}
-        old: [A]  what changed since this version: {_VERSION} (with --diff: the one before B)
-        new: [B]  up to this version (default: the newest)
-        --diff  show the last change, or that from A to B
-        --at VERSION  list the versions up to this one, or with this hash; with --diff: A
-        {USUAL}
-        """
-    ),
-    run=later("history_command"),
+    options=f"""
+    OBJECT  {_ANY_OBJECT}
+    {_WHOSE_NAMES}
+    old: [A]  what changed since this version: {_VERSION} (with --diff: the one before B)
+    new: [B]  up to this version (default: the newest)
+    --diff  show the last change, or that from A to B
+    --at VERSION  list the versions up to this one, or with this hash; with --diff: A
+    """,
+    run="history_command",
 )
 
 
-CAT = Command(
-    description="""
+CAT = command(
+    """
     Print the content of an object exactly as it is stored, or a part of it, as `foredeck search`
     names it (0199ab12:@52::args.command). A chat (chat:SESSION) is printed as Markdown, a session
     (session:SESSION) as its index. The exit code is 1 if the version has no content.
     """,
     example="foredeck cat src/main.ts --at '2h ago'",
-    configure=arguments(
-        f"""
-        OBJECT...  {_ANY_OBJECT}; after it, which part: ::FIELD (::args.command), turns A-B or
-            message N of a chat, chars A-B, at HASH
-        {_WHOSE_NAMES}
-        {USUAL}
-        --at VERSION  {_VERSION} (default: the newest)
-        """
-    ),
-    run=later("history_command", "run_cat"),
+    options=f"""
+    OBJECT...  {_ANY_OBJECT}; after it, which part: ::FIELD (::args.command), turns A-B or
+        message N of a chat, chars A-B, at HASH
+    {_WHOSE_NAMES}
+    --at VERSION  {_VERSION} (default: the newest)
+    """,
+    run="history_command:run_cat",
 )
 
 
-GRAPH = Command(
-    description="""
+GRAPH = command(
+    """
     Show what an object refers to and what refers to it, up to N references away. --content
     prints the objects themselves as Markdown, the nearest first, within a budget.
 
@@ -139,69 +123,60 @@ GRAPH = Command(
     static, field, start and end. With --content `objects`.
     """,
     example='foredeck graph "Ebb and flow" --depth 2 --dot | dot -Tsvg > notes.svg',
-    configure=arguments(
-        f"""
-        [OBJECT...]  {_NOTE}
-        {_WHOSE_HANDLES}
-        --depth N  how many references away (default: 1; 0 with --content)
-        --tag T  only neighbours with this tag
-        {_SELECTION}
-        --limit N  at most so many objects, the nearest first (default: %(default)s)
-        --backlinks  list the references to the object, with their places
-        | --tags  list the tags of all Markdown files, with numbers of files
-        | --dot  print the graph in Graphviz's format
-        | --content  print the objects, and what they refer to
-        --field NAME  with --content: follow this field: `content`, `frontmatter.parent`,
-            `file_refs` of a tool call, `turns[2]` of a chat
-        --budget CHARS  with --content: characters at most (default: %(default)s)
-        --metadata  with --content: metadata only
-        {USUAL}
-        """,
-        depth={"type": lambda text: 0 if text == "0" else positive(text)},
-        limit=NUMBER | {"default": 1000},
-        budget=NUMBER | {"default": 40000},
-    ),
-    run=later("notes_command", "run_graph"),
+    options=f"""
+    [OBJECT...]  {_NOTE}
+    {_WHOSE_HANDLES}
+    --depth N  how many references away (default: 1; 0 with --content)
+    --tag T  only neighbours with this tag
+    {_SELECTION}
+    --limit N  at most so many objects, the nearest first (default: %(default)s)
+    --backlinks  list the references to the object, with their places
+    | --tags  list the tags of all Markdown files, with numbers of files
+    | --dot  print the graph in Graphviz's format
+    | --content  print the objects, and what they refer to
+    --field NAME  with --content: follow this field: `content`, `frontmatter.parent`,
+        `file_refs` of a tool call, `turns[2]` of a chat
+    --budget CHARS  with --content: characters at most (default: %(default)s)
+    --metadata  with --content: metadata only
+    """,
+    run="notes_command:run_graph",
+    depth={"type": lambda text: 0 if text == "0" else positive(text)},
+    limit=NUMBER | {"default": 1000},
+    budget=NUMBER | {"default": 40000},
 )
 
 
-NAME = Command(
-    description="""
+NAME = command(
+    """
     Give an object a nickname that you and the model can use, or set the summaries and fields
     that represent it while its content is not in view. Without options, show what it has.
     """,
     example="foredeck name src/main.ts entry",
-    configure=arguments(
-        f"""
-        OBJECT  {_ANY_OBJECT}
-        {_WHOSE_NAMES}
-        [NICKNAME]  a unique name, without spaces
-        --short TEXT  set a summary of one line; - reads stdin, an empty text removes it
-        --long TEXT  set a longer summary, in the same way
-        --view FIELDS  fields to show, such as path,short_summary; `default`: those of its type
-        {USUAL}
-        """
-    ),
-    run=later("history_command", "run_name"),
+    options=f"""
+    OBJECT  {_ANY_OBJECT}
+    {_WHOSE_NAMES}
+    [NICKNAME]  a unique name, without spaces
+    --short TEXT  set a summary of one line; - reads stdin, an empty text removes it
+    --long TEXT  set a longer summary, in the same way
+    --view FIELDS  fields to show, such as path,short_summary; `default`: those of its type
+    """,
+    run="history_command:run_name",
 )
 
 
-OBSERVATIONS = Command(
-    description="""
+OBSERVATIONS = command(
+    """
     Print the notes on a session's chat: reflections, then observations, the oldest first, each
     with the turns that it covers and what that saves. A change reaches the prompt when it is
     next rewritten.
     """,
     example="foredeck observations 0197a3 3 --edit",
-    configure=arguments(
-        f"""
-        [SESSION]  a session's id or the start of it; without it you choose from a list
-        [NOTE]  only this note, by its number in the list or its id
-        --edit  edit its text in $VISUAL or $EDITOR
-        | --text TEXT  replace its text; - reads stdin
-        | --delete  delete it; no new note is taken of its messages
-        {USUAL}
-        """
-    ),
-    run=later("observations_command"),
+    options="""
+    [SESSION]  a session's id or the start of it; without it you choose from a list
+    [NOTE]  only this note, by its number in the list or its id
+    --edit  edit its text in $VISUAL or $EDITOR
+    | --text TEXT  replace its text; - reads stdin
+    | --delete  delete it; no new note is taken of its messages
+    """,
+    run="observations_command",
 )

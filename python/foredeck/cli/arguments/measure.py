@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 
-from foredeck.cli.arguments import CONFIG, JSON, NUMBER, PATH, USUAL, arguments
-from foredeck.cli.registry import Command, later
+from foredeck.cli.arguments import CONFIG, JSON, NUMBER, PATH, command
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.store import STORES
 
@@ -21,47 +20,45 @@ def facilities_of(text: str) -> tuple[Facility, ...]:
     return tuple(facility for facility in FACILITY_TOOLS if facility in names)
 
 
-REPLAY = Command(
-    description="""
+REPLAY = command(
+    """
     Run recorded sessions through foredeck, and show what they would have cost beside plain Pi,
     how often prompts were rewritten and why, and whether a provider would accept each. No
     model is asked; your own store and configuration are not used. The exit code is 1 after an
     error or an invalid prompt.
     """,
     example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",
-    configure=arguments(
-        f"""
-        paths: PATH...  a session file of Pi, Claude Code or Codex, or a folder of them
-        --store {"|".join(STORES)}  keep the objects in SQLite (default), or in an XTDB node of the
-            run's own
-        --layout L  anchored (default) or pools
-        --policy P  what decides which content stays (default: %(default)s)
-        --tools F  the declared tools: {", ".join(FACILITY_TOOLS)}, or none
-            (default: {",".join(DEFAULT_FACILITIES)})
-        as_model: --as MODEL  as if this model had given all answers, such as claude-opus-5-5
-        --warm  with --as: as if Pi had kept the cache warm, at its cost
-        --ttl SECONDS  lifetime of the cache (default: the model's, else 300)
-        --cache ideal|anthropic|openai|breakpoints  the cache to plan for (default
-            without --as: ideal, which keeps every prefix; breakpoints: OpenAI's from GPT-5.6 on)
-        --prices P  the prices of this model, or of a JSON file with input, cacheRead and
-            cacheWrite, in dollars for a million tokens
-        --prompts DIR  write every prompt to DIR/<file stem>/<call>.json
-        --keep DIR  keep each session's store in DIR/<file stem>, a state folder
-        --window TOKENS  context window of the recorded models (default: %(default)s)
-        --set KEY=VALUE...  set a configuration key; your own configuration is not used
-        {JSON}
-        """,
-        paths=PATH,
-        store={"default": "sqlite"},
-        layout={"default": "anchored"},
-        policy={"default": "adaptive"},
-        tools={"type": facilities_of, "metavar": "F,..."},
-        ttl=NUMBER,
-        prompts=PATH,
-        keep=PATH,
-        window=NUMBER | {"default": 200_000},
-    ),
-    run=later("foredeck_lab.replay_command"),
+    options=f"""
+    paths: PATH...  a session file of Pi, Claude Code or Codex, or a folder of them
+    --store {"|".join(STORES)}  keep the objects in SQLite (default), or in an XTDB node of the
+        run's own
+    --layout L  anchored (default) or pools
+    --policy P  what decides which content stays (default: %(default)s)
+    --tools F  the declared tools: {", ".join(FACILITY_TOOLS)}, or none
+        (default: {",".join(DEFAULT_FACILITIES)})
+    as_model: --as MODEL  as if this model had given all answers, such as claude-opus-5-5
+    --warm  with --as: as if Pi had kept the cache warm, at its cost
+    --ttl SECONDS  lifetime of the cache (default: the model's, else 300)
+    --cache ideal|anthropic|openai|breakpoints  the cache to plan for (default
+        without --as: ideal, which keeps every prefix; breakpoints: OpenAI's from GPT-5.6 on)
+    --prices P  the prices of this model, or of a JSON file with input, cacheRead and
+        cacheWrite, in dollars for a million tokens
+    --prompts DIR  write every prompt to DIR/<file stem>/<call>.json
+    --keep DIR  keep each session's store in DIR/<file stem>, a state folder
+    --window TOKENS  context window of the recorded models (default: %(default)s)
+    --set KEY=VALUE...  set a configuration key; your own configuration is not used
+    """,
+    common=JSON,
+    run="foredeck_lab.replay_command",
+    paths=PATH,
+    store={"default": "sqlite"},
+    layout={"default": "anchored"},
+    policy={"default": "adaptive"},
+    tools={"type": facilities_of, "metavar": "F,..."},
+    ttl=NUMBER,
+    prompts=PATH,
+    keep=PATH,
+    window=NUMBER | {"default": 200_000},
 )
 
 
@@ -75,8 +72,8 @@ def _dollars(text: str) -> float:
     return amount
 
 
-EVAL = Command(
-    description="""
+EVAL = command(
+    """
     Have a model work on tasks, with plain Pi and with foredeck, and compare how many pass their
     own checks, at what cost and in what time. YOU PAY FOR THE MODEL as you do in Pi, and the
     commands that it decides on run on this machine. The same command continues an interrupted
@@ -86,33 +83,30 @@ EVAL = Command(
     "cost", "cost_per_pass", ...}, "foredeck": ...}}, "all"}.
     """,
     example="foredeck eval --long --model anthropic/claude-haiku-4-5 --budget 5",
-    configure=arguments(
-        f"""
-        [TASKS]  a task's folder, or a folder of them (default: the ten that come with foredeck)
-        --model M  the model, as `pi --model` takes it
-        --rounds N  how often each side does each task (default: %(default)s)
-        --long  the four long tasks (80 calls and more) instead of the ten short ones
-        --budget DOLLARS  start no more runs beyond this amount
-        --results FILE  where results are kept (default: evaluations.jsonl in the state folder)
-        --keep  keep the temporary folders of the runs
-        --pi PROGRAM  the Pi to run (default: the one on the PATH)
-        --extension PATH  foredeck's extension (default: this command's own)
-        {USUAL}
-        """,
-        model={"required": True},
-        rounds=NUMBER | {"default": 1},
-        budget={"type": _dollars},
-    ),
-    run=later("foredeck_lab.eval_command"),
+    options="""
+    [TASKS]  a task's folder, or a folder of them (default: the ten that come with foredeck)
+    --model M  the model, as `pi --model` takes it
+    --rounds N  how often each side does each task (default: %(default)s)
+    --long  the four long tasks (80 calls and more) instead of the ten short ones
+    --budget DOLLARS  start no more runs beyond this amount
+    --results FILE  where results are kept (default: evaluations.jsonl in the state folder)
+    --keep  keep the temporary folders of the runs
+    --pi PROGRAM  the Pi to run (default: the one on the PATH)
+    --extension PATH  foredeck's extension (default: this command's own)
+    """,
+    run="foredeck_lab.eval_command",
+    model={"required": True},
+    rounds=NUMBER | {"default": 1},
+    budget={"type": _dollars},
 )
 
 
-ENGINE = Command(
-    description="""
+ENGINE = command(
+    """
     Serve one host: JSON-RPC requests on stdin, one per line, answers on stdout, the log on
     stderr (docs/protocol.md). The Pi extension starts this.
     """,
     example='echo \'{"jsonrpc":"2.0","id":1,"method":"ping"}\' | foredeck engine',
-    configure=arguments(CONFIG),
-    run=later("engine_command"),
+    common=CONFIG,
+    run="engine_command",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from foredeck.cli.arguments import NUMBER, add_flags_of_actions, arguments
 from foredeck.cli.registry import Command, later
@@ -17,6 +18,10 @@ class Action:
     text: str
     configure: Callable[[ArgumentParser], None]
     example: str = ""
+
+
+def _action(text: str, options: str, example: str = "", **details: Mapping[str, Any]) -> Action:
+    return Action(text, arguments(options, **details), example)
 
 
 def _with_actions(
@@ -51,105 +56,92 @@ def _with_actions(
 _TASK = "TASK  its key (t-k3f9), the start of it, or its id"
 
 TASK_ACTIONS = {
-    "list": Action(
+    "list": _action(
         "list tasks by priority, then by age",
-        arguments(
-            """
-            --status open|in_progress|closed|all  only tasks with this status (default: all that are
-                not closed)
-            --label L  only tasks with this label
-            --limit N  how many (default: all)
-            """,
-            limit=NUMBER,
-        ),
+        """
+        --status open|in_progress|closed|all  only tasks with this status (default: all that are
+            not closed)
+        --label L  only tasks with this label
+        --limit N  how many (default: all)
+        """,
+        limit=NUMBER,
     ),
-    "ready": Action(
+    "ready": _action(
         "list the tasks that can be started now",
-        arguments("--limit N  how many (default: %(default)s)", limit=NUMBER | {"default": 5}),
+        "--limit N  how many (default: %(default)s)",
+        limit=NUMBER | {"default": 5},
     ),
-    "search": Action(
+    "search": _action(
         "find tasks by words in their title, labels, summary or description",
-        arguments(
-            """
-            query: WORD...  words in any order
-            --limit N  how many (default: %(default)s)
-            """,
-            limit=NUMBER | {"default": 5},
-        ),
+        """
+        query: WORD...  words in any order
+        --limit N  how many (default: %(default)s)
+        """,
+        limit=NUMBER | {"default": 5},
     ),
-    "show": Action(
+    "show": _action(
         "show everything about a task",
-        arguments(
-            f"""
-            {_TASK}
-            --full  include the description also a week after a task is closed
-            """
-        ),
+        f"""
+        {_TASK}
+        --full  include the description also a week after a task is closed
+        """,
     ),
-    "new": Action(
+    "new": _action(
         "create a task",
-        arguments(
-            """
-            TITLE  what to do, in one line
-            --description TEXT  details that do not fit in the title
-            --priority 0|1|2|3|4  0 is the most urgent (default: 2)
-            --type bug|feature|task|epic|chore  what kind of work it is (default: task)
-            --label L...  a label; may be repeated
-            --parent TASK  the epic that it belongs to
-            --after TASK...  a task that must be closed first; may be repeated
-            """,
-            priority={"type": int, "default": 2},
-            type={"default": "task"},
-        ),
+        """
+        TITLE  what to do, in one line
+        --description TEXT  details that do not fit in the title
+        --priority 0|1|2|3|4  0 is the most urgent (default: 2)
+        --type bug|feature|task|epic|chore  what kind of work it is (default: task)
+        --label L...  a label; may be repeated
+        --parent TASK  the epic that it belongs to
+        --after TASK...  a task that must be closed first; may be repeated
+        """,
         'foredeck tasks new "Fix the login redirect" --priority 1 --label auth',
+        priority={"type": int, "default": 2},
+        type={"default": "task"},
     ),
-    "claim": Action(
+    "claim": _action(
         "claim a task, so that no one else can until you close it or open it again",
-        arguments(f"""
-            {_TASK}
-            who: --as NAME  who claims it (default: your user name)
-            """),
+        f"""
+        {_TASK}
+        who: --as NAME  who claims it (default: your user name)
+        """,
     ),
-    "close": Action(
+    "close": _action(
         "close a task, with its outcome",
-        arguments(
-            f"""
-            {_TASK}
-            SUMMARY  what the outcome was
-            --reason completed|wontfix|duplicate  why (default: %(default)s)
-            """,
-            reason={"default": "completed"},
-        ),
+        f"""
+        {_TASK}
+        SUMMARY  what the outcome was
+        --reason completed|wontfix|duplicate  why (default: %(default)s)
+        """,
         'foredeck tasks close t-k3f9 "Redirects once; see auth.ts"',
+        reason={"default": "completed"},
     ),
-    "open": Action("reopen a closed task, or release a claimed one", arguments(_TASK)),
-    "edit": Action(
+    "open": _action("reopen a closed task, or release a claimed one", _TASK),
+    "edit": _action(
         "change a task's title, description, priority, type or labels",
-        arguments(
-            f"""
-            {_TASK}
-            --title TITLE  what to do, in one line
-            --description TEXT  details that do not fit in the title
-            --priority 0|1|2|3|4  0 is the most urgent
-            --type bug|feature|task|epic|chore  what kind of work it is
-            --label L...  a label; may be repeated
-            """,
-            priority={"type": int},
-        ),
+        f"""
+        {_TASK}
+        --title TITLE  what to do, in one line
+        --description TEXT  details that do not fit in the title
+        --priority 0|1|2|3|4  0 is the most urgent
+        --type bug|feature|task|epic|chore  what kind of work it is
+        --label L...  a label; may be repeated
+        """,
+        priority={"type": int},
     ),
-    "dep": Action(
+    "dep": _action(
         "add or remove a dependency on another task",
-        arguments(
-            f"""
-            {_TASK}
-            on: OTHER  the task that it depends on
-            --type blocks|parent-child|related|supersedes|duplicates  blocks: TASK waits for OTHER;
-                parent-child: TASK is a part of OTHER (default: %(default)s)
-            --remove  remove this dependency
-            """,
-            type={"default": "blocks"},
-        ),
+        f"""
+        {_TASK}
+        on: OTHER  the task that it depends on
+        --type blocks|parent-child|related|supersedes|duplicates  blocks: TASK waits for OTHER;
+            parent-child: TASK is a part of OTHER (default: %(default)s)
+        --remove  remove this dependency
+        """,
         "foredeck tasks dep t-k3f9 t-m2xd            # t-k3f9 waits for t-m2xd",
+        type={"default": "blocks"},
     ),
 }
 
@@ -157,88 +149,74 @@ _ENTRY = "ENTRY  its key (m-k3f9), the start of it, or its id"
 _ENTRIES = "ENTRY...  their keys (m-k3f9), the starts of them, or ids"
 
 MEMORY_ACTIONS = {
-    "list": Action(
+    "list": _action(
         "list what applies here, and what you have not accepted or refused yet",
-        arguments(
-            """
-            --session SESSION  only what belongs to this session
-            | --proposed  only what you have not accepted or refused yet
-            | --all  everything, including entries that were removed, and why
-            --tag T  only entries with this tag
-            """
-        ),
+        """
+        --session SESSION  only what belongs to this session
+        | --proposed  only what you have not accepted or refused yet
+        | --all  everything, including entries that were removed, and why
+        --tag T  only entries with this tag
+        """,
     ),
-    "show": Action("show everything about an entry", arguments(_ENTRY)),
-    "add": Action(
+    "show": _action("show everything about an entry", _ENTRY),
+    "add": _action(
         "remember something",
-        arguments(
-            """
-            TEXT  what to remember, in one line
-            --category preference|decision|fact|context|finding  a preference applies everywhere, a
-                decision to this project, the others to a session (default: %(default)s)
-            --session SESSION  the session that it belongs to
-            --everywhere  a decision that applies to all projects
-            --ground FILE...  a file that it is based on, or git:COMMIT: once that changes, the
-                entry waits for you to confirm it; may be repeated
-            --native TEXT  the text in your own language
-            """,
-            category={"default": "preference"},
-        ),
+        """
+        TEXT  what to remember, in one line
+        --category preference|decision|fact|context|finding  a preference applies everywhere, a
+            decision to this project, the others to a session (default: %(default)s)
+        --session SESSION  the session that it belongs to
+        --everywhere  a decision that applies to all projects
+        --ground FILE...  a file that it is based on, or git:COMMIT: once that changes, the
+            entry waits for you to confirm it; may be repeated
+        --native TEXT  the text in your own language
+        """,
+        category={"default": "preference"},
     ),
-    "edit": Action(
+    "edit": _action(
         "change an entry's text or category, or where it applies",
-        arguments(
-            f"""
-            {_ENTRY}
-            [TEXT]  its new text
-            --native TEXT  the text in your own language
-            --category preference|decision|fact|context  its new category; `pin` and `demote` move
-                an entry
-            --everywhere  it applies to all projects
-            | --here  it applies to this project only
-            """
-        ),
+        f"""
+        {_ENTRY}
+        [TEXT]  its new text
+        --native TEXT  the text in your own language
+        --category preference|decision|fact|context  its new category; `pin` and `demote` move
+            an entry
+        --everywhere  it applies to all projects
+        | --here  it applies to this project only
+        """,
     ),
-    "accept": Action(
+    "accept": _action(
         "accept proposed entries",
-        arguments(
-            f"""
-            {_ENTRIES}
-            --text TEXT  a new text for it
-            """
-        ),
+        f"""
+        {_ENTRIES}
+        --text TEXT  a new text for it
+        """,
     ),
-    "refuse": Action("refuse proposed entries", arguments(_ENTRIES)),
-    "pin": Action(
+    "refuse": _action("refuse proposed entries", _ENTRIES),
+    "pin": _action(
         "keep a session's entry, or a finding, beyond the session",
-        arguments(
-            f"""
-            {_ENTRY}
-            --category preference|decision  its category; if it is not given, you are asked
-            --everywhere  a decision that applies to all projects
-            """
-        ),
+        f"""
+        {_ENTRY}
+        --category preference|decision  its category; if it is not given, you are asked
+        --everywhere  a decision that applies to all projects
+        """,
     ),
-    "demote": Action(
+    "demote": _action(
         "limit an entry to one session",
-        arguments(
-            f"""
-            {_ENTRY}
-            --session SESSION  the session that it belongs to (default: the one it was learned in)
-            """
-        ),
+        f"""
+        {_ENTRY}
+        --session SESSION  the session that it belongs to (default: the one it was learned in)
+        """,
     ),
-    "confirm": Action("confirm an entry whose basis has changed", arguments(_ENTRY)),
-    "delete": Action(
+    "confirm": _action("confirm an entry whose basis has changed", _ENTRY),
+    "delete": _action(
         "delete entries and everything derived from them",
-        arguments(
-            f"""
-            {_ENTRIES}
-            --yes  do not ask for confirmation
-            """
-        ),
+        f"""
+        {_ENTRIES}
+        --yes  do not ask for confirmation
+        """,
     ),
-    "audit": Action("trace an entry back to the words that it came from", arguments(_ENTRY)),
+    "audit": _action("trace an entry back to the words that it came from", _ENTRY),
 }
 
 

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 
-from foredeck.cli.arguments import NUMBER, PATH, PROJECT, USUAL, arguments
-from foredeck.cli.registry import Command, later
+from foredeck.cli.arguments import NUMBER, PATH, PROJECT, USUAL, command
 from foredeck.derived import LAYERS
 
-INGEST = Command(
-    description="""
+INGEST = command(
+    """
     Read the sessions of Pi, Claude Code and Codex, plain or gzipped, into the store. Nothing is
     read twice; the same command continues an interrupted run. Sessions that foredeck recorded
     itself, and forgotten ones, are skipped.
     """,
     example="foredeck ingest ~/.claude/projects --dry-run",
-    configure=arguments(
-        f"""
-        paths: [PATH...]  files or folders (default: ~/.pi/agent/sessions, ~/.claude/projects and
-            ~/.codex/sessions, after asking)
-        --dry-run  say what would be read, and store nothing
-        --yes  without PATH: do not ask
-        --forgotten  also read forgotten sessions
-        {USUAL}
-        """,
-        paths=PATH,
-    ),
-    run=later("foredeck_agents.ingest_command"),
+    options="""
+    paths: [PATH...]  files or folders (default: ~/.pi/agent/sessions, ~/.claude/projects and
+        ~/.codex/sessions, after asking)
+    --dry-run  say what would be read, and store nothing
+    --yes  without PATH: do not ask
+    --forgotten  also read forgotten sessions
+    """,
+    run="foredeck_agents.ingest_command",
+    paths=PATH,
 )
 
 
-INDEX = Command(
-    description="""
+INDEX = command(
+    """
     Store files and folders, so that notes can be found and linked before any session has read
     them. Files that git ignores are skipped. What a model sees does not change. Of URLs, S3
     objects and database rows only the name is stored.
@@ -41,81 +37,69 @@ INDEX = Command(
     name.
     """,
     example="foredeck index notes/ README.md",
-    configure=arguments(
-        f"""
-        [PATH...]  a file or folder, git:REV:FILE, git:BLOB, a URL, s3://BUCKET/KEY, or
-            row:DATABASE/TABLE/KEY
-        --limit N  refuse more files than this (default: %(default)s)
-        --renames  list unnoticed renames; with two names, record that one
-        --repair  with --renames: record those that are clear
-        {USUAL}
-        """,
-        limit=NUMBER | {"default": 20_000},
-    ),
-    run=later("index_command"),
+    options="""
+    [PATH...]  a file or folder, git:REV:FILE, git:BLOB, a URL, s3://BUCKET/KEY, or
+        row:DATABASE/TABLE/KEY
+    --limit N  refuse more files than this (default: %(default)s)
+    --renames  list unnoticed renames; with two names, record that one
+    --repair  with --renames: record those that are clear
+    """,
+    run="index_command",
+    limit=NUMBER | {"default": 20_000},
 )
 
 
-EXPORT = Command(
-    description="""
+EXPORT = command(
+    """
     Write a session, with its objects and all their versions, to a file of JSON lines for another
     store; with --project a project's sessions (without private ones), notes, tasks, page, and
     decisions. Treat the file as confidential.
     """,
     example="foredeck export 0199aaaa session.foredeck.jsonl",
-    configure=arguments(
-        f"""
-        [SESSION]  a session's id or the start of it; without it you choose from a list
-        FILE  the file to write, - for stdout
-        --project DIR  write the project of this folder, not a session
-        {USUAL}
-        """,
-        project=PATH,
-    ),
-    run=later("transfer_command", "run_export"),
+    options="""
+    [SESSION]  a session's id or the start of it; without it you choose from a list
+    FILE  the file to write, - for stdout
+    --project DIR  write the project of this folder, not a session
+    """,
+    run="transfer_command:run_export",
+    project=PATH,
 )
 
 
-IMPORT = Command(
-    description="""
+IMPORT = command(
+    """
     Import a session or a project that `foredeck export` wrote. Everything is checked first; a
     damaged file, or one that contradicts what is here, is refused (exit code 5).
     """,
     example="foredeck import session.foredeck.jsonl --as-new",
-    configure=arguments(
-        f"""
-        FILE  a file that `export` has written, - for stdin
-        --as-new  give the session, its calls and its tool results fresh ids
-        --project DIR  the folder of the imported project (default: the current one)
-        {USUAL}
-        """,
-        project=PATH,
-    ),
-    run=later("transfer_command", "run_import"),
+    options="""
+    FILE  a file that `export` has written, - for stdin
+    --as-new  give the session, its calls and its tool results fresh ids
+    --project DIR  the folder of the imported project (default: the current one)
+    """,
+    run="transfer_command:run_import",
+    project=PATH,
 )
 
 
-BACKUP = Command(
-    description="""
+BACKUP = command(
+    """
     Write the whole store to one file, as it is when the command starts; sessions may go on. It
     is checked before it replaces an earlier backup. Treat it as confidential. `foredeck restore
     FILE` restores it.
     """,
     example="foredeck backup ~/foredeck-monday.db",
-    configure=arguments(
-        f"""
-        FILE  the file to write
-        --verify  compare every version and byte with the store
-        {USUAL}
-        """,
-        file=PATH,
-    ),
-    run=later("backup_command"),
+    options="""
+    FILE  the file to write
+    --verify  compare every version and byte with the store
+    """,
+    run="backup_command",
+    file=PATH,
 )
 
 
-RESTORE = Command(
-    description="""
+RESTORE = command(
+    """
     With a backup: replace the store by it, once it is checked. Close Pi before. With XTDB the
     database must be empty; --force moves the data of your own node aside.
 
@@ -124,91 +108,81 @@ RESTORE = Command(
     alone; the exit code is then 1. The next restore finishes an interrupted one.
     """,
     example="foredeck restore ~/foredeck-monday.db",
-    configure=arguments(
-        f"""
-        [WHAT]  a backup's file; or, with --call or --undo, a session: without it you choose from a
-            list
-        --force  with a backup: rename an existing store first
-        --call N  files as of call N; one more than the last is the newest state
-        | --undo  undo the last restore
-        --path PATH...  only this file; may be repeated. Required for a session that was imported
-        --to FOLDER  write the files to this folder instead
-        --dry-run  show what would happen to each file, and change nothing
-        --diff  with --dry-run: print the differences
-        --overwrite  also restore files that others have changed since
-        {USUAL}
-        """,
-        call=NUMBER,
-        path=PATH,
-        to=PATH,
-    ),
-    run=later("backup_command", "run_restore"),
+    options="""
+    [WHAT]  a backup's file; or, with --call or --undo, a session: without it you choose from a
+        list
+    --force  with a backup: rename an existing store first
+    --call N  files as of call N; one more than the last is the newest state
+    | --undo  undo the last restore
+    --path PATH...  only this file; may be repeated. Required for a session that was imported
+    --to FOLDER  write the files to this folder instead
+    --dry-run  show what would happen to each file, and change nothing
+    --diff  with --dry-run: print the differences
+    --overwrite  also restore files that others have changed since
+    """,
+    run="backup_command:run_restore",
+    call=NUMBER,
+    path=PATH,
+    to=PATH,
 )
 
 
-MIGRATE = Command(
-    description="""
+MIGRATE = command(
+    """
     Copy everything from one store to another, then read both and compare. `sqlite` and `xtdb`
     are the configured stores; a PATH or URL names another one, and --set xtdb.token_file=FILE
     its token. The source may be in use. The same command continues an interrupted copy.
     """,
     example="foredeck migrate sqlite xtdb",
-    configure=arguments(
-        f"""
-        source: FROM  sqlite, sqlite:PATH, xtdb or xtdb:URL
-        target: TO  the same; empty, or a copy half done
-        {USUAL}
-        """
-    ),
-    run=later("backup_command", "run_migrate"),
+    options="""
+    source: FROM  sqlite, sqlite:PATH, xtdb or xtdb:URL
+    target: TO  the same; empty, or a copy half done
+    """,
+    run="backup_command:run_migrate",
 )
 
 
 # Repairing and removing
 
 
-DOCTOR = Command(
-    description="""
+DOCTOR = command(
+    """
     Check this machine, the configuration and the store, and say how to fix each problem; the
     exit code is 1 if there is one. Close Pi before --vacuum, which needs as much free space as
     the store's file.
     """,
     example="foredeck doctor --json",
-    configure=arguments(
-        f"""
-        --rebuild [INDEX]  instead of checking, make an index anew, which is always safe:
-            {", ".join(LAYERS)} (default: all)
-        | --vacuum  instead of checking, free the disk space of deleted data
-        --forget-refusals  try models again that refused prompts folded before signed reasoning
-        {USUAL}{PROJECT}
-        """,
-        project=PATH,
-        rebuild={"const": "all", "choices": ("all", *LAYERS)},
-    ),
-    run=later("doctor_command"),
+    options=f"""
+    --rebuild [INDEX]  instead of checking, make an index anew, which is always safe:
+        {", ".join(LAYERS)} (default: all)
+    | --vacuum  instead of checking, free the disk space of deleted data
+    --forget-refusals  try models again that refused prompts folded before signed reasoning
+    """,
+    common=USUAL + PROJECT,
+    run="doctor_command",
+    project=PATH,
+    rebuild={"const": "all", "choices": ("all", *LAYERS)},
 )
 
 
-CONFIG = Command(
-    description="""
+CONFIG = command(
+    """
     Print every setting with its value and where it came from. docs/configuration.md explains
     the keys.
     """,
     example="FOREDECK_SEED_WINDOW__TURNS=4 foredeck config",
-    configure=arguments(
-        f"""
-        --completion  instead, print a completion script for bash and zsh:
-            eval "$(foredeck config --completion)"
-        {USUAL}{PROJECT}
-        """,
-        project=PATH,
-    ),
-    run=later("config_command"),
+    options="""
+    --completion  instead, print a completion script for bash and zsh:
+        eval "$(foredeck config --completion)"
+    """,
+    common=USUAL + PROJECT,
+    run="config_command",
+    project=PATH,
 )
 
 
-PURGE = Command(
-    description="""
+PURGE = command(
+    """
     Remove a text from everything that is stored; [purged] takes its place. With a memory entry
     or an object, everything derived from it goes, too. Then everything is read again: exit
     code 1 means that something still holds the text, or is left for you to do. Files on your
@@ -217,17 +191,14 @@ PURGE = Command(
     one.
     """,
     example="foredeck purge --text sk-live-51H8 --dry-run",
-    configure=arguments(
-        f"""
-        [SOURCE...]  an entry of memory (m-k3f9), or an object: its text in all versions
-        --text PATTERN...  remove exactly this text
-        --regex RE...  remove whatever matches this Python regular expression
-        --dry-run  show what would change, and change nothing
-        --yes  do not ask for confirmation
-        {USUAL}
-        """
-    ),
-    run=later("purge_command"),
+    options="""
+    [SOURCE...]  an entry of memory (m-k3f9), or an object: its text in all versions
+    --text PATTERN...  remove exactly this text
+    --regex RE...  remove whatever matches this Python regular expression
+    --dry-run  show what would change, and change nothing
+    --yes  do not ask for confirmation
+    """,
+    run="purge_command",
 )
 
 
@@ -240,8 +211,8 @@ def _days(text: str) -> int:
     return int(text)
 
 
-FORGET = Command(
-    description="""
+FORGET = command(
+    """
     Delete a session for good: its chat, calls, tool outputs, and what no other session uses.
     Copies on other machines, exports and backups are not changed; delete Pi's own session file
     yourself. A session that Pi has open is refused, and so is an agent.
@@ -251,16 +222,13 @@ FORGET = Command(
     first.
     """,
     example="foredeck forget 0199 --dry-run",
-    configure=arguments(
-        f"""
-        [SESSION...]  its id, or the start of it; without it you choose from a list
-        --texts  only remove the text of old, summarized messages
-        --days N  with --texts: only of messages older than N days (default: {DAYS})
-        --dry-run  show what would be deleted, and delete nothing
-        --yes  do not ask for confirmation
-        {USUAL}
-        """,
-        days={"type": _days, "default": DAYS},
-    ),
-    run=later("forget_command"),
+    options=f"""
+    [SESSION...]  its id, or the start of it; without it you choose from a list
+    --texts  only remove the text of old, summarized messages
+    --days N  with --texts: only of messages older than N days (default: {DAYS})
+    --dry-run  show what would be deleted, and delete nothing
+    --yes  do not ask for confirmation
+    """,
+    run="forget_command",
+    days={"type": _days, "default": DAYS},
 )

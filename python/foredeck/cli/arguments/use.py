@@ -11,57 +11,49 @@ from foredeck.cli.arguments import (
     PATH,
     PROJECT,
     SESSION_OR_FILE,
-    USUAL,
-    arguments,
+    command,
     parse_moment,
     port_number,
 )
-from foredeck.cli.registry import Command, later
 from foredeck.search import SEARCHED_TYPES
 
-SESSIONS = Command(
-    description="""
+SESSIONS = command(
+    """
     List the stored sessions, the most recent first: the start of the id, last use, duration,
     messages, tool calls, what it saved compared with plain Pi, project and title. Marks: private,
     the session that it goes on from, subagent, read from a history, gone (Pi's own file of it was
     deleted).
     """,
     example="foredeck sessions",
-    configure=arguments(
-        f"""
-        --size  show how much text each session uses, shared text included
-        {USUAL}
-        """
-    ),
-    run=later("listing_command"),
+    options="""
+    --size  show how much text each session uses, shared text included
+    """,
+    run="listing_command",
 )
 
 
-OBJECTS = Command(
-    description="""
+OBJECTS = command(
+    """
     List the stored objects, the newest first, with type, state and name.
 
     JSON: {"objects": [{"object", "type", "name", "time_ms", "status", "chars", "nickname",
     "tool", "file_type", "harness"}], "total"}; `total` is their number without --limit.
     """,
     example="foredeck objects --type toolcall --status fail",
-    configure=arguments(
-        f"""
-        --type TYPE...  only objects of this type (`file`, `toolcall`, `session` ...); may be
-            repeated
-        --path TEXT  only those with this text in their path or other name
-        --status STATUS  only tool calls with this status (ok, fail), or files in this state (text,
-            binary, huge, listed, deleted, unreadable, special)
-        --session SESSION  only those of this session
-        --tool NAME  only calls of this tool
-        --file-type TYPE  only files of this type (`py`, `md` ...)
-        --harness NAME  only sessions of this agent (`pi`, `claude-code`, `library` ...)
-        --limit N  list at most this many (default: %(default)s)
-        {USUAL}
-        """,
-        limit=NUMBER | {"default": 200},
-    ),
-    run=later("listing_command", "run_objects"),
+    options="""
+    --type TYPE...  only objects of this type (`file`, `toolcall`, `session` ...); may be
+        repeated
+    --path TEXT  only those with this text in their path or other name
+    --status STATUS  only tool calls with this status (ok, fail), or files in this state (text,
+        binary, huge, listed, deleted, unreadable, special)
+    --session SESSION  only those of this session
+    --tool NAME  only calls of this tool
+    --file-type TYPE  only files of this type (`py`, `md` ...)
+    --harness NAME  only sessions of this agent (`pi`, `claude-code`, `library` ...)
+    --limit N  list at most this many (default: %(default)s)
+    """,
+    run="listing_command:run_objects",
+    limit=NUMBER | {"default": 200},
 )
 
 
@@ -75,44 +67,41 @@ def _moment(text: str) -> int:
     return moment
 
 
-SEARCH = Command(
-    description="""
+SEARCH = command(
+    """
     Search all sessions: messages, tool calls and their results, every version of a file, tasks,
     memory, and summaries. Words match in all their forms, names also by their parts; "quotes"
     make a phrase, a * at the end a prefix. `foredeck cat NAME` opens a hit by its name.
     """,
     example="foredeck search retry backoff http_client --scope project",
-    configure=arguments(
-        f"""
-        QUERY...  any text
-        --limit N  most hits (default: %(default)s)
-        --scope S  all (the default), project (the current folder's), or session (--session)
-        --session ID  only this session
-        --project DIR  the project's folder, for --scope project
-        --type T  only hits of one type: {", ".join(SEARCHED_TYPES)}
-        --tool NAME  only calls of this tool
-        --path P  only hits about a file with P in its path
-        --since T  only hits since T ({EXAMPLES})
-        --task ID  only a task, and what happened while it was active
-        --message-range N  show N texts before and after each hit (0 to 20)
-        --group BY  session: the best session first
-        --explain  explain the rank of each hit
-        {USUAL}
-        """,
-        limit=NUMBER | {"default": 10},
-        scope={"choices": SCOPES},
-        project=PATH,
-        type={"choices": SEARCHED_TYPES},
-        since={"type": _moment},
-        message_range={"type": int, "choices": range(21), "default": 0},
-        group={"choices": ("session",)},
-    ),
-    run=later("search_command"),
+    options=f"""
+    QUERY...  any text
+    --limit N  most hits (default: %(default)s)
+    --scope S  all (the default), project (the current folder's), or session (--session)
+    --session ID  only this session
+    --project DIR  the project's folder, for --scope project
+    --type T  only hits of one type: {", ".join(SEARCHED_TYPES)}
+    --tool NAME  only calls of this tool
+    --path P  only hits about a file with P in its path
+    --since T  only hits since T ({EXAMPLES})
+    --task ID  only a task, and what happened while it was active
+    --message-range N  show N texts before and after each hit (0 to 20)
+    --group BY  session: the best session first
+    --explain  explain the rank of each hit
+    """,
+    run="search_command",
+    limit=NUMBER | {"default": 10},
+    scope={"choices": SCOPES},
+    project=PATH,
+    type={"choices": SEARCHED_TYPES},
+    since={"type": _moment},
+    message_range={"type": int, "choices": range(21), "default": 0},
+    group={"choices": ("session",)},
 )
 
 
-COST = Command(
-    description="""
+COST = command(
+    """
     Show what sessions cost beside plain Pi at the same calls: in dollars, or in uncached input
     tokens where a model has no price. Of one session: every call, why the prompt was rewritten,
     and every lost cache hit with its cause. ~ marks an estimate. Please report a loss without
@@ -122,105 +111,92 @@ COST = Command(
     `total`, `asked`; with --all `total`, `weeks`, `projects`.
     """,
     example="foredeck cost 0199",
-    configure=arguments(
-        f"""
-        [SESSION|FILE]  {SESSION_OR_FILE}
-        --all  all stored sessions by week and project (default without SESSION)
-        --histories [PATH...]  what foredeck would have saved in histories of Pi, Claude Code and
-            Codex (in PATH, or in their usual folders). Nothing is stored
-        --calls  print every call of a long session
-        --cache ideal|anthropic|openai|breakpoints  the rule for lost hits (default: the
-            model's; ideal for a replay; breakpoints: OpenAI's from GPT-5.6 on)
-        --ttl SECONDS  lifetime of the cache (default: the model's, or 300)
-        --prices P  for a replay: the prices of this model, or of a JSON file (default: the called
-            models')
-        {USUAL}
-        """,
-        histories=PATH,
-        ttl=NUMBER,
-    ),
-    run=later("foredeck_lab.cost_command"),
+    options=f"""
+    [SESSION|FILE]  {SESSION_OR_FILE}
+    --all  all stored sessions by week and project (default without SESSION)
+    --histories [PATH...]  what foredeck would have saved in histories of Pi, Claude Code and
+        Codex (in PATH, or in their usual folders). Nothing is stored
+    --calls  print every call of a long session
+    --cache ideal|anthropic|openai|breakpoints  the rule for lost hits (default: the
+        model's; ideal for a replay; breakpoints: OpenAI's from GPT-5.6 on)
+    --ttl SECONDS  lifetime of the cache (default: the model's, or 300)
+    --prices P  for a replay: the prices of this model, or of a JSON file (default: the called
+        models')
+    """,
+    run="foredeck_lab.cost_command",
+    histories=PATH,
+    ttl=NUMBER,
 )
 
 
-NOTES = Command(
-    description="""
+NOTES = command(
+    """
     List the stored notes, or make a new one. A note is a Markdown file in one of
     `notes.folders`, or with `kind: note` in its frontmatter. `foredeck index` stores files that
     no session has read.
     """,
     example="foredeck notes --tag project --orphans",
-    configure=arguments(
-        f"""
-        [TITLE]  with --new: title and file name
-        --new  make a note from a template, and print its path
-        --folder DIR  with --new: where to put it (default: the first of `notes.folders`)
-        --tag T...  only notes with this tag, or one within it (T/...); with --new: a tag to give
-        --orphans  only notes that no other Markdown file refers to
-        --broken  instead, references to nothing or to several objects, and unreadable frontmatter
-        --all  also Markdown files that are not notes
-        {USUAL}
-        """
-    ),
-    run=later("notes_command"),
+    options="""
+    [TITLE]  with --new: title and file name
+    --new  make a note from a template, and print its path
+    --folder DIR  with --new: where to put it (default: the first of `notes.folders`)
+    --tag T...  only notes with this tag, or one within it (T/...); with --new: a tag to give
+    --orphans  only notes that no other Markdown file refers to
+    --broken  instead, references to nothing or to several objects, and unreadable frontmatter
+    --all  also Markdown files that are not notes
+    """,
+    run="notes_command",
 )
 
 
-WORKING = Command(
-    description="""
+WORKING = command(
+    """
     Show or change working memory: the page that the current folder's project keeps from session
     to session. TEXT replaces SECTION.
     """,
     example='foredeck working "User Preferences" "- Tests: pytest, no mocks"',
-    configure=arguments(
-        f"""
-        [SECTION]  one section of the page
-        [TEXT]  its new text, "" to remove it; - reads stdin
-        --session SESSION  the page of this session instead of the project's
-        --edit  open the page in $VISUAL or $EDITOR
-        {USUAL}
-        """
-    ),
-    run=later("memory_command", "run_working"),
+    options="""
+    [SECTION]  one section of the page
+    [TEXT]  its new text, "" to remove it; - reads stdin
+    --session SESSION  the page of this session instead of the project's
+    --edit  open the page in $VISUAL or $EDITOR
+    """,
+    run="memory_command:run_working",
 )
 
 
 UI_PORT = 8477
 
-UI = Command(
-    description="""
+UI = command(
+    """
     Open the inspector: pages on this machine that show what is stored. The address has a token
     that is valid until Ctrl-C. The pages load nothing from elsewhere, and change nothing
     without --edit. For programs, every address also works with .json at its end.
     """,
     example="foredeck ui",
-    configure=arguments(
-        f"""
-        --port N  the port on loopback (default: {UI_PORT}, or another if taken; 0: any)
-        --no-open  print the address, and open no browser
-        --edit  let memory be changed there: accept, refuse, pin, demote, delete
-        --follow  open the session at work; its page renews itself at each call
-        {CONFIG}
-        """,
-        port={"type": port_number},
-    ),
-    run=later("foredeck_inspector.app"),
+    options=f"""
+    --port N  the port on loopback (default: {UI_PORT}, or another if taken; 0: any)
+    --no-open  print the address, and open no browser
+    --edit  let memory be changed there: accept, refuse, pin, demote, delete
+    --follow  open the session at work; its page renews itself at each call
+    """,
+    common=CONFIG,
+    run="foredeck_inspector.app",
+    port={"type": port_number},
 )
 
 
-MCP = Command(
-    description="""
+MCP = command(
+    """
     Serve search, objects, notes and tasks to clients of the Model Context Protocol, over stdin
     and stdout: add `foredeck mcp` to the client's list of servers. Private sessions are not
     served.
     """,
     example="foredeck mcp --project ~/src/app",
-    configure=arguments(
-        f"""
-        --write  let clients change tasks of the project (default: read-only)
-        {PROJECT}{CONFIG}
-        """,
-        project=PATH,
-    ),
-    run=later("foredeck_agents.mcp_server.server"),
+    options="""
+    --write  let clients change tasks of the project (default: read-only)
+    """,
+    common=PROJECT + CONFIG,
+    run="foredeck_agents.mcp_server.server",
+    project=PATH,
 )
