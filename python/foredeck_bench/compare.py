@@ -21,7 +21,7 @@ from foredeck.errors import ForedeckError
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES
 from foredeck_agents.histories.recordings import find_recordings
-from foredeck_bench.judging.replaying import Compared, Way, compare, rivals
+from foredeck_bench.judging.comparison import Compared, Way, compare, rivals
 from foredeck_lab.replay.options import ReplayOptions
 
 _HEAD = (

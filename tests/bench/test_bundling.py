@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from foredeck_bench.release import building
-from foredeck_bench.release.building import BuildFailed
+from foredeck_bench import release
+from foredeck_bench.release import BuildFailed
 
 PUBLISHED, SOURCE = b"a published wheel", b"sources"
 LOCK = (
@@ -37,7 +37,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             assert "only-source" not in lock
         return b""
 
-    monkeypatch.setattr(building, "run", run)
+    monkeypatch.setattr(release, "run", run)
     return words
 
 
@@ -52,25 +52,25 @@ def packed(folder: Path) -> Path:
 def test_a_wheel_that_was_built_is_locked_beside_its_sources(
     tmp_path: Path, asked: list[list[str]]
 ) -> None:
-    made = building.bundle(packed(tmp_path), [])
+    made = release.bundle(packed(tmp_path), [])
     assert made.name == "pi-foredeck-0.1.0-offline.tgz"
     with tarfile.open(made) as tar:
-        building.extract(tar, tmp_path / "out")
+        release.extract(tar, tmp_path / "out")
     package = tmp_path / "out" / "package"
     digest = hashlib.sha256(b"built here").hexdigest()
     lock = (package / "requirements.lock").read_text()
     assert lock == LOCK.removesuffix("\n") + f" \\\n    --hash=sha256:{digest}\n"
     assert len(list((package / "wheels").iterdir())) == 2
     pythons = [words[words.index("--python-version") + 1] for words in asked[1:]]
-    assert pythons == list(building.PYTHONS)
+    assert pythons == list(release.PYTHONS)
     # Made again, the bundle of before is not taken for the package.
-    assert building.bundle(tmp_path, []) == made
+    assert release.bundle(tmp_path, []) == made
 
 
 def test_for_another_platform_this_ones_wheels_are_left_out(
     tmp_path: Path, asked: list[list[str]]
 ) -> None:
-    made = building.bundle(packed(tmp_path), ["win_amd64", "macosx_11_0_arm64"])
+    made = release.bundle(packed(tmp_path), ["win_amd64", "macosx_11_0_arm64"])
     with tarfile.open(made) as tar:
         wheels = [name for name in tar.getnames() if name.endswith(".whl")]
     assert wheels == ["package/wheels/only_source-2.0-py3-none-any.whl"]
@@ -83,5 +83,5 @@ def test_what_must_be_compiled_is_refused(
 ) -> None:
     monkeypatch.setitem(globals(), "PUBLISHED", b"compiled here")
     with pytest.raises(BuildFailed, match="pub_lished"):
-        building.bundle(packed(tmp_path), [])
+        release.bundle(packed(tmp_path), [])
     assert len(asked) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foredeck_bench import compare
-from foredeck_bench.judging.replaying import RIVALS, Way, rivals
+from foredeck_bench.judging.comparison import RIVALS, Way, rivals
 from foredeck_lab.replay.options import ReplayOptions
 from replay.recordings import Recording, text
 

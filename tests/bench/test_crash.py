@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck_bench.crash.checks import Tally
+from foredeck_bench.crash.stores import Tally
 from foredeck_bench.crash.table import ROWS, CannotRun, CrashSetting, run_row
 from store.xtdb_node import installed_home
 

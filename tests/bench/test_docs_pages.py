@@ -8,7 +8,7 @@ import pytest
 
 from foredeck.cli.registry import COMMANDS
 from foredeck.config.keys import RESERVED, RESERVED_PREFIXES, all_keys, environment_name
-from foredeck_bench.commands import BENCH_COMMANDS
+from foredeck_bench import BENCH_COMMANDS
 from foredeck_bench.docs_pages import PAGES, refreshed, stale_pages
 
 DOCS = Path(__file__).parents[2] / "docs"

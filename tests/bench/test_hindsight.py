@@ -16,7 +16,7 @@ from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.records import Transcript
 from foredeck_bench.hindsight import NEVER, Stay, cheapest, head_cost, hindsight_cost, stays_of
 from foredeck_bench.judging.judge import Rule, SessionFacts
-from foredeck_bench.made import MASK, masked_prompts, on_wire, unsealed
+from foredeck_bench.weigh import MASK, masked_prompts, on_wire, unsealed
 from replay.recordings import SOURCE, Recording, call, text
 
 PRICES = Prices(0.1, 1.25)

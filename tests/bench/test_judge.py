@@ -9,11 +9,9 @@ import pytest
 
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.records import Transcript
-from foredeck_bench.judging.comparison import PLAIN, WITHOUT, compactions_at
-from foredeck_bench.judging.evidence import needs_of
+from foredeck_bench.judging.comparison import PLAIN, WITHOUT, Way, compactions_at, compare
+from foredeck_bench.judging.evidence import answers_of, needs_of
 from foredeck_bench.judging.judge import Judge, SessionFacts
-from foredeck_bench.judging.reasoning import answers_of
-from foredeck_bench.judging.replaying import Way, compare
 from foredeck_lab.replay.as_model import ASSUMED_REASONING
 from foredeck_lab.replay.options import Calibration, ReplayOptions, calibrate, plain_prompts
 from replay.recordings import Recording, call, everything, text

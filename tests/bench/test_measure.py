@@ -11,16 +11,14 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.context.messages.shape import find_faults
 from foredeck_agents.histories.pi import load_transcript
+from foredeck_bench import long_sessions, measure_command
 from foredeck_bench.engine_process import (
     EngineFailed,
     EngineProcess,
     run_step,
 )
 from foredeck_bench.figures import resident_mb
-from foredeck_bench.measure import growth as measure_growth
-from foredeck_bench.measure import run as measuring
-from foredeck_bench.measure.growth import grow
-from foredeck_bench.measure.large import history_figures, large_figures
+from foredeck_bench.long_sessions import grow, history_figures, large_figures
 from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line, work_host
 
 
@@ -55,7 +53,7 @@ def test_its_transcript_is_one_that_replay_reads(tmp_path: Path) -> None:
 def test_growing_tells_times_and_sizes_for_each_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure_growth, "RESUMES", 2)
+    monkeypatch.setattr(long_sessions, "RESUMES", 2)
     done: list[int] = []
     growth = grow(tmp_path, done.append, (6, 20), resumed_at=12)
     assert sum(done) == 20
@@ -92,7 +90,7 @@ def test_a_real_engine_answers_step_by_step(tmp_path: Path) -> None:
 def test_the_command_prints_figures_and_the_machine(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measuring, "STARTS", 1)
+    monkeypatch.setattr(measure_command, "STARTS", 1)
     assert main(["bench", "start", "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
     names = [figure["name"] for figure in value["figures"]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck_bench.pictures.__main__ import PICTURES, pictures_of
+from foredeck_bench.pictures import PICTURES, pictures_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SHOWN = re.compile(r"docs/pictures/([a-z]+)-(light|dark)\.png")

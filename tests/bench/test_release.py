@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from foredeck import __version__
-from foredeck_bench.release.building import (
+from foredeck_bench.release import (
+    Bill,
     Commit,
     VersionsDiffer,
     build,
@@ -19,15 +20,12 @@ from foredeck_bench.release.building import (
     export,
     hashes,
     head_of,
-    the_version,
-    versions,
-)
-from foredeck_bench.release.materials import (
-    Bill,
     licence_of,
     licence_page,
     npm_bill,
     python_bill,
+    the_version,
+    versions,
 )
 
 COMMIT = Commit("", 1_770_000_000)

@@ -19,8 +19,8 @@ from foredeck_bench.scripted import (
     overflow,
     rate_limited,
 )
-from foredeck_bench.twin.anthropic_rules import BINDING_BETA
-from foredeck_bench.twin.cache import CacheRule
+from foredeck_bench.twin.anthropic import BINDING_BETA
+from foredeck_bench.twin.billing import CacheRule
 
 Json = dict[str, Any]
 

@@ -9,22 +9,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.clients.agents import CHECKOUT, CLIENTS, Client
-from foredeck_bench.clients.runs import PROXY, environment
-from foredeck_bench.clients.stories import Story, UserTurn
+from foredeck_bench.clients.__main__ import PROXY, environment
+from foredeck_bench.clients.agents import CHECKOUT, CLIENTS, Client, Story, UserTurn
 from foredeck_bench.scripted import ScriptedModel, ToolCall, call, write_agent_dir
-from foredeck_bench.scripted.agent_dir import (
-    MODEL,
-    PROVIDER,
-    model_record,
-    pi_environment,
-    twin_record,
-)
 from foredeck_bench.scripted.pi_process import (
+    MODEL,
     PATIENT,
+    PROVIDER,
     VERSIONS,
     checkout_pi,
+    model_record,
     pi_arguments,
+    pi_environment,
+    twin_record,
 )
 from foredeck_bench.twin.steps import Step
 

@@ -22,7 +22,7 @@ from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.protocol import Batch
 from foredeck.store.sessions import documents_of
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck_bench.crash.homes import prepared
+from foredeck_bench.crash.stores import prepared
 from foredeck_bench.file_agent import FileAgent
 from foredeck_xtdb.link import open_database
 from foredeck_xtdb.local_copy import JournaledStore, open_copy

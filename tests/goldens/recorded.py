@@ -8,9 +8,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.engine.opening import configured_facilities
 from foredeck_agents.histories.recordings import find_recordings, load_recording, stem_of
-from foredeck_bench.judging.replaying import filled_head, head_settings
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.replayed_session import ReplayedSession
 from goldens.lines import Prompt
@@ -28,11 +28,30 @@ CONFIGURATIONS = {
     "restarted": replace(_DEFAULT, restart_every=20),
     "anthropic": replace(_DEFAULT, cache="anthropic"),
     "60k": replace(_DEFAULT, window=60_000),
-    "head": replace(_DEFAULT, settings=head_settings(2000), window=60_000),
+    "head": replace(_DEFAULT, settings=("head.tokens=2000", "head.max_tokens=2000"), window=60_000),
     "seed-window": replace(_DEFAULT, policy="seed-window"),
     "keep-all": replace(_DEFAULT, policy="keep-all", window=60_000),
     "pools": replace(_DEFAULT, layout="pools"),
 }
+
+
+_LINE = "notes/{0:03}.md: what was decided on day {0}, and what is still open about it #log"
+
+
+class FilledSection:
+    """See `foredeck.context.head.HeadSection`: as many notes as fit."""
+
+    name = "notes"
+
+    def text(self, limit: int) -> str:
+        """Fills the whole of `limit`."""
+        count = limit // len(_LINE.format(0)) + 1
+        return "\n".join(_LINE.format(number) for number in range(count))[:limit]
+
+
+def filled_head(_opening: FacilityInputs) -> Facilities:
+    """Facilities with that section alone."""
+    return Facilities((FilledSection(),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from foredeck.store.protocol import Batch, Store
 from foredeck.store.purging import holders_in_files, holders_in_store
 from foredeck.store.redaction import Redaction
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck_bench.crash.homes import prepared
+from foredeck_bench.crash.stores import prepared
 from foredeck_xtdb.link import open_database
 from foredeck_xtdb.local_copy import JournaledStore, open_copy
 from store.documents import file, note

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.clients.__main__ import compared
-from foredeck_bench.clients.agents import CLIENTS, KEY, Client
-from foredeck_bench.clients.runs import run_scene
-from foredeck_bench.clients.stories import (
+from foredeck_bench.clients.__main__ import compared, run_scene
+from foredeck_bench.clients.agents import (
+    CLIENTS,
+    KEY,
+    Client,
     Played,
     Story,
     UserTurn,

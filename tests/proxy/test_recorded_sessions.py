@@ -24,8 +24,8 @@ from foredeck.sources.recorded import recorded_source
 from foredeck.store.clock import now_ms
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.records import RecordedMessage, Transcript
-from foredeck_bench.twin.anthropic_wire import events
-from foredeck_bench.twin.cache import Usage
+from foredeck_bench.twin.anthropic import events
+from foredeck_bench.twin.billing import Usage
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.replayed_session import ReplayedSession
 from proxy.proxied import RunningProxy

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.cli.main import main
-from foredeck_bench.crash.homes import prepared
+from foredeck_bench.crash.stores import prepared
 from foredeck_bench.scripted.pi_process import PiWorkspace, checkout_pi
 from harness import STORE, TESTED, Asked, Pi
 

@@ -12,17 +12,19 @@ from typing import Any, Literal
 import pytest
 
 from foredeck.config import Config, load_config
-from foredeck_bench.crash.homes import settings as store_settings
+from foredeck_bench.crash.stores import settings as store_settings
 from foredeck_bench.scripted import ScriptedModel, write_agent_dir
-from foredeck_bench.scripted.agent_dir import MODEL, model_record, twin_record
 from foredeck_bench.scripted.pi_process import (
+    MODEL,
     NEWEST,
     PATIENT,
     VERSIONS,
     PiInstall,
     PiWorkspace,
     PrintRun,
+    model_record,
     run_print,
+    twin_record,
 )
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.request import Api

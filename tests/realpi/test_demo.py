@@ -18,8 +18,7 @@ from foredeck_bench.demo.run import copy_sample
 from foredeck_bench.demo.story import PLAN
 from foredeck_bench.demo.table import answers_in
 from foredeck_bench.judging.comparison import DEFINITION_TOKENS
-from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
-from foredeck_bench.scripted.processes import with_environment
+from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi, with_environment
 from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.node import NodeFolder, own_node_folder, start, stop
 from foredeck_xtdb.runtime import Runtime

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
-from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
+from foredeck_bench.scripted.pi_process import MODEL, PROVIDER
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.request import Api

@@ -14,7 +14,7 @@ import pytest
 from extracting import ASKED, extractor, read_out
 from foredeck.memory.judging import MAX_ANSWER_TOKENS
 from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
-from foredeck_bench.scripted.agent_dir import PROVIDER
+from foredeck_bench.scripted.pi_process import PROVIDER
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.server import answer_summaries
 from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, Thinking

@@ -9,8 +9,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck_bench.scripted import ScriptedModel, call, write_agent_dir
-from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
-from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
+from foredeck_bench.scripted.pi_process import MODEL, PROVIDER, VERSIONS, checkout_pi
 from foredeck_bench.twin.steps import Script
 from foredeck_lab.evaluation.task_folders import SHIPPED
 

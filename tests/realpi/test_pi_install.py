@@ -17,7 +17,7 @@ from threading import Thread
 
 import pytest
 
-from foredeck_bench.release.building import extract
+from foredeck_bench.release import extract
 from foredeck_bench.scripted import ScriptedModel, call
 from foredeck_bench.scripted.pi_process import PiInstall
 from harness import Pi, both_versions

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from foredeck_bench.scripted import RecordedRequest, Thinking, call
-from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
+from foredeck_bench.scripted.pi_process import MODEL, PROVIDER
 from foredeck_bench.twin.prompts import prompt_tokens
 from foredeck_bench.twin.steps import Step
 from harness import Pi

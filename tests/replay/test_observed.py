@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.judging.replaying import Way, compare
+from foredeck_bench.judging.comparison import Way, compare
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.run import replay
 from replay.recordings import Recording, text

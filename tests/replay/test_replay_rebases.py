@@ -13,7 +13,7 @@ from foredeck.model.call_values import Decision
 from foredeck.model.calls import in_order
 from foredeck.store.kind import open_store
 from foredeck_agents.histories.pi import load_transcript
-from foredeck_bench.judging.replaying import Way, compare
+from foredeck_bench.judging.comparison import Way, compare
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.replayed_session import ReplayedSession
 from foredeck_lab.replay.run import replay

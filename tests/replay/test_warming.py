@@ -12,9 +12,8 @@ from foredeck.model.call_values import CachePrediction, CalledModel, PromptToken
 from foredeck.model.calls import CallRecord
 from foredeck.prices import prices
 from foredeck_agents.histories.recordings import load_recording
-from foredeck_bench.judging.comparison import PLAIN, Comparison
+from foredeck_bench.judging.comparison import PLAIN, Comparison, rule_of
 from foredeck_bench.judging.judge import SessionFacts
-from foredeck_bench.judging.replaying import rule_of
 from foredeck_lab.replay.as_model import replayed_model
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.private_store import replayed

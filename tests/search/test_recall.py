@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.search.recall import NoCorpus, interval, measure_recall, read_corpus
-from foredeck_bench.search.scale import measure_scale
+from foredeck_bench.recall import NoCorpus, interval, measure_recall, read_corpus
+from foredeck_bench.recall_scale import measure_scale
 
 LOCOMO = Path(__file__).parents[3] / "shared" / "locomo"
 SAID = {

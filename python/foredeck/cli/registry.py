@@ -28,7 +28,7 @@ def _commands_of(store: Registered) -> Iterator[tuple[str, Listed]]:
 def _bench_commands() -> dict[str, Listed]:
     if find_spec("foredeck_bench") is None:
         return {}
-    listed = import_module("foredeck_bench.commands").BENCH_COMMANDS
+    listed = import_module("foredeck_bench").BENCH_COMMANDS
     return {n: Listed(f"foredeck_bench.{module}", text) for n, (module, text) in listed.items()}
 
 

@@ -21,9 +21,8 @@ from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, LocalStore, Origin, Token
-from foredeck_bench.crash.checks import Tally
-from foredeck_bench.crash.fuse import SIGKILL, kill_node
-from foredeck_bench.crash.homes import NODE_TIMEOUT_MS
+from foredeck_bench.crash.engine import SIGKILL, kill_node
+from foredeck_bench.crash.stores import NODE_TIMEOUT_MS, Tally
 
 COMMITTING, COMMITTED, REFUSED = "committing", "committed", "refused"
 WITHIN_S = 0.02

@@ -1,10 +1,17 @@
+"""An engine that is killed where a file says."""
+
 from __future__ import annotations
 
+import json
 import os
+import signal
 import sys
 import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
@@ -12,7 +19,91 @@ from foredeck.hosts.host import Host
 from foredeck.rpc.server import serve
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck_bench.crash.fuse import AFTER_COMMIT, AFTER_REPLY, BEFORE_COMMIT, Fuse
+
+BEFORE_COMMIT = "before the commit"
+AFTER_COMMIT = "between commit and reply"
+AFTER_REPLY = "between reply and send"
+AFTER_SEND = "between send and acknowledgement"
+RANDOM = "at random"
+
+INSIDE = (BEFORE_COMMIT, AFTER_COMMIT, AFTER_REPLY)
+"""Points that only the engine's own process can hit."""
+POINTS = (*INSIDE, AFTER_SEND, RANDOM)
+
+SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+REACHED_S = 10.0
+Victim = Literal["engine", "pi", "both", "node"]
+
+
+@dataclass(frozen=True, slots=True)
+class KillPoint:
+    """Where to kill, how often that is passed before, and which processes: `engine`, `host`, or the
+    node of folder `node`."""
+
+    point: str
+    passed: int = 0
+    engine: bool = True
+    host: bool = False
+    node: str | None = None
+
+
+class Fuse:
+    """The bench lays it; the engine reaches it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def lay(self, charge: KillPoint) -> None:
+        """Lets the next process at this point kill what `charge` names."""
+        draft = self._file.with_suffix(".new")
+        draft.write_text(json.dumps(asdict(charge)))
+        draft.replace(self._file)
+
+    def is_left(self) -> bool:
+        deadline = time.monotonic() + REACHED_S
+        while self._file.exists():
+            # The reply was read a moment ago: the process that wrote it is about to look.
+            if time.monotonic() > deadline:
+                self._file.unlink(missing_ok=True)
+                return True
+            time.sleep(0.005)
+        return False
+
+    def reach(self, point: str) -> None:
+        """Kills, if the fuse was laid for this point."""
+        try:
+            state = json.loads(self._file.read_text())
+        except FileNotFoundError:
+            return
+        charge = KillPoint(**state)
+        if charge.point != point:
+            return
+        if charge.passed:
+            self.lay(KillPoint(**{**asdict(charge), "passed": charge.passed - 1}))
+            return
+        self._file.unlink()
+        _strike(charge)
+
+
+def _strike(charge: KillPoint) -> None:
+    if charge.node is not None:
+        kill_node(Path(charge.node))
+    if charge.host:
+        os.kill(os.getppid(), SIGKILL)
+    if charge.engine:
+        os.kill(os.getpid(), SIGKILL)
+        time.sleep(60)
+        sys.exit("not killed")
+
+
+def kill_node(home: Path) -> None:
+    """Kills the XTDB node of a state folder, if one runs."""
+    from foredeck_xtdb.node import own_node_folder
+
+    node = own_node_folder(home).running()
+    if node is not None:
+        with suppress(ProcessLookupError):
+            os.kill(node.pid, SIGKILL)
 
 
 class FusedStore:

@@ -9,15 +9,18 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.crash import homes
-from foredeck_bench.crash.checks import Tally, check_answered, check_records, check_results
-from foredeck_bench.crash.fuse import (
+from foredeck.context.messages.shape import Message
+from foredeck.hosts.protocol import AssembleResult
+from foredeck.hosts.simulated_host import SimulatedHost
+from foredeck_bench.crash import stores
+from foredeck_bench.crash.engine import (
     AFTER_SEND,
     INSIDE,
     POINTS,
@@ -27,11 +30,10 @@ from foredeck_bench.crash.fuse import (
     KillPoint,
     kill_node,
 )
-from foredeck_bench.engine_process import EngineFailed
-from foredeck_bench.process_host import ProcessHost, starter
-from foredeck_bench.scripted.pi_process import MARK, PATIENT
-from foredeck_bench.scripted.processes import wait_for_end, with_environment
-from foredeck_bench.work_session import Step, WorkSession
+from foredeck_bench.crash.stores import Tally, check_answered, check_records, check_results
+from foredeck_bench.engine_process import EngineEnded, EngineFailed, EngineProcess
+from foredeck_bench.scripted.pi_process import MARK, PATIENT, wait_for_end, with_environment
+from foredeck_bench.work_session import Step, WorkSession, work_host
 
 SESSION_ROUNDS = 50
 """Rounds that one session goes through before the next one begins."""
@@ -80,7 +82,7 @@ class EngineRounds:
         work = WorkSession(work_folder, session, seed=seed)
         fuse = Fuse(self.folder / "fuse.json")
         program = ["-m", "foredeck_bench.crash.engine", str(self.folder / "fuse.json")]
-        environment = {**PATIENT, **homes.settings(self.store), MARK: self.mark}
+        environment = {**PATIENT, **stores.settings(self.store), MARK: self.mark}
         host = ProcessHost(
             session,
             starter(self.home, work_folder, program, environment),
@@ -136,7 +138,7 @@ class EngineRounds:
             for message in host.host.messages
             if message["role"] == "toolResult"
         }
-        with homes.opened(self.home, self.store) as store:
+        with stores.opened(self.home, self.store) as store:
             tally.compared["acknowledged"] += len(host.answered)
             check_answered(store, session, host.answered, tally)
             check_records(store, session, tally)
@@ -161,3 +163,125 @@ def difference(found: list[Any], expected: list[Any]) -> str:
             here, there = (text[max(0, at - 40) : at + 120] for text in texts)
             return f"message {index}: {here!r} instead of {there!r}"
     return "nowhere"
+
+
+PATIENCE_S = 120.0
+RETRY_PAUSE_S = 0.25
+"""Before an engine that answered with an error is asked again: its database may be away."""
+
+
+class ProcessHost:
+    """One session on one engine process after another.
+
+    `on_recovered` gets the seconds to the next answer.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        start: Callable[[], EngineProcess],
+        on_recovered: Callable[[float], None] = lambda _seconds: None,
+        on_refused: Callable[[str], None] = lambda _error: None,
+    ) -> None:
+        self.host: SimulatedHost = work_host(session)
+        self.answered: list[tuple[int, list[Message]]] = []
+        """Ordinal and prompt of every answered call."""
+        self._start = start
+        self._on_recovered = on_recovered
+        self._on_refused = on_refused
+        self._engine: EngineProcess | None = None
+        self._calls: int | None = None
+        """Stored calls when the session was first opened."""
+        self._died_at: float | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The engine's process id, None where none runs."""
+        return None if self._engine is None else self._engine.pid
+
+    def step(
+        self, step: Step, before_asking: Callable[[], threading.Timer | None] = lambda: None
+    ) -> bytes:
+        """Makes one model call; returns what goes to the provider.
+
+        `before_asking` may kill the engine. Raises `EngineFailed`.
+        """
+        self.ready()
+        timer = before_asking()
+        try:
+            answer = self._ask(step)
+        finally:
+            if timer is not None:
+                timer.cancel()
+                timer.join()
+        self.host.accept(answer)
+        prompt = self.host.prompt()
+        self.answered.append((answer["call"], prompt))
+        return json.dumps(prompt, sort_keys=True).encode()
+
+    def ready(self) -> None:
+        """Starts an engine and opens the session, if none runs."""
+        if self._engine is not None:
+            return
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            self._engine = self._start()
+            try:
+                self._engine.initialize()
+                opened = self._engine.open(self.host.session, self._calls)
+                if self._calls is None:
+                    self._calls = opened["calls"]
+                return
+            except EngineEnded:
+                self._bury()
+            except EngineFailed as error:
+                self._on_refused(str(error))
+                self.close()
+                time.sleep(RETRY_PAUSE_S)
+        raise EngineFailed("no engine starts")
+
+    def close(self) -> None:
+        """Ends the engine as Pi does."""
+        if self._engine is not None:
+            self._engine.__exit__(None, None, None)
+            self._engine = None
+
+    def _ask(self, step: Step) -> AssembleResult:
+        self.host.add(*step.messages)
+        deadline = time.monotonic() + PATIENCE_S
+        for attempt in count():
+            try:
+                self.ready()
+                assert self._engine is not None
+                if attempt == 0:
+                    self._engine.tool_observed(self.host.session, step.observed)
+                request = self.host.request(step.time_ms + attempt).model_dump()
+                answer: AssembleResult = self._engine.ask("context/assemble", request)
+                self._recovered()
+                return answer
+            except EngineEnded:
+                self._bury()
+            except EngineFailed:
+                if time.monotonic() > deadline:
+                    raise
+                self._died_at = self._died_at or time.monotonic()
+                self.host.replace_engine()
+                time.sleep(RETRY_PAUSE_S)
+        raise AssertionError("counting does not end")
+
+    def _bury(self) -> None:
+        self._died_at = self._died_at or time.monotonic()
+        self.close()
+        self.host.replace_engine()
+
+    def _recovered(self) -> None:
+        if self._died_at is not None:
+            self._on_recovered(time.monotonic() - self._died_at)
+            self._died_at = None
+
+
+def starter(
+    home: Path, cwd: Path, program: Sequence[str], environment: Mapping[str, str]
+) -> Callable[[], EngineProcess]:
+    """Starts engine processes for one state folder."""
+    return lambda: EngineProcess(home, cwd, program=program, environment=environment)

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.crash import homes
-from foredeck_bench.crash.checks import Tally, check_records, check_results
-from foredeck_bench.crash.fuse import (
+from foredeck_bench.crash import stores
+from foredeck_bench.crash.engine import (
     AFTER_SEND,
     INSIDE,
     POINTS,
@@ -30,10 +29,17 @@ from foredeck_bench.crash.fuse import (
     KillPoint,
     kill_node,
 )
+from foredeck_bench.crash.stores import Tally, check_records, check_results
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, call, write_agent_dir
-from foredeck_bench.scripted.pi_process import MARK, PATIENT, PiInstall, PiWorkspace
+from foredeck_bench.scripted.pi_process import (
+    MARK,
+    PATIENT,
+    PiInstall,
+    PiWorkspace,
+    wait_for_end,
+    with_environment,
+)
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
-from foredeck_bench.scripted.processes import wait_for_end, with_environment
 from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.steps import StepResult
 
@@ -165,7 +171,7 @@ class PiRounds:
         environment = {
             "FOREDECK_ENGINE": json.dumps(program),
             **PATIENT,
-            **homes.settings(self.store),
+            **stores.settings(self.store),
         }
         pi = RpcPi(
             self.install,
@@ -309,7 +315,7 @@ class PiRounds:
             self.tally.fault("lost_results", f"{id} is in Pi's file and not in the next prompt")
 
     def _check(self, session: str, began: int) -> None:
-        with homes.opened(self.workspace.foredeck_home, self.store) as store:
+        with stores.opened(self.workspace.foredeck_home, self.store) as store:
             check_records(store, session, self.tally)
             received = len(self._received(began))
             self.tally.compared["acknowledged"] += received

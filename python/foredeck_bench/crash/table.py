@@ -17,14 +17,14 @@ from foredeck.cli.arguments import add_json_flag, positive
 from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
-from foredeck_bench.crash import homes
+from foredeck_bench.crash import stores
 from foredeck_bench.crash.acts import Act, ActRounds, settings_of
-from foredeck_bench.crash.checks import Tally
+from foredeck_bench.crash.engine import Victim
 from foredeck_bench.crash.engine_rounds import EngineRounds
-from foredeck_bench.crash.fuse import Victim
 from foredeck_bench.crash.memory_acts import ACCEPT, EXTRACT, IMPORT, OBSERVE
 from foredeck_bench.crash.other_acts import CLAIM, INDEX, REWIND
 from foredeck_bench.crash.pi_rounds import PiRounds
+from foredeck_bench.crash.stores import Tally
 from foredeck_bench.crash.storm import storm_rounds
 from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi
 
@@ -63,11 +63,11 @@ def _alone(
     victim: Victim, setting: CrashSetting, folder: Path, tally: Tally, chosen: random.Random
 ) -> None:
     home = folder / "home"
-    with homes.prepared(home, setting.store, setting.installed):
+    with stores.prepared(home, setting.store, setting.installed):
         EngineRounds(folder, home, setting.store, victim, tally, chosen, setting.advance).run(
             setting.rounds
         )
-        homes.check_database(home, setting.store, tally)
+        stores.check_database(home, setting.store, tally)
 
 
 def _through_pi(
@@ -77,22 +77,22 @@ def _through_pi(
     if install is None:
         raise CannotRun(f"Pi {setting.pi} is not installed in {CHECKOUT}: run scripts/setup there")
     workspace = PiWorkspace(folder / "pi")
-    with homes.prepared(workspace.foredeck_home, setting.store, setting.installed):
+    with stores.prepared(workspace.foredeck_home, setting.store, setting.installed):
         PiRounds(
             *(install, workspace, CHECKOUT, setting.store),
             *(victim, tally, chosen, setting.advance),
         ).run(setting.rounds)
-        homes.check_database(workspace.foredeck_home, setting.store, tally)
+        stores.check_database(workspace.foredeck_home, setting.store, tally)
 
 
 def _act(
     act: Act, setting: CrashSetting, folder: Path, tally: Tally, chosen: random.Random
 ) -> None:
     home = folder / "home"
-    with homes.prepared(home, setting.store, setting.installed):
+    with stores.prepared(home, setting.store, setting.installed):
         settings = settings_of(home, setting.store)
         ActRounds(act, settings, tally, chosen, setting.advance).run(setting.rounds)
-        homes.check_database(home, setting.store, tally)
+        stores.check_database(home, setting.store, tally)
 
 
 def _storm(setting: CrashSetting, folder: Path, tally: Tally, _chosen: random.Random) -> None:

@@ -6,21 +6,22 @@ By hand with a real model, else, or with FOREDECK_DEMO=scripted, by a scripted o
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.figure import session_figure
-from foredeck.errors import ForedeckError
+from foredeck.config import Config, load_config
+from foredeck.errors import Corrupt, ForedeckError
 from foredeck.lookup.sessions import newest_calls
-from foredeck.store.kind import open_store
-from foredeck_bench.demo.curve import long_session
-from foredeck_bench.demo.store import DemoStore, demo_store
+from foredeck.store.kind import open_store, store_kind
 from foredeck_bench.demo.story import (
     PROMPT,
     TESTS,
@@ -36,6 +37,7 @@ from foredeck_bench.demo.table import (
     WIDTH,
     answers_in,
     call_rows,
+    long_session,
     newest_session,
     render,
 )
@@ -48,6 +50,61 @@ from foredeck_bench.scripted.pi_process import (
     checkout_pi,
 )
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
+
+
+@dataclass(frozen=True, slots=True)
+class DemoStore:
+    """The store of one demo; `environment` chooses it."""
+
+    home: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def config(self) -> Config:
+        environ = {"FOREDECK_HOME": str(self.home), **self.environment}
+        return load_config(environ=environ, user_file=self.home / "no-user-configuration").config
+
+    def settle(self) -> str | None:
+        """Waits until XTDB has everything, and describes what it holds.
+
+        Raises `StoreUnavailable`, or `Corrupt` if the local copy differs.
+        """
+        comparison = store_kind(self.config.store).deliver_and_compare(self.config)
+        if comparison is None:
+            return None
+        if comparison.differs or comparison.extra:
+            differs = comparison.differs or f"{comparison.extra} more"
+            raise Corrupt(f"XTDB and the local copy differ: {differs}")
+        return f"{comparison.holds},\nall equal to the local copy."
+
+
+@contextmanager
+def demo_store(home: Path) -> Iterator[DemoStore]:
+    """The store of the user's configuration, with state in `home`. Raises `StoreUnavailable`."""
+    user = load_config(environ=os.environ).config
+    if user.store != "xtdb":
+        yield DemoStore(home)
+        return
+    from foredeck_bench.crash.stores import prepared
+    from foredeck_xtdb.node import own_node_folder
+
+    own = own_node_folder(user.home)
+    node = own.running() if user.xtdb.url is None else None
+    url = user.xtdb.url or (None if node is None else node.url)
+    namespace = f"demo-{secrets.token_hex(4)}"
+    environment = {"FOREDECK_STORE": "xtdb", "FOREDECK_XTDB__NAMESPACE": namespace}
+    if url is None:
+        print("No XTDB node runs here: one is started for the demo, and stopped at its end.")
+        with prepared(home, "xtdb", user.home):
+            yield DemoStore(home, environment)
+        return
+    print(f"XTDB at {url}, namespace {namespace}.")
+    token_file = own.token_file if user.xtdb.url is None else user.xtdb.token_file
+    environment["FOREDECK_XTDB__URL"] = url
+    if token_file is not None:
+        environment["FOREDECK_XTDB__TOKEN_FILE"] = str(token_file)
+    yield DemoStore(home, environment)
+
 
 SAMPLE = Path(__file__).parent / "sample"
 LATER = Path(__file__).parent / "later.js"

@@ -12,12 +12,15 @@ from foredeck.context.messages.shape import Message
 from foredeck.context.rebase import Prices
 from foredeck.model.call_values import DEFAULT_TTL_S
 from foredeck_agents.histories.records import RecordedCall, Transcript
-from foredeck_bench.judging.evidence import Needs, View, has_code_shape, needs_of
-from foredeck_bench.judging.reasoning import (
+from foredeck_bench.judging.evidence import (
     AnswerFacts,
+    Needs,
     ReasoningJudge,
     ReasoningKept,
+    View,
     answers_of,
+    has_code_shape,
+    needs_of,
 )
 from foredeck_lab.replay.options import Calibration, calibrate
 from foredeck_lab.replay.warming import WarmedSide, Warmer

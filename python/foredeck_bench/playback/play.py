@@ -14,10 +14,9 @@ from foredeck.lookup.sessions import newest_calls
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.store.kind import open_store
 from foredeck_bench.playback.recorded import RecordedPlay
-from foredeck_bench.scripted.agent_dir import write_agent_dir
-from foredeck_bench.scripted.pi_process import PATIENT, PiInstall, PiWorkspace
+from foredeck_bench.scripted.pi_process import PATIENT, PiInstall, PiWorkspace, write_agent_dir
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.twin.records import ModelRecord
+from foredeck_bench.twin.billing import ModelRecord
 from foredeck_bench.twin.request import Api, ModelRequest
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
 from foredeck_bench.twin.steps import StepResult

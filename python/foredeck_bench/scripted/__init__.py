@@ -1,10 +1,9 @@
 """The real Pi on a scripted model: scratch folders, processes, configuration."""
 
-from foredeck_bench.scripted.agent_dir import write_agent_dir
-from foredeck_bench.twin.cache import PromptCache, Usage
+from foredeck_bench.scripted.pi_process import write_agent_dir
+from foredeck_bench.twin.billing import PromptCache, Usage
 from foredeck_bench.twin.prompts import estimate_tokens, prompt_tokens
-from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.rules import Violation
+from foredeck_bench.twin.request import ModelRequest, Violation
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel, answer_summaries
 from foredeck_bench.twin.steps import (
     Failure,

@@ -1,18 +1,213 @@
-"""Runs the real `pi` in a scratch folder, on a scripted model."""
+"""Runs the real `pi` in a scratch folder on a scripted model, and ends what is left of a run."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
+import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.scripted.agent_dir import pi_environment
-from foredeck_bench.scripted.processes import Process, kill, wait_for_end, with_environment
+from foredeck_bench.twin.billing import ModelRecord
+from foredeck_bench.twin.request import Api
+
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A running process as `ps` shows it."""
+
+    pid: int
+    parent: int
+    command: str
+
+
+def running() -> list[Process]:
+    listing = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,stat=,command="],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=True,
+    )
+    processes = []
+    for line in listing.stdout.split("\n"):
+        fields = line.split(maxsplit=3)
+        if len(fields) == 4 and not fields[2].startswith("Z"):
+            processes.append(Process(int(fields[0]), int(fields[1]), fields[3]))
+    return processes
+
+
+def descendants(pid: int) -> list[Process]:
+    """Children of `pid`, their children and so on, parents before children."""
+    processes = running()
+    below: list[Process] = []
+    parents = {pid}
+    while parents:
+        children = [p for p in processes if p.parent in parents]
+        below += children
+        parents = {p.pid for p in children}
+    return below
+
+
+def with_environment(name: str, value: str) -> list[Process]:
+    """Processes of this user with `name=value` in their environment; needs `/proc`."""
+    entry = f"{name}={value}".encode()
+    return [p for p in running() if entry in _environment(p.pid)]
+
+
+def wait_for_end(pids: list[int], timeout_s: float) -> list[int]:
+    """Waits for processes to end; returns those that have not."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        alive = {p.pid for p in running()}
+        survivors = [pid for pid in pids if pid in alive]
+        if not survivors or time.monotonic() > deadline:
+            return survivors
+        time.sleep(0.05)
+
+
+def kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+PROVIDER = "scripted"
+MODEL = "scripted-1"
+API_KEY = "loopback"
+
+Json = dict[str, Any]
+
+_PRICES = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
+"""Dollars per million tokens."""
+
+_EFFORTS = {name: name for name in ("low", "medium", "high", "xhigh", "max")}
+_ALWAYS_THINKS = {"off": None, "minimal": None, **_EFFORTS}
+
+_FLAGS: dict[Api, Json] = {
+    # `claude-opus-5-5` of pi-ai 1.6.0; threads are Pi's default at Anthropic's own address.
+    "anthropic-messages": {
+        "forceAdaptiveThinking": True,
+        "supportsTemperature": False,
+        "supportsMidConvoEffort": True,
+        "supportsMidConvoSystemMessages": True,
+        "supportsMidConvoToolChanges": True,
+        "supportsStrictTools": True,
+        "supportsMessageThreads": True,
+    },
+    # `gpt-6.2-sol` of pi-ai 1.6.0.
+    "openai-responses": {
+        "supportsStrictMode": True,
+        "supportsOpenAIGrammarTools": True,
+        "supportsAdditionalTools": True,
+        "supportsToolSearch": True,
+        "supportsMidConvoSystemMessages": True,
+        "supportsExplicitPromptCacheMode": True,
+        "supportsMidConvoEffort": True,
+    },
+}
+"""`compat` of the newest models in Pi's records, by API."""
+
+_LIVES: dict[Api, Json] = {"anthropic-messages": {"promptCache": {"short": 300, "long": 3600}}}
+"""Cache lifetimes in Pi's records, in seconds."""
+
+_PATHS: dict[Api, str] = {"anthropic-messages": "", "google-generative-ai": "/v1beta"}
+
+
+def model_record(
+    api: Api = "anthropic-messages",
+    *,
+    id: str = MODEL,
+    window: int = 200_000,
+    max_tokens: int = 4096,
+    plain: bool = False,
+    reasoning: bool = False,
+    kept_s: int | None = None,
+) -> Json:
+    """Pi's record of the scripted model, with the newest flags of its API.
+
+    `plain`: without flags; `kept_s`: the cache's lifetime in seconds, as a user may write it.
+    """
+    flags = {} if plain else _FLAGS.get(api, {})
+    lives = _LIVES.get(api, {}) if kept_s is None else {"promptCache": {"short": kept_s}}
+    return {
+        "id": id,
+        "name": "Scripted",
+        "reasoning": reasoning or bool(flags),
+        "input": ["text", "image"],
+        "contextWindow": window,
+        "maxTokens": max_tokens,
+        "cost": _PRICES,
+        **lives,
+        **({"compat": flags, "thinkingLevelMap": _ALWAYS_THINKS} if flags else {}),
+    }
+
+
+def twin_record(api: Api, record: Json) -> ModelRecord:
+    """The twin's record of such a model."""
+    bound = api == "anthropic-messages" or "compat" in record
+    return replace(ModelRecord.of_pi(api, record), bound=bound)
+
+
+def write_agent_dir(
+    directory: Path,
+    url: str,
+    *,
+    api: Api = "anthropic-messages",
+    settings: Json | None = None,
+    record: Json | None = None,
+    **model: Any,
+) -> Path:
+    """Makes Pi talk to the scripted model at `url`; returns `directory`, for `PI_CODING_AGENT_DIR`.
+
+    `settings` is merged over quiet ones.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    base = f"{url}{_PATHS.get(api, '/v1')}"
+    models = [record or model_record(api, **model)]
+    provider = {"baseUrl": base, "api": api, "apiKey": API_KEY, "models": models}
+    _write(directory / "models.json", {"providers": {PROVIDER: provider}})
+    chosen = {"defaultModel": models[0]["id"], **(settings or {})}
+    _write(directory / "settings.json", {**_QUIET_SETTINGS, **chosen})
+    return directory
+
+
+def pi_environment(agent_dir: Path) -> dict[str, str]:
+    """Variables that point Pi at `agent_dir` and keep it off the network."""
+    return {
+        "PI_CODING_AGENT_DIR": str(agent_dir),
+        "PI_OFFLINE": "1",
+        "PI_SKIP_VERSION_CHECK": "1",
+        "PI_TELEMETRY": "0",
+    }
+
+
+_QUIET_SETTINGS = {
+    "defaultProvider": PROVIDER,
+    "enableInstallTelemetry": False,
+    "quietStartup": True,
+    "cacheWarming": "off",
+    "retry": {"enabled": True, "maxRetries": 3, "baseDelayMs": 50},
+}
+
+
+def _write(path: Path, value: Json) -> None:
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
 
 VERSIONS = ("1.6.0", "1.5.2")
 """Supported versions, newest first."""

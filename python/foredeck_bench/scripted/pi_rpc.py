@@ -10,8 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from foredeck_bench.scripted.pi_process import PiInstall, PiWorkspace, pi_arguments
-from foredeck_bench.scripted.processes import Process, descendants, kill
+from foredeck_bench.scripted.pi_process import (
+    PiInstall,
+    PiWorkspace,
+    Process,
+    descendants,
+    kill,
+    pi_arguments,
+)
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from foredeck_bench.twin.records import ModelRecord
+from foredeck_bench.twin.billing import ModelRecord
 from foredeck_bench.twin.report import TwinReport
 from foredeck_bench.twin.request import Api, ModelRequest
 from foredeck_bench.twin.server import ScriptedModel

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from foredeck_bench.twin.records import ModelRecord
-from foredeck_bench.twin.rules import Violation
+from foredeck_bench.twin.billing import ModelRecord
+from foredeck_bench.twin.request import Violation
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
 
 

@@ -11,22 +11,11 @@ from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from foredeck_bench.twin import (
-    anthropic_rules,
-    anthropic_wire,
-    google_wire,
-    openai_rules,
-    openai_wire,
-    responses_wire,
-    thinking,
-)
-from foredeck_bench.twin.cache import PromptCache, Usage
+from foredeck_bench.twin import anthropic, google, openai, responses, thinking
+from foredeck_bench.twin.billing import ModelRecord, PromptCache, Usage
 from foredeck_bench.twin.handler import ModelAnswer, ModelHandler
 from foredeck_bench.twin.prompts import estimate_tokens, prompt_tokens
-from foredeck_bench.twin.records import ModelRecord
-from foredeck_bench.twin.request import Api, ModelRequest
-from foredeck_bench.twin.rules import Finding, Violation
-from foredeck_bench.twin.sealed import SealedMemory, without_items
+from foredeck_bench.twin.request import Api, Finding, ModelRequest, Violation
 from foredeck_bench.twin.steps import (
     Failure,
     Reply,
@@ -40,16 +29,16 @@ from foredeck_bench.twin.steps import (
     overflow,
     unverified,
 )
-from foredeck_bench.twin.thinking import ThinkingMemory
+from foredeck_bench.twin.thinking import SealedMemory, ThinkingMemory, without_items
 from foredeck_bench.twin.threads import ThreadRefusal, Threads
 
 Json = dict[str, Any]
 
 _WIRES = {
-    "anthropic-messages": anthropic_wire,
-    "openai-completions": openai_wire,
-    "openai-responses": responses_wire,
-    "google-generative-ai": google_wire,
+    "anthropic-messages": anthropic,
+    "openai-completions": openai,
+    "openai-responses": responses,
+    "google-generative-ai": google,
 }
 
 SUMMARY_MARK = "context summarization assistant"
@@ -238,16 +227,16 @@ class ScriptedModel:
     def _check(self, request: ModelRequest) -> Iterator[Finding]:
         body = request.body
         if request.api == "anthropic-messages":
-            yield from list(anthropic_rules.check(body)) or self._thinking.check(body)
+            yield from list(anthropic.check(body)) or self._thinking.check(body)
             if self.record and self.record.always_thinks:
-                yield from anthropic_rules.check_always_thinks(body)
+                yield from anthropic.check_always_thinks(body)
             return
         if request.api == "openai-responses":
-            alone = list(openai_rules.check_items(request.raw))
+            alone = list(responses.check_items(request.raw))
             if alone:
                 yield from alone
                 return
-        yield from list(openai_rules.check(body)) or self._sealed.check(body)
+        yield from list(openai.check(body)) or self._sealed.check(body)
 
     def _outcome(self, recorded: RecordedRequest) -> StepOutcome:
         request = recorded.request
@@ -323,7 +312,7 @@ class ScriptedModel:
             return
         self._sealed.issue(request.body, blocks)
         if request.api == "openai-responses":
-            self._sealed.issue_items(request.raw, [responses_wire.item_of(b) for b in blocks])
+            self._sealed.issue_items(request.raw, [responses.item_of(b) for b in blocks])
 
     def _wire_blocks(self, reply: Reply) -> list[Json]:
         blocks: list[Json] = []
@@ -351,7 +340,7 @@ def _signed(block: Thinking, signature: str) -> Json:
 
 def _request(index: int, api: Api, body: Json) -> ModelRequest:
     if api == "openai-responses":
-        return ModelRequest(index, api, responses_wire.as_chat(body), body)
+        return ModelRequest(index, api, responses.as_chat(body), body)
     if api == "google-generative-ai":
-        return ModelRequest(index, api, google_wire.as_chat(body), body)
+        return ModelRequest(index, api, google.as_chat(body), body)
     return ModelRequest(index, api, body)

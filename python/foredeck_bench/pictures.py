@@ -17,13 +17,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from foredeck_bench.demo.run import copy_sample, run_scripted
-from foredeck_bench.demo.store import demo_store
+from foredeck_bench.demo.run import copy_sample, demo_store, run_scripted
 from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
-SHOOT = Path(__file__).with_name("shoot.mjs")
+SHOOT = Path(__file__).with_name("pictures.mjs")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SCRATCH = "foredeck-pictures"
 """Its name may stand in the pictures."""

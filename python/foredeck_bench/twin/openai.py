@@ -1,4 +1,4 @@
-"""Replies as OpenAI chat completions stream them."""
+"""OpenAI chat completions and relatives: replies as streamed, and what a message list must be."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck_bench.twin.anthropic_wire import pieces
-from foredeck_bench.twin.cache import Usage
+from foredeck_bench.twin.anthropic import pieces
+from foredeck_bench.twin.billing import Usage
+from foredeck_bench.twin.request import Finding, Json, check_invented_result, check_list
 from foredeck_bench.twin.steps import Failure
-
-Json = dict[str, Any]
 
 _STOP = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
 
@@ -98,3 +97,88 @@ def _usage(usage: Usage) -> Json:
             "cache_write_tokens": usage.written,
         },
     }
+
+
+_SYSTEM = ("system", "developer")
+_ROLES = (*_SYSTEM, "user", "assistant", "tool")
+
+
+def check(body: Json) -> Iterator[Finding]:
+    """Findings on a request body, worst first."""
+    findings = list(check_list(body)) or list(_check_roles(body["messages"]))
+    if findings:
+        yield from findings
+        return
+    messages: list[Json] = body["messages"]
+    talk = [m for m in messages if m["role"] not in _SYSTEM]
+    if not talk:
+        yield "empty_messages", "messages: nothing but system messages"
+    elif talk[0]["role"] != "user":
+        yield (
+            "first_message",
+            "messages: the first message after the system prompt must be a user's",
+        )
+    yield from check_invented_result(messages)
+    for index, message in enumerate(messages):
+        yield from _check_content(index, message)
+    yield from _check_pairs(messages)
+
+
+def _check_roles(messages: list[Any]) -> Iterator[Finding]:
+    for index, message in enumerate(messages):
+        role = message.get("role") if isinstance(message, dict) else None
+        if role not in _ROLES:
+            yield "unknown_role", f"Invalid value: {role!r}. (messages[{index}].role)"
+
+
+def _check_content(index: int, message: Json) -> Iterator[Finding]:
+    content, role = message.get("content"), message["role"]
+    if role == "assistant":
+        for tool_call in message.get("tool_calls") or ():
+            yield from _check_arguments(index, tool_call)
+    if role == "tool" or message.get("tool_calls") or message.get("configuration_update"):
+        return
+    if not content or (isinstance(content, str) and not content.strip()):
+        yield "empty_content", f"messages[{index}].content: must not be empty"
+    for block in content if isinstance(content, list) else ():
+        if block.get("type") == "text" and not str(block.get("text", "")).strip():
+            yield "empty_text", f"messages[{index}].content: a text part is empty"
+
+
+def _check_arguments(index: int, tool_call: Json) -> Iterator[Finding]:
+    arguments = tool_call.get("function", {}).get("arguments")
+    try:
+        valid = isinstance(json.loads(arguments), dict)
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        yield "tool_input", f"messages[{index}].tool_calls: arguments are not a JSON object"
+
+
+def _check_pairs(messages: list[Json]) -> Iterator[Finding]:
+    """Every call is answered by `tool` messages at once, and only calls are."""
+    open_calls: list[str] = []
+    for index, message in enumerate(messages):
+        if message["role"] == "tool":
+            result = str(message.get("tool_call_id"))
+            if result in open_calls:
+                open_calls.remove(result)
+            else:
+                yield (
+                    "result_without_call",
+                    f"messages[{index}]: messages with role 'tool' must be a response to a "
+                    f"preceding message with 'tool_calls' ({result})",
+                )
+            continue
+        yield from _unanswered(index, open_calls)
+        open_calls = [str(c.get("id")) for c in message.get("tool_calls") or ()]
+    yield from _unanswered(len(messages), open_calls)
+
+
+def _unanswered(index: int, open_calls: list[str]) -> Iterator[Finding]:
+    if open_calls:
+        yield (
+            "call_without_result",
+            f"messages[{index}]: an assistant message with 'tool_calls' must be followed by tool "
+            f"messages responding to each 'tool_call_id': {', '.join(open_calls)}",
+        )

@@ -20,11 +20,16 @@ from foredeck.cli.output import Progress, coloured, print_json, table
 from foredeck.cli.registry import Command
 from foredeck_bench.engine_process import EngineProcess, run_step, start_engine
 from foredeck_bench.figures import Figure, machine, resident_mb, timing
-from foredeck_bench.measure.growth import Growth, digest_figures, grow
-from foredeck_bench.measure.large import history_figures, large_figures
+from foredeck_bench.long_sessions import (
+    Growth,
+    digest_figures,
+    grow,
+    history_figures,
+    large_figures,
+)
 from foredeck_bench.work_session import WorkSession, work_host
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "ts-shim" / "bench" / "roundtrip.ts"
 MODULES = ROOT / "node_modules"
 SECONDS = 120

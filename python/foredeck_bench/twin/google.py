@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck_bench.twin.cache import Usage
+from foredeck_bench.twin.billing import Usage
 from foredeck_bench.twin.steps import Failure
 
 Json = dict[str, Any]

@@ -1,22 +1,29 @@
-"""OpenAI's Responses API: requests in the shape of chat completions, and replies as streamed."""
+"""OpenAI's Responses API: requests in the shape of chat completions, replies as streamed, and
+what is refused."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
-from foredeck_bench.twin.anthropic_wire import pieces
-from foredeck_bench.twin.cache import Usage
-from foredeck_bench.twin.openai_wire import error_body
-from foredeck_bench.twin.request import content_text
+from foredeck_bench.twin.anthropic import pieces
+from foredeck_bench.twin.billing import Usage
+from foredeck_bench.twin.openai import error_body
+from foredeck_bench.twin.request import Finding, Json, content_text
 
-__all__ = ["as_chat", "error_body", "events", "item_of", "whole"]
-
-Json = dict[str, Any]
+__all__ = ["as_chat", "check_items", "error_body", "events", "item_of", "whole"]
 
 ANSWERED = ("reasoning", "function_call", "custom_tool_call")
 """Items of an answer, messages apart."""
+
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_BREAKABLE = ("input_text", "input_image", "input_file")
+"""Blocks that may end a cached prefix: openai-node 7.59 `resources/responses/responses.d.ts`."""
+
+MIN_OUTPUT_TOKENS = 16
+"""pi-ai 1.6.0 `api/openai-responses.js`"""
 
 
 def as_chat(body: Json) -> Json:
@@ -139,3 +146,34 @@ def _streamed(block: Json) -> str:
 
 def _event(kind: str, **fields: Any) -> str:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n"
+
+
+def check_items(body: Json) -> Iterator[Finding]:
+    """Findings that only the list of items of a Responses request shows."""
+    items = [i for i in body.get("input") or () if isinstance(i, dict)]
+    for item, follower in pairwise([*items, {}]):
+        follows = follower.get("type") in (*ANSWERED, "message")
+        if item.get("type") == "reasoning" and not follows:
+            name = item.get("id")
+            yield (
+                "reasoning_alone",
+                f"Item '{name}' of type 'reasoning' was provided without its required following "
+                "item.",
+            )
+    for index, item in enumerate(items):
+        yield from _check_item(f"input[{index}]", item)
+    if int(body.get("max_output_tokens") or MIN_OUTPUT_TOKENS) < MIN_OUTPUT_TOKENS:
+        yield "max_output_tokens", f"max_output_tokens: must be at least {MIN_OUTPUT_TOKENS}"
+
+
+def _check_item(where: str, item: Json) -> Iterator[Finding]:
+    if item.get("type") == "configuration_update":
+        effort = (item.get("reasoning") or {}).get("effort")
+        if effort not in _EFFORTS and not item.get("text"):
+            yield "configuration", f"{where}: a configuration_update must change something"
+    for key in ("content", "output"):
+        blocks = item.get(key)
+        for block in blocks if isinstance(blocks, list) else ():
+            marked = isinstance(block, dict) and block.get("prompt_cache_breakpoint")
+            if marked and block.get("type") not in _BREAKABLE:
+                yield "breakpoint_place", f"{where}: {block.get('type')} takes no cache breakpoint"

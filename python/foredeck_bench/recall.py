@@ -33,7 +33,7 @@ from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.recordings import history_files
 from foredeck_bench.figures import machine
-from foredeck_bench.search.scale import measure_scale, quantiles
+from foredeck_bench.recall_scale import measure_scale, quantiles
 
 ENOUGH = 50
 """Hits that must be the best."""

@@ -1,1 +1,0 @@
-"""A release: reproducible packages, and what is in them."""

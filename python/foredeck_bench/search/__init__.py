@@ -1,1 +1,0 @@
-"""Benchmarks of search: ranking, rate and size, killed writers."""
