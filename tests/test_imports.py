@@ -41,7 +41,6 @@ PARTS = (
 #: The same within `context`.
 CONTEXT = (
     *(
-        "arguments",
         "wording",
         "head",
         "messages",
@@ -53,6 +52,7 @@ CONTEXT = (
         "summary",
         "compactions",
         "rendering",
+        "layouts",
     ),
     *("policies", "rewriting", "fitting", "compacting", "intake", "tools", "calls", "assembler"),
 )

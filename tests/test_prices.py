@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from foredeck import prices as module
-from foredeck.model.costs import Cost, dollars
-from foredeck.prices import prices, prices_paid
+from foredeck.prices import Cost, dollars, prices, prices_paid
 
 OPUS = {"input": 5.0, "output": 25.0, "cacheRead": 0.5, "cacheWrite": 6.25, "tiers": []}
 

@@ -1,4 +1,7 @@
-"""What a model costs by public lists, for recordings; a host's record has a live model's prices."""
+"""What a model costs by public lists, for recordings, and what an answer of it cost.
+
+A host's record has a live model's prices.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from math import inf
+from operator import itemgetter
 from typing import Any
 
-from foredeck.model.costs import COUNTED, Cost
+from foredeck.model.call_values import tier_of
+
+Cost = Mapping[str, Any]
+
+COUNTED = ("input", "output", "cacheRead", "cacheWrite")
+
+
+def rates_at(cost: Cost, tokens: int) -> Cost:
+    return tier_of(cost.get("tiers") or (), tokens, itemgetter("inputTokensAbove")) or cost
+
+
+def dollars(cost: Cost, usage: Mapping[str, int]) -> float:
+    """What an answer cost, by its provider's counts; one tier holds for all of it."""
+    rates = rates_at(cost, sum(usage.get(name, 0) for name in COUNTED if name != "output"))
+    return sum(float(rates.get(name) or 0) * usage.get(name, 0) for name in COUNTED) / 1e6
+
 
 _LISTED_AS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.accounting.recorded import used
+from foredeck.accounting.figure import used
 from foredeck.accounting.stored import Kind, compositions
 from foredeck.context.intake.toolcalls import TOOL_ORIGIN
 from foredeck.context.messages.shape import Message, time_of, took_ms
+from foredeck.context.state.call_log import spent_at
 from foredeck.context.state.gauge import plain_tokens, sent_tokens
-from foredeck.context.state.spending import spent_at
 from foredeck.context.state.stored_chat import Inherited, inherited_turns
 from foredeck.lookup.sessions import StoredBranch, branches_of, newest_calls
 from foredeck.model.call_values import CHARS_PER_TOKEN, UNSENT, Decision, ReportedUsage

@@ -16,7 +16,7 @@ from context.messages import lines, user
 from context.scenes import ask, bash
 from foredeck.cli.main import main
 from foredeck.config import Config
-from foredeck.context.state.opening import CUT
+from foredeck.context.state.session import CUT
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.protocol import Batch

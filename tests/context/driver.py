@@ -17,8 +17,7 @@ from context.sent import Sent, split
 from foredeck.config import Config
 from foredeck.context.head import HeadSection
 from foredeck.context.messages.shape import Message
-from foredeck.context.state.features import StandIns
-from foredeck.context.state.opening import Session
+from foredeck.context.state.session import Session, StandIns
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs, OpenedSession
 from foredeck.engine.opening import configured_facilities

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from context.sent import Sent, as_bytes, as_values, common, message_text
+from foredeck.context import rendering
 from foredeck.context.calls.call import rendering_of
 from foredeck.context.messages.items import value_chars
 from foredeck.context.messages.shape import Message, find_faults, to_item
-from foredeck.context.messages.wires import Wire
+from foredeck.context.plan.wires import Wire
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rendering import context as rendering
-from foredeck.context.rendering.context import PromptNames
+from foredeck.context.rendering import PromptNames
 from foredeck.context.rewriting.current import RefreshFinder
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.state.gauge import Gauge

@@ -15,7 +15,7 @@ from context.sent import Sent
 from context.test_ended_turns import seals
 from context.test_reasons import command_text
 from context.test_window import folded
-from foredeck.context.messages.wires import binds_in_every_turn
+from foredeck.context.plan.wires import binds_in_every_turn
 
 COST = {"input": 4, "output": 20, "cacheRead": 0.2, "cacheWrite": 5}
 SMALL, MIDDLING, LARGE = 20, 250, 20_000

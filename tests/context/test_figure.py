@@ -9,7 +9,7 @@ from context.driver import Host
 from context.messages import assistant, lines
 from context.scenes import ask, bash, context_tool, finish
 from foredeck.accounting.figure import CostFigure, session_figure
-from foredeck.context.state.spending import spent_at, spent_by
+from foredeck.context.state.call_log import spent_at, spent_by
 from foredeck.model.call_values import PromptTokens
 from foredeck.model.calls import CallRecord, in_order
 

@@ -9,8 +9,7 @@ from context.scenes import ask, finish
 from context.sent import Sent
 from context.test_account import account
 from context.test_reasons import command_text
-from foredeck.model.calls import CallRecord
-from foredeck.model.lost_reasoning import LostSum
+from foredeck.model.calls import CallRecord, LostSum
 
 SEAL = "c2VhbGVk" * 100
 """800 characters, which are 600 bytes."""

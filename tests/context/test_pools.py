@@ -16,8 +16,8 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes, as_values
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
+from foredeck.context.layouts import WHOLE_CHARS
 from foredeck.context.messages.shape import Message
-from foredeck.context.rendering.layouts import WHOLE_CHARS
 from foredeck.model.quoting import is_reference
 
 FILE = lines(40)

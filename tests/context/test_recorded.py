@@ -21,14 +21,20 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
-from foredeck.context import arguments, compacting, compactions, fitting, summary, wording
-from foredeck.context.calls import newest_lines
+from foredeck.context import (
+    compacting,
+    compactions,
+    fitting,
+    layouts,
+    rendering,
+    summary,
+    wording,
+)
+from foredeck.context.calls import own_lines
 from foredeck.context.intake import file_changes
-from foredeck.context.messages import transcript
-from foredeck.context.plan import repairs
-from foredeck.context.policies import pieces
-from foredeck.context.rendering import context as rendering
-from foredeck.context.rendering import forms, layouts
+from foredeck.context.messages import items, transcript
+from foredeck.context.plan import wires
+from foredeck.context.policies import policy
 from foredeck.context.rewriting import current, folding, replacing, runs
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, reasons, tools
@@ -40,25 +46,24 @@ USERS = (
     current,
     fitting,
     folding,
-    forms,
     layouts,
     listing,
-    newest_lines,
+    own_lines,
     file_changes,
-    pieces,
+    policy,
     reasons,
     rendering,
-    repairs,
     replacing,
     runs,
     summary,
     tools,
     transcript,
+    wires,
     wording,
 )
 
 LINES = (
-    newest_lines.continuation,
+    own_lines.continuation,
     replacing.stand_in_heading,
     runs.run_heading,
     runs.last_words,
@@ -87,10 +92,10 @@ def _reworded(line: Callable[..., str]) -> Callable[..., str]:
 def other_numbers(patch: pytest.MonkeyPatch) -> None:
     """Every threshold of the program is another."""
     patch.setattr(gauge, "rate_of", lambda _points: 2.0)
-    patch.setattr(forms, "HANDLE_FROM_CHARS", 20)
+    patch.setattr(rendering, "HANDLE_FROM_CHARS", 20)
     patch.setattr(layouts, "HANDLE_FROM_CHARS", 20)
-    patch.setattr(forms, "MIN_SAVING_CHARS", 5)
-    patch.setattr(arguments, "ARGS_CHARS", 12)
+    patch.setattr(rendering, "MIN_SAVING_CHARS", 5)
+    patch.setattr(items, "ARGS_CHARS", 12)
 
 
 OTHER_SETTINGS: dict[str, Any] = {

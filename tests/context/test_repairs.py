@@ -10,7 +10,7 @@ from context.driver import Host
 from context.messages import Block, assistant, calls, lines, result, text, user
 from context.scenes import ask, bash, finish
 from foredeck.context.messages.shape import Message, find_faults, to_item
-from foredeck.context.plan.repairs import Repairs, repair
+from foredeck.context.plan.wires import Repairs, repair
 from foredeck.context.wording import no_named_result, no_result
 from foredeck.model.documents import ToolcallDocument
 

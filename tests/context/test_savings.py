@@ -8,7 +8,7 @@ from context.driver import Host
 from context.messages import assistant, calls, image, lines, result, text, user
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent
-from foredeck.context.rendering.forms import MIN_SAVING_CHARS, contains_lines, short_difference
+from foredeck.context.rendering import MIN_SAVING_CHARS, contains_lines, short_difference
 from foredeck.model.quoting import is_reference
 
 FILE = lines(40)

@@ -13,7 +13,7 @@ from context.test_window import folded
 from foredeck.cli.doctor_command import SEALS, check_stored
 from foredeck.config import Config
 from foredeck.context.calls.feedback import has_refused, is_about_seals
-from foredeck.context.messages.wires import binds_by_table
+from foredeck.context.plan.wires import binds_by_table
 from foredeck.finding import Finding
 from foredeck.model.call_values import Decision
 

@@ -7,7 +7,7 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.context.state.sets import Sets
+from foredeck.context.state.index import Sets
 
 ACTIONS = ("show", "activate", "deactivate", "expire", "pin", "unpin")
 actions = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(1, 4)), max_size=30)

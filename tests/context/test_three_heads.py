@@ -17,7 +17,7 @@ from context.scenes import ask, finish
 from context.sent import Sent, message_text
 from context.working import Work
 from foredeck.config import Config
-from foredeck.context.state.opening import SessionFolder
+from foredeck.context.state.session import SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.facilities import sections_of
 from foredeck.engine.opened import FacilityInputs

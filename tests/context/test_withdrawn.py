@@ -12,7 +12,7 @@ from context.heads import Said
 from context.messages import assistant, calls, lines, result, thinking, user
 from context.scenes import ask, bash, finish
 from context.sent import as_bytes, message_text
-from foredeck.context.calls.heading import WITHDRAWN_LATER
+from foredeck.context.calls.own_lines import WITHDRAWN_LATER
 from foredeck.hosts.protocol import AssembleParams, AssembleResult
 
 

@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from context.test_recorded import USERS
 from foredeck import context
 from foredeck.context import wording
-from foredeck.context.arguments import args_display
+from foredeck.context.messages.items import args_display
 from foredeck.context.wording import WHY_NO_CONTENT
 
 FIELDS = {"tool": "bash", "status": "fail", "args_display": 'grep -n "x" a.py'}

@@ -14,7 +14,7 @@ from asked_models import COST, RECORD, USAGE, Models, settled
 from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
 from foredeck.config.sections import AskingSection
-from foredeck.context.state.opening import Session
+from foredeck.context.state.session import Session
 from foredeck.engine.asking import (
     NOT_KEPT,
     Job,
@@ -38,8 +38,8 @@ from foredeck.hosts.host import (
     cost_of,
 )
 from foredeck.hosts.protocol import AssembleParams, CommandParams, SessionOpenParams
-from foredeck.model.costs import rates_at
 from foredeck.model.records import AskedDocument
+from foredeck.prices import rates_at
 from foredeck.store.clock import MINUTE_MS
 
 QUESTION = CompleteParams(messages=[{"role": "user", "content": "?" * 400}], max_tokens=100)

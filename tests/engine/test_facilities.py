@@ -11,7 +11,7 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.config.sections import ToolsSection
-from foredeck.context.state import opening
+from foredeck.context.state import session
 from foredeck.engine import facilities
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs
@@ -89,7 +89,7 @@ def test_the_project_of_a_session_is_looked_for_once(
         looked.append(folder)
         return project_of(folder, filesystems)
 
-    monkeypatch.setattr(opening, "project_of", look)
+    monkeypatch.setattr(session, "project_of", look)
     with closing(Engine(Config(home=tmp_path / "home"))) as engine:
         engine.open_session(
             SessionOpenParams(

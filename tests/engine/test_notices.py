@@ -8,9 +8,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from foredeck.context.calls.deciding import TURN_ENDED
-from foredeck.context.calls.heading import WITHDRAWN_LATER, withdrawn_now
+from foredeck.context.calls.own_lines import WITHDRAWN_LATER, withdrawn_now
 from foredeck.context.intake.alignment import damage_report
-from foredeck.context.state.opening import CUT
+from foredeck.context.state.session import CUT
 from foredeck.engine.current import FORGOTTEN
 from foredeck.engine.observing_facility import OFF
 from foredeck.engine.observing_runs import ALONE

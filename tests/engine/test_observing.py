@@ -14,7 +14,7 @@ from asked_models import COST, RECORD, USAGE, Models, settled
 
 from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
-from foredeck.context.state.opening import Session
+from foredeck.context.state.session import Session
 from foredeck.engine import observing_runs as runs
 from foredeck.engine.engine import Engine
 from foredeck.engine.observing import Observing

@@ -28,7 +28,7 @@ from examples import examples
 from foredeck.config import Config
 from foredeck.context import head as head_lines
 from foredeck.context import wording
-from foredeck.context.calls.newest_lines import continuation
+from foredeck.context.calls.own_lines import continuation
 from foredeck.context.digests import DigestSize, digest
 from foredeck.context.rewriting.replacing import stand_in_heading
 from foredeck.context.rewriting.runs import _Called, last_words, run_heading

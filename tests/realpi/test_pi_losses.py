@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.model.lost_reasoning import LostSum
+from foredeck.model.calls import LostSum
 from foredeck_bench.scripted import call
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.steps import Step, Text, Thinking

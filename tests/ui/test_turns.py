@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.accounting.recorded import used
+from foredeck.accounting.figure import used
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.lookup.reader import Reader

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from foredeck.accounting.figure import CostFigure
 from foredeck.context.messages.items import PromptUsage
 from foredeck.model.call_values import DecisionKind
-from foredeck.model.lost_reasoning import LostSum
+from foredeck.model.calls import LostSum
 
 Reported = Literal["ours", "plain"]
 

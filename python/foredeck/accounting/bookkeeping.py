@@ -18,8 +18,8 @@ from foredeck.accounting.cache import CACHES, STEP_TOKENS, Cache, CachedPrompt, 
 from foredeck.accounting.figure import CostFigure, figure_of, session_figure
 from foredeck.accounting.stored import StoredCall, StoredCalls
 from foredeck.context.rebase import Prices
+from foredeck.context.state.call_log import spent_at, spent_by
 from foredeck.context.state.gauge import weighed
-from foredeck.context.state.spending import spent_at, spent_by
 from foredeck.model.call_values import CHARS_PER_TOKEN, DEFAULT_TTL_S, CallStats
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, entry_at

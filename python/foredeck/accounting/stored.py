@@ -13,8 +13,7 @@ from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.messages.items import PromptUsage, message_text, value_chars
 from foredeck.context.messages.shape import Message, to_usage
 from foredeck.context.plan.codec import StoredPlan, unpack_op, unpack_says
-from foredeck.context.state.call_log import CallLog, load_record
-from foredeck.context.state.spending import reports_of
+from foredeck.context.state.call_log import CallLog, load_record, reports_of
 from foredeck.hosts.outgoing import rewritten, to_message
 from foredeck.lookup.prompts import system_at
 from foredeck.model.call_values import CalledModel, OpRow, ReportedUsage

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from foredeck.accounting.shapes import blocks_of, is_sent, texts_of
 from foredeck.accounting.trace_spans import Occurrence, Span, Trace, Visibility
-from foredeck.context.arguments import args_display
-from foredeck.context.messages.items import message_text
+from foredeck.context.messages.items import args_display, message_text
 from foredeck.context.messages.shape import Message
 from foredeck.context.plan.codec import StoredPlan, unpack_op, unpack_says
 from foredeck.context.plan.ops import MessageSpan, PieceRef

@@ -10,8 +10,7 @@ from typing import Any
 
 from foredeck.cli.output import fitted_table
 from foredeck.context.state.call_log import CallLog, load_record
-from foredeck.context.state.index import Member
-from foredeck.context.state.sets import Sets
+from foredeck.context.state.index import Member, Sets
 from foredeck.lookup.objects import Tracking
 from foredeck.lookup.sessions import count_calls
 from foredeck.model.calls import CallRecord, in_order

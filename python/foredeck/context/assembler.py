@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING
 from foredeck.context.calls.call import AssemblySettings, CallInProgress, Finders, rendering_of
 from foredeck.context.calls.costs import predict_cache
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window
-from foredeck.context.calls.feedback import Refusals, learn_bindings, seal_rule, take_report
-from foredeck.context.calls.losses import withheld_chars
-from foredeck.context.calls.newest_lines import attach_continuation, attach_task_news, attach_time
+from foredeck.context.calls.feedback import (
+    Refusals,
+    learn_bindings,
+    seal_rule,
+    take_report,
+    withheld_chars,
+)
+from foredeck.context.calls.own_lines import attach_continuation, attach_task_news, attach_time
 from foredeck.context.calls.recording import (
     answer_call,
     record_call,
@@ -23,14 +28,13 @@ from foredeck.context.intake.alignment import align
 from foredeck.context.intake.early_results import store_lost_results
 from foredeck.context.intake.file_changes import attach_notices, follow_renames
 from foredeck.context.intake.take_in import put_layout_text, repair_list, take_in, take_system
+from foredeck.context.layouts import Layout
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.layouts import Layout
-from foredeck.context.state.features import ContextFacilities
+from foredeck.context.rendering import RenderContext
 from foredeck.context.state.gauge import Calibrator, Gauge
-from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Answer, CompactionRequest, Request
+from foredeck.context.state.session import ContextFacilities, Session
 from foredeck.model.observations import Writer
 
 if TYPE_CHECKING:  # imported with the first compaction

@@ -30,14 +30,14 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import split_turns
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rebase import WaterMarks
-from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.rewriting.replacing import span_of
 from foredeck.context.state.chat import Branch, Chat, Compactions, by_summary, host_compaction
-from foredeck.context.state.features import StandIn, StandIns
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import CompactionRequest
+from foredeck.context.state.session import StandIn, StandIns
 from foredeck.context.summary import ASKED_CHARS, losses_of
 from foredeck.context.wording import turn_line, turns_span
 from foredeck.errors import ToolError

@@ -11,9 +11,8 @@ from typing import Any
 
 from foredeck.commands import ToolOutput
 from foredeck.context import wording
-from foredeck.context.arguments import args_display
 from foredeck.context.digests import command_facts
-from foredeck.context.messages.items import Item
+from foredeck.context.messages.items import Item, args_display
 from foredeck.context.messages.transcript import ChatTurn, TranscriptNames, pause_marks
 from foredeck.context.wording import handle, more_lines
 from foredeck.model.figures import shortened

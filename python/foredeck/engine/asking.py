@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 from foredeck.accounting.figure import cost_of, stored_questions
 from foredeck.config.sections import AskingSection
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.opening import Session
+from foredeck.context.state.session import Session
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.host import (
     AskCancelled,

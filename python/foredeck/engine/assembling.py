@@ -7,11 +7,10 @@ from foredeck.context.assembler import Assembler
 from foredeck.context.calls.call import AssemblySettings
 from foredeck.context.digests import DigestSize
 from foredeck.context.head import HeadBudget
+from foredeck.context.layouts import make_layout
 from foredeck.context.policies.built_in import make_policy
 from foredeck.context.rebase import RebaseThresholds, WaterMarks
-from foredeck.context.rendering.layouts import make_layout
-from foredeck.context.state.features import ContextFacilities
-from foredeck.context.state.opening import Session
+from foredeck.context.state.session import ContextFacilities, Session
 from foredeck.model.own_tools import definition_chars
 
 LIMIT_CHARS_PER_TOKEN = 4

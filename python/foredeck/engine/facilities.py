@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 from foredeck.config import Config
 from foredeck.context.head import HeadSection
 from foredeck.context.state.objects import SessionInfo
-from foredeck.context.state.opening import SessionFolder
+from foredeck.context.state.session import SessionFolder
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.asking import BackgroundWorker
 from foredeck.engine.extraction import extraction

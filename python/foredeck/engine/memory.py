@@ -16,7 +16,7 @@ from foredeck.context.head import said_by
 from foredeck.context.messages.items import Item
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects, SessionInfo
-from foredeck.context.state.opening import SessionFolder
+from foredeck.context.state.session import SessionFolder
 from foredeck.context.state.stored_chat import addresses_back
 from foredeck.errors import Corrupt, ForedeckError, Missing
 from foredeck.hosts.protocol import MemoryQuestion, SessionOpenParams

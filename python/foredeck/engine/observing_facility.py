@@ -11,7 +11,7 @@ from foredeck.context.messages.transcript import split_turns
 from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, SessionInfo
-from foredeck.context.state.opening import SessionFolder
+from foredeck.context.state.session import SessionFolder
 from foredeck.engine.asking import BackgroundWorker
 from foredeck.engine.observing import (
     GUESS,

@@ -12,7 +12,6 @@ from foredeck.context.rebase import later_calls
 from foredeck.engine.asking import SessionAsking
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import AskingTerms, CompleteParams, NoModel, NotAsked
-from foredeck.model.costs import rates_at
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
 from foredeck.observations.chunks import Chunk, Position, SourceMessage, next_chunk
 from foredeck.observations.lease import ObservingBusy
@@ -24,6 +23,7 @@ from foredeck.observations.observers import (
     ModelReply,
 )
 from foredeck.observations.rules import ModeChoice
+from foredeck.prices import rates_at
 
 if TYPE_CHECKING:
     from foredeck.engine.observing import ChatBefore, Observing

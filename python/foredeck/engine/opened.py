@@ -11,8 +11,7 @@ from foredeck.config import Config
 from foredeck.context.assembler import Assembler
 from foredeck.context.head import FollowingSection
 from foredeck.context.intake.file_changes import look_again
-from foredeck.context.state.features import ContextFacilities
-from foredeck.context.state.opening import Session, SessionFolder
+from foredeck.context.state.session import ContextFacilities, Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.asking import BackgroundWorker
 from foredeck.engine.assembling import make_assembler

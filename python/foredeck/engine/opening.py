@@ -7,7 +7,7 @@ from functools import partial
 
 from foredeck.config import Config
 from foredeck.context.intake.alignment import damage_report
-from foredeck.context.state.opening import (
+from foredeck.context.state.session import (
     Beginning,
     Session,
     SessionFolder,

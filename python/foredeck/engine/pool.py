@@ -14,7 +14,7 @@ from foredeck.context.head import pool_line, pool_rest
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import name_of_node
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.opening import SessionFolder
+from foredeck.context.state.session import SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.errors import StoreUnavailable
 from foredeck.model.quoting import name as named

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from foredeck.config import Config
 from foredeck.config.sections import ToolsSection
-from foredeck.context.state.opening import SessionFolder
+from foredeck.context.state.session import SessionFolder
 from foredeck.errors import ForedeckError
 from foredeck.model.memory import working_id
 from foredeck.model.own_tools import Facility

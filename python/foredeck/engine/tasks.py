@@ -10,7 +10,7 @@ from foredeck.config import Config
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import resolve_name
 from foredeck.context.state.objects import Objects, SessionInfo
-from foredeck.context.state.opening import SessionFolder
+from foredeck.context.state.session import SessionFolder
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.versions import wanted_content
 from foredeck.engine.opened import OpenedSession

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from foredeck.config import Config
 from foredeck.context.state.objects import SessionInfo
-from foredeck.context.state.opening import SessionFolder
+from foredeck.context.state.session import SessionFolder
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import LayerBusy, OutOfTime, TimeBudget, reported, until

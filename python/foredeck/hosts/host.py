@@ -15,8 +15,8 @@ from foredeck.context.state.gauge import tokens_of
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import Count, HostObject, Milliseconds, Name, Params
 from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
-from foredeck.model.costs import Cost
-from foredeck.model.costs import dollars as price_of
+from foredeck.prices import Cost
+from foredeck.prices import dollars as price_of
 from foredeck.store.protocol import Notify, silent
 
 Tokens = Annotated[int, Field(ge=0)]

@@ -10,7 +10,7 @@ from typing import Any
 from foredeck.context.intake.toolcalls import CallPlace
 from foredeck.context.messages.items import Block, Item
 from foredeck.context.messages.shape import sections_as_text, to_item
-from foredeck.context.messages.wires import RESPONSES_APIS
+from foredeck.context.plan.wires import RESPONSES_APIS
 from foredeck.context.provider_cache import rule_of
 from foredeck.context.rebase import prices_of
 from foredeck.context.state.request import (

@@ -216,7 +216,7 @@ def strings_in(value: Any, *, names: bool = False) -> Iterator[str]:
             stack.extend(reversed(item.values()))
 
 
-# Exchanges. A list of the host's may have holes, which `context/plan/repairs.py` closes.
+# Exchanges. A list of the host's may have holes, which `context/plan/wires.py` closes.
 
 MessageKind = Literal["user", "assistant", "result", "context", "opaque"]
 """`context`: text of other origin shown as a user's. `opaque`: not editable, or invisible to the

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from foredeck.context.intake.file_changes import look_now, look_now_at
-from foredeck.context.rendering.forms import contains_lines
+from foredeck.context.rendering import contains_lines
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects

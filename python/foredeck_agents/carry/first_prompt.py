@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from foredeck.context.messages.shape import Message, to_item
 from foredeck.model.calls import CallRecord
-from foredeck.model.costs import Cost, rates_at
 from foredeck.model.messages import text_in
 from foredeck.model.quoting import looks_like_ours
 from foredeck.model.records import call_id
 from foredeck.model.wrappings import asked
-from foredeck.prices import prices
+from foredeck.prices import Cost, prices, rates_at
 from foredeck.store.protocol import Store
 from foredeck_agents.carry.origin import CALLS, messages_of
 

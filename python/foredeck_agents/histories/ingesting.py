@@ -13,7 +13,7 @@ from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.intake.take_in import take_system
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import Message, sections_as_text, to_item, tools_declared
-from foredeck.context.state.opening import Beginning, open_session
+from foredeck.context.state.session import Beginning, open_session
 from foredeck.errors import Conflict
 from foredeck.model.documents import Provenance, chat_id, session_object_id, system_prompt_id
 from foredeck.model.history import HistoryProgress, HistorySessionDocument

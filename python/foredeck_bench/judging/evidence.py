@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from foredeck.accounting.cache import PromptPlace
 from foredeck.accounting.shapes import Shape, blocks_of, is_sent, leaves, texts_of
-from foredeck.context.calls.losses import CALLS_AT_WORK, reasoning_tokens, sealed_blocks
+from foredeck.context.calls.feedback import CALLS_AT_WORK, reasoning_tokens, sealed_blocks
 from foredeck.context.messages.shape import Message, is_signed, to_item
 from foredeck.model.messages import texts_in
 from foredeck.model.names import identifiers

@@ -12,8 +12,7 @@ from operator import getitem
 from pathlib import PurePath
 from typing import Any
 
-from foredeck.accounting.figure import CostFigure, session_figure
-from foredeck.accounting.recorded import recorded_figure
+from foredeck.accounting.figure import CostFigure, recorded_figure, session_figure
 from foredeck.cli.doctor_command import check_programs, check_state, check_stored
 from foredeck.config import Config, Resolved
 from foredeck.context.state.stored_chat import turns_of_session

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from foredeck.accounting import shapes
-from foredeck.accounting.recorded import COUNTS
+from foredeck.accounting.figure import COUNTS
 from foredeck.context.messages.shape import UNSENT_STOPS, Message
 from foredeck.lookup.objects import version_text
 from foredeck.model.canonical import decode_text

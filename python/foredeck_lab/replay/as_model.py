@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from foredeck.context.messages.shape import Message
 from foredeck.errors import ConfigError
 from foredeck.model.call_values import DEFAULT_TTL_S
-from foredeck.model.costs import Cost
-from foredeck.prices import prices
+from foredeck.prices import Cost, prices
 from foredeck_agents.histories.records import Transcript
 
 ASSUMED_REASONING = 120.0

@@ -13,10 +13,9 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import observable, split_turns
 from foredeck.context.rebase import Prices, RebaseThresholds, later_calls
 from foredeck.context.state.chat import Chat, turn_of
-from foredeck.context.state.features import StandIn, StandInKind
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.opening import Session
+from foredeck.context.state.session import Session, StandIn, StandInKind
 from foredeck.context.summary import written_names
 from foredeck.model.call_values import BranchCost
 from foredeck.model.names import identifiers

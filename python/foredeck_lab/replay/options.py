@@ -17,9 +17,8 @@ from foredeck.context.messages.shape import Message
 from foredeck.context.rebase import prices_of
 from foredeck.errors import ConfigError
 from foredeck.model.call_values import CHARS_PER_TOKEN, DEFAULT_TTL_S
-from foredeck.model.costs import Cost
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
-from foredeck.prices import prices
+from foredeck.prices import Cost, prices
 from foredeck.regular_files import read_regular
 from foredeck_agents.histories.records import Compaction, Transcript
 from foredeck_lab.replay.as_model import ReplayedModel

@@ -15,9 +15,8 @@ from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.calls import CallRecord
-from foredeck.model.costs import Cost
 from foredeck.model.own_tools import definition_chars, own_definitions
-from foredeck.prices import prices, prices_paid
+from foredeck.prices import Cost, prices, prices_paid
 from foredeck.sources.recorded import recorded_source
 from foredeck.store.kind import store_kind
 from foredeck_agents.histories.records import RecordedCall, Transcript

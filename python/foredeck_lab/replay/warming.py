@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from foredeck.context.provider_cache import MINIMUM_TOKENS
 from foredeck.model.call_values import PromptTokens
 from foredeck.model.calls import CallRecord
-from foredeck.model.costs import Cost, dollars
+from foredeck.prices import Cost, dollars
 from foredeck_agents.histories.records import RecordedCall, Transcript
 
 # By pi-ai 1.6.0 `cache-warming.js`, and `core/cache-warmer.js` of its agent.

@@ -10,21 +10,20 @@ from foredeck.context.digests import DigestSize
 from foredeck.context.fitting import marks_below, usable_window
 from foredeck.context.head import MOST_WRAPPING, HeadBudget
 from foredeck.context.intake.alignment import Alignment
+from foredeck.context.layouts import Layout
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import Say
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import RebaseThresholds, WaterMarks
-from foredeck.context.rendering.context import PromptNames, RenderContext
-from foredeck.context.rendering.layouts import Layout
+from foredeck.context.rendering import PromptNames, RenderContext
 from foredeck.context.rewriting.current import RefreshFinder
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.rewriting.replacing import Replacer
-from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Request
+from foredeck.context.state.session import ContextFacilities, Session
 from foredeck.context.wording import CARRIED
 from foredeck.model.call_values import Decision, ReportedUsage
 from foredeck.model.messages import text_in

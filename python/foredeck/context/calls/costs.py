@@ -19,7 +19,7 @@ from foredeck.context.rebase import (
     RebaseReason,
     may_change,
 )
-from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.current import Refresh
 from foredeck.context.rewriting.folding import Fold
 from foredeck.context.rewriting.replacing import Cover

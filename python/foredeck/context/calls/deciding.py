@@ -19,14 +19,15 @@ from foredeck.context.calls.costs import (
     priced,
     why_lost,
 )
-from foredeck.context.calls.heading import (
+from foredeck.context.calls.feedback import reasoning_behind
+from foredeck.context.calls.own_lines import (
     must_withdraw,
     rebuild_head,
     replace_head,
     withdrawn_now,
 )
-from foredeck.context.calls.losses import reasoning_behind
 from foredeck.context.fitting import WindowBudget, fit
+from foredeck.context.layouts import make_layout
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
 from foredeck.context.policies.policy_run import PolicyRun, newest_from, run_policy
@@ -37,8 +38,7 @@ from foredeck.context.rebase import (
     later_calls,
     precedes_bound_turn,
 )
-from foredeck.context.rendering.forms import describe_folded
-from foredeck.context.rendering.layouts import make_layout
+from foredeck.context.rendering import describe_folded
 from foredeck.context.rewriting.current import (
     CurrentCopy,
     Refresh,

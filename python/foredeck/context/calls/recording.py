@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.calls.losses import losses_of
+from foredeck.context.calls.feedback import losses_of
 from foredeck.context.intake.alignment import adoption_report
 from foredeck.context.intake.take_in import take_in
 from foredeck.context.plan.codec import pack_op, pack_says
-from foredeck.context.plan.repairs import repair
-from foredeck.context.state.call_log import CallLog
+from foredeck.context.plan.wires import repair
+from foredeck.context.state.call_log import CallLog, spent_after
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import SessionInfo, Workspace
-from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Answer, Outcome, PromptFrame
-from foredeck.context.state.spending import spent_after
+from foredeck.context.state.session import Session
 from foredeck.model.call_values import (
     ADOPTED,
     NO_PREDICTION,
@@ -24,8 +23,7 @@ from foredeck.model.call_values import (
     CallStats,
     Decision,
 )
-from foredeck.model.calls import CallDocument, CallRecord
-from foredeck.model.lost_reasoning import NOTHING_LOST, LostReasoning, LostSum
+from foredeck.model.calls import NOTHING_LOST, CallDocument, CallRecord, LostReasoning, LostSum
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 
 

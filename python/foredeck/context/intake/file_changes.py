@@ -5,12 +5,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from foredeck.context.plan.plan import Plan
-from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rendering import RenderContext
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.inbox import EarlyResult, FileChange, Inbox
-from foredeck.context.state.index import Entry, SeenVersion
+from foredeck.context.state.index import Entry, SeenVersion, Sets
 from foredeck.context.state.objects import Objects, store_versions
-from foredeck.context.state.sets import Sets
 from foredeck.context.wording import (
     changed_on_disk,
     deleted_on_disk,

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from foredeck.context.compactions import name_summary
 from foredeck.context.intake.alignment import with_progress
 from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
+from foredeck.context.layouts import Layout
 from foredeck.context.messages.items import Item, message_text, value_chars
 from foredeck.context.plan.ops import MessageSpan, Op, Shown, as_host, omit, recipe_chars
-from foredeck.context.plan.repairs import repair
+from foredeck.context.plan.wires import repair
 from foredeck.context.rebase import first_mutable
-from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.forms import referring
-from foredeck.context.rendering.layouts import Layout
+from foredeck.context.rendering import RenderContext, referring
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, paste_of, user_object
 from foredeck.context.state.request import PromptFrame

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.context.arguments import args_display
-from foredeck.context.messages.items import Item, NestedUse, ToolUse
+from foredeck.context.messages.items import Item, NestedUse, ToolUse, args_display
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry, SeenVersion, versions_seen

@@ -8,8 +8,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from foredeck.context import wording
-from foredeck.context.arguments import args_display
-from foredeck.context.messages.items import Item, ToolUse
+from foredeck.context.messages.items import Item, ToolUse, args_display
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.model.quoting import block
 from foredeck.store.clock import MINUTE_MS

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from foredeck.context.messages.items import ROOT_TIP, Block, Item, ToolUse, blocks_chars, next_tip
-from foredeck.context.messages.wires import SealRule
 from foredeck.context.plan.ops import (
     LASTING,
     SPANNING,
@@ -19,7 +18,7 @@ from foredeck.context.plan.ops import (
     omit,
     recipe_chars,
 )
-from foredeck.context.plan.repairs import Repairs
+from foredeck.context.plan.wires import Repairs, SealRule
 from foredeck.model.messages import answered_by, newest_answer
 from foredeck.model.own_tools import CONTEXT_TOOLS
 

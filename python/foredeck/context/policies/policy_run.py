@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.plan.plan import Plan
+from foredeck.context.plan.wires import Wire
 from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rebase import precedes_bound_turn

@@ -16,9 +16,8 @@ from typing import NamedTuple
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, PieceRef
 from foredeck.context.plan.plan import Plan
-from foredeck.context.policies.pieces import Piece, pieces_of
-from foredeck.context.policies.policy import UseRule
-from foredeck.context.rendering.context import PromptNames
+from foredeck.context.policies.policy import Piece, UseRule, pieces_of
+from foredeck.context.rendering import PromptNames
 from foredeck.model.messages import strings_in
 from foredeck.model.names import identifiers, inner_identifiers
 from foredeck.sources.tool_calls import WRITERS, edits_of, path_argument

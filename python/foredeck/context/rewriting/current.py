@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import CURRENT, Op, PieceRef, Shown
 from foredeck.context.plan.plan import Plan
-from foredeck.context.policies.pieces import Piece, folded_blocks
+from foredeck.context.plan.wires import Wire
+from foredeck.context.policies.policy import Piece, folded_blocks
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rebase import first_mutable, is_immutable, may_change
-from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.forms import (
+from foredeck.context.rendering import (
+    RenderContext,
     contains_lines,
     full,
     is_garbled,

@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 from foredeck.context.compactions import SummaryRequest, compact, turn_number
 from foredeck.context.digests import digest, unheld_names
+from foredeck.context.layouts import Layout
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, Op, PieceRef, recipe_chars
-from foredeck.context.policies.pieces import LONG_TEXTS, Piece, folded_blocks, pieces_of
+from foredeck.context.policies.policy import LONG_TEXTS, Piece, folded_blocks, pieces_of
 from foredeck.context.rebase import WaterMarks, first_mutable, may_change
-from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.forms import (
+from foredeck.context.rendering import (
+    RenderContext,
     contains_lines,
     folded,
     is_only_receipt,
     render_dependents,
     shown_text,
 )
-from foredeck.context.rendering.layouts import Layout
 from foredeck.context.state.objects import user_object
 from foredeck.context.wording import folded_answer, folded_paste
 from foredeck.model.names import identifiers

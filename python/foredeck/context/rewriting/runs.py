@@ -9,10 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.arguments import args_display
 from foredeck.context.digests import unheld_names
-from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.wires import Wire
+from foredeck.context.messages.items import Item, args_display, text_block
 from foredeck.context.plan.ops import (
     FOLDABLE_ARGUMENT_CHARS,
     REASONING,
@@ -21,10 +19,10 @@ from foredeck.context.plan.ops import (
     Say,
     apply_recipe,
 )
-from foredeck.context.policies.pieces import pieces_of
-from foredeck.context.policies.policy import UseRule
+from foredeck.context.plan.wires import Wire
+from foredeck.context.policies.policy import UseRule, pieces_of
 from foredeck.context.rebase import first_mutable, is_immutable
-from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.replacing import cover
 from foredeck.context.state.chat import turn_of
 from foredeck.context.wording import handle

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from foredeck.context.messages.items import Item, message_text
-from foredeck.context.messages.wires import Wire, binds_in_every_turn, wire_of
 from foredeck.context.plan.ops import Op, Say
+from foredeck.context.plan.wires import Wire, binds_in_every_turn, wire_of
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import Prices
 from foredeck.model.call_values import CalledModel, PriceTier
-from foredeck.model.lost_reasoning import BlockSpot
+from foredeck.model.calls import BlockSpot
 from foredeck.model.observations import AskedBy
 from foredeck.model.records import VersionRef
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from foredeck.context import wording
-from foredeck.context.rendering.context import described as fields_of_line
+from foredeck.context.rendering import described as fields_of_line
 from foredeck.context.state.handles import Wanted, asked_graph, meet, name_of_node
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects

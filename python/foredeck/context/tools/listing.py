@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from foredeck.context.arguments import relative_path
-from foredeck.context.messages.items import blocks_chars
+from foredeck.context.messages.items import blocks_chars, relative_path
 from foredeck.context.plan.ops import Op
 from foredeck.context.plan.plan import Plan
-from foredeck.context.rendering.context import described
+from foredeck.context.rendering import described
 from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.descriptions import (
     Description,

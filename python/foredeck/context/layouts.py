@@ -11,9 +11,9 @@ from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.plan.ops import Op, Shown
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rebase import first_mutable
-from foredeck.context.rendering.context import RenderContext
-from foredeck.context.rendering.forms import (
+from foredeck.context.rendering import (
     HANDLE_FROM_CHARS,
+    RenderContext,
     describe_folded,
     folded,
     full,
