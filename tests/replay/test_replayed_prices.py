@@ -64,3 +64,17 @@ def test_a_model_brings_its_cache(name: str, provider: str, cache: str, ttl_s: i
 def test_what_no_price_or_cache_is_known_of_cannot_be_replayed_as(name: str) -> None:
     with pytest.raises(ConfigError, match="cannot be replayed as"):
         replayed_model(name)
+
+
+def test_plain_pi_compacts_where_the_tokens_that_were_reported_near_the_window(
+    tmp_path: Path,
+) -> None:
+    """Seven characters to a token, of which the engine's first estimate makes two tokens."""
+    made = Recording()
+    for number in range(1, 8):
+        made.user("word " * 8_000)
+        made.assistant(text("Yes."), usage={"input": number * 5_715})
+    made.write(tmp_path / "s.jsonl")
+    with replayed(load_recording(tmp_path / "s.jsonl"), ReplayOptions(window=60_000)) as done:
+        _, last = done.by_call()[-1]
+    assert last.plain == pytest.approx(1.25 * 5_715 + 0.1 * 6 * 5_715, rel=0.05)

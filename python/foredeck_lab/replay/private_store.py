@@ -112,9 +112,7 @@ def replayed(
     rate, every, warmer = calibrate(transcript), options.restart_every, options.warmer()
     scale = CHARS_PER_TOKEN / rate.chars_per_token
     warmed = None if warmer is None else WarmedSides(warmer, scale)
-    with closing(
-        ReplayedSession(home, transcript, options, head_tokens=rate.head_tokens)
-    ) as session:
+    with closing(ReplayedSession(home, transcript, options, rate=rate)) as session:
         for number, call in enumerate(transcript.calls, start=1):
             if every is not None and number > 1 and (number - 1) % every == 0:
                 session.restart()

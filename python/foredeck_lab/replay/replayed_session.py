@@ -22,7 +22,7 @@ from foredeck.store.kind import store_kind
 from foredeck_agents.histories.records import RecordedCall, Transcript
 from foredeck_lab.replay.as_model import ASSUMED_REASONING
 from foredeck_lab.replay.observing import ReplayObserver
-from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.options import Calibration, ReplayOptions
 
 
 class ReplayedSession:
@@ -34,7 +34,7 @@ class ReplayedSession:
         transcript: Transcript,
         options: ReplayOptions,
         *,
-        head_tokens: float = 0.0,
+        rate: Calibration | None = None,
         facilities: MakeFacilities = configured_facilities,
     ) -> None:
         self.engine: Engine | None = None
@@ -46,8 +46,9 @@ class ReplayedSession:
         self._cost = options.cost()
         self._paid = prices_paid(record.message for record in transcript.messages)
         self._host = SimulatedHost(transcript.id)
-        if head_tokens:
-            chars = int(head_tokens * CHARS_PER_TOKEN) + definition_chars(*options.tools)
+        self._rate = rate = rate or Calibration()
+        if rate.head_tokens:
+            chars = int(rate.head_tokens * rate.chars_per_token) + definition_chars(*options.tools)
             self._host.system = [{"role": "system", "content": "." * chars}]
         self._own_tools = own_definitions(*options.tools)
         self.observer: ReplayObserver | None = None
@@ -100,11 +101,16 @@ class ReplayedSession:
             "provider": call.provider,
             "id": call.model,
             "api": call.api,
-            "contextWindow": self._options.window,
+            "contextWindow": self._window(),
             "cost": self._cost_at(call),
             "promptCache": {"short": self._options.ttl_s},
             "assumedReasoning": ASSUMED_REASONING if self._options.as_model else 0,
         }
+
+    def _window(self) -> int | None:
+        """The window in tokens as the engine counts them, which is told no usage."""
+        window = self._options.window
+        return window and int(window * self._rate.chars_per_token / CHARS_PER_TOKEN)
 
     def _cost_at(self, call: RecordedCall) -> Cost:
         if self._cost is not None:
