@@ -69,6 +69,11 @@ class BookedTool:
     begun_ms: int | None
     ended_ms: int | None
 
+    @property
+    def took_ms(self) -> int | None:
+        """How long it took."""
+        return _between(self.begun_ms, self.ended_ms)
+
 
 @dataclass(slots=True)
 class BookedAnswer:

@@ -17,7 +17,7 @@ from foredeck.accounting.figure import CostFigure
 from foredeck.accounting.trace import trace
 from foredeck.config import Config
 from foredeck.errors import NotFound
-from foredeck.lookup.prompts import Prompt, prompts_at
+from foredeck.lookup.prompts import prompts_at
 from foredeck.lookup.reader import Reader
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.documents import session_object_id
@@ -89,27 +89,39 @@ class Work:
         with self._reader.store() as store, self.prompts(session, store) as prompts:
             if book.is_current(store, prompts):
                 return book, None
-        job = self._run(("book", session), "Reading the session", lambda job: self._read(book, job))
+        job = self._run(
+            ("book", session),
+            "Reading the session",
+            lambda job, store, prompts: book.read(store, prompts, job.advance),
+        )
         return book, None if book.is_read else job
 
     def kinds(self, book: Book) -> LongJob | None:
         if all(call.kinds for call in book.calls):
             return None
-        what = "Looking at what the prompts were made of"
-        return self._run(("kinds", book.session), what, lambda job: self._sort(book, job))
-
-    def trace(self, session: str, text: str, calls: int) -> LongJob:
         return self._run(
-            ("trace", session, text, calls),
-            "Looking for it in each prompt",
-            lambda job: self._trace(session, text, calls, job),
-            keep=True,
+            ("kinds", book.session),
+            "Looking at what the prompts were made of",
+            lambda job, _, prompts: book.work_out_kinds(prompts, job.advance),
         )
 
+    def trace(self, session: str, text: str, calls: int) -> LongJob:
+        def work(job: LongJob, _: Store, prompts: Store) -> Any:
+            job.total = calls
+            more = lambda: job.advance(job.done + 1)  # noqa: E731
+            return trace(prompts, session, text, call_id(session, calls), more).to_json()
+
+        key = "trace", session, text, calls
+        return self._run(key, "Looking for it in each prompt", work, keep=True)
+
     def prompts_at(self, session: str, calls: Sequence[int]) -> LongJob:
-        key = "prompts", session, self.replay(session) is None, *calls
-        what = "Putting the prompt together"
-        return self._run(key, what, lambda job: self._rebuild(session, calls, job), keep=True)
+        """The prompts of some calls, as the result of the work."""
+        return self._run(
+            ("prompts", session, self.replay(session) is None, *calls),
+            "Putting the prompt together",
+            lambda _job, _store, prompts: prompts_at(prompts, session, *calls),
+            keep=True,
+        )
 
     def replay(self, session: str) -> ReplayedHistory | None:
         """A finished replay, if asked for."""
@@ -122,7 +134,9 @@ class Work:
         if self.replay(session) is not None or not (begin or key in self._jobs):
             return None
         job = self._run(
-            key, "Replaying the session with foredeck", lambda job: self._replay(session, job)
+            key,
+            "Replaying the session with foredeck",
+            lambda job, store, _: self._replay(session, store, job),
         )
         return None if self.replay(session) is not None else job
 
@@ -137,14 +151,21 @@ class Work:
             yield replayed
 
     def _run(
-        self, key: Hashable, what: str, work: Callable[[LongJob], Any], *, keep: bool = False
+        self,
+        key: tuple[Any, ...],
+        what: str,
+        work: Callable[[LongJob, Store, Store], Any],
+        *,
+        keep: bool = False,
     ) -> LongJob:
+        """Work on the second part of `key`, a session, given the store and that with its calls."""
         with self._lock:
             job = self._jobs.get(key)
             # One that ended while no page waited has done what was new then, and not since.
             if job is None or (job.ended.is_set() and not keep):
                 job = self._jobs[key] = LongJob(what)
-                threading.Thread(target=_do, args=(job, work), name=what, daemon=True).start()
+                arguments = job, key[1], work
+                threading.Thread(target=self._do, args=arguments, name=what, daemon=True).start()
         job.ended.wait(self._patience_s)
         if job.ended.is_set():
             with self._lock:
@@ -166,39 +187,22 @@ class Work:
                 self._books.popitem(last=False)
             return book
 
-    def _read(self, book: Book, job: LongJob) -> None:
-        with (
-            self._reader.store() as store,
-            self.prompts(book.session, store) as prompts,
-        ):
-            book.read(store, prompts, job.advance)
+    def _do(self, job: LongJob, session: str, work: Callable[[LongJob, Store, Store], Any]) -> None:
+        try:
+            with self._reader.store() as store, self.prompts(session, store) as prompts:
+                job.result = work(job, store, prompts)
+        except Exception as error:  # the page that waits for it is to say so
+            job.error = error
+        finally:
+            job.ended.set()
 
-    def _sort(self, book: Book, job: LongJob) -> None:
-        with (
-            self._reader.store() as store,
-            self.prompts(book.session, store) as prompts,
-        ):
-            book.work_out_kinds(prompts, job.advance)
-
-    def _trace(self, session: str, text: str, calls: int, job: LongJob) -> dict[str, Any]:
-        job.total = calls
-        more = lambda: job.advance(job.done + 1)  # noqa: E731
-        with self._reader.store() as store, self.prompts(session, store) as prompts:
-            return trace(prompts, session, text, call_id(session, calls), more).to_json()
-
-    def _rebuild(self, session: str, calls: Sequence[int], job: LongJob) -> list[Prompt]:
-        job.total = max(calls)
-        with self._reader.store() as store, self.prompts(session, store) as prompts:
-            return prompts_at(prompts, session, *calls)
-
-    def _replay(self, session: str, job: LongJob) -> None:
+    def _replay(self, session: str, store: Store, job: LongJob) -> None:
         # Loads the engine, which pages have no use for otherwise.
         from foredeck_lab.replay.options import ReplayOptions
         from foredeck_lab.replay.private_store import replayed
 
-        with self._reader.store() as store:
-            head = store.head(session_object_id(session))
-            progress = None if head is None else progress_in(head.fields)
+        head = store.head(session_object_id(session))
+        progress = None if head is None else progress_in(head.fields)
         path = Path("" if progress is None else progress.file)
         if not path.is_file():
             raise NotFound(f"{path}, the file that the session was read from, is gone.")
@@ -224,12 +228,3 @@ class Work:
                 gone, old = self._replays.popitem(last=False)
                 self._books.pop(gone, None)
                 shutil.rmtree(old.home, ignore_errors=True)
-
-
-def _do(job: LongJob, work: Callable[[LongJob], Any]) -> None:
-    try:
-        job.result = work(job)
-    except Exception as error:  # the page that waits for it is to say so
-        job.error = error
-    finally:
-        job.ended.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, session_figure
@@ -28,40 +29,21 @@ def run(args: Namespace) -> int:
     with opened_store(args) as store:
         sessions = latest_sessions(store)
         sizes = [size_of(store, session.id) for session in sessions] if args.size else []
-        objects = {}
         newest = newest_calls(store, [s.id for s in sessions])
         figures = {s.id: session_figure(store, s.id, newest[s.id]) for s in sessions}
-        if args.json:
-            objects = {s.id: len(store.query("member", {"session": s.id})) for s in sessions}
-    rows = [
-        _as_json(session)
-        | {"objects": objects.get(session.id), "figure": figures[session.id].to_json()}
-        for session in sessions
-    ]
+        rows = [_as_json(store, s, figures[s.id]) for s in sessions] if args.json else []
     for row, size in zip(rows, sizes, strict=False):
         row["size_bytes"] = size
     return answer(args, {"sessions": rows}, _lines(sessions, sizes, figures))
 
 
-def _as_json(session: SessionSummary) -> dict[str, Any]:
-    return {
-        "session": session.id,
-        "title": session.title,
-        "cwd": session.folder,
-        "project": session.project,
-        "calls": session.calls,
-        "messages": session.messages,
-        "tool_calls": session.tool_calls,
-        "first_ms": session.first_ms,
-        "last_ms": session.last_ms,
-        "parent": session.parent,
-        "started_by": session.started_by,
-        "harness": session.harness,
-        "private": session.is_private,
-        "ingested": session.is_ingested,
-        "host_file": session.host_file,
-        "gone": session.is_gone,
-    }
+def _as_json(store: Store, session: SessionSummary, figure: CostFigure) -> dict[str, Any]:
+    value = asdict(session)
+    del value["short_id"]
+    marks = {name: value.pop(f"is_{name}") for name in ("private", "ingested", "gone")}
+    objects = len(store.query("member", {"session": session.id}))
+    more = {"objects": objects, "figure": figure.to_json()}
+    return {"session": value.pop("id"), "cwd": value.pop("folder"), **value, **marks, **more}
 
 
 def _lines(
@@ -77,26 +59,27 @@ def _lines(
     sources = {session.harness if session.is_ingested else "" for session in sessions}
     read_in = f", read from {next(iter(sources))}" if len(sources) == 1 and any(sources) else ""
     yield f"{counted(len(sessions), 'session')}{of}{read_in}, the latest first.\n"
-    heads = ("session", "last used", "took", "msgs", "tools", "project")
-    columns = [heads, *map(_columns, sessions)]
-    if any(figure.calls for figure in figures.values()):
-        # Negative where a session has cost more than plain Pi.
-        in_money = any(each.calls and each.in_money for each in figures.values())
-        rows = (figures[session.id] for session in sessions)
-        # Tokens stand nowhere beside dollars.
-        saved = [
-            "saved",
-            *(
-                each.amounts.saved if each.calls and each.in_money == in_money else ""
-                for each in rows
-            ),
+    columns = {
+        "session": [session.short_id for session in sessions],
+        "last used": [when(session.last_ms)[:16] for session in sessions],
+        "took": [lasted(session.duration_ms) for session in sessions],
+        "msgs": [str(session.messages) for session in sessions],
+        "tools": [str(session.tool_calls) for session in sessions],
+    }
+    if seen := [figure for figure in figures.values() if figure.calls]:
+        # Negative where a session has cost more than plain Pi. Tokens stand nowhere beside dollars.
+        in_money = any(figure.in_money for figure in seen)
+        listed = (figures[session.id] for session in sessions)
+        columns["saved"] = [
+            each.amounts.saved if each.calls and each.in_money == in_money else ""
+            for each in listed
         ]
-        columns = [(*row[:5], each, row[5]) for row, each in zip(columns, saved, strict=True)]
     if sizes:
-        texts = ("text", *(short_bytes(size) for size in sizes))
-        columns = [(*row[:-1], text, row[-1]) for row, text in zip(columns, texts, strict=True)]
-    # The project's column is as wide as its longest name, but for very long ones.
-    lines = table([(*row, "") for row in columns]).split("\n")
+        columns["text"] = [short_bytes(size) for size in sizes]
+    # As wide as its longest name, but for very long ones.
+    columns["project"] = [shortened(session.project_name, _PROJECT) for session in sessions]
+    rows = zip(*columns.values(), strict=True)
+    lines = table([(*columns, ""), *((*row, "") for row in rows)]).split("\n")
     room = min(WIDEST, screen_width()) - len(lines[0])
     titles = ["title", *(_title(session, shows_source=not read_in) for session in sessions)]
     for number, (line, title) in enumerate(zip(lines, titles, strict=True)):
@@ -107,17 +90,6 @@ def _lines(
         yield typed(
             "(gone): Pi's own file was deleted; `foredeck forget SESSION` deletes the rest."
         )
-
-
-def _columns(session: SessionSummary) -> tuple[str, ...]:
-    return (
-        session.short_id,
-        when(session.last_ms)[:16],
-        lasted(session.duration_ms),
-        str(session.messages),
-        str(session.tool_calls),
-        shortened(session.project_name, _PROJECT),
-    )
 
 
 def _title(session: SessionSummary, *, shows_source: bool) -> str:

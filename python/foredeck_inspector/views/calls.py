@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
 
+from foredeck.context.messages.shape import Message
 from foredeck.context.state.gauge import weighed
 from foredeck.lookup.prompts import Prompt
 from foredeck.lookup.sessions import checked_call, count_calls
@@ -21,6 +22,7 @@ from foredeck_inspector.book import BookedCall, folded_handles, why
 from foredeck_inspector.pages import WebPage, link
 from foredeck_inspector.tables import Column, Row, Table
 from foredeck_inspector.views.sessions import found_session, title_of
+from foredeck_inspector.views.turns import blocks_of
 from foredeck_inspector.work import Work
 
 _FORMS = {
@@ -116,17 +118,15 @@ def _described(store: Store, session: str, record: CallRecord, last: int) -> dic
 
 
 def _answered(call: BookedCall | None) -> dict[str, Any]:
-    answer = None if call is None else call.answer
-    return {
-        "tokens_sent": None if call is None else call.sent,
-        "tokens_plain": None if call is None else call.plain,
-        "cost": None if call is None else call.cost,
-        "cost_tokens": None if call is None or call.cost is not None else round(call.cost_tokens),
-        "model_ms": None if answer is None else answer.model_ms,
-        "tools_ms": None if answer is None else answer.tools_ms,
-        "answer": None if answer is None else answer.number,
-        "ran": [] if answer is None else [tool.name for tool in answer.tools],
-    }
+    names = ("tokens_sent", "tokens_plain", "cost", "cost_tokens", "model_ms", "tools_ms", "answer")
+    data: dict[str, Any] = {**dict.fromkeys(names), "ran": []}
+    if call is not None:
+        data |= {"tokens_sent": call.sent, "tokens_plain": call.plain, "cost": call.cost}
+        data["cost_tokens"] = round(call.cost_tokens) if call.cost is None else None
+    if call is not None and (answer := call.answer) is not None:
+        data |= {"model_ms": answer.model_ms, "tools_ms": answer.tools_ms}
+        data |= {"answer": answer.number, "ran": [tool.name for tool in answer.tools]}
+    return data
 
 
 def _compared(old: Prompt | None, new: Prompt) -> Iterator[dict[str, Any]]:
@@ -159,76 +159,42 @@ def _compared(old: Prompt | None, new: Prompt) -> Iterator[dict[str, Any]]:
 
 
 def _message(prompt: Prompt, number: int, state: str) -> dict[str, Any]:
-    message = prompt.messages[number]
-    blocks = list(_blocks(message))
     return {
+        **_without_place(prompt.messages[number], state),
         "number": number + 1,
+        "whose": "foredeck" if number in prompt.inserted else "host",
+        "edited": number in prompt.edited,
+    }
+
+
+def _gone(message: Message) -> dict[str, Any]:
+    lines = [f"-{line}" for line in _plain(message).split("\n")]
+    return {**_without_place(message, "gone"), "blocks": [], "lines": lines}
+
+
+def _without_place(message: Message, state: str) -> dict[str, Any]:
+    blocks = list(blocks_of(message))
+    return {
+        "number": None,
         "state": state,
         "role": str(message.get("role")),
         "tool": message.get("toolName"),
         "failed": bool(message.get("isError")),
-        "whose": "foredeck" if number in prompt.inserted else "host",
-        "edited": number in prompt.edited,
+        "whose": "host",
+        "edited": False,
         "summary": _summary(blocks),
         "blocks": blocks,
         "lines": None,
     }
 
 
-def _gone(message: Mapping[str, Any]) -> dict[str, Any]:
-    blocks = list(_blocks(message))
-    return {
-        "number": None,
-        "state": "gone",
-        "role": str(message.get("role")),
-        "tool": message.get("toolName"),
-        "failed": False,
-        "whose": "host",
-        "edited": False,
-        "summary": _summary(blocks),
-        "blocks": [],
-        "lines": [f"-{line}" for line in _plain(message).split("\n")],
-    }
-
-
 def _summary(blocks: Sequence[Mapping[str, Any]]) -> str:
-    words = [f"{b['kind']} {b['text'][:_SUMMARY_CHARS]}" if b["kind"] != "text" else
-             str(b["text"][:_SUMMARY_CHARS]) for b in blocks]  # fmt: skip
+    words = [_labelled(block, " ")[: 2 * _SUMMARY_CHARS] for block in blocks]
     return " ".join(" · ".join(words).split())[:_SUMMARY_CHARS]
 
 
-def _blocks(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    content = message.get("content")
-    if content is None:
-        for name in ("command", "output", "summary"):
-            if isinstance(message.get(name), str):
-                yield _block(name, message[name])
-    elif isinstance(content, str):
-        yield _block("text", content)
-    else:
-        for block in content:
-            yield _content_block(block)
-
-
-def _content_block(block: Any) -> dict[str, Any]:
-    if not isinstance(block, dict):
-        return _block("text", str(block))
-    match block.get("type"):
-        case "text":
-            return _block("text", str(block.get("text") or ""))
-        case "thinking":
-            sealed = " (sealed)" if block.get("thinkingSignature") else ""
-            return _block("thinking" + sealed, str(block.get("thinking") or ""))
-        case "toolCall":
-            arguments = json.dumps(block.get("arguments"), indent=2, ensure_ascii=False)
-            return _block(f"calls {block.get('name')}", arguments)
-        case "image":
-            return _block("image", f"({block.get('mimeType') or 'image'})")
-    return _block(str(block.get("type")), json.dumps(block, indent=2, ensure_ascii=False))
-
-
-def _block(kind: str, text: str) -> dict[str, Any]:
-    return {"kind": kind, "text": text}
+def _labelled(block: Mapping[str, str], gap: str) -> str:
+    return block["text"] if block["kind"] == "text" else f"{block['kind']}{gap}{block['text']}"
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,7 +240,5 @@ def _parent_call(store: Store, session: str, call: int) -> int | None:
     return CallRecord(parent.fields).ordinal
 
 
-def _plain(message: Any) -> str:
-    return "\n".join(
-        f"{b['kind']}: {b['text']}" if b["kind"] != "text" else b["text"] for b in _blocks(message)
-    )
+def _plain(message: Message) -> str:
+    return "\n".join(_labelled(block, ": ") for block in blocks_of(message))

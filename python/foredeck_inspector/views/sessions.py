@@ -38,6 +38,10 @@ _CALLS = (
     Column("tools_ms", "Tools", "took"),
     Column("happened", "Folded, and why", under="lost"),
 )
+_OF_CALL = (
+    *("time_ms", "model", "kind", "sent", "plain", "cached", "cost"),
+    *("folded", "folded_now", "why"),
+)
 _FIELDS = (
     *("mode", "priority", "category", "first_turn", "last_turn", "files", "remark_count"),
     *("current_task", "suggestion", "observed_by", "model", "is_edited", "dropped"),
@@ -242,17 +246,8 @@ def _call_row(book: Book, call: BookedCall) -> Row:
     row = {
         "call": call.ordinal,
         "address": link("sessions", book.session, "calls", call.ordinal),
-        "time_ms": call.time_ms,
-        "model": call.model,
-        "kind": call.kind,
-        "sent": call.sent,
-        "plain": call.plain,
-        "cached": call.cached,
-        "cost": call.cost,
+        **{name: getattr(call, name) for name in _OF_CALL},
         "cost_tokens": round(call.cost_tokens) if call.cost is None else None,
-        "folded": call.folded,
-        "folded_now": call.folded_now,
-        "why": call.why,
         "happened": "; ".join(filter(None, (folded, call.why))),
         "lost": f"lost: {call.lost}" if call.lost else "",
         "kinds": {str(kind): size for kind, size in call.kinds.items()},

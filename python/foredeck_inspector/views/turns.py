@@ -23,6 +23,13 @@ from foredeck_inspector.book import Book, BookedAnswer, BookedTool
 PER_PAGE = 100
 """Answers on a page."""
 _PATCH = "*** Begin Patch"
+_OF_ANSWER = (
+    *("session", "turn", "asked", "model", "usage", "call"),
+    *("begun_ms", "spoken_ms", "ended_ms", "model_ms", "tools_ms", "took_ms"),
+)
+_TEXTS = ("command", "output", "summary")
+"""Texts of messages without content."""
+_OF_TOOL = ("object", "shown", "failed", "begun_ms", "ended_ms", "took_ms")
 
 
 def turns_of(store: Store, book: Book, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -143,28 +150,15 @@ class _Steps:
         others = messages[bool(user) : len(messages) - bool(answer)]
         return {
             "message": booked.number,
-            "session": booked.session,
-            "turn": booked.turn,
-            "asked": booked.asked,
-            "user": None if user is None else list(blocks_of(user)),
-            "others": [
-                {"role": str(each.get("role")), "blocks": list(blocks_of(each))} for each in others
-            ],
-            "begun_ms": booked.begun_ms,
-            "spoken_ms": booked.spoken_ms,
-            "ended_ms": booked.ended_ms,
-            "model_ms": booked.model_ms,
-            "tools_ms": booked.tools_ms,
-            "took_ms": booked.took_ms,
-            "model": booked.model,
+            **{name: getattr(booked, name) for name in _OF_ANSWER},
+            "user": None if user is None else _said(user),
+            "others": [{"role": str(each.get("role")), "blocks": _said(each)} for each in others],
             "stop": _stop(answer),
-            "blocks": [] if answer is None else list(blocks_of(answer)),
+            "blocks": [] if answer is None else _said(answer),
             "tools": [
                 self._tool(tool, calls.get(tool.object), answer, position)
                 for position, tool in enumerate(booked.tools)
             ],
-            "usage": booked.usage,
-            "call": booked.call,
         }
 
     def _tool(
@@ -180,19 +174,9 @@ class _Steps:
             given = unpack(call.fields.get("args") or {}, self._blob)
             details = unpack(call.fields.get("details"), self._blob)
             result = self._text(call)
-        took = (
-            None
-            if tool.begun_ms is None or tool.ended_ms is None
-            else tool.ended_ms - tool.begun_ms
-        )
         return {
-            "object": tool.object,
             "tool": name,
-            "shown": tool.shown,
-            "failed": tool.failed,
-            "begun_ms": tool.begun_ms,
-            "ended_ms": tool.ended_ms,
-            "took_ms": took,
+            **{name: getattr(tool, name) for name in _OF_TOOL},
             **_body(name, given if isinstance(given, dict) else {}, details),
             "result": result,
             "images": 0 if call is None else len(call.fields.get("images") or ()),
@@ -216,19 +200,46 @@ def _stop(answer: Message | None) -> str:
 
 
 def blocks_of(message: Message) -> Iterator[dict[str, str]]:
+    """All that a message holds, each with what it is."""
     content = message.get("content")
-    if not isinstance(content, list):
-        texts = [content, *(message.get(name) for name in ("command", "output", "summary"))]
-        yield from ({"kind": "text", "text": text} for text in texts if isinstance(text, str))
+    if isinstance(content, list):
+        yield from map(_block, content)
         return
-    for block in content:
-        kind = block.get("type") if isinstance(block, dict) else "text"
-        if kind == "text":
-            yield {"kind": "text", "text": str(block.get("text") or "")}
-        elif kind == "thinking" and block.get("thinking"):
-            yield {"kind": "thinking", "text": str(block["thinking"])}
-        elif kind == "image":
-            yield {"kind": "image", "text": str(block.get("mimeType") or "image")}
+    for name, text in (("text", content), *((name, message.get(name)) for name in _TEXTS)):
+        if isinstance(text, str):
+            yield {"kind": name, "text": text}
+
+
+def _block(block: Any) -> dict[str, str]:
+    if not isinstance(block, dict):
+        return {"kind": "text", "text": str(block)}
+    kind, text = str(block.get("type")), ""
+    match kind:
+        case "text":
+            text = str(block.get("text") or "")
+        case "thinking":
+            kind += " (sealed)" if block.get("thinkingSignature") else ""
+            text = str(block.get("thinking") or "")
+        case "toolCall":
+            kind, text = f"calls {block.get('name')}", _json(block.get("arguments"))
+        case "image":
+            text = f"({block.get('mimeType') or 'image'})"
+        case _:
+            text = _json(block)
+    return {"kind": kind, "text": text}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _said(message: Message) -> list[dict[str, str]]:
+    """What was said in a message, without the calls of tools."""
+    return [
+        block
+        for block in blocks_of(message)
+        if block["text"] and block["kind"].startswith(("text", "thinking", "image", *_TEXTS))
+    ]
 
 
 def _body(tool: str, arguments: dict[str, Any], details: Any) -> dict[str, Any]:
@@ -269,4 +280,4 @@ def _code(name: str, given: Mapping[str, Any]) -> tuple[str, str]:
         return str(given["content"]), str(given.get("path") or "")
     if not given or (name == "read" and set(given) == {"path"}):
         return "", ""
-    return json.dumps(given, indent=2, ensure_ascii=False), "json"
+    return _json(given), "json"
