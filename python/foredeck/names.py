@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeVar
 
 from foredeck.errors import NotFound
 from foredeck.model.documents import Fields, session_object_id
-from foredeck.model.ids import ENTRY, SHORTEST, TASK, ShortNames
+from foredeck.model.identity import ENTRY, SHORTEST, TASK, ShortNames
 from foredeck.model.kinds import OBJECT_TYPES
-from foredeck.model.places import OF_STORED, AskedPart, split_name
+from foredeck.model.names import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import one_line
 from foredeck.model.records import MemberDocument, member_id, nickname_id
 from foredeck.model.sources import history_source, is_pointer, path_of, pointer_label

@@ -13,8 +13,8 @@ from typing import Any
 
 from foredeck.errors import UnknownSession
 from foredeck.model.calls import CallRecord
-from foredeck.model.canonical import canonical_json, decode_text
 from foredeck.model.documents import session_object_id
+from foredeck.model.identity import canonical_json, decode_text
 from foredeck.model.messages import WORDS_LEFT, MessageKey, marked, put_blob, unpack
 from foredeck.model.names import UNSPACED, composed, pairs
 from foredeck.model.observations import CompactionDocument

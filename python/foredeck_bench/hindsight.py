@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from foredeck.accounting.shapes import blocks_of, is_sent
+from foredeck.accounting.cache import blocks_of, is_sent
 from foredeck.context.messages.shape import Message
 from foredeck.context.rebase import Prices
 from foredeck_agents.histories.records import Transcript

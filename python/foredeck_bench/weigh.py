@@ -23,8 +23,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from foredeck.accounting.cache import CACHES
-from foredeck.accounting.shapes import blocks_of, chars_of
+from foredeck.accounting.cache import CACHES, blocks_of, chars_of
 from foredeck.cli.output import Progress, table
 from foredeck.context.messages.shape import Message
 from foredeck.errors import ForedeckError

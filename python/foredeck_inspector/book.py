@@ -15,12 +15,11 @@ from foredeck.context.state.call_log import spent_at
 from foredeck.context.state.gauge import plain_tokens, sent_tokens
 from foredeck.context.state.stored_chat import Inherited, inherited_turns
 from foredeck.lookup.sessions import StoredBranch, branches_of, newest_calls
-from foredeck.model.call_values import CHARS_PER_TOKEN, UNSENT, Decision, ReportedUsage
+from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, UNSENT, Decision, ReportedUsage
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import ChatDocument, chat_id, session_object_id
 from foredeck.model.messages import load_messages, text_in
 from foredeck.model.records import TurnDocument, call_id, turn_id
-from foredeck.model.rewrite_reasons import REASONS
 from foredeck.sources.snapshots import AT_MS, version_ms
 from foredeck.store.protocol import Head, Store, portions
 

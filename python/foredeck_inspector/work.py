@@ -20,8 +20,7 @@ from foredeck.errors import NotFound
 from foredeck.lookup.prompts import prompts_at
 from foredeck.lookup.reader import Reader
 from foredeck.model.call_values import CHARS_PER_TOKEN
-from foredeck.model.documents import session_object_id
-from foredeck.model.history import progress_in
+from foredeck.model.documents import progress_in, session_object_id
 from foredeck.model.records import call_id
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import LocalStore, Store

@@ -27,9 +27,8 @@ from foredeck.cli.output import Progress, answer, filled, fitted_table
 from foredeck.cli.stored import store_if_any
 from foredeck.context.messages.shape import to_usage
 from foredeck.errors import NotFound
-from foredeck.model.call_values import Decision
+from foredeck.model.call_values import LOSSES, SHORT_REASONS, Decision
 from foredeck.model.figures import counted, money, short_count, when
-from foredeck.model.rewrite_reasons import LOSSES, SHORT_REASONS
 from foredeck_agents.histories.recordings import history_files, usual_places
 from foredeck_lab.cost_overview import Overview, add_histories, add_stored, overview_text
 from foredeck_lab.prompts import NamedSession, named_session, replayed_for

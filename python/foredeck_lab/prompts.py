@@ -15,8 +15,7 @@ from foredeck.cli.output import Progress
 from foredeck.cli.person import named_or_chosen
 from foredeck.cli.stored import opened_store, store_if_any
 from foredeck.errors import NotFound
-from foredeck.model.documents import session_object_id
-from foredeck.model.history import progress_in
+from foredeck.model.documents import progress_in, session_object_id
 from foredeck.names import find_session
 from foredeck.store.protocol import Store
 from foredeck_agents.histories.recordings import load_recording

@@ -8,10 +8,9 @@ from typing import Any
 
 from foredeck.accounting.figure import CostFigure, unpriced_lines
 from foredeck.cli.output import Progress, answer, coloured, filled, fitted_table
-from foredeck.model.call_values import DEFAULT_TTL_S
+from foredeck.model.call_values import DEFAULT_TTL_S, SHORT_REASONS
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars
-from foredeck.model.rewrite_reasons import SHORT_REASONS
 from foredeck_agents.histories.lines import lines_lost
 from foredeck_agents.histories.recordings import find_recordings
 from foredeck_agents.histories.records import TranscriptError

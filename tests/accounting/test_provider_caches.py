@@ -14,9 +14,11 @@ from foredeck.accounting.cache import (
     IdealCache,
     MarkedCache,
     PromptMaker,
+    Shape,
+    Shapes,
     SteppedCache,
+    wire_blocks,
 )
-from foredeck.accounting.shapes import Shape, Shapes, wire_blocks
 from foredeck.cli.main import main
 from foredeck.errors import ConfigError
 from foredeck_lab.replay.options import load_cost

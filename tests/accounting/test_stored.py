@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.accounting.shapes import Shapes
+from foredeck.accounting.cache import Shapes
 from foredeck.accounting.stored import StoredCalls
 from foredeck.config import Config
 from foredeck.lookup.prompts import prompt_at

@@ -18,7 +18,6 @@ from stored_session import FIRST, SECOND, SESSION, START_MS, copy_home
 
 from foredeck.cli.main import main
 from foredeck.model.calls import CallDocument
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import (
     ChatDocument,
     FileDocument,
@@ -26,6 +25,7 @@ from foredeck.model.documents import (
     ToolcallDocument,
     identity_hash,
 )
+from foredeck.model.identity import hash_text
 from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.disk import DiskSource

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.model.canonical import hash_text
+from foredeck.model.identity import hash_text
 
 
 def described(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> Any:

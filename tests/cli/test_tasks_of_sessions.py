@@ -11,7 +11,7 @@ import pytest
 from context.driver import Host
 from context.scenes import ask
 from foredeck.cli.main import main
-from foredeck.model.ids import SHORTEST, TASK, key_of
+from foredeck.model.identity import SHORTEST, TASK, key_of
 from foredeck.store.sqlite.adapter import open_sqlite
 
 

@@ -14,8 +14,7 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, finish
 from context.sent import Sent
-from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker
-from foredeck.accounting.shapes import Shapes
+from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker, Shapes
 from foredeck.context.provider_cache import HEAD, NOTHING, CacheEntries, CacheReach, rule_of
 from foredeck.hosts.pi import to_model
 from foredeck.hosts.protocol import AssembleParams, AssembleResult

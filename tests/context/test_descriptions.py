@@ -15,8 +15,8 @@ from foredeck.context.state.descriptions import Description, describe_object, gi
 from foredeck.context.tools.listing import name_object
 from foredeck.context.wording import object_line
 from foredeck.errors import ToolError
-from foredeck.model.canonical import hash_text, hash_value
 from foredeck.model.documents import FileDocument, Provenance, by_a_name
+from foredeck.model.identity import hash_text, hash_value
 from foredeck.model.quoting import is_reference
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.snapshots import is_written_by_agent, link_move, tool_call_of

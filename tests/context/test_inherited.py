@@ -15,8 +15,8 @@ from foredeck.context.state.handles import asked_graph
 from foredeck.context.state.stored_chat import chat_fields, inherited_turns, render_chat
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionCompactParams
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id, user_object_id
+from foredeck.model.identity import hash_text
 from foredeck.notes.expanding import expand
 from foredeck.store.erasing import erase, erasure_of, plan_forgetting
 from foredeck.store.protocol import Head

@@ -20,8 +20,8 @@ from context.test_properties import BOUNDED, LAYOUTS, play
 from examples import examples
 from foredeck.context.tools.listing import IN_VIEW, listed_objects
 from foredeck.context.tools.reasons import why
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import UserDocument, user_object_id
+from foredeck.model.identity import hash_text
 
 TRACE = """Traceback (most recent call last):
   File "app/load_orders.py", line 12, in load_orders

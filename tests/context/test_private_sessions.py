@@ -15,8 +15,8 @@ from foredeck.engine.engine import Engine
 from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import session_object_id, user_object_id
+from foredeck.model.identity import hash_text
 from foredeck.store.protocol import Store
 from foredeck.store.sessions import is_private, private_sessions
 from foredeck.tasks.tools import PRIVATE as PRIVATE_TASKS

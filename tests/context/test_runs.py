@@ -17,7 +17,7 @@ from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS
 from context.test_stand_in_machine import AnySessionWithStandIns
 from examples import examples
-from foredeck.accounting.shapes import Shapes
+from foredeck.accounting.cache import Shapes
 from foredeck.model.quoting import is_run
 from foredeck_bench.judging.evidence import View
 

@@ -45,7 +45,6 @@ NOT_WITH_A_SESSION = (
     "foredeck.memory.extracting",
     "foredeck.memory.judging",
     "foredeck.observations.keeping",
-    "foredeck.prices",
     "foredeck_lab.replay",
     "foredeck_inspector",
     "foredeck_xtdb",

@@ -35,7 +35,6 @@ OPENED_OTHERWISE = {
     "store/at_work.py": "a new file",
     "cli/transfer_command.py": "what the user names, such as <(gunzip -c FILE)",
     "cli/purge_command.py": "a session file of the host's",
-    "model/canonical.py": "of this package",
     "model/own_tools.py": "of this package",
     "observations/lease.py": "the kernel's /proc",
     "cli/doctor_command.py": "the kernel's /proc, and a folder of our own",

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from foredeck.model.call_values import (
-    NO_CHANGES,
     NO_PREDICTION,
     Ack,
     BranchCost,
@@ -13,12 +12,10 @@ from foredeck.model.call_values import (
     CalledModel,
     CallStats,
     Decision,
-    Delta,
     OpRow,
     ReportedUsage,
-    SetChanges,
 )
-from foredeck.model.calls import CallRecord
+from foredeck.model.calls import NO_CHANGES, CallRecord, Delta, SetChanges
 from foredeck.model.messages import MessageKey
 
 STORED: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from foredeck.model.canonical import (
+from foredeck.model.identity import (
     canonical_json,
     decode_text,
     encode_text,

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import foredeck.model
-from foredeck.model.canonical import hash_value, sha256_hex
 from foredeck.model.documents import (
     ENVELOPE,
     HASHES,
@@ -25,6 +24,7 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
+from foredeck.model.identity import hash_value, sha256_hex
 from foredeck.model.kinds import KEPT_HERE, KINDS, OWNED, SHARED, kind_of
 from foredeck.model.records import (
     RecordDocument,

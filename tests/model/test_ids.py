@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck.model.ids import uuid7
+from foredeck.model.identity import uuid7
 
 NOW_MS = 1_777_800_000_000
 """Each test has a millisecond of its own after it, since what it has counted stays."""

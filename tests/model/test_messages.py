@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.model import messages
-from foredeck.model.canonical import sha256_hex
+from foredeck.model.identity import sha256_hex
 from foredeck.model.messages import (
     LONG_STRING,
     KnownMessages,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck.model.places import OF_A_SESSION, OF_STORED, AskedPart, Slice, split_name
+from foredeck.model.names import OF_A_SESSION, OF_STORED, AskedPart, Slice, split_name
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from foredeck.model.ids import ENTRY, TASK, ShortNames, key_of
+from foredeck.model.identity import ENTRY, TASK, ShortNames, key_of
 
 
 def id_of(key: str) -> str:

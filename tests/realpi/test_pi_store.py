@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.hosts.pi import MAX_BYTES
-from foredeck.model.canonical import hash_text, sha256_hex
 from foredeck.model.documents import (
     ChatDocument,
     FileDocument,
@@ -15,6 +14,7 @@ from foredeck.model.documents import (
     SystemPromptDocument,
     ToolcallDocument,
 )
+from foredeck.model.identity import hash_text, sha256_hex
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
 from foredeck_bench.scripted import ScriptedModel, Text, call

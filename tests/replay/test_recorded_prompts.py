@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from foredeck.accounting.shapes import texts_of
+from foredeck.accounting.cache import texts_of
 from foredeck.context.messages.shape import Message
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_agents.histories.records import RecordedCall

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.accounting.shapes import is_sent, texts_of
+from foredeck.accounting.cache import is_sent, texts_of
 from foredeck.accounting.trace import trace
 from foredeck.accounting.trace_spans import Visibility, rows_of, text_of
 from foredeck.cli.main import main

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.model.canonical import sha256_hex
+from foredeck.model.identity import sha256_hex
 from foredeck.sources.looking import Look, decode, look
 
 LIMIT = 1000

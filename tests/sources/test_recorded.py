@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, FileDocument
+from foredeck.model.identity import hash_text
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.recorded import FileSource
 from foredeck.sources.snapshots import FileSnapshot, ToolEvent

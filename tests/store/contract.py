@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from foredeck.errors import Conflict, Missing
-from foredeck.model.canonical import encode_text, sha256_hex
 from foredeck.model.documents import Document, FileDocument, ToolcallDocument, content_hash
+from foredeck.model.identity import encode_text, sha256_hex
 from foredeck.model.messages import put_blob
 from foredeck.model.records import TurnDocument
 from foredeck.store.protocol import Batch, Head, Origin, Scalar, Store, Token

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document, UserDocument
+from foredeck.model.identity import sha256_hex
 from foredeck.model.memory import (
     MemoryDocument,
     WorkingDocument,

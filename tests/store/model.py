@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 )
 
 from foredeck.errors import Conflict, Missing
-from foredeck.model.canonical import encode_text, sha256_hex
 from foredeck.model.documents import Document
+from foredeck.model.identity import encode_text, sha256_hex
 from foredeck.store.protocol import (
     Batch,
     Change,

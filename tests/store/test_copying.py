@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from examples import examples
 from foredeck.errors import Conflict
-from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
+from foredeck.model.identity import sha256_hex
 from foredeck.store.copying import NotEmpty, compare, copy
 from foredeck.store.protocol import Batch, Origin, Store, Token, digests_of, records_of
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite

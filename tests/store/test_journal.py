@@ -11,8 +11,8 @@ from hypothesis import settings
 
 from examples import examples
 from foredeck.errors import Conflict, StoreUnavailable
-from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
+from foredeck.model.identity import sha256_hex
 from foredeck.store.protocol import Batch, Store
 from foredeck_xtdb.journal import JournalBounds, JournalFull
 from foredeck_xtdb.node import NodeFolder

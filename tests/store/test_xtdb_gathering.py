@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.model.canonical import sha256_hex
+from foredeck.model.identity import sha256_hex
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck_xtdb.database import reading as blob_reading
 from foredeck_xtdb.database.adapter import XtdbStore

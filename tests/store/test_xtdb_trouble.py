@@ -19,8 +19,8 @@ import pytest
 
 from foredeck.config.sections import LimitsSection
 from foredeck.errors import StoreError, StoreUnavailable
-from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
+from foredeck.model.identity import sha256_hex
 from foredeck.store.protocol import Batch, Token
 from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck_xtdb.database.client import Refused, XtdbClient

@@ -72,7 +72,7 @@ def repeatable_ids() -> Iterator[None]:
         text = f"{now_ms:012x}7{number:03x}8{0:03x}{letters & 0xFFFFFFFFFFFF:012x}"
         return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
-    with patch("foredeck.model.ids.uuid7", uuid7):
+    with patch("foredeck.model.identity.uuid7", uuid7):
         yield
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from foredeck.accounting.shapes import Shape, Shapes, is_sent
+from foredeck.accounting.cache import Shape, Shapes, is_sent
 from foredeck.context.messages.items import PromptUsage, message_text, value_chars
 from foredeck.context.messages.shape import Message, to_usage
 from foredeck.context.plan.codec import StoredPlan, unpack_op, unpack_says

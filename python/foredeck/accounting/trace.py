@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, starmap
 from typing import Any, NamedTuple
 
-from foredeck.accounting.shapes import blocks_of, is_sent, texts_of
+from foredeck.accounting.cache import blocks_of, is_sent, texts_of
 from foredeck.accounting.trace_spans import Occurrence, Span, Trace, Visibility
 from foredeck.context.messages.items import args_display, message_text
 from foredeck.context.messages.shape import Message

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from foredeck.model.call_values import REASONS
 from foredeck.model.figures import counted, some_of
-from foredeck.model.rewrite_reasons import REASONS
 
 
 class Visibility(IntEnum):

@@ -20,9 +20,8 @@ from foredeck.derived.layer import FOLDER
 from foredeck.errors import ConfigError, Corrupt, ForedeckError, NotFound, StoreUnavailable
 from foredeck.lookup.sessions import count_calls
 from foredeck.memory.trust import KEY_FILE
-from foredeck.model.documents import session_object_id
+from foredeck.model.documents import progress_in, session_object_id
 from foredeck.model.figures import counted, short_bytes, when
-from foredeck.model.history import progress_in
 from foredeck.names import find_session, sessions_called
 from foredeck.store import STORES
 from foredeck.store.copying import Totals, compare, copy, count_of

@@ -14,8 +14,8 @@ from foredeck.cli.registry import load
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ForedeckError, NotFound, ToolError
 from foredeck.lookup.objects import versions_until_now
-from foredeck.model.canonical import sha256_hex
 from foredeck.model.figures import when
+from foredeck.model.identity import sha256_hex
 from foredeck.names import Found, find_object, name_of
 from foredeck.regular_files import read_regular
 from foredeck.sources.git import repository

@@ -41,7 +41,7 @@ from foredeck.lookup.objects import (
 from foredeck.lookup.sessions import Branches, branches_of, count_calls
 from foredeck.model.documents import SUMMARIES, SessionDocument, session_of, summary_hash_name
 from foredeck.model.figures import counted, when
-from foredeck.model.places import AskedPart
+from foredeck.model.names import AskedPart
 from foredeck.model.quoting import name
 from foredeck.model.sources import path_of
 from foredeck.names import Found, find_object, find_part, find_session

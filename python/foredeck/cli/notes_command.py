@@ -24,7 +24,7 @@ from foredeck.errors import CommandRefused, ForedeckError
 from foredeck.lookup.objects import version_text
 from foredeck.lookup.reader import note_rule
 from foredeck.model.figures import counted
-from foredeck.model.places import unlinked
+from foredeck.model.names import unlinked
 from foredeck.model.quoting import name, one_line
 from foredeck.names import find_object, find_session
 from foredeck.notes.expanding import as_markdown, expand

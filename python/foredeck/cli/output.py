@@ -22,8 +22,8 @@ from itertools import chain
 from typing import IO, Any, Self, TextIO, TypeAlias, cast
 
 from foredeck.home import command_name
-from foredeck.model.canonical import encode_text
 from foredeck.model.figures import cut
+from foredeck.model.identity import encode_text
 from foredeck.model.quoting import one_line, printable, spelled
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}

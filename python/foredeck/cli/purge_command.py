@@ -26,9 +26,8 @@ from foredeck.memory.user_acts import (
     said_by_tool,
     vouch_again,
 )
-from foredeck.model.canonical import hash_text
 from foredeck.model.figures import counted
-from foredeck.model.ids import ENTRY
+from foredeck.model.identity import ENTRY, hash_text
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import LONG_STRING
 from foredeck.names import find_object

@@ -21,7 +21,7 @@ from foredeck.errors import CommandRefused, NotFound
 from foredeck.lookup.reader import shown_memories
 from foredeck.lookup.sessions import titles
 from foredeck.model.figures import when
-from foredeck.model.ids import TASK, ShortNames
+from foredeck.model.identity import TASK, ShortNames
 from foredeck.names import find_session
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, SearchResult, search

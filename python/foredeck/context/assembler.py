@@ -24,10 +24,15 @@ from foredeck.context.calls.recording import (
     record_host_calls,
     repeated_record,
 )
-from foredeck.context.intake.alignment import align
 from foredeck.context.intake.early_results import store_lost_results
 from foredeck.context.intake.file_changes import attach_notices, follow_renames
-from foredeck.context.intake.take_in import put_layout_text, repair_list, take_in, take_system
+from foredeck.context.intake.take_in import (
+    align,
+    put_layout_text,
+    repair_list,
+    take_in,
+    take_system,
+)
 from foredeck.context.layouts import Layout
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses

@@ -34,9 +34,8 @@ from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.rewriting.replacing import span_of
 from foredeck.context.state.chat import Branch, Chat, Compactions, by_summary, host_compaction
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.request import CompactionRequest
+from foredeck.context.state.request import CompactionRequest, Inbox
 from foredeck.context.state.session import StandIn, StandIns
 from foredeck.context.summary import ASKED_CHARS, losses_of
 from foredeck.context.wording import turn_line, turns_span

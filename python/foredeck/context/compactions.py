@@ -21,8 +21,8 @@ from foredeck.context.state.chat import (
 from foredeck.context.state.objects import Objects
 from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Fields, Provenance
+from foredeck.model.identity import hash_text
 from foredeck.model.messages import pack, unpack
 from foredeck.model.observations import AskedBy, CompactionDocument, Writer, compaction_id
 from foredeck.store.protocol import Head, Store

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import SessionFolder
 from foredeck.engine.asking import Job, SessionAsking, SessionEvent
 from foredeck.engine.switches import Switches

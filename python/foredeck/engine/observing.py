@@ -12,8 +12,8 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import observable
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import Chat, turn_of
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import StandIn
 from foredeck.engine.asking import Job, SessionEvent
 from foredeck.model.call_values import CHARS_PER_TOKEN

@@ -9,8 +9,8 @@ from foredeck.config import Config
 from foredeck.context.compactions import SummaryRequest, summary_of
 from foredeck.context.messages.transcript import split_turns
 from foredeck.context.state.chat import Branch, Chat
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, SessionInfo
+from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import SessionFolder
 from foredeck.engine.asking import BackgroundWorker
 from foredeck.engine.observing import (

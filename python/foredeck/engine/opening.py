@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from foredeck.config import Config
-from foredeck.context.intake.alignment import damage_report
+from foredeck.context.intake.take_in import damage_report
 from foredeck.context.state.session import (
     Beginning,
     Session,

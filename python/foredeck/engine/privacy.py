@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.request import Inbox
 from foredeck.errors import ToolError
 
 PRIVATE = (

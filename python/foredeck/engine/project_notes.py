@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.intake.file_changes import look_again, take_in_unmet
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.request import Inbox
 from foredeck.derived.layer import LayerBusy, TimeBudget
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import StoreUnavailable

@@ -39,11 +39,10 @@ from foredeck.hosts.protocol import (
     ToolStartedParams,
 )
 from foredeck.memory.session import PromoteFinding
-from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats, Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, CallStats, Decision
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import short_count
 from foredeck.model.own_tools import FACILITY_TOOLS
-from foredeck.model.rewrite_reasons import REASONS
 from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import WRITERS
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 from foredeck.context.intake.file_changes import parts_in_view
 from foredeck.context.state.chat import Branch, Chat
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.request import Inbox
 from foredeck.hosts.host import CallSoon
 from foredeck.model.sources import filesystem_source
 from foredeck.sources.filesystem import FilesystemMap

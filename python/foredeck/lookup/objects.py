@@ -14,7 +14,7 @@ from foredeck.errors import NotFound, ToolError
 from foredeck.model.documents import ChatDocument, Document, session_of
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.memory import MemoryDocument
-from foredeck.model.places import AskedPart
+from foredeck.model.names import AskedPart
 from foredeck.model.sources import history_source, path_of
 from foredeck.names import Found, find_object, in_histories, name_of
 from foredeck.notes.named_parts import field_text

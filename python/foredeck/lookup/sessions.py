@@ -13,9 +13,8 @@ from typing import Any
 from foredeck.errors import NotFound
 from foredeck.hosts.pi import session_name
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.model.documents import SessionDocument, session_object_id
+from foredeck.model.documents import SessionDocument, progress_in, session_object_id
 from foredeck.model.figures import shortened
-from foredeck.model.history import progress_in
 from foredeck.model.messages import MessageKey, load_message
 from foredeck.model.records import call_id
 from foredeck.names import short_ids

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.memory.trust import Trust, TrustOf, User
-from foredeck.model.ids import ENTRY, ShortNames, uuid7
+from foredeck.model.identity import ENTRY, ShortNames, uuid7
 from foredeck.model.memory import (
     CATEGORIES,
     FACT_CHARS,

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from foredeck.errors import ForedeckError
-from foredeck.model.canonical import canonical_json
 from foredeck.model.documents import Document, Fields, session_object_id
+from foredeck.model.identity import canonical_json
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.records import imported_id
 from foredeck.regular_files import read_regular

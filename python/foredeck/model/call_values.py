@@ -6,17 +6,10 @@ Named tuples, since opening a session makes thousands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from foredeck.model.rewrite_reasons import SHORT_REASONS
-
-if TYPE_CHECKING:
-    from _typeshed import SupportsRichComparison
-
-T = TypeVar("T", bound="SupportsRichComparison")
 V = TypeVar("V")
 Stored = Mapping[str, Any]
 
@@ -57,6 +50,47 @@ UNSENT = frozenset({"fallback", "aborted", "refused"})
 
 REWRITTEN = "rewritten"
 """Outcome: another extension changed the request, or the previous one."""
+
+
+REASONS: dict[str, str] = {
+    "cold": "the provider's cache had expired, so rewriting cost nothing extra",
+    "model": "another model was chosen, whose cache held nothing of it",
+    "history": "the host had changed what was sent before",
+    "system": "other tools or instructions had come before the chat, so nothing of it was cached",
+    "layout": "another layout was configured",
+    "withdrawn": "what you have taken back, or what has changed, had to leave the head",
+    "pays": "it pays",
+    "look-back": "the provider's cache would not have found what stood there anyway",
+    "no-cache": "the model has no prompt cache, so rewriting costs nothing extra",
+    "high-water": "the prompt would have filled too much of the model's window",
+    "tier": "each later call would have cost the price of longer prompts",
+    "window": "the prompt would not have fitted the window",
+    "off": "foredeck was switched off",
+    "timeout": "the engine did not answer in time",
+    "away": "the engine did not run",
+}
+"""Why a prompt was rewritten, or went out without foredeck, within a sentence."""
+SHORT_REASONS: dict[str, str] = {
+    "cold": "cache expired",
+    "model": "other model",
+    "history": "changed history",
+    "system": "other tools",
+    "layout": "other layout",
+    "withdrawn": "taken back",
+    "pays": "it pays",
+    "look-back": "out of the cache's reach",
+    "no-cache": "no cache",
+    "high-water": "long prompt",
+    "tier": "price tier",
+    "window": "window full",
+}
+"""Short forms for tables."""
+LOSSES: dict[str, str] = {
+    "rebase: free": "rewriting for free",
+    "rebase: paid": "rewriting that pays",
+    "rebase: forced": "rewriting that had to be",
+}
+"""Causes of lost cache hits that the user knows by other words."""
 
 
 class Decision(NamedTuple):
@@ -393,59 +427,3 @@ class OpRow(NamedTuple):
         """The stored form, by position."""
         row = list(self[:_WITHOUT_FOLDED])
         return [*row, list(self.folded)] if self.folded else row
-
-
-class Delta(NamedTuple, Generic[T]):
-    added: Sequence[T] = ()
-    removed: Sequence[T] = ()
-
-    @classmethod
-    def between(cls, before: AbstractSet[T], now: AbstractSet[T]) -> Delta[T]:
-        """The difference of two sets, sorted."""
-        return cls(tuple(sorted(now - before)), tuple(sorted(before - now)))
-
-    @classmethod
-    def from_record(cls, stored: Mapping[str, Sequence[T]]) -> Delta[T]:
-        """Reads `+` and `-`."""
-        return cls(stored.get("+", ()), stored.get("-", ()))
-
-    def to_record(self, name: str = "") -> dict[str, list[T]]:
-        """The inverse of `from_record`, with `name` before the signs."""
-        sides: Iterable[tuple[str, Sequence[T]]] = (("+", self.added), ("-", self.removed))
-        return {name + sign: list(members) for sign, members in sides if members}
-
-
-_NONE: Delta[Any] = Delta()
-
-
-class SetChanges(NamedTuple):
-    """Changes of a branch's sets: objects by handle, messages by index."""
-
-    pool: Delta[int] = _NONE
-    active: Delta[int] = _NONE
-    pinned: Delta[int] = _NONE
-    released: Delta[int] = _NONE
-    """Messages no longer kept, in the prompt or not."""
-
-    @classmethod
-    def from_record(cls, stored: Mapping[str, Sequence[int]]) -> SetChanges:
-        if not stored:
-            return NO_CHANGES
-        return cls(*[_delta(stored, plus, minus) for plus, minus in _SIGNED])
-
-    def to_record(self) -> dict[str, list[int]]:
-        deltas = (self.pool, self.active, self.pinned, self.released)
-        pairs = zip(_SETS, deltas, strict=True)
-        return {key: value for name, d in pairs for key, value in d.to_record(name).items()}
-
-
-_SETS = ("pool", "active", "pinned", "released")
-_SIGNED = [(name + "+", name + "-") for name in _SETS]
-NO_CHANGES = SetChanges()
-
-
-def _delta(stored: Mapping[str, Sequence[int]], plus: str, minus: str) -> Delta[int]:
-    # Most sets do not change at a call: thousands of records are read at once.
-    if plus in stored or minus in stored:
-        return Delta(stored.get(plus, ()), stored.get(minus, ()))
-    return _NONE

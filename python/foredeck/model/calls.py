@@ -6,8 +6,9 @@ The view validates nothing, since opening a session loads thousands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -18,14 +19,74 @@ from foredeck.model.call_values import (
     CalledModel,
     CallStats,
     Decision,
-    Delta,
     ModelSpending,
     OpRow,
-    SetChanges,
 )
 from foredeck.model.figures import counted, short_count
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import RecordDocument, VersionRef
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsRichComparison
+
+M = TypeVar("M", bound="SupportsRichComparison")
+
+
+class Delta(NamedTuple, Generic[M]):
+    added: Sequence[M] = ()
+    removed: Sequence[M] = ()
+
+    @classmethod
+    def between(cls, before: AbstractSet[M], now: AbstractSet[M]) -> Delta[M]:
+        """The difference of two sets, sorted."""
+        return cls(tuple(sorted(now - before)), tuple(sorted(before - now)))
+
+    @classmethod
+    def from_record(cls, stored: Mapping[str, Sequence[M]]) -> Delta[M]:
+        """Reads `+` and `-`."""
+        return cls(stored.get("+", ()), stored.get("-", ()))
+
+    def to_record(self, name: str = "") -> dict[str, list[M]]:
+        """The inverse of `from_record`, with `name` before the signs."""
+        sides: Iterable[tuple[str, Sequence[M]]] = (("+", self.added), ("-", self.removed))
+        return {name + sign: list(members) for sign, members in sides if members}
+
+
+_NONE: Delta[Any] = Delta()
+
+
+class SetChanges(NamedTuple):
+    """Changes of a branch's sets: objects by handle, messages by index."""
+
+    pool: Delta[int] = _NONE
+    active: Delta[int] = _NONE
+    pinned: Delta[int] = _NONE
+    released: Delta[int] = _NONE
+    """Messages no longer kept, in the prompt or not."""
+
+    @classmethod
+    def from_record(cls, stored: Mapping[str, Sequence[int]]) -> SetChanges:
+        if not stored:
+            return NO_CHANGES
+        return cls(*[_delta(stored, plus, minus) for plus, minus in _SIGNED])
+
+    def to_record(self) -> dict[str, list[int]]:
+        deltas = (self.pool, self.active, self.pinned, self.released)
+        pairs = zip(_SETS, deltas, strict=True)
+        return {key: value for name, d in pairs for key, value in d.to_record(name).items()}
+
+
+_SETS = ("pool", "active", "pinned", "released")
+_SIGNED = [(name + "+", name + "-") for name in _SETS]
+NO_CHANGES = SetChanges()
+
+
+def _delta(stored: Mapping[str, Sequence[int]], plus: str, minus: str) -> Delta[int]:
+    # Most sets do not change at a call: thousands of records are read at once.
+    if plus in stored or minus in stored:
+        return Delta(stored.get(plus, ()), stored.get(minus, ()))
+    return _NONE
+
 
 BlockSpot = tuple[int, int]
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
-from foredeck.model.canonical import canonical_json, decode_text, encode_text, sha256_hex
+from foredeck.model.identity import canonical_json, decode_text, encode_text, sha256_hex
 
 WORDS_LEFT = "$words"
 """Key of a pruned message's distinct words, by kind."""

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from foredeck.model.canonical import hash_value
 from foredeck.model.documents import Document
+from foredeck.model.identity import hash_value
 from foredeck.model.memory import MemoryScope
 
 Mode = Literal[

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from foredeck.model.documents import Document, Provenance
-from foredeck.model.ids import uuid7
+from foredeck.model.identity import uuid7
 
 SAME_TRANSACTION = "self"
 """Token of a reference to a version of its own transaction."""

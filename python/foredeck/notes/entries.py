@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeGuard
 
-from foredeck.model.canonical import decode_text, hash_text
 from foredeck.model.documents import PASTE_CHARS, Fields, session_object_id, user_object_id
+from foredeck.model.identity import decode_text, hash_text
 from foredeck.model.records import TurnDocument
 from foredeck.model.sources import filesystem_source, pointer_label
 from foredeck.notes.markdown import parse_note

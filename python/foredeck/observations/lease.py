@@ -15,7 +15,7 @@ from typing import Literal
 
 from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Document, Provenance
-from foredeck.model.ids import uuid7
+from foredeck.model.identity import uuid7
 from foredeck.model.memory import MemoryScope
 from foredeck.model.observations import ObservingDocument, Work, observing_id
 from foredeck.sources.filesystem import machine_id, text_or_nothing

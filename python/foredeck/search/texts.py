@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any
 
 from foredeck.errors import ForedeckError, Missing
-from foredeck.model.canonical import decode_text, hash_text
 from foredeck.model.documents import ToolcallDocument, chat_id
 from foredeck.model.figures import shortened
+from foredeck.model.identity import decode_text, hash_text
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import WORDS_LEFT, load_message, load_with_words, marked, unpack
 from foredeck.model.own_tools import OWN_TOOLS

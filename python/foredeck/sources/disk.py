@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from foredeck.config import Config
 from foredeck.errors import ToolError
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, FileDocument, Generator
+from foredeck.model.identity import hash_text
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.filesystem import FilesystemMap, Location
 from foredeck.sources.git import git_name, repository

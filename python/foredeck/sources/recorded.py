@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
 
 from foredeck.errors import ToolError
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, FileDocument, Generator
+from foredeck.model.identity import hash_text
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.filesystem import FilesystemMap, Location
 from foredeck.sources.git import git_name, pointer

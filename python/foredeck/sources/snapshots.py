@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import (
     HASHES,
     SUMMARIES,
@@ -20,6 +19,7 @@ from foredeck.model.documents import (
     Provenance,
     view_of,
 )
+from foredeck.model.identity import sha256_hex
 from foredeck.model.sources import path_of
 from foredeck.store.protocol import Head, Store
 

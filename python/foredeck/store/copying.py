@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.errors import Conflict, Corrupt, StoreError
-from foredeck.model.canonical import canonical_json
+from foredeck.model.identity import canonical_json
 from foredeck.store.protocol import (
     Batch,
     Record,

@@ -22,8 +22,8 @@ from pydantic import ValidationError
 
 from foredeck.config import Config
 from foredeck.errors import Conflict, Corrupt, ForedeckError
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, user_object_id
+from foredeck.model.identity import hash_text
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import is_digest, strings_in
 from foredeck.model.records import nickname_id

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from foredeck.model.canonical import canonical_json, decode_text, encode_text, hash_text, sha256_hex
+from foredeck.model.identity import canonical_json, decode_text, encode_text, hash_text, sha256_hex
 from foredeck.model.messages import is_digest
 
 PURGED = "[purged]"

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from foredeck.errors import Corrupt, StoreUnavailable
-from foredeck.model.canonical import decode_text, encode_text, hash_text, hash_value, sha256_hex
 from foredeck.model.documents import Document, content_hash, damaged_summary, identity_hash
+from foredeck.model.identity import decode_text, encode_text, hash_text, hash_value, sha256_hex
 from foredeck.model.kinds import kind_of
 from foredeck.store.protocol import Batch
 

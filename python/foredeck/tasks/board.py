@@ -11,7 +11,7 @@ from typing import Literal
 from foredeck.errors import ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.figures import some_of
-from foredeck.model.ids import TASK, ShortNames
+from foredeck.model.identity import TASK, ShortNames
 from foredeck.model.quoting import one_line
 from foredeck.model.tasks import ClaimDocument, ClaimState, TaskDocument, claim_id
 from foredeck.store.clock import DAY_MS, HOUR_MS

@@ -10,8 +10,7 @@ from typing import Any
 
 from foredeck.errors import Conflict, NoSuchTask, StoreUnavailable, ToolError
 from foredeck.model.documents import Provenance, chat_id
-from foredeck.model.names import RUN, humps, is_unspaced, telling_parts, words_in
-from foredeck.model.places import Slice
+from foredeck.model.names import RUN, Slice, humps, is_unspaced, telling_parts, words_in
 from foredeck.model.records import TurnDocument
 from foredeck.model.tasks import (
     ClaimState,

@@ -10,7 +10,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from foredeck.model.calls import CallRecord
-from foredeck.model.canonical import decode_text, hash_text
 from foredeck.model.documents import (
     Document,
     FileDocument,
@@ -18,6 +17,7 @@ from foredeck.model.documents import (
     chat_id,
     session_object_id,
 )
+from foredeck.model.identity import decode_text, hash_text
 from foredeck.model.records import MemberDocument
 from foredeck.sources.snapshots import is_captured, is_written_by_agent, tool_call_of, version_ms
 from foredeck.store.protocol import Head, Store, Token

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.model.canonical import hash_text
+from foredeck.model.identity import hash_text
 from foredeck.model.messages import load_message
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import FileChangeDocument, call_id

@@ -16,9 +16,9 @@ from typing import Any, Literal
 from foredeck.context.intake.file_changes import look_now, look_now_at
 from foredeck.context.rendering import contains_lines
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.model.canonical import encode_text
+from foredeck.context.state.request import Inbox
+from foredeck.model.identity import encode_text
 from foredeck.model.quoting import block
 from foredeck.model.quoting import name as quote
 from foredeck.regular_files import open_regular

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.model.canonical import hash_text
+from foredeck.context.state.request import Inbox
 from foredeck.model.documents import FileDocument, chat_id
+from foredeck.model.identity import hash_text
 from foredeck.model.sources import filesystem_source
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.looking import Fingerprint, fingerprint_at

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from foredeck.errors import ForedeckError
-from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import ToolcallDocument, chat_id
+from foredeck.model.identity import sha256_hex
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.model.records import (
     MISSING,

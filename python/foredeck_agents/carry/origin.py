@@ -11,8 +11,7 @@ from foredeck.context.state.call_log import CallLog
 from foredeck.errors import NotFound
 from foredeck.lookup.sessions import newest_calls
 from foredeck.model.calls import CallRecord
-from foredeck.model.documents import Fields, session_object_id
-from foredeck.model.history import progress_in
+from foredeck.model.documents import Fields, progress_in, session_object_id
 from foredeck.model.messages import load_messages, text_in
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Store

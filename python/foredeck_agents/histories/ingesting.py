@@ -15,8 +15,14 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import Message, sections_as_text, to_item, tools_declared
 from foredeck.context.state.session import Beginning, open_session
 from foredeck.errors import Conflict
-from foredeck.model.documents import Provenance, chat_id, session_object_id, system_prompt_id
-from foredeck.model.history import HistoryProgress, HistorySessionDocument
+from foredeck.model.documents import (
+    HistoryProgress,
+    HistorySessionDocument,
+    Provenance,
+    chat_id,
+    session_object_id,
+    system_prompt_id,
+)
 from foredeck.model.messages import load_message
 from foredeck.model.records import turn_id
 from foredeck.sources.filesystem import FilesystemMap

@@ -16,7 +16,7 @@ from typing import Any
 
 from foredeck.context.messages.shape import Message
 from foredeck.errors import ForedeckError
-from foredeck.model.canonical import encode_text
+from foredeck.model.identity import encode_text
 from foredeck.model.messages import answered_by, fingerprint, is_digest
 from foredeck_agents.histories.lines import Place
 

@@ -14,7 +14,7 @@ from foredeck.lookup.objects import number_of, version_of, version_text
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import latest_sessions
 from foredeck.model.figures import counted, when
-from foredeck.model.places import OF_STORED, AskedPart, split_name, unlinked
+from foredeck.model.names import OF_STORED, AskedPart, split_name, unlinked
 from foredeck.model.quoting import block, name, one_line
 from foredeck.names import Found, find_part, find_session, name_of, split_handle
 from foredeck.notes.graph import Edge, Graph

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from foredeck.model.canonical import sha256_hex
+from foredeck.model.identity import sha256_hex
 from foredeck_bench.crash.stores import Tally, opened
 from foredeck_bench.engine_process import EngineProcess, run_step
 from foredeck_bench.work_session import START_MS, Step, work_host

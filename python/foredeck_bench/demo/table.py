@@ -11,9 +11,9 @@ from typing import Any
 
 from foredeck.cli.output import Progress
 from foredeck.config import Config
+from foredeck.model.call_values import SHORT_REASONS
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.figures import short_count
-from foredeck.model.rewrite_reasons import SHORT_REASONS
 from foredeck.store.kind import open_store
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_lab.replay.private_store import replayed

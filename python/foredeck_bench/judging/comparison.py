@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from foredeck.accounting.shapes import blocks_of, chars_of, is_sent
+from foredeck.accounting.cache import blocks_of, chars_of, is_sent
 from foredeck.context.messages.shape import Message, find_faults
 from foredeck.context.rebase import prices_of
 from foredeck.model.call_values import CHARS_PER_TOKEN

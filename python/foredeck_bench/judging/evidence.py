@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from foredeck.accounting.cache import PromptPlace
-from foredeck.accounting.shapes import Shape, blocks_of, is_sent, leaves, texts_of
+from foredeck.accounting.cache import PromptPlace, Shape, blocks_of, is_sent, leaves, texts_of
 from foredeck.context.calls.feedback import CALLS_AT_WORK, reasoning_tokens, sealed_blocks
 from foredeck.context.messages.shape import Message, is_signed, to_item
 from foredeck.model.messages import texts_in

@@ -6,8 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from foredeck.accounting.cache import CACHES, Cache, CachedPrompt, Hit, PromptMaker
-from foredeck.accounting.shapes import Shape, Shapes, chars_of, is_sent
+from foredeck.accounting.cache import (
+    CACHES,
+    Cache,
+    CachedPrompt,
+    Hit,
+    PromptMaker,
+    Shape,
+    Shapes,
+    chars_of,
+    is_sent,
+)
 from foredeck.context.messages.shape import Message
 from foredeck.context.rebase import Prices
 from foredeck.model.call_values import DEFAULT_TTL_S

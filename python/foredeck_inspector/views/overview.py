@@ -19,9 +19,8 @@ from foredeck.context.state.stored_chat import turns_of_session
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.memory.trust import KEY_FILE
 from foredeck.model.calls import CallRecord
-from foredeck.model.documents import SessionDocument, chat_id
+from foredeck.model.documents import SessionDocument, chat_id, progress_in
 from foredeck.model.figures import amounts, counted
-from foredeck.model.history import progress_in
 from foredeck.names import short_ids
 from foredeck.store.protocol import Head, LocalStore, Store
 from foredeck_inspector.charts import weeks_chart

@@ -9,9 +9,8 @@ from typing import Any
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.sessions import newest_calls, titles
-from foredeck.model.documents import SessionDocument, chat_id, session_object_id
+from foredeck.model.documents import SessionDocument, chat_id, progress_in, session_object_id
 from foredeck.model.figures import counted, lasted, money, short_count, some_of, when
-from foredeck.model.history import progress_in
 from foredeck.names import find_session
 from foredeck.observations.reading import Observation, Reflection, stored_notes
 from foredeck.store.protocol import Head, LocalStore, Store

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from foredeck.accounting import shapes
+from foredeck.accounting import cache
 from foredeck.accounting.figure import COUNTS
 from foredeck.context.messages.shape import UNSENT_STOPS, Message
 from foredeck.lookup.objects import version_text
-from foredeck.model.canonical import decode_text
+from foredeck.model.identity import decode_text
 from foredeck.model.messages import load_message, marked, unpack
 from foredeck.model.records import TurnDocument
 from foredeck.store.protocol import Head, Store
@@ -166,7 +166,7 @@ class _Steps:
     ) -> dict[str, Any]:
         name = tool.name
         if call is None:
-            asked = [b for b in shapes.blocks_of(answer or {}) if b.get("type") == "toolCall"]
+            asked = [b for b in cache.blocks_of(answer or {}) if b.get("type") == "toolCall"]
             block = asked[position] if position < len(asked) else {}
             given, details, result = block.get("arguments"), None, None
             name = str(block.get("name") or name)

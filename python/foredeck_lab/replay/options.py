@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from foredeck.accounting.shapes import Shapes
+from foredeck.accounting.cache import Shapes
 from foredeck.config import Config
 from foredeck.config.load import load_config
 from foredeck.context.messages.shape import Message

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from foredeck.accounting.cache import chars_of
 from foredeck.accounting.figure import CostFigure
-from foredeck.accounting.shapes import chars_of
 from foredeck.context.messages.shape import Message, find_faults
 from foredeck.errors import CommandRefused, ForedeckError
 from foredeck.model.call_values import Decision

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TypeVar
 
 from foredeck.errors import Conflict, StoreUnavailable
-from foredeck.model.canonical import json_text
 from foredeck.model.documents import Document
+from foredeck.model.identity import json_text
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Origin, Token, portions
 from foredeck.store.references import Archives

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.errors import ConfigError, Corrupt
-from foredeck.model.canonical import encode_text, hash_value, json_text, sha256_hex
+from foredeck.model.identity import encode_text, hash_value, json_text, sha256_hex
 from foredeck.model.records import nickname_id
 from foredeck.notes.entries import entry_of, has_text
 from foredeck.notes.parsed import keys_of

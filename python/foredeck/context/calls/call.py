@@ -9,7 +9,7 @@ from foredeck.context.compactions import SummaryAuthor
 from foredeck.context.digests import DigestSize
 from foredeck.context.fitting import marks_below, usable_window
 from foredeck.context.head import MOST_WRAPPING, HeadBudget
-from foredeck.context.intake.alignment import Alignment
+from foredeck.context.intake.take_in import Alignment
 from foredeck.context.layouts import Layout
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import Say

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.items import IMAGE_CHARS, Item
 from foredeck.context.plan.plan import Plan
-from foredeck.context.policies.policy_run import PolicyRun
+from foredeck.context.policies.uses import PolicyRun
 from foredeck.context.provider_cache import HEAD, MINIMUM_TOKENS, NOTHING, CacheReach, reach_of
 from foredeck.context.rebase import (
     CandidateMessage,

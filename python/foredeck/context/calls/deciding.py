@@ -30,7 +30,7 @@ from foredeck.context.fitting import WindowBudget, fit
 from foredeck.context.layouts import make_layout
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
-from foredeck.context.policies.policy_run import PolicyRun, newest_from, run_policy
+from foredeck.context.policies.uses import PolicyRun, newest_from, run_policy
 from foredeck.context.rebase import (
     best_rebase,
     calls_until,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.intake.alignment import Alignment
+from foredeck.context.intake.take_in import Alignment
 from foredeck.context.messages.items import Block, Item, block_chars
 from foredeck.context.messages.shape import is_signed
 from foredeck.context.plan.ops import Op
@@ -15,9 +15,8 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.wires import SealRule, binds_by_table, binds_in_every_turn
 from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.gauge import Calibrator, counted_chars
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, Workspace
-from foredeck.context.state.request import Model, Request
+from foredeck.context.state.request import Inbox, Model, Request
 from foredeck.model.call_values import CHARS_PER_TOKEN, CalledModel, ReportedUsage
 from foredeck.model.calls import BlockSpot, CallRecord, LostReasoning
 from foredeck.model.records import ReasoningDocument, calibration_id, call_id, reasoning_id

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.feedback import losses_of
-from foredeck.context.intake.alignment import adoption_report
-from foredeck.context.intake.take_in import take_in
+from foredeck.context.intake.take_in import adoption_report, take_in
 from foredeck.context.plan.codec import pack_op, pack_says
 from foredeck.context.plan.wires import repair
 from foredeck.context.state.call_log import CallLog, spent_after

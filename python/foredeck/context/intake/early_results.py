@@ -19,8 +19,8 @@ from foredeck.context.intake.toolcalls import (
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.descriptions import moved_claims
-from foredeck.context.state.inbox import EarlyResult, Inbox
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.request import EarlyResult, Inbox
 from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey, newest_answer
 from foredeck.model.records import turn_id

@@ -7,9 +7,9 @@ from contextlib import suppress
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering import RenderContext
 from foredeck.context.state.chat import Branch
-from foredeck.context.state.inbox import EarlyResult, FileChange, Inbox
 from foredeck.context.state.index import Entry, SeenVersion, Sets
 from foredeck.context.state.objects import Objects, store_versions
+from foredeck.context.state.request import EarlyResult, FileChange, Inbox
 from foredeck.context.wording import (
     changed_on_disk,
     deleted_on_disk,

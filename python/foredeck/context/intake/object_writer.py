@@ -22,10 +22,9 @@ from foredeck.context.intake.toolcalls import (
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import Shown
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.inbox import EarlyResult, Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import PENDING, Objects
-from foredeck.model.canonical import hash_text
+from foredeck.context.state.request import EarlyResult, Inbox
 from foredeck.model.documents import (
     ChatDocument,
     Provenance,
@@ -33,7 +32,7 @@ from foredeck.model.documents import (
     chat_id,
     session_object_id,
 )
-from foredeck.model.ids import uuid7
+from foredeck.model.identity import hash_text, uuid7
 from foredeck.model.messages import answered_by, pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.records import TurnDocument, turn_id

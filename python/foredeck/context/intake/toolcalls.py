@@ -13,12 +13,11 @@ from typing import Any
 
 from foredeck.context.messages.items import Item, NestedUse, ToolUse, args_display
 from foredeck.context.state.chat import Branch
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry, SeenVersion, versions_seen
 from foredeck.context.state.objects import PENDING, Objects, SessionInfo, Workspace
-from foredeck.model.canonical import hash_text
+from foredeck.context.state.request import Inbox
 from foredeck.model.documents import Document, Provenance, ToolcallDocument, chat_id
-from foredeck.model.ids import uuid7
+from foredeck.model.identity import hash_text, uuid7
 from foredeck.model.messages import pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.records import SAME_TRANSACTION, VersionRef

@@ -1,4 +1,4 @@
-"""When content was last used, by the model's messages alone.
+"""When content was last used, by the model's messages alone, and what the policy lets go by that.
 
 A use is an edit, a mention of telling identifiers, or a call with the path. A turn's reads are
 *prepared*: work on one is a use of the others until the turn ends.
@@ -8,16 +8,27 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, PieceRef
 from foredeck.context.plan.plan import Plan
-from foredeck.context.policies.policy import Piece, UseRule, pieces_of
+from foredeck.context.plan.wires import Wire
+from foredeck.context.policies.policy import (
+    ActiveContent,
+    FoldablePiece,
+    History,
+    Piece,
+    Policy,
+    UseRule,
+    pieces_of,
+)
+from foredeck.context.rebase import precedes_bound_turn
 from foredeck.context.rendering import PromptNames
+from foredeck.context.state.chat import Branch
 from foredeck.model.messages import strings_in
 from foredeck.model.names import identifiers, inner_identifiers
 from foredeck.sources.tool_calls import WRITERS, edits_of, path_argument
@@ -257,3 +268,128 @@ def _words(item: Item) -> Iterable[str]:
             yield str(block.get("text") or "")
     for call in item.calls:
         yield from strings_in(call.arguments)
+
+
+AHEAD_CALLS = 20
+"""Calls ahead for which the policy is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRun:
+    policy: Policy
+    history: History
+    foldable: frozenset[PieceRef]
+    """What may go now."""
+
+    def first_to_go(self) -> int | None:
+        """The first message that may be rewritten within the next calls."""
+        history = self.history
+        later = replace(
+            history,
+            contents=[
+                content._replace(age=content.age + AHEAD_CALLS) for content in history.contents
+            ],
+            pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in history.pieces],
+        )
+        decision = self.policy.decide(later)
+        going = {ref.message for ref in decision.foldable} | decision.released
+        return min(going, default=None)
+
+
+def run_policy(
+    branch: Branch,
+    policy: Policy,
+    uses: Uses,
+    *,
+    wire: Wire,
+    cold: bool,
+    time_ms: int,
+) -> PolicyRun:
+    """Runs the policy, and releases what it gives up."""
+    plan = branch.plan
+    if policy.use_rule:
+        uses.follow(plan)
+    flight = plan.last_assistant()
+    floor = newest_from(plan, policy.use_rule.newest if policy.use_rule else 0)
+    contents = [
+        content
+        for content in _active_contents(branch, uses, flight, cold=cold)
+        if content.message < floor
+    ]
+    pieces = list(_pieces(branch, uses, wire, flight)) if policy.use_rule else []
+    state = branch.policy_state
+    history = History(
+        contents,
+        plan.turn,
+        time_ms,
+        cold,
+        state,
+        closing=precedes_bound_turn(plan),
+        pieces=pieces,
+    )
+    decision = policy.decide(history)
+    branch.policy_state = decision.state
+    # Only what was offered: a policy must not release what is pinned or answers the newest message.
+    for index in sorted({content.message for content in contents} & decision.released):
+        branch.release(index)
+    return PolicyRun(policy, history, decision.foldable)
+
+
+def newest_from(plan: Plan, count: int) -> int:
+    first = len(plan)
+    while first and count:
+        first -= 1
+        count -= plan.items[first].kind == "result"
+    return first
+
+
+def _active_contents(
+    branch: Branch, uses: Uses, flight: int, *, cold: bool
+) -> Iterator[ActiveContent]:
+    # What answers the newest assistant message has not been seen by the model yet.
+    plan, pinned = branch.plan, branch.sets.pins
+    items, counted = plan.items, plan.results_in_turn
+    turn, last_use = plan.turn, plan.referred_at.get
+    for index, ordinal in sorted(branch.kept.items()):
+        if index > flight or ordinal in pinned or items[index].kind != "result":
+            continue
+        use = last_use(index, index)
+        ref, age, idle, of_edited = uses.state(index, cold=cold)
+        if use != index:
+            _, again, unused, _ = uses.state(use, cold=cold)
+            age, idle = min(age, again), idle and unused
+        item = items[use]
+        age_in_turns, recency_rank = (
+            turn - item.turn,
+            counted.get(item.turn, 0) - item.results_before,
+        )
+        chars = plan.chars[index]
+        tool = items[index].tool
+        yield ActiveContent(
+            ref, ordinal, age_in_turns, recency_rank, chars, tool, age, idle, of_edited
+        )
+
+
+def _pieces(branch: Branch, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
+    plan, pinned = branch.plan, branch.sets.pins
+    if wire.between_turns and (not plan.items or plan.items[-1].kind != "user"):
+        return
+    for ref, piece in uses.foldable.items():
+        item = plan.items[ref.message]
+        earlier = item.turn < plan.turn
+        if piece.kind == "thinking":
+            allowed = wire.thinking
+        else:
+            allowed = wire.arguments or item.kind == "user"
+        if piece.kind in ("message", "answer") and not earlier:
+            continue
+        op, use = plan.ops[ref.message], plan.last_use(ref.message)
+        if use > flight or op.subject in pinned:
+            continue
+        if allowed and ref.message < flight:
+            _, age, idle, of_edited = uses.state(*ref)
+            if use != ref.message:
+                _, again, unused, _ = uses.state(use)
+                age, idle = min(age, again), idle and unused
+            chars = len(piece.text)
+            yield FoldablePiece(ref, piece.kind, chars, age, idle, of_edited, earlier)

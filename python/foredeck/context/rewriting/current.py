@@ -26,8 +26,8 @@ from foredeck.context.rendering import (
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.wording import brought_up_to_date
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import PASTE_CHARS
+from foredeck.model.identity import hash_text
 from foredeck.model.messages import texts_in
 from foredeck.model.names import files_in
 from foredeck.sources.tool_calls import WRITERS, parse_read_range, written_texts

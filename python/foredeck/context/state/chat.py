@@ -16,10 +16,10 @@ from foredeck.context.provider_cache import CacheEntries
 from foredeck.context.state.call_log import BranchState, CallLog, Rewritten, load_record
 from foredeck.context.state.index import Sets
 from foredeck.context.state.objects import SessionInfo
-from foredeck.model.call_values import BranchCost, Delta, OpRow
-from foredeck.model.calls import BlockSpot, CallRecord
-from foredeck.model.canonical import hash_text
+from foredeck.model.call_values import BranchCost, OpRow
+from foredeck.model.calls import BlockSpot, CallRecord, Delta
 from foredeck.model.documents import Fields
+from foredeck.model.identity import hash_text
 from foredeck.model.messages import marked
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Store

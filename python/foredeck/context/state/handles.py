@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.errors import StoreUnavailable, ToolError
-from foredeck.model.ids import SHORTEST
+from foredeck.model.identity import SHORTEST
 from foredeck.model.kinds import OBJECT_TYPES
-from foredeck.model.places import OF_A_SESSION, AskedPart, split_name, unlinked
+from foredeck.model.names import OF_A_SESSION, AskedPart, split_name, unlinked
 from foredeck.model.quoting import name as quote
 from foredeck.model.sources import filesystem_source, is_address, is_pointer, pointer_label
 from foredeck.names import (

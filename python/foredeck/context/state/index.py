@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from foredeck.errors import Corrupt, ToolError
-from foredeck.model.call_values import Delta, SetChanges
+from foredeck.model.calls import Delta, SetChanges
 from foredeck.model.documents import Document, session_object_id
 from foredeck.model.records import SAME_TRANSACTION, MemberDocument, VersionRef, call_id, member_id
 from foredeck.sources.snapshots import CAPTURED

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from foredeck.context.messages.items import Item
 from foredeck.context.state.descriptions import moved_claims
 from foredeck.context.state.index import Entry, SeenVersion, SessionIndex
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import (
     PASTE_CHARS,
     Document,
@@ -21,6 +20,7 @@ from foredeck.model.documents import (
     system_prompt_id,
     user_object_id,
 )
+from foredeck.model.identity import hash_text
 from foredeck.model.messages import put_blob, texts_in
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.model.sources import filesystem_source

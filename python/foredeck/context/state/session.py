@@ -11,10 +11,9 @@ from foredeck.config import Config
 from foredeck.context.head import HeadSection
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import SessionIndex, read_members
 from foredeck.context.state.objects import Objects, OpenGraph, SessionInfo, Workspace
-from foredeck.context.state.request import PromptFrame
+from foredeck.context.state.request import Inbox, PromptFrame
 from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import (
     ChatDocument,

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from foredeck.context.messages.shape import UNSENT_STOPS, Message
 from foredeck.context.state.call_log import CallLog, load_record, ordinal_of
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id, session_object_id
+from foredeck.model.identity import hash_text
 from foredeck.model.messages import load_message, unpack
+from foredeck.model.names import Slice
 from foredeck.model.observations import CompactionDocument
-from foredeck.model.places import Slice
 from foredeck.model.records import TurnDocument, call_id, forgotten_id, turn_id
 from foredeck.names import handles_in
 from foredeck.store.protocol import Head, Store

@@ -15,7 +15,7 @@ from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.sections import dated_line
 from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import Document
-from foredeck.model.ids import ENTRY, TASK, ShortNames
+from foredeck.model.identity import ENTRY, TASK, ShortNames
 from foredeck.model.quoting import name, one_line, quoted
 from foredeck.model.tasks import TaskDocument
 from foredeck.notes.entries import is_reference_field

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from foredeck.commands import plain_count
 from foredeck.model.figures import counted, cut
-from foredeck.model.ids import ENTRY, TASK, ShortNames
+from foredeck.model.identity import ENTRY, TASK, ShortNames
 from foredeck.model.quoting import block, one_line, quoted
 from foredeck.model.quoting import name as named
 from foredeck.model.records import MemberDocument

@@ -15,12 +15,11 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.tools.listing import NOT_KNOWN, state_of
 from foredeck.context.tools.versions import wanted_content
 from foredeck.context.wording import handle
-from foredeck.model.call_values import CHARS_PER_TOKEN, OpRow
+from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields
 from foredeck.model.figures import counted, money, short_count
 from foredeck.model.records import call_id
-from foredeck.model.rewrite_reasons import REASONS
 from foredeck.sources.snapshots import is_unread
 
 WEIGHED: dict[str, str] = {

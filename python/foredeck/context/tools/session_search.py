@@ -30,7 +30,7 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.layer import OutOfTime, reported, until
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.model.documents import Document
-from foredeck.model.ids import ENTRY, ShortNames
+from foredeck.model.identity import ENTRY, ShortNames
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.search import SEARCHED_TYPES
 from foredeck.search.index import Filters, IndexedText, SearchIndex

@@ -18,9 +18,9 @@ from foredeck.context.rendering import shown_lines, shown_name, shown_text
 from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.gauge import image_block
 from foredeck.context.state.handles import Wanted, resolve_name
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.request import Inbox
 from foredeck.context.tools.describing import SHOWS, described, read_record, refers
 from foredeck.context.tools.versions import Content, wanted_content
 from foredeck.errors import ToolError

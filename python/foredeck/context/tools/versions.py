@@ -22,10 +22,10 @@ from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.stored_chat import render_chat
 from foredeck.context.wording import WHY_NO_CONTENT
 from foredeck.errors import Corrupt, ToolError
-from foredeck.model.canonical import hash_text
 from foredeck.model.documents import ChatDocument, Document, chat_id
+from foredeck.model.identity import hash_text
+from foredeck.model.names import Slice
 from foredeck.model.observations import CompactionDocument
-from foredeck.model.places import Slice
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.notes.named_parts import field_text, section_place
 from foredeck.store.protocol import Store

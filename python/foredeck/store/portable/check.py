@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from foredeck.errors import ImportRefused, StoreUnavailable
-from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document, session_object_id, user_object_id
+from foredeck.model.identity import decode_text
 from foredeck.model.kinds import KINDS, OBJECT_TYPES, owner_of, project_of_document
 from foredeck.model.memory import MemoryDocument, MemoryState, working_id
 from foredeck.model.messages import is_digest

@@ -23,8 +23,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from foredeck.errors import Missing
-from foredeck.model.canonical import encode_text, json_text, sha256_hex
 from foredeck.model.documents import Document
+from foredeck.model.identity import encode_text, json_text, sha256_hex
 from foredeck.model.kinds import kind_of, rank_of
 from foredeck.store.protocol import Origin, Store, Token
 from foredeck.store.references import Archives, in_message, references

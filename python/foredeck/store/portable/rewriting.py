@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from foredeck.model.documents import Document, identity_hash
-from foredeck.model.ids import uuid7
+from foredeck.model.identity import uuid7
 from foredeck.model.kinds import owner_of
 from foredeck.model.memory import working_id
 from foredeck.model.sources import FilesystemSource

@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, NoReturn
 
 from foredeck.errors import ImportRefused
-from foredeck.model.canonical import encode_text
+from foredeck.model.identity import encode_text
 from foredeck.store.portable.export import blob_of_line
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')

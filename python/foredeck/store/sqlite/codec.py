@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from foredeck.errors import Corrupt
-from foredeck.model.canonical import decode_text, encode_text, json_text
 from foredeck.model.documents import identity_hash
+from foredeck.model.identity import decode_text, encode_text, json_text
 from foredeck.store.versions import INDEXED, field_value
 
 # The dictionaries are part of the file format. What was stored can only be read with the very same
