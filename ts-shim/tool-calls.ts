@@ -56,6 +56,8 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     });
     return content && { content };
   });
+  // Also of a call that another extension has blocked, and which has no result.
+  pi.on("tool_execution_end", ({ toolCallId }) => void running.delete(toolCallId));
   pi.on("agent_start", () => {
     shim.safely("looking for replaced tools", () => {
       const names = shim.isOff() ? "" : replaced(pi).join(", ");

@@ -169,6 +169,8 @@ def find_session(store: Store, text: str) -> str:
     if not all_ids:
         raise NotFound("no session is stored here.")
     name = text.removeprefix("session:")
+    if len(name) < SHORTEST and any(id.startswith(name) for id in all_ids):
+        raise NotFound(f"{text!r} is too short: type {SHORTEST} characters of the id, or more.")
     # An id is long, and its start is what people type.
     starts = {id[: max(len(name), SHORTEST)]: id for id in all_ids}
     near = nearest(name, starts)

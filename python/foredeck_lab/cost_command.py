@@ -28,7 +28,7 @@ from foredeck.cli.stored import store_if_any
 from foredeck.context.messages.shape import to_usage
 from foredeck.errors import NotFound
 from foredeck.model.call_values import LOSSES, SHORT_REASONS, Decision
-from foredeck.model.figures import counted, money, short_count, when
+from foredeck.model.figures import counted, model_name, money, short_count, when
 from foredeck_agents.histories.recordings import history_files, usual_places
 from foredeck_lab.cost_overview import Overview, add_histories, add_stored, overview_text
 from foredeck_lab.prompts import NamedSession, named_session, replayed_for
@@ -126,7 +126,7 @@ def cost_text(
 
 
 def _title(name: str, account: Account) -> str:
-    models = ", ".join(dict.fromkeys(line.model for line in account.lines if line.model))
+    models = ", ".join(dict.fromkeys(model_name(line.model) for line in account.lines))
     measured = (
         f"measured over {counted(account.reports, 'call')}"
         if account.reports

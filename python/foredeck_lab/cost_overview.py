@@ -46,6 +46,8 @@ class Overview:
     left: int = 0
     looked_in: list[Path] = field(default_factory=list)
     """Where histories were looked for."""
+    replayed: int = 0
+    """How many of the sessions were read from histories."""
     ingested: int = 0
 
     def add(self, session: str, project: str, last_ms: int, figure: CostFigure) -> None:
@@ -62,6 +64,7 @@ class Overview:
         self.calls.update(identity for identity, _ in found.calls)
         if any(figure.calls for figure in new) and found.session not in stored:
             self.sessions += found.session not in self.known
+            self.replayed += found.session not in self.known
             self.known.add(found.session)
             for figure in new:
                 self._sum(project_folder(found.folder), found.last_ms, figure)
@@ -161,12 +164,12 @@ def overview_text(overview: Overview, *, histories: bool) -> str:
     """The total, then by week and by project."""
     if not overview.sessions:
         if histories:
-            return _nothing_in(overview)
+            return "\n".join([_nothing_in(overview), *overview.unread])
         return typed(
             "No stored session has made a call with foredeck yet. `foredeck cost --histories` "
             "looks at what coding agents have kept."
         )
-    parts = [_verdict(overview)]
+    parts = [_verdict(overview, histories=histories)]
     weeks = sorted(_once(overview.weeks).items(), reverse=True, key=lambda item: item[0])
     parts.append(_table("week of", weeks, WEEKS))
     projects = sorted(
@@ -180,16 +183,19 @@ def overview_text(overview: Overview, *, histories: bool) -> str:
 
 def _nothing_in(overview: Overview) -> str:
     places = "".join(f"\n  {place}" for place in overview.looked_in)
-    unread = [f"\n{line}" for line in overview.unread]
-    return "".join([f"No model call was found in histories. Looked in:{places}", *unread])
+    other = "other " if overview.sessions else ""
+    return f"No {other}model call was found in histories. Looked in:{places}"
 
 
-def _verdict(overview: Overview) -> str:
+def _verdict(overview: Overview, *, histories: bool) -> str:
     figures = [overview.total[unit] for unit in (True, False) if unit in overview.total]
     first, *others = (f"{figure.sentence}." for figure in figures)
     without = [f"At models without a price: {line}" for line in others]
     projects = counted(len({key for _, key in overview.projects}), "project")
-    return "\n".join([first, *without, f"{counted(overview.sessions, 'session')} in {projects}."])
+    sessions = f"{counted(overview.sessions, 'session')} in {projects}"
+    if histories:
+        sessions += f", {overview.replayed:,} of them from histories"
+    return "\n".join([first, *without, f"{sessions}."])
 
 
 def _once(sums: dict[tuple[bool, str], CostFigure]) -> dict[str, CostFigure]:
@@ -232,7 +238,9 @@ def _notes(overview: Overview, *, histories: bool) -> Iterator[str]:
     if overview.ingested and not histories:
         sessions = counted(overview.ingested, "session")
         yield f"{sessions} read from histories are left out: --histories replays them."
-    if histories:
+    if histories and not overview.replayed:
+        yield _nothing_in(overview)
+    elif histories:
         yield (
             "Histories are replayed, without a model: what they cost is an estimate (~), by\n"
             "list prices, with Pi's compaction at a window of 200k tokens on plain Pi's side."

@@ -20,7 +20,7 @@ from foredeck.lookup.objects import tracking
 from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.lookup.sessions import Branches, branches_of, checked_call
 from foredeck.model.calls import CallRecord
-from foredeck.model.figures import counted, short_bytes, short_count, when
+from foredeck.model.figures import counted, model_name, short_bytes, short_count, when
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Store
 from foredeck.timeline.branches import records_of
@@ -101,8 +101,7 @@ def _lines(place: str, session: str, prompt: Prompt) -> Iterator[str]:
 
 def _title(place: str, session: str, prompt: Prompt) -> str:
     record = prompt.record
-    model = record.model.name or "an unknown model"
-    title = f"session {session}, {place}, {when(record.time_ms)}, {model}"
+    title = f"session {session}, {place}, {when(record.time_ms)}, {model_name(record.model.name)}"
     return ", ".join(filter(None, (title, record.decision.short_words)))
 
 

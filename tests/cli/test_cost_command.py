@@ -55,7 +55,9 @@ def test_a_stored_session(home: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert total["lost_tokens"] == {}
     assert total["cost"] == pytest.approx(sum(n["ours"]["cost"] for n in value["calls"]), abs=5)
     text = run(capsys, "cost", SESSION, "--home", str(home))
-    assert text.startswith(f"{value['figure']['text']}.\n\n{SESSION}\n5 calls, ")
+    assert text.startswith(
+        f"{value['figure']['text']}.\n\n{SESSION}\n5 calls, a model without a name\n"
+    )
     assert "No cache hit was lost." in text
 
 
@@ -176,7 +178,8 @@ def test_histories_are_replayed_and_nothing_is_stored(
     assert (value["sessions"], total["calls"], total["estimate"]) == (1, 5, True)
     assert len(value["unread"]) == 1
     text = run(capsys, "cost", *flags)
-    assert text.startswith(f"{total['text']}.\n1 session in 1 project.")
+    assert text.startswith(f"{total['text']}.\n1 session in 1 project")
+    assert ", 1 of them from histories." in text
     assert "an estimate (~)" in text
     assert max(map(len, text.split("\n"))) <= 80
     assert not store.exists()
@@ -186,6 +189,15 @@ def fails_or_takes_long(path: Path) -> None:
     if path.stem == "long":
         time.sleep(3600)
     raise ValueError("cannot be read")
+
+
+def test_what_is_stored_is_not_taken_for_a_history(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = run(capsys, "cost", "--home", str(home), "--histories", str(tmp_path))
+    assert "1 session in 1 project, 0 of them from histories." in text
+    assert f"No other model call was found in histories. Looked in:\n  {tmp_path}" in text
+    assert "estimate" not in text
 
 
 def test_an_interrupt_gives_the_sums_so_far_and_waits_for_no_file(

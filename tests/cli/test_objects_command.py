@@ -91,8 +91,9 @@ def test_a_nickname_is_named_and_an_unknown_type_refused(
     capsys.readouterr()
     assert main(["objects", "--path", "orders.py", "--type", "file", "--json", *place]) == 0
     assert json.loads(capsys.readouterr().out)["objects"][0]["nickname"] == "orders"
-    assert main(["objects", "--type", "thing", *place]) != 0
-    assert "there is no type 'thing': file, toolcall" in capsys.readouterr().err
+    for option, names in (("--type", "file, toolcall"), ("--status", "ok, fail, text")):
+        assert main(["objects", option, "thing", *place]) == 2
+        assert f"there is no 'thing'; there are {names}" in capsys.readouterr().err
 
 
 def test_a_path_keeps_its_end_and_a_listed_file_has_no_size(
@@ -101,7 +102,7 @@ def test_a_path_keeps_its_end_and_a_listed_file_has_no_size(
     monkeypatch.setenv("COLUMNS", "60")
     assert main(["objects", "--type", "file", "--home", str(home)]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[2].split() == ["type", "stored", "status", "chars", "object"]
+    assert told[2].split() == ["type", "time", "status", "chars", "object"]
     rows = [line.split() for line in told[3:5]]
     assert [(row[-2], row[-1][0], row[-1][-8:]) for row in rows] == [
         ("listed", "…", "notes.md"),

@@ -53,6 +53,17 @@ def test_sessions_tells_what_is_stored(home: Path, capsys: pytest.CaptureFixture
     assert text.splitlines()[3].startswith(f"{SESSION[:8]}  ")
 
 
+def test_a_narrow_screen_leaves_out_columns_and_no_title(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for width, columns in ((80, "last used msgs saved project"), (50, "last used saved")):
+        monkeypatch.setenv("COLUMNS", str(width))
+        _, _, head, row, *_ = run(capsys, "sessions", "--home", str(home)).splitlines()
+        assert " ".join(head.split()) == f"session {columns} title"
+        assert "Read it" in row
+        assert len(row) <= width
+
+
 def test_the_newest_session_stands_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,6 +101,7 @@ def test_show_without_a_call_is_the_last_and_takes_the_start_of_an_id(
     ("arguments", "code", "told"),
     [
         (["show", "0199cccd"], 4, f"no session '0199cccd' is stored. Nearest: {SESSION}"),
+        (["show", "019"], 4, "'019' is too short: type 4 characters of the id, or more."),
         (["show", "dddd"], 4, "no session 'dddd' is stored. `foredeck sessions` lists all."),
         (["show", SESSION, "--call", "6"], 4, "has no call 6; its calls: 1 to 5"),
         (["show", SESSION, "--call", "0"], 2, "must be a whole number of at least 1"),

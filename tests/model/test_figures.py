@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.model.figures import amounts, money, short_bytes, short_count
+from foredeck.model.figures import amounts, model_name, money, short_bytes, short_count
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,14 @@ from foredeck.model.figures import amounts, money, short_bytes, short_count
 def test_a_count_has_three_digits(count: float, text: str) -> None:
     assert short_count(count) == text
     assert short_bytes(1_500_000) == "1.50MB"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("anthropic/m", "anthropic/m"), ("/m", "m"), ("/", "a model without a name")],
+)
+def test_a_model_is_called_by_what_is_said_of_it(name: str, text: str) -> None:
+    assert model_name(name) == text
 
 
 @pytest.mark.parametrize(

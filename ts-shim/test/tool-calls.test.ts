@@ -144,6 +144,13 @@ test("a notice is added to the result, once", async () => {
   assert.equal(await fire("tool_result", event), undefined);
 });
 
+test("a notice of a call that another extension has blocked is forgotten", async () => {
+  const { call, fire } = await withEngine();
+  await call("edit", { path: "a", verdict: { notice: "look out" } });
+  await fire("tool_execution_end", { toolCallId: "c1" });
+  assert.equal(await fire("tool_result", { toolCallId: "c1", content: [] }), undefined);
+});
+
 test("a tool runs where the engine is slow, fails, talks nonsense or is asked nonsense", async () => {
   const hasty = await withEngine("hasty");
   assert.equal(await hasty.call("write", { wait: true }), undefined);

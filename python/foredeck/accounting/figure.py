@@ -17,7 +17,7 @@ from foredeck.context.messages.shape import time_of
 from foredeck.context.rebase import prices_of
 from foredeck.model.call_values import DEFAULT_READ, DEFAULT_WRITE, ModelSpending
 from foredeck.model.calls import CallRecord
-from foredeck.model.figures import Amounts, amounts, counted, money, short_count
+from foredeck.model.figures import Amounts, amounts, counted, model_name, money, short_count
 from foredeck.model.records import AskedDocument
 from foredeck.prices import Cost, dollars, prices
 from foredeck.store.protocol import Head, Store
@@ -122,7 +122,7 @@ class CostFigure:
 
 def unpriced_lines(models: Iterable[str]) -> list[str]:
     """Messages to the user about models without prices."""
-    names = ", ".join(sorted({name.strip("/") or "a model without a name" for name in models}))
+    names = ", ".join(sorted(set(map(model_name, models))))
     return [f"No price is known of {names}: such sessions count in tokens."] if names else []
 
 

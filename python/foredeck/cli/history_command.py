@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from foredeck.cli.arguments import EXAMPLES, parse_moment, resolve_config
-from foredeck.cli.output import answer, coloured, print_content, print_json, table
+from foredeck.cli.output import answer, coloured, fitted_table, print_content, print_json
 from foredeck.cli.person import given_text
 from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
 from foredeck.cli.stored import opened_store
@@ -40,7 +40,7 @@ from foredeck.lookup.objects import (
 )
 from foredeck.lookup.sessions import Branches, branches_of, count_calls
 from foredeck.model.documents import SUMMARIES, SessionDocument, session_of, summary_hash_name
-from foredeck.model.figures import counted, when
+from foredeck.model.figures import counted, shortened, when
 from foredeck.model.names import AskedPart
 from foredeck.model.quoting import name
 from foredeck.model.sources import path_of
@@ -164,12 +164,25 @@ def _history(
     if state == "orphaned":
         yield ORPHANED
     several = len({v["branch"] for v in versions if v["branch"]}) > 1
-    head = ("version", "session", *(["branch"] if several else []), "stored", "from", "token", "")
+    head = (
+        "version",
+        "session",
+        *(["branch"] if several else []),
+        "stored",
+        "token",
+        "content",
+        "from",
+    )
     for called, own in groupby(versions, lambda version: version["name"]):
         yield ""
         if called != found.name:
             yield coloured(name(called), "bold")
-        yield table([head, *(_row(version, several) for version in own)])
+        rows = [head, *(_row(version, several) for version in own)]
+        yield fitted_table(rows, goes_on=True)
+
+
+_CONTENT = 28
+"""Columns of what a version is."""
 
 
 def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
@@ -178,9 +191,9 @@ def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
         version["session_version"] or "-",
         *([str(version["branch"] or "-")] if with_branch else []),
         when(version["time_ms"]),
-        str((version["provenance"] or {}).get("origin") or "-"),
         version["token"],
-        version["note"],
+        shortened(version["note"], _CONTENT),
+        str((version["provenance"] or {}).get("origin") or "-"),
     )
 
 

@@ -10,18 +10,21 @@ from typing import Any
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.cli.output import answer, coloured, fitted_table, screen_width, table, typed
 from foredeck.cli.stored import opened_store
+from foredeck.errors import CommandRefused
 from foredeck.lookup.objects import FIELDS, find_objects, listed, listed_in_full
 from foredeck.lookup.sessions import SessionSummary, latest_sessions, newest_calls
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, lasted, short_bytes, short_count, shortened, when
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.quoting import printable
-from foredeck.names import find_session, short_ids
+from foredeck.names import find_session, name_of, short_ids
 from foredeck.store.erasing import size_of
 from foredeck.store.protocol import Head, Store
 
 WIDEST = 100
 _PROJECT = 18
+_TITLE = 24
+"""Where a title has less room, columns are left out."""
 
 
 def run(args: Namespace) -> int:
@@ -78,9 +81,7 @@ def _lines(
         columns["text"] = [short_bytes(size) for size in sizes]
     # As wide as its longest name, but for very long ones.
     columns["project"] = [shortened(session.project_name, _PROJECT) for session in sessions]
-    rows = zip(*columns.values(), strict=True)
-    lines = table([(*columns, ""), *((*row, "") for row in rows)]).split("\n")
-    room = min(WIDEST, screen_width()) - len(lines[0])
+    lines, room = _fitted(columns)
     titles = ["title", *(_title(session, shows_source=not read_in) for session in sessions)]
     for number, (line, title) in enumerate(zip(lines, titles, strict=True)):
         text = f"{line}{shortened(title, max(room, 12))}".rstrip()
@@ -90,6 +91,18 @@ def _lines(
         yield typed(
             "(gone): Pi's own file was deleted; `foredeck forget SESSION` deletes the rest."
         )
+
+
+def _fitted(columns: dict[str, list[str]]) -> tuple[list[str], int]:
+    """The lines before the titles, and the room that is left for these."""
+    for dispensable in ("", "took", "tools", "msgs", "project"):
+        columns.pop(dispensable, None)
+        rows = zip(*columns.values(), strict=True)
+        lines = table([(*columns, ""), *((*row, "") for row in rows)]).split("\n")
+        room = min(WIDEST, screen_width()) - len(lines[0])
+        if room >= _TITLE:
+            break
+    return lines, room
 
 
 def _title(session: SessionSummary, *, shows_source: bool) -> str:
@@ -108,8 +121,15 @@ def _title(session: SessionSummary, *, shows_source: bool) -> str:
 # Objects
 
 
+_IN_SESSION = " in session "
+"""Follows the path of a file that only a history has."""
+_SHORT_HASH = 12
+
+
 def run_objects(args: Namespace) -> int:
     """`foredeck objects`."""
+    if unknown := [type for type in args.type if type not in OBJECT_TYPES]:
+        raise CommandRefused(f"there is no {unknown[0]!r}; there are {', '.join(OBJECT_TYPES)}.")
     with opened_store(args) as store:
         heads = find_objects(
             store,
@@ -135,6 +155,8 @@ def _short_ids(store: Store, heads: Sequence[Head]) -> dict[str, str]:
         kind, _, session = head.id.partition(":")
         if session in sessions:
             short[head.id] = f"{kind}:{sessions[session]}"
+        elif head.type == "file" and _IN_SESSION in name_of(head):
+            short[head.id] = head.id[:_SHORT_HASH]
     return short
 
 
@@ -144,7 +166,7 @@ def _object_lines(shown: Sequence[Head], ids: Mapping[str, str], total: int) -> 
         return
     more = "" if len(shown) == total else f" of {total:,}; --limit shows more"
     yield f"{counted(len(shown), 'object')}, the newest first{more}.\n"
-    head = ("type", "stored", "status", "chars", "id", "object")
+    head = ("type", "time", "status", "chars", "id", "object")
     rows = [head, *(_object_row(each, ids) for each in shown)]
     if not any(row[4] for row in rows[1:]):
         rows = [(*row[:4], row[5]) for row in rows]
@@ -159,5 +181,7 @@ def _object_row(head: Head, ids: Mapping[str, str]) -> tuple[str, ...]:
     # What has no other name goes by its id, a file by its path; what was run or said has a name
     # that others may have, too.
     id, name = ids.get(head.id, ""), row["name"]
+    if head.type == "file" and id:
+        name = name.partition(_IN_SESSION)[0]
     id, said = ("", id) if name == head.id and id else (id, printable(name))
     return head.type, when(row["time_ms"])[:16], row["status"] or "", chars, id, said

@@ -157,8 +157,7 @@ def fitted_table(rows: Sequence[Sequence[str]], *, goes_on: bool = False) -> str
         lines = table(rows, " ").split("\n")
     pairs = zip(lines, rows, strict=False)
     return "\n".join(
-        (_continued if goes_on and number else _fitted)(line.rstrip(), row[-1], width)
-        for number, (line, row) in enumerate(pairs)
+        (_continued if goes_on else _fitted)(line.rstrip(), row[-1], width) for line, row in pairs
     )
 
 

@@ -38,11 +38,10 @@ def find_objects(
 ) -> list[Head]:
     """Objects, newest first.
 
-    `contains`: in their list name; `session`: with them in its index. Raises `NotFound` for other
-    types.
+    `contains`: in their list name; `session`: with them in its index.
     """
     conditions = {name: value for name, value in (fields or {}).items() if value is not None}
-    heads = [head for type in types for head in _of_type(store, type)]
+    heads = [head for type in types for head in store.query(type)]
     if session is not None:
         members = store.query("member", {"session": session})
         inside = {member.fields["object"] for member in members}
@@ -54,13 +53,7 @@ def find_objects(
         and (status is None or status_of(head) == status)
         and all(head.fields.get(name) == value for name, value in conditions.items())
     )
-    return sorted(matches, key=lambda head: head.time_ms, reverse=True)
-
-
-def _of_type(store: Store, type: str) -> list[Head]:
-    if type not in OBJECT_TYPES:
-        raise NotFound(f"there is no type {type!r}: {', '.join(OBJECT_TYPES)}.")
-    return store.query(type)
+    return sorted(matches, key=version_ms, reverse=True)
 
 
 def status_of(head: Head) -> str | None:

@@ -111,6 +111,11 @@ def shortened(text: str, chars: int) -> str:
     return cut(" ".join(text.split()), chars)
 
 
+def model_name(name: str) -> str:
+    """A model's `provider/id`, of which a host may give one or none."""
+    return name.strip("/") or "a model without a name"
+
+
 def some_of(names: Sequence[str], most: int, between: str = ", ") -> str:
     """The first names and the number of the rest: `a, b and 3 more`."""
     more = f"{between.strip(' ,')} and {len(names) - most:,} more" if len(names) > most else ""

@@ -14,7 +14,7 @@ from foredeck.lookup.prompts import Prompt
 from foredeck.lookup.sessions import checked_call, count_calls
 from foredeck.model.call_values import OpRow
 from foredeck.model.calls import CallRecord
-from foredeck.model.figures import counted
+from foredeck.model.figures import counted, model_name
 from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.store.protocol import LocalStore, Store
 from foredeck.timeline.differences import hunks_of
@@ -104,7 +104,7 @@ def _described(store: Store, session: str, record: CallRecord, last: int) -> dic
         "call": record.ordinal,
         "calls": last,
         "time_ms": record.time_ms,
-        "model": record.model.name,
+        "model": model_name(record.model.name),
         "layout": record.layout,
         "policy": record.policy,
         "decision": record.decision.to_record(),

@@ -32,6 +32,9 @@ SESSIONS = command(
 )
 
 
+FILE_STATES = ("text", "binary", "huge", "listed", "deleted", "unreadable", "special")
+
+
 OBJECTS = command(
     """
     List the stored objects, the newest first, with type, state and name.
@@ -40,12 +43,12 @@ OBJECTS = command(
     "tool", "file_type", "harness"}], "total"}; `total` is their number without --limit.
     """,
     example="foredeck objects --type toolcall --status fail",
-    options="""
+    options=f"""
     --type TYPE...  only objects of this type (`file`, `toolcall`, `session` ...); may be
         repeated
     --path TEXT  only those with this text in their path or other name
-    --status STATUS  only tool calls with this status (ok, fail), or files in this state (text,
-        binary, huge, listed, deleted, unreadable, special)
+    --status STATUS  only tool calls with this status (ok, fail), or files in this state
+        ({", ".join(FILE_STATES)})
     --session SESSION  only those of this session
     --tool NAME  only calls of this tool
     --file-type TYPE  only files of this type (`py`, `md` ...)
@@ -53,6 +56,7 @@ OBJECTS = command(
     --limit N  list at most this many (default: %(default)s)
     """,
     run="listing_command:run_objects",
+    status={"choices": ("ok", "fail", *FILE_STATES)},
     limit=NUMBER | {"default": 200},
 )
 

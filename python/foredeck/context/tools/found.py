@@ -137,7 +137,11 @@ def describe_to_people(
         lines += ["", style.bold(cut(heading_of_hits(found, session, hits), most))]
         for hit in hits:
             words = f"[{one_line(', '.join(hit.rank.words))}]"
-            about = [when(hit.entry.time_ms), *_about(hit), words, *explain(hit)]
+            kind, *more = _about(hit)
+            # `@5::args.command` is what is typed: what that is, stands behind it.
+            field = hit.place.rpartition(".")[2] if hit.place.startswith("::") else ""
+            kind = f"{kind} ({field})" if field else kind
+            about = [when(hit.entry.time_ms), kind, *more, words, *explain(hit)]
             called = cut(name_of(hit), most - 2)
             note = cut("  ".join(["", *about]), max(0, most - 2 - len(called)))
             lines.append(f"  {style.bold(called)}{note}")
@@ -146,8 +150,8 @@ def describe_to_people(
                 where = "before" if near.id < hit.entry.id else "after"
                 text = cut(f"      {where}, {kind_of_hit(near)}: {one_line(neighbour_text)}", most)
                 lines.append(style.dim(text))
-    more = f"{len(found.hits)} of " if found.more > 0 else ""
-    first = f"{more}{counted_hits(found)}. `foredeck cat NAME` prints one in full."
+    of = f"{len(found.hits)} of " if found.more > 0 else ""
+    first = f"{of}{counted_hits(found)}. `foredeck cat NAME` prints one in full."
     return "\n".join([first, *lines])
 
 
@@ -286,13 +290,14 @@ class HitNames:
             return hit.object
         where = {"object": hit.object, "session": hit.session}
         members = self._store.query("member", where, limit=1)
-        if not members:
-            return hit.object
         # A session without a folder is not among those listed.
         session = (
             self._short.get(hit.session) or short_ids({*self._sessions, hit.session})[hit.session]
         )
-        return f"{session}:@{members[0].view(MemberDocument).ordinal}"
+        if members:
+            return f"{session}:@{members[0].view(MemberDocument).ordinal}"
+        kind, _, owner = hit.object.partition(":")
+        return f"{kind}:{session}" if owner == hit.session else hit.object
 
     @cached_property
     def _short(self) -> dict[str, str]:
