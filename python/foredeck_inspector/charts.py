@@ -6,19 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from html import escape
 from itertools import accumulate
 from statistics import mean
-from typing import Any
+from typing import Any, cast
 
 from markupsafe import Markup
 
 from foredeck.accounting.stored import Kind
 from foredeck.model.figures import counted, money, short_count, some_of
-from foredeck.model.quoting import printable
 from foredeck.notes.graph import Node
 from foredeck_inspector.book import BookedCall
-from foredeck_inspector.pages import link
+from foredeck_inspector.pages import environment
 
 WIDTH, HEIGHT = 1000, 200
 OUTLINE_HEIGHT = 36
@@ -31,9 +29,15 @@ _CENTS = 8
 """Below, an axis has cents."""
 _LEAST_BARS = 20
 """A shorter session is drawn as if it had these."""
-_LABEL = 11
 
 Address = Callable[[int], str]
+
+
+def _draw(name: str, **values: Any) -> Markup:
+    """A drawing of `charts.html`."""
+    sizes = {"WIDTH": WIDTH, "HEIGHT": HEIGHT}
+    drawings = environment().get_template("charts.html").make_module(sizes)
+    return cast(Markup, getattr(drawings, name)(**values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Scale:
         return Scale(1.03 * (max(highest, window) if window <= highest * _FAR else highest))
 
     def y(self, value: float) -> float:
-        return HEIGHT - min(value, self.top) * HEIGHT / self.top
+        return round(HEIGHT - min(value, self.top) * HEIGHT / self.top, 1)
 
     @property
     def ticks(self) -> list[float]:
@@ -66,21 +70,19 @@ def bars(calls: Sequence[BookedCall], address: Address, scale: Scale | None = No
         return Markup()
     scale, window = scale or Scale.of_prompts(calls), _window(calls)
     step = WIDTH / max(len(calls), _LEAST_BARS)
-    drawn = [_bar(call, address, at * step, step, scale) for at, call in enumerate(calls)]
-    drawn += [_level(scale.y(tick), "grid") for tick in scale.ticks[1:]]
-    if window and window <= scale.top:
-        drawn.append(_level(scale.y(window), "window"))
-    plain = [scale.y(call.plain) for call in calls]
-    line = " ".join(
-        f"{at * step:.1f},{y:.1f} {(at + 1) * step:.1f},{y:.1f}" for at, y in enumerate(plain)
-    )
-    drawn.append(f'<polyline class="plain" points="{line}" vector-effect="non-scaling-stroke"/>')
     places = dict.fromkeys((0, len(calls) // 2, len(calls) - 1))
     below = [f"call {calls[at].ordinal}" for at in places]
-    if len(calls) < _LEAST_BARS:
-        below = below[:1]
-    label = "Tokens of each prompt, by what they were made of"
-    return _plot(label, scale, drawn, below, short_count)
+    return _draw(
+        "bars",
+        scale=scale,
+        step=step,
+        width=max(0.5, step - (1 if step > 3 else 0)),
+        bars=[_bar(call, address, scale) for call in calls],
+        plain=[call.plain for call in calls],
+        window=window if window <= scale.top else 0,
+        words=short_count,
+        below=below[:1] if len(calls) < _LEAST_BARS else below,
+    )
 
 
 def _window(calls: Sequence[BookedCall]) -> int:
@@ -95,79 +97,35 @@ def weeks_chart(rows: Sequence[tuple[str, float | None, float | None]]) -> Marku
     last = date.fromisoformat(max(spent))
     first = max(date.fromisoformat(min(spent)), last - timedelta(weeks=WEEKS - 1))
     weeks = [first + timedelta(weeks=n) for n in range((last - first).days // 7 + 1)]
-    highest = [max(spent.get(week.isoformat(), (0.0, 0.0))) for week in weeks]
-    scale = Scale(1.05 * max(0.01, *highest))
-    step = WIDTH / max(8, len(weeks))
-    drawn = [_level(scale.y(tick), "grid") for tick in scale.ticks[1:]]
-    for at, week in enumerate(weeks):
-        cost, plain = spent.get(week.isoformat(), (0.0, 0.0))
-        x, y, high = at * step, scale.y(cost), scale.y(plain)
+    costs = [spent.get(week.isoformat(), (0.0, 0.0)) for week in weeks]
+    scale = Scale(1.05 * max(0.01, *map(max, costs)))
+    drawn = []
+    for week, (cost, plain) in zip(weeks, costs, strict=True):
         more = f", without foredeck {money(plain)}" if plain != cost else ""
-        drawn.append(
-            f"<g><title>week of {week}: {money(cost)}{more}</title>"
-            f'<rect class="column" x="{x:.1f}" y="0" width="{step:.1f}" height="{HEIGHT}"/>'
-            f'<rect class="spent" x="{x + 3:.1f}" y="{y:.1f}" width="{step - 6:.1f}" '
-            f'height="{HEIGHT - y:.1f}"/>'
-        )
-        if plain != cost:
-            drawn.append(
-                f'<line class="plain" x1="{x:.1f}" x2="{x + step:.1f}" y1="{high:.1f}" '
-                f'y2="{high:.1f}" vector-effect="non-scaling-stroke"/>'
-            )
-        drawn.append("</g>")
-    below = [str(week) for week in dict.fromkeys((weeks[0], weeks[-1]))]
-    words = money if scale.top < _CENTS else lambda value: f"${value:,.0f}"
-    return _plot("Dollars spent, week by week", scale, drawn, below, words)
-
-
-def _plot(
-    label: str,
-    scale: Scale,
-    drawn: Sequence[str],
-    below: Sequence[str],
-    words: Callable[[float], str],
-) -> Markup:
-    """A drawing with its axes; `below`: texts under it."""
-    # The upright axis is a drawing of its own: texts in the chart would be stretched with it.
-    ticks = "".join(
-        f'<text x="46" y="{scale.y(tick) + _LABEL:.1f}">{escape(words(tick))}</text>'
-        for tick in scale.ticks
-    )
-    flat = "".join(f"<span>{escape(text)}</span>" for text in below)
-    return Markup(  # every text in it was escaped
-        f'<div class="plot"><svg class="axis-y" aria-hidden="true" width="50" '
-        f'height="{HEIGHT + 2 * _LABEL}">{ticks}</svg>'
-        f"{_svg(label, HEIGHT, ''.join(drawn))}"
-        f'<div class="axis-x" aria-hidden="true">{flat}</div></div>'
+        drawn.append((f"week of {week}: {money(cost)}{more}", scale.y(cost), scale.y(plain)))
+    return _draw(
+        "weeks",
+        scale=scale,
+        step=WIDTH / max(8, len(weeks)),
+        weeks=drawn,
+        words=money if scale.top < _CENTS else lambda value: f"${value:,.0f}",
+        below=[str(week) for week in dict.fromkeys((weeks[0], weeks[-1]))],
     )
 
 
-def _level(y: float, kind: str) -> str:
-    return (
-        f'<line class="{kind}" x1="0" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" '
-        'vector-effect="non-scaling-stroke"/>'
-    )
-
-
-def _bar(call: BookedCall, address: Address, x: float, step: float, scale: Scale) -> str:
+def _bar(call: BookedCall, address: Address, scale: Scale) -> dict[str, Any]:
     sizes = call.kinds or {Kind.CHAT: call.sent}
     tops = list(accumulate(sizes.get(kind, 0) for kind in Kind))
-    width = max(0.5, step - (1 if step > 3 else 0))
-    rects = "".join(
-        f'<rect class="k-{kind if call.kinds else "unknown"}" x="{x:.1f}" y="{scale.y(top):.1f}" '
-        f'width="{width:.1f}" height="{sizes[kind] * HEIGHT / scale.top:.1f}"/>'
-        for kind, top in zip(Kind, tops, strict=True)
-        if sizes.get(kind)
-    )
-    # The whole column can be pointed at, and not only the bar.
-    rects = f'<rect class="column" x="{x:.1f}" y="0" width="{step:.1f}" height="{HEIGHT}"/>{rects}'
-    if call.kind == "rebase":
-        top, half = scale.y(tops[-1]) - 2, min(width, 12) / 2
-        middle = x + width / 2
-        rects += f'<path class="rebase" d="M{middle - half:.1f} {top - 7:.1f} h{2 * half:.1f} '
-        rects += f'l{-half:.1f} 6 z"/>'
-    leads = escape(address(call.ordinal))
-    return f'<a href="{leads}" tabindex="-1"><title>{escape(_said(call))}</title>{rects}</a>'
+    return {
+        "address": address(call.ordinal),
+        "title": _said(call),
+        "parts": [
+            (kind if call.kinds else "unknown", scale.y(top), sizes[kind] * HEIGHT / scale.top)
+            for kind, top in zip(Kind, tops, strict=True)
+            if sizes.get(kind)
+        ],
+        "mark": scale.y(tops[-1]) if call.kind == "rebase" else None,
+    }
 
 
 def _said(call: BookedCall) -> str:
@@ -199,39 +157,27 @@ def outline(
     """
     if len(sizes) <= per_page and not spans:
         return Markup()
-    most, step = max(sizes, default=1) or 1, WIDTH / len(sizes)
+    most, step, high = max(sizes, default=1) or 1, WIDTH / len(sizes), OUTLINE_HEIGHT
     # More points than pixels would only make the page larger.
     columns = min(WIDTH, len(sizes))
-    picked = [sizes[at * len(sizes) // columns] for at in range(columns)]
-    points = " ".join(
-        f"{at * WIDTH / columns:.1f},{OUTLINE_HEIGHT - size * OUTLINE_HEIGHT / most:.1f}"
-        for at, size in enumerate(picked)
-    )
-    drawn = [
-        f'<polygon class="outline" points="0,{OUTLINE_HEIGHT} {points} {WIDTH},{OUTLINE_HEIGHT}"/>'
-    ]
-    drawn += [
-        f"<g><title>calls {span['first']} to {span['last']}: {escape(span['state'])}</title>"
-        f'<rect class="s-{span["state"].replace(" ", "-")}" x="{(span["first"] - 1) * step:.1f}" '
-        f'y="0" width="{(span["last"] - span["first"] + 1) * step:.1f}" height="9"/></g>'
-        for span in spans
-    ]
-    for start in range(1, len(sizes) + 1, per_page) if len(sizes) > per_page else ():
-        here = "here" if start <= first < start + per_page else "page"
-        last = min(start + per_page - 1, len(sizes))
-        drawn.append(
-            f'<a href="{escape(address(start))}" tabindex="-1">'
-            f"<title>calls {start} to {last}</title>"
-            f'<rect class="{here}" x="{(start - 1) * step:.1f}" y="9" '
-            f'width="{per_page * step:.1f}" height="{OUTLINE_HEIGHT - 9}"/></a>'
+    picked = (sizes[at * len(sizes) // columns] for at in range(columns))
+    pages = [
+        (
+            "here" if start <= first < start + per_page else "page",
+            start,
+            min(start + per_page - 1, len(sizes)),
+            per_page * step,
+            address(start),
         )
-    return _svg("Sizes of all prompts of the session", OUTLINE_HEIGHT, "".join(drawn))
-
-
-def _svg(label: str, height: int, inner: str) -> Markup:
-    return Markup(  # every text in it was escaped above
-        f'<svg role="group" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {height}" '
-        f'preserveAspectRatio="none">{inner}</svg>'
+        for start in range(1, len(sizes) + 1, per_page)
+    ]
+    return _draw(
+        "outline",
+        points=[(at * WIDTH / columns, high - n * high / most) for at, n in enumerate(picked)],
+        step=step,
+        spans=spans,
+        pages=pages if len(sizes) > per_page else (),
+        height=high,
     )
 
 
@@ -239,8 +185,6 @@ def _svg(label: str, height: int, inner: str) -> Markup:
 
 
 _COLUMN, _ROW, _TOP = 330, 24, 20
-_LABEL_CHARS = 38
-
 
 Nodes = Sequence[tuple[Node, int]]
 
@@ -250,17 +194,16 @@ def drawing(nodes: Nodes, edges: Sequence[tuple[str, str]]) -> Markup:
     if len(nodes) < 2:
         return Markup()
     places = _places(nodes, edges)
-    lines = "".join(
-        _line(places[source], places[target])
-        for source, target in edges
-        if source in places and target in places and source != target
-    )
-    marks = "".join(_mark(node, distance, places[node.id]) for node, distance in nodes)
-    width = _COLUMN * (1 + max(distance for _, distance in nodes))
-    height = _TOP + max(y for _, y in places.values())
-    return Markup(  # every text in it was escaped
-        f'<svg class="graph" role="group" aria-label="Graph of references" width="{width}" '
-        f'height="{height}" viewBox="0 0 {width} {height}">{lines}{marks}</svg>'
+    return _draw(
+        "graph",
+        width=_COLUMN * (1 + max(distance for _, distance in nodes)),
+        height=_TOP + max(y for _, y in places.values()),
+        lines=[
+            _line(places[source], places[target])
+            for source, target in edges
+            if source in places and target in places and source != target
+        ],
+        nodes=[(node, distance, *places[node.id]) for node, distance in nodes],
     )
 
 
@@ -291,21 +234,6 @@ def _places(nodes: Nodes, edges: Sequence[tuple[str, str]]) -> dict[str, tuple[i
 def _line(start: tuple[int, int], end: tuple[int, int]) -> str:
     (x1, y1), (x2, y2) = sorted((start, end))
     if x1 == x2:
-        return f'<path d="M{x1} {y1} C{x1 - 40} {y1} {x1 - 40} {y2} {x2} {y2}"/>'
+        return f"M{x1} {y1} C{x1 - 40} {y1} {x1 - 40} {y2} {x2} {y2}"
     middle = x2 - _COLUMN // 4
-    return f'<path d="M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}"/>'
-
-
-def _shown(text: str) -> str:
-    return escape(printable(text))
-
-
-def _mark(node: Node, distance: int, place: tuple[int, int]) -> str:
-    x, y = place
-    short = node.title if len(node.title) <= _LABEL_CHARS else "\u2026" + node.title[-_LABEL_CHARS:]
-    size = 7 if distance == 0 else 5
-    return (
-        f'<a href="{escape(link("objects", node.id))}"><title>{_shown(node.title)}</title>'
-        f'<circle class="d{min(distance, 3)}" cx="{x}" cy="{y}" r="{size}"/>'
-        f'<text x="{x + size + 5}" y="{y + 4}">{_shown(short)}</text></a>'
-    )
+    return f"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}"
