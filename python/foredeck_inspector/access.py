@@ -17,7 +17,6 @@ COOKIE = "foredeck"
 # this machine; the last is foredeck's alone. Not every system resolves it, so the address is
 # printed with the first.
 NAMES = (LOOPBACK, "localhost", "[::1]", "foredeck.localhost")
-REPORTS = "/policy-reports"
 # What is shown is what models and tools wrote: it must neither run nor fetch anything.
 _POLICY = "; ".join(
     (
@@ -29,7 +28,6 @@ _POLICY = "; ".join(
         "form-action 'self'",
         "base-uri 'none'",
         "frame-ancestors 'none'",
-        f"report-uri {REPORTS}",
     )
 )
 MOST_BODY = 1_000_000
@@ -72,10 +70,9 @@ class OnlyThisUser:
         origin = headers.get("origin")
         has_body = scope["method"] not in ("GET", "HEAD")
         # Any page on the web can make a browser send requests to this machine.
-        # Browsers name the origin of whatever is posted; a report of theirs may have none.
-        posts = has_body and scope["path"] != REPORTS
+        # Browsers name the origin of whatever is posted.
         is_own = (origin or "").removeprefix("http://") in self._hosts
-        if (origin is not None or posts) and not is_own:
+        if (origin is not None or has_body) and not is_own:
             return PlainTextResponse("Requests from other sites are refused.\n", 403)
         # The server reads no more of a body than its length says.
         length = headers.get("content-length", "")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-import json
 import sys
 import threading
 import webbrowser
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -37,7 +36,7 @@ from foredeck.loopback import LOOPBACK, listening_on
 from foredeck.memory.entry import NoSuchEntry
 from foredeck.store.kind import nothing_stored, store_kind
 from foredeck.store.protocol import LocalStore
-from foredeck_inspector.access import REPORTS, OnlyThisUser
+from foredeck_inspector.access import OnlyThisUser
 from foredeck_inspector.pages import FORMS, STATIC, WebPage, link, respond
 from foredeck_inspector.views.calls import call_page
 from foredeck_inspector.views.objects import (
@@ -53,7 +52,6 @@ from foredeck_inspector.views.search import search_page
 from foredeck_inspector.views.sessions import compare_page, session_page
 from foredeck_inspector.work import Work
 
-MOST_REPORTS = 100
 MOST_FIELDS = 10_000
 MOST_SAID = 200
 
@@ -207,13 +205,10 @@ def _warm(reader: Reader, work: Work) -> None:
 
 def make_app(reader: Reader, work: Work, resolved: Resolved) -> Starlette:
     """The application; only posts change the store, with `edits`."""
-    reports = _PolicyReports()
     routes: list[Route | Mount] = [
         Route("/", lambda _: RedirectResponse("/overview", 303)),
         Route("/follow", _following(reader)),
         Route("/follow.json", _following(reader)),
-        Route(REPORTS, reports.take, methods=["POST"]),
-        Route(f"{REPORTS}.json", reports.show),
         Route("/memory", _changing(reader), methods=["POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
@@ -319,22 +314,3 @@ class _AsItWasSent:
         if scope["type"] == "http" and scope.get("raw_path"):
             scope = {**scope, "path": scope["raw_path"].partition(b"?")[0].decode("ascii")}
         await self._app(scope, receive, send)
-
-
-@dataclass(slots=True)
-class _PolicyReports:
-    """Browsers' reports of the content policy."""
-
-    taken: list[str] = field(default_factory=list)
-
-    async def take(self, request: Request) -> Response:
-        """Keep a report, within bounds."""
-        body = await request.body()
-        # A page that breaks the policy again and again must not fill the memory.
-        if len(self.taken) < MOST_REPORTS:
-            self.taken.append(body[:2_000].decode(errors="replace"))
-        return Response(status_code=204)
-
-    async def show(self, _: Request) -> Response:
-        """All of them."""
-        return Response(json.dumps({"reports": self.taken}), media_type="application/json")

@@ -8,10 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from markupsafe import Markup
-
 from foredeck.model.figures import lasted, money, short_count, when
-from foredeck.model.quoting import printable
 
 Kind = Literal["text", "code", "count", "tokens", "money", "time", "took", "share"]
 _NUMBERS = frozenset(("count", "tokens", "money", "took", "share"))
@@ -37,24 +34,11 @@ class Column:
         """Whether its cells stand to the right."""
         return self.kind in _NUMBERS
 
-    def cell(self, row: Row) -> Markup:
-        """What the page shows of a row; `row["shown"]` may give the words."""
-        words = row.get("shown", {}).get(self.key)
-        text = Markup.escape(printable(self.words(row.get(self.key)) if words is None else words))
-        if self.kind == "code" and text:
-            text = Markup("<code>{}</code>").format(text)
-        if self.kind == "time":
-            text = Markup("<time>{}</time>").format(text)
-        if self.link and text and (address := row.get(self.link)):
-            text = Markup('<a href="{}">{}</a>').format(address, text)
-        for tag in row.get(self.tags) or ():
-            kind = " bad" if tag == "failed" else ""
-            text += Markup(' <span class="tag{}">{}</span>').format(kind, printable(tag))
-        if under := row.get(self.under):
-            text += Markup('<span class="under">{}</span>').format(printable(str(under)))
-        return text
-
-    def words(self, value: Any) -> str:
+    def words(self, row: Row) -> str:
+        """What the page shows of a row, which `row["shown"]` may give."""
+        if (shown := row.get("shown", {}).get(self.key)) is not None:
+            return str(shown)
+        value = row.get(self.key)
         if value is None or value == "":
             return ""
         match self.kind:

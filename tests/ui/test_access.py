@@ -118,7 +118,7 @@ def test_no_name_is_more_than_asked_for_in_vain(served: Served, page: str, twin:
         assert answer.status_code in (200, 400, 404), name[:30]
 
 
-@pytest.mark.parametrize("path", ["/memory", "/policy-reports", "/overview"])
+@pytest.mark.parametrize("path", ["/memory", "/overview"])
 def test_bodies_are_bounded(served: Served, path: str) -> None:
     own = {"origin": served.base}
     long = served.client.post(path, content=b"x" * 1_000_001, headers=own)
@@ -169,7 +169,6 @@ def test_every_answer_has_the_content_policy(served: Served) -> None:
         headers = served.client.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
-    assert served.value("/policy-reports.json") == {"reports": []}
 
 
 def test_pages_load_nothing_from_elsewhere(served: Served) -> None:

@@ -104,4 +104,3 @@ def test_nothing_that_is_stored_runs_or_is_fetched(
     for page in _browsed(served, chromium, checkout, pages):
         assert (page["errors"], page["elsewhere"], page["dialogs"]) == ([], [], []), page["path"]
         assert page["memory"] < 50_000_000, page["path"]
-    assert served.value("/policy-reports.json") == {"reports": []}

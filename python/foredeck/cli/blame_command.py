@@ -24,6 +24,7 @@ from foredeck.store.protocol import Head, Store
 from foredeck.timeline.blame import Author, BlamedLine, blame, equal_runs
 
 SHOWN_ID = 13
+_OF_AUTHOR = ("by", "session", "call", "tool", "tool_call", "model", "agent")
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of a file whose lines are blamed."""
@@ -146,14 +147,8 @@ def _line_json(line: BlamedLine, commits: dict[int, str]) -> dict[str, Any]:
     return {
         "line": line.number,
         "text": line.text,
-        "by": author.by,
         "first_version": author.first,
         "time_ms": author.time_ms or None,
-        "session": author.session,
-        "call": author.call,
-        "tool": author.tool,
-        "tool_call": author.tool_call,
-        "model": author.model,
-        "agent": author.agent,
+        **{name: getattr(author, name) for name in _OF_AUTHOR},
         "commit": commits.get(line.number),
     }

@@ -285,7 +285,6 @@ def _orphaned(config: Config, store: Store) -> Iterator[Finding]:
 # This machine: Python, Node, Pi and other agents, and whether file watching works
 
 
-PYTHON_MIN = (3, 11)
 NODE_MIN = (22, 19)
 ASK_SECONDS = 20
 OF_CHECKOUT = " (this checkout's own: there is no pi on PATH)"
@@ -333,11 +332,7 @@ def _proxy() -> Finding:
 
 
 def _python() -> Finding:
-    version = sys.version_info[:3]
-    text = f"{dotted(version)} at {sys.executable}"
-    if version < PYTHON_MIN:
-        return problem("python", text, f"Install Python {dotted(PYTHON_MIN)} or later.")
-    return ok("python", text)
+    return ok("python", f"{dotted(sys.version_info[:3])} at {sys.executable}")
 
 
 def _sqlite() -> Finding:

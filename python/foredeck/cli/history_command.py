@@ -243,20 +243,9 @@ def _diff(args: Namespace) -> int:
 
 def _unified(path: str, old: Version, new: Version, texts: list[str]) -> list[str]:
     before, after = (text.split("\n") for text in texts)
-    labels = [f"{name(path)} (version {version.number})" for version in (old, new)]
-
-    times = [when(version_ms(version.head)) for version in (old, new)]
-    return list(
-        difflib.unified_diff(
-            before,
-            after,
-            fromfile=labels[0],
-            tofile=labels[1],
-            fromfiledate=times[0],
-            tofiledate=times[1],
-            lineterm="",
-        )
-    )
+    labels = f"{name(path)} (version {old.number})", f"{name(path)} (version {new.number})"
+    first, last = (when(version_ms(version.head)) for version in (old, new))
+    return list(difflib.unified_diff(before, after, *labels, first, last, lineterm=""))
 
 
 def _coloured_line(line: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -161,13 +162,21 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
     }
 
     def lines() -> Iterator[str]:
-        place = _Places(opened)
+        @cache
+        def text(id: str) -> str:
+            head = opened.store.head(id)
+            return (version_text(opened.store, head)[0] if head else None) or ""
+
+        def place(source: Node, reference: Reference) -> str:
+            line = text(source.id).count("\n", 0, reference.start) + 1
+            return f"{shown(source)}:{line}"
+
         for item in references:
-            line = f"{place.of(item.source, item.reference)}: [[{item.reference.whole}]]"
+            line = f"{place(item.source, item.reference)}: [[{item.reference.whole}]]"
             several = ", ".join(map(shown, item.candidates))
             yield f"{line} is {'ambiguous: ' + several if several else 'unknown'}"
         for lost in headings:
-            line = f"{place.of(lost.source, lost.reference)}: {shown(lost.target)}"
+            line = f"{place(lost.source, lost.reference)}: {shown(lost.target)}"
             yield f"{line} has no #{lost.reference.heading or ''}"
         yield from (f"{shown(node)}: {problem}" for node, said in problems for problem in said)
         ambiguous = sum(1 for item in references if item.candidates)
@@ -180,30 +189,9 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
     return answer(args, value, lines())
 
 
-class _Places:
-    def __init__(self, opened: OpenGraph) -> None:
-        self._store = opened.store
-        self._texts: dict[str, str] = {}
-
-    def of(self, source: Node, reference: Reference) -> str:
-        """The place of one reference."""
-        if source.id not in self._texts:
-            head = self._store.head(source.id)
-            self._texts[source.id] = (version_text(self._store, head)[0] if head else None) or ""
-        line = self._texts[source.id].count("\n", 0, reference.start) + 1
-        return f"{shown(source)}:{line}"
-
-
 def _reference_as_json(source: Node, reference: Reference) -> dict[str, Any]:
-    return {
-        "from": source.id,
-        "path": source.path,
-        "target": reference.whole,
-        "relation": reference.relation,
-        "field": reference.field,
-        "start": reference.start,
-        "end": reference.end,
-    }
+    place = {name: getattr(reference, name) for name in ("relation", "field", "start", "end")}
+    return {"from": source.id, "path": source.path, "target": reference.whole, **place}
 
 
 # What refers to what

@@ -152,13 +152,12 @@ def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
     behind = made_from(store, one.id)
     if args.text is not None:
         print(edit(store, one.id, given_text(args.text), user_name()).content)
-        _say_what_was_made(behind, "Edit them, too, to change it.")
-        return
-    with edited(one.text, ".md", "observation") as (typed, file):
-        try:
-            print(edit(store, one.id, typed, user_name()).content)
-        except EditRefused as refusal:
-            raise ForedeckError(f"{refusal} What you wrote is in {file}.") from refusal
+    else:
+        with edited(one.text, ".md", "observation") as (typed, file):
+            try:
+                print(edit(store, one.id, typed, user_name()).content)
+            except EditRefused as refusal:
+                raise ForedeckError(f"{refusal} What you wrote is in {file}.") from refusal
     _say_what_was_made(behind, "Edit them, too, to change it.")
 
 

@@ -261,13 +261,9 @@ def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str
     wanted.entries.update(family_of(memory, head.id))
     wanted.entries.update(said_by_tool(memory, head.fields.get("turn_ref")))
     if head.type == "toolcall":
-        _want_notes(wanted, store, head)
-
-
-def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
-    texts = texts_noted(store, noted_of(store, result))
-    wanted.whole.update(map(hash_text, texts))
-    wanted.exact += [text for text in texts if len(text) >= LONG_NOTE]
+        texts = texts_noted(store, noted_of(store, head))
+        wanted.whole.update(map(hash_text, texts))
+        wanted.exact += [text for text in texts if len(text) >= LONG_NOTE]
 
 
 def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:

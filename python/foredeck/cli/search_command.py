@@ -30,6 +30,8 @@ from foredeck.sources.projects import folders_of_project, project_of
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sessions import private_sessions
 
+_FACTORS = ("own", "lent", "dated", "weight", "recency", "held_back")
+
 
 def run(args: Namespace) -> int:
     """`foredeck search`."""
@@ -117,17 +119,8 @@ def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
         "task": entry.task,
     }
     if explain:
-        rank = hit.rank
-        described["why"] = {
-            "words": list(hit.rank.words),
-            "near": list(rank.near),
-            "own": round(rank.own, 4),
-            "lent": round(rank.lent, 4),
-            "dated": round(rank.dated, 4),
-            "weight": rank.weight,
-            "recency": round(rank.recency, 4),
-            "held_back": round(rank.held_back, 4),
-        }
+        words = {"words": list(hit.rank.words), "near": list(hit.rank.near)}
+        described["why"] = words | {name: round(getattr(hit.rank, name), 4) for name in _FACTORS}
     if hit.around:
         described["around"] = [
             {

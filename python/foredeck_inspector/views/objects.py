@@ -40,6 +40,7 @@ from foredeck_inspector.tables import Column, Row, Table
 
 SESSIONS_SHOWN = 20
 NEIGHBOURS = 60
+_OF_AUTHOR = ("by", "name", "session", "call", "tool", "model", "time_ms")
 _REFERENCES = (
     Column("title", "Object", link="address"),
     Column("way", "Refers"),
@@ -151,13 +152,7 @@ def _blamed(lines: list[Any]) -> Iterator[dict[str, Any]]:
         yield {
             "number": line.number,
             "text": line.text,
-            "by": author.by,
-            "name": author.name,
-            "session": author.session,
-            "call": author.call,
-            "tool": author.tool,
-            "model": author.model,
-            "time_ms": author.time_ms,
+            **{name: getattr(author, name) for name in _OF_AUTHOR},
             "first_of_run": author != before,
         }
         before = author

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import getitem
@@ -296,9 +296,7 @@ def settings_page(resolved: Resolved, asked: Mapping[str, str]) -> WebPage:
     ]
     findings = [*check_state(resolved.config), *check_programs()]
     findings += check_stored(resolved.config, forget_refusals=False)
-    checks = [
-        {"name": f.name, "status": f.status, "text": f.text, "advice": f.advice} for f in findings
-    ]
+    checks = [asdict(finding) for finding in findings]
     data: dict[str, Any] = {
         "settings": Table("settings", "Settings", _SETTINGS, rows).arranged(asked),
         "checks": Table("checks", "Health", _CHECKS, checks).arranged(asked),

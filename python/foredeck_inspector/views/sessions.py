@@ -44,6 +44,7 @@ _OF_CALL = (
 _FIELDS = (
     *("mode", "priority", "category", "first_turn", "last_turn", "files", "remark_count"),
     *("current_task", "suggestion", "observed_by", "model", "is_edited", "dropped"),
+    *("level", "generation", "observations", "input_tokens", "covered_tokens"),
 )
 
 
@@ -328,35 +329,22 @@ def noted(store: Store, session: str) -> dict[str, Any]:
     stored = stored_notes(store, [session])
     reflections = sorted(stored.reflections, key=lambda one: one.document.generation)
     return {
-        "reflections": [_reflection(one) for one in reflections],
-        "observations": [_observation(one) for one in stored.observations],
+        "reflections": [_note(one) for one in reflections],
+        "observations": [_note(one) for one in stored.observations],
         "covered_tokens": sum(one.document.covered_tokens for one in stored.observations),
         "tokens": sum(one.tokens for one in stored.observations),
     }
 
 
-def _observation(one: Observation) -> dict[str, Any]:
+def _note(one: Observation | Reflection) -> dict[str, Any]:
+    remarks = () if one.is_condensed else one.document.remarks
     return {
-        **_common(one),
-        "covered_tokens": one.document.covered_tokens,
-        "unfounded": sorted({name for remark in one.document.remarks for name in remark.unfounded}),
+        "object": one.id,
+        "text": None if one.is_deleted else one.text,
+        "tokens": one.tokens,
+        **{name: one.head.fields.get(name) for name in _FIELDS},
+        "unfounded": sorted({name for remark in remarks for name in remark.unfounded}),
     }
-
-
-def _reflection(one: Reflection) -> dict[str, Any]:
-    return {
-        **_common(one),
-        "level": one.document.level,
-        "generation": one.document.generation,
-        "observations": list(one.document.observations),
-        "input_tokens": one.document.input_tokens,
-    }
-
-
-def _common(one: Observation | Reflection) -> dict[str, Any]:
-    fields = {name: one.head.fields.get(name) for name in _FIELDS}
-    text = None if one.is_deleted else one.text
-    return {"object": one.id, "text": text, "tokens": one.tokens, **fields}
 
 
 # Two side by side
