@@ -97,8 +97,8 @@ def of_model(model: type[Params]) -> Members:
 def test_the_page_names_every_method_and_no_other() -> None:
     methods = EngineMethods(
         lambda _params: pytest.fail("not called"),
-        end=lambda _reason: None,
-        models=HostModel(lambda *_: pytest.fail("not called")),
+        lambda _reason: None,
+        HostModel(lambda *_: pytest.fail("not called")),
     )
     assert set(SECTIONS) == set(methods.table())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from foredeck.config import Config
 from foredeck.context.intake.file_changes import PATIENCE_S
@@ -72,25 +73,19 @@ class RecoverableStore:
         return store, text
 
 
+@dataclass(slots=True)
 class CurrentSession:
     """Holds the open session; a failure drops it, and the next request reopens it from the
     store."""
 
-    def __init__(
-        self,
-        opener: SessionOpener,
-        store: RecoverableStore,
-        background: Background,
-        at_work: AtWork | None,
-    ) -> None:
-        self._opener = opener
-        self._store = store
-        self._background = background
-        self._at_work = at_work
-        self._params: SessionOpenParams | None = None
-        self._calls_at_opening: int | None = None
-        self.opened: OpenedSession | None = None
-        """None also while a forgotten session is open for the host."""
+    _opener: SessionOpener
+    _store: RecoverableStore
+    _background: Background
+    _at_work: AtWork | None
+    _params: SessionOpenParams | None = None
+    _calls_at_opening: int | None = None
+    opened: OpenedSession | None = None
+    """None also while a forgotten session is open for the host."""
 
     def open(self, params: SessionOpenParams) -> OpenedSession:
         """Opens a session in place of the previous one. Idempotent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from foredeck.config import Config
@@ -40,17 +41,17 @@ def configured_facilities(opening: FacilityInputs) -> Facilities:
     return make_facilities(opening)
 
 
+@dataclass
 class SessionOpener:
-    """Opens sessions as configured; `recorded` makes the source of a replay."""
+    """Opens sessions as configured; `_recorded` makes the source of a replay."""
 
-    def __init__(
-        self, config: Config, host: Host, recorded: MakeSource | None, facilities: MakeFacilities
-    ) -> None:
-        self._config = config
-        self._host = host
-        self._recorded = recorded
-        self._make_facilities = facilities
-        self._locks = PathLocks(config.home)
+    _config: Config
+    _host: Host
+    _recorded: MakeSource | None
+    _make_facilities: MakeFacilities
+
+    def __post_init__(self) -> None:
+        self._locks = PathLocks(self._config.home)
 
     def open(
         self,
@@ -140,8 +141,8 @@ class SessionOpener:
             session.chat,
             session.inbox,
             session_folder.filesystems,
-            call_soon=self._host.call_soon,
-            reconcile=reconcile,
-            notify=self._host.notify,
-            saw_held=None if guard is None else guard.saw,
+            self._host.call_soon,
+            reconcile,
+            self._host.notify,
+            None if guard is None else guard.saw,
         )

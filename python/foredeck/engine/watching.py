@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from foredeck.context.intake.file_changes import parts_in_view
 from foredeck.context.state.chat import Branch, Chat
@@ -76,41 +78,33 @@ def files_in_view(objects: Objects, branch: Branch) -> list[str]:
     return [*sorted(parts_in_view(objects, branch)), *(entries[n].object for n in ordinals)]
 
 
+@dataclass(eq=False)
 class SessionWatch:
     """Tracks a session's files and has changes reconciled."""
 
-    always_asked = False
+    always_asked: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        objects: Objects,
-        chat: Chat,
-        inbox: Inbox,
-        filesystems: FilesystemMap,
-        *,
-        call_soon: CallSoon,
-        reconcile: Reconcile,
-        notify: Callable[[str, str], None],
-        saw_held: Callable[[Iterable[str]], None] | None = None,
-    ) -> None:
-        """`saw_held` receives files that change while a tool writes them."""
-        self._objects = objects
-        self._chat = chat
-        self._inbox = inbox
-        self._filesystems = filesystems
-        self._call_soon = call_soon
-        self._reconcile = reconcile
-        self._saw_held = saw_held
-        self._looked_at = 0
-        self._listed: dict[int, str] = {}
-        self._held: dict[str, set[str] | None] = {}
-        """By call: the files that it may write, None for all."""
-        self._waiting: set[str] = set()
-        self._reported: set[str] = set()
-        self._all_reported = False
-        """Whether it has reported everything."""
+    _objects: Objects
+    _chat: Chat
+    _inbox: Inbox
+    _filesystems: FilesystemMap
+    _call_soon: CallSoon
+    _reconcile: Reconcile
+    _notify: Callable[[str, str], None]
+    _saw_held: Callable[[Iterable[str]], None] | None = None
+    """Receives files that change while a tool writes them."""
+    _looked_at: int = 0
+    _listed: dict[int, str] = field(default_factory=dict)
+    _held: dict[str, set[str] | None] = field(default_factory=dict)
+    """By call: the files that it may write, None for all."""
+    _waiting: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
+    _all_reported: bool = False
+    """Whether it has reported everything."""
+
+    def __post_init__(self) -> None:
         self._tracker = FileTracker(
-            self._on_dirty, self._on_overflow, lambda text: notify("warning", text)
+            self._on_dirty, self._on_overflow, lambda text: self._notify("warning", text)
         )
 
     def follow(self) -> None:

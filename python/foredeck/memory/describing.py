@@ -42,20 +42,14 @@ _LOOKED_BACK = 200
 _BY = {"human": "the user", "agent": "a model", "system": "foredeck", "tool": "a tool"}
 
 
+@dataclass(frozen=True, slots=True)
 class Describer:
-    """Describes entries. `projects`: project names by id."""
+    """Describes entries. `_projects`: project names by id."""
 
-    def __init__(
-        self,
-        memory: MemoryReader,
-        ground: GroundReader | None,
-        now_ms: int,
-        projects: Callable[[], Mapping[str, str]] = dict,
-    ) -> None:
-        self._projects = projects
-        self._memory = memory
-        self._ground = ground
-        self._now_ms = now_ms
+    _memory: MemoryReader
+    _ground: GroundReader | None
+    _now_ms: int
+    _projects: Callable[[], Mapping[str, str]] = dict
 
     def json(self, entry: MemoryEntry) -> dict[str, Any]:
         document = entry.document

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
@@ -95,20 +96,15 @@ ROUTES: dict[str, Route[Any]] = {
 """`EngineMethods` adds those of the process."""
 
 
+@dataclass(slots=True)
 class EngineMethods:
     """Serves the protocol with an engine made by `initialize`, on the event loop."""
 
-    def __init__(
-        self,
-        open_engine: Callable[[InitializeParams], Engine],
-        end: Callable[[str], None],
-        models: HostModel,
-    ) -> None:
-        self._open_engine = open_engine
-        self._models = models
-        self._end = end
-        self._engine: Engine | None = None
-        self._program: HostProgram | None = None
+    _open_engine: Callable[[InitializeParams], Engine]
+    _end: Callable[[str], None]
+    _models: HostModel
+    _engine: Engine | None = None
+    _program: HostProgram | None = None
 
     def table(self) -> dict[str, Method]:
         """All methods by name."""

@@ -244,11 +244,7 @@ def differs(known: Known, seen: Look, state: str) -> bool:
 def _is_rewritten(known: Known, seen: Look) -> bool:
     if known.fields.get("size") != seen.size:
         return True
-    revision = known.fields.get("revision")
-    if revision is not None or known.head is None:
-        return bool(revision != seen.revision)
-    # Stored before versions of such files had a revision: only its time can tell.
-    return seen.mtime_ns // 1_000_000 > known.head.time_ms
+    return bool(known.fields.get("revision") != seen.revision)
 
 
 def is_emptied(known: Known, seen: Look) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
@@ -14,13 +13,11 @@ from foredeck.model.documents import (
     Document,
     FileDocument,
     ToolcallDocument,
-    chat_id,
     session_object_id,
 )
 from foredeck.model.identity import decode_text, hash_text
-from foredeck.model.records import MemberDocument
 from foredeck.sources.snapshots import is_captured, is_written_by_agent, tool_call_of, version_ms
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Head, Store
 from foredeck.timeline.branches import records_of
 
 AGENT = "agent"
@@ -73,7 +70,7 @@ def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> 
     `newest`: unstored text on disk.
     """
     with_text = [head for head in versions if head.fields.get("text_hash")]
-    authors = _Authors(store, {head.id for head in with_text})
+    authors = _Authors(store)
     # One text after the other: all versions of a long file together may be large.
     texts: Iterable[str] = (text_of_version(store, head) for head in with_text)
     hashes = [str(head.view(Document).text_hash) for head in with_text]
@@ -99,9 +96,8 @@ def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> 
 class _Authors:
     """Finds the tool calls behind versions."""
 
-    def __init__(self, store: Store, objects: set[str]) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._objects = objects
         self._calls: dict[str, ModelCalls] = {}
         self._agents: dict[str, str] = {}
 
@@ -130,24 +126,9 @@ class _Authors:
         )
 
     def _tool_call(self, head: Head, *, first: bool) -> Head | None:
-        # A version names its call; one that was stored before they did was in one transaction with
-        # it. What no call has made was found on the disk.
-        if (call_id := maker_of(head, first=first)) is not None:
-            return self._store.head(call_id)
-        return self._by_transaction.get(head.token) if is_written_by_agent(head) else None
-
-    @cached_property
-    def _by_transaction(self) -> dict[Token, Head]:
-        members = [m for id in self._objects for m in self._store.query("member", {"object": id})]
-        calls: dict[Token, Head] = {}
-        for session in sorted({member.view(MemberDocument).session for member in members}):
-            touched = (
-                head
-                for head in self._store.query("toolcall", {"chat_ref": chat_id(session)})
-                if not self._objects.isdisjoint(head.fields.get("file_refs") or ())
-            )
-            calls = by_transaction(self._store, touched) | calls
-        return calls
+        # What no call has made was found on the disk.
+        call_id = maker_of(head, first=first)
+        return None if call_id is None else self._store.head(call_id)
 
 
 class ModelCalls:
@@ -193,16 +174,6 @@ def maker_of(version: Head, *, first: bool) -> str | None:
     """The tool call that a version names as its maker."""
     is_made = is_written_by_agent(version) or is_captured(version.fields) or not first
     return tool_call_of(version) if is_made else None
-
-
-def by_transaction(store: Store, tool_calls: Iterable[Head]) -> dict[Token, Head]:
-    """Tool calls by storing transaction, for versions older than named calls."""
-    calls: dict[Token, Head] = {}
-    for head in tool_calls:
-        # A later version only corrects its place in the chat.
-        for version in store.history(head.id):
-            calls.setdefault(version.token, head)
-    return calls
 
 
 def line_origins(texts: Iterable[str], returns: Mapping[int, int] | None = None) -> list[int]:

@@ -62,29 +62,23 @@ class Verdict:
     notice: str | None = None
 
 
+@dataclass(eq=False)
 class ToolGuard:
     """Checks one session's tool calls, on the engine's thread."""
 
-    def __init__(
-        self,
-        objects: Objects,
-        chat: Chat,
-        inbox: Inbox,
-        filesystems: FilesystemMap,
-        locks: PathLocks,
-        mode: GuardMode,
-    ) -> None:
-        self._objects = objects
-        self._chat = chat
-        self._inbox = inbox
-        self._filesystems = filesystems
-        self._locks = locks
-        self._mode = mode
-        self._knowledge = Knowledge(objects, inbox)
-        self.windows = ToolWindows(objects, filesystems)
-        self._writes: dict[str, PendingWrite] = {}
-        self._shown: dict[str, KnownState] = {}
-        """What this answer's refusals have shown, which the agent knows from its next answer on."""
+    _objects: Objects
+    _chat: Chat
+    _inbox: Inbox
+    _filesystems: FilesystemMap
+    _locks: PathLocks
+    _mode: GuardMode
+    _writes: dict[str, PendingWrite] = field(default_factory=dict)
+    _shown: dict[str, KnownState] = field(default_factory=dict)
+    """What this answer's refusals have shown, which the agent knows from its next answer on."""
+
+    def __post_init__(self) -> None:
+        self._knowledge = Knowledge(self._objects, self._inbox)
+        self.windows = ToolWindows(self._objects, self._filesystems)
 
     def prepare(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Verdict:
         """Checks a tool that may write files before it runs."""
