@@ -11,11 +11,7 @@ if TYPE_CHECKING:
     from foredeck.embedded.manager import ContextManager as ContextManager
     from foredeck.embedded.manager import ModelInfo as ModelInfo
 
-_EMBEDDED = {
-    "ContextManager": "foredeck.embedded.manager",
-    "ModelInfo": "foredeck.embedded.manager",
-    "AsyncContextManager": "foredeck.embedded.manager",
-}
+_EMBEDDED = ("ContextManager", "ModelInfo", "AsyncContextManager")
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +20,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'foredeck' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_EMBEDDED[name]), name)
+    return getattr(import_module("foredeck.embedded.manager"), name)

@@ -11,7 +11,7 @@ import pytest
 
 from foredeck import AsyncContextManager, ModelInfo
 from foredeck.embedded.format import ToolRequest
-from foredeck.embedded.openai_client import manage
+from foredeck.embedded.manager import manage
 from foredeck_bench.twin.server import ScriptedModel
 from foredeck_bench.twin.steps import Script, ToolCall
 

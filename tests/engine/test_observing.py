@@ -229,19 +229,11 @@ async def test_off_costs_nothing_and_writes_nothing(tmp_path: Path, models: Mode
             await made.command()
 
 
-async def test_a_subagent_is_observed_only_where_that_is_configured(
-    tmp_path: Path, models: Models
-) -> None:
+async def test_a_subagent_is_not_observed(tmp_path: Path, models: Models) -> None:
     made = Observed(tmp_path / "home", models, started_by="parent")
     with closing(made.engine):
         await made.rounds_of(4)
         assert made.observations() == []
-    allowed = Observed(
-        tmp_path / "home2", models, observing={"subagents": True}, started_by="parent"
-    )
-    with closing(allowed.engine):
-        await allowed.rounds_of(4)
-        assert allowed.observations()
 
 
 @pytest.fixture

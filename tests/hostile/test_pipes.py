@@ -40,7 +40,7 @@ OPENED_OTHERWISE = {
     "cli/doctor_command.py": "the kernel's /proc, and a folder of our own",
     "regular_files.py": "",
     "rpc/wire.py": "the null device",
-    "sources/volumes.py": "the kernel's /proc",
+    "sources/looking.py": "the kernel's /proc",
     "store/purging.py": "a draft of our own",
     "store/location.py": "new files, /proc/mounts, folders",
     "timeline/states.py": "a new file",

@@ -8,8 +8,14 @@ from dataclasses import dataclass, field
 from datetime import UTC
 
 from foredeck.model.observations import ObservationDocument, ReflectionDocument
-from foredeck.observations.chunks import Chunk, ChunkRules, Position, SourceMessage, next_chunk
-from foredeck.observations.excerpt import WallTime
+from foredeck.observations.chunks import (
+    Chunk,
+    ChunkRules,
+    Position,
+    SourceMessage,
+    WallTime,
+    next_chunk,
+)
 from foredeck.observations.keeping import ObservationKeeper
 from foredeck.observations.lease import ObservingLease
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.observations.excerpt import WallTime
+from foredeck.observations.chunks import WallTime
 from foredeck.observations.keeping import EditRefused, NoObservation, delete, edit, made_from
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite

@@ -13,10 +13,14 @@ from foredeck.observations.chunks import (
     Position,
     SourceCall,
     SourceMessage,
+    WallTime,
+    anchors,
+    excerpt,
     next_chunk,
+    opening,
+    source_text,
     tokens_of,
 )
-from foredeck.observations.excerpt import WallTime, anchors, excerpt, opening, source_text
 from observations.chat import answer, result, rounds, user
 
 CLOCK = WallTime(UTC)

@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from foredeck.model.observations import Mode, Remark
-from foredeck.observations.excerpt import WallTime
+from foredeck.observations.chunks import WallTime
 from foredeck.observations.observers import parse_answer
 from foredeck.observations.prompts import (
     EXAMPLES,

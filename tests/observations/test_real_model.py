@@ -7,7 +7,7 @@ from datetime import UTC
 import pytest
 
 from context.real_model import RealModel
-from foredeck.observations.excerpt import WallTime
+from foredeck.observations.chunks import WallTime
 from foredeck.observations.observers import parse_answer
 from foredeck.observations.prompts import EXAMPLES, observer_text, repair_system
 from foredeck.observations.texts import TextRules

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.model.observations import Remark
-from foredeck.observations.excerpt import WallTime
+from foredeck.observations.chunks import WallTime
 from foredeck.observations.observers import parse_answer
 from foredeck.observations.texts import Malformed, TextRules, remarks_in, text_of
 from observations.answers import NEXT, NOTES, NOTHING, PARTLY, SAME, TASK, block

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -116,21 +115,6 @@ def test_a_huge_file_that_is_rewritten_with_the_same_bytes_makes_no_version(work
     os.utime(path, (1, 1))
     assert work.read("log").document is None
     assert len(work.store.history(id)) == 1
-
-
-@pytest.mark.parametrize(("later_s", "versions"), [(-60, 1), (60, 2)])
-def test_a_huge_file_that_was_stored_without_a_revision_goes_by_its_time(
-    work: Work, later_s: int, versions: int
-) -> None:
-    path = work.write("log", b"x" * 70_000)
-    document = work.disk.sight("log", "read").document
-    assert document is not None
-    document.revision, document.source_hash = None, None
-    work.store.commit(Batch(puts=[document.seal()]))
-    time_s = time.time() + later_s
-    os.utime(path, (time_s, time_s))
-    work.reconcile([document.id])
-    assert len(work.store.history(document.id)) == versions
 
 
 def test_a_fifo_is_an_object_without_content(work: Work) -> None:

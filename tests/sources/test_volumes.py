@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from work_folder import FILESYSTEM, Work
 
-from foredeck.sources import volumes
+from foredeck.sources import looking
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap, Mount
-from foredeck.sources.volumes import Volumes, is_orphaned
+from foredeck.sources.looking import Volumes, is_orphaned
 from foredeck.store.protocol import Store
 
 
@@ -23,8 +23,8 @@ from foredeck.store.protocol import Store
 def mounts(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """What seems to be mounted: the file system of each place, as the engine sees it."""
     points = {"/": "disk"}
-    monkeypatch.setattr(volumes, "_mounted", lambda: dict.fromkeys(points, "/"))
-    monkeypatch.setattr(volumes, "_name_of", points.__getitem__)
+    monkeypatch.setattr(looking, "_mounted", lambda: dict.fromkeys(points, "/"))
+    monkeypatch.setattr(looking, "_name_of", points.__getitem__)
     return points
 
 

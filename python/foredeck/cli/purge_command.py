@@ -18,13 +18,13 @@ from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable
 from foredeck.memory.sections import lines_in_prompts
+from foredeck.memory.trust import renewed_word
 from foredeck.memory.user_acts import (
     SHORTEST_TEXT,
     UserActs,
     acts_of_user,
     family_of,
     said_by_tool,
-    vouch_again,
 )
 from foredeck.model.figures import counted
 from foredeck.model.identity import ENTRY, hash_text
@@ -181,14 +181,14 @@ def _settle(config: Config) -> None:
 def _planned(
     place: StorePlace, store: LocalStore, memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Purge:
-    amend = vouch_again(memory.user)
+    amend = renewed_word(memory.user)
     return plan_purge(place, store, wanted.redaction(), wanted.entries, amend, progress.advance)
 
 
 def _plans_of_others(
     places: list[StorePlace], memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Iterator[tuple[StorePlace, Purge]]:
-    amend = vouch_again(memory.user)
+    amend = renewed_word(memory.user)
     for place in places:
         try:
             with closing(place.open_local()) as store:

@@ -152,10 +152,6 @@ class NotesSection(Section):
     folders: tuple[str, ...] = Field(("notes", ".pi/notes"), min_length=1)
     """Folders whose Markdown files are [notes](notes.md): relative to the top of the project, or
     absolute. `kind:` in a file's frontmatter goes before."""
-    take_in: Annotated[bool, CONSTANT] = True
-    """Look at the project's folders of notes when a session opens, so that what was written,
-    renamed or deleted in any editor is known by its title: at most 300 files, those changed
-    last."""
 
 
 class AskingSection(Section):
@@ -234,8 +230,6 @@ class ObservingSection(Section):
     work."""
     reflection_threshold: int = Field(40_000, ge=1000, le=1_000_000)
     """Tokens of notes from which on the oldest are condensed."""
-    subagents: Annotated[bool, CONSTANT] = False
-    """Whether sessions that an agent has started are observed, too."""
 
 
 class MemorySection(Section):

@@ -17,7 +17,7 @@ from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import StandIn
 from foredeck.engine.asking import Job, SessionEvent
 from foredeck.model.call_values import CHARS_PER_TOKEN
-from foredeck.model.observations import Mode, ModeBy, Work
+from foredeck.model.observations import Mode, Work
 from foredeck.observations.chunks import ChunkRules, SourceMessage, pending_tokens
 from foredeck.observations.reading import (
     Observation,
@@ -59,14 +59,11 @@ class ObservingSettings(NamedTuple):
     always: bool
     rules: TimingRules
     mode: Mode | None
-    mode_by: ModeBy
 
 
-def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSettings | None:
-    """How a session is observed; None if it is not."""
+def observing_settings(config: Config) -> ObservingSettings:
+    """How a session is observed."""
     section = config.observing
-    if config.observations == "off" or (is_subagent and not section.subagents):
-        return None
     rules = TimingRules(
         threshold=section.threshold,
         reflection=section.reflection_threshold,
@@ -75,8 +72,7 @@ def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSetting
         chunk=ChunkRules(least=section.buffer_tokens),
         scope=section.scope,
     )
-    by: ModeBy = "start" if is_subagent else "user"
-    return ObservingSettings(config.observations == "on", rules, section.mode, by)
+    return ObservingSettings(config.observations == "on", rules, section.mode)
 
 
 class ChatBefore(NamedTuple):
@@ -167,7 +163,7 @@ class Observing:
         if self.chosen is not None:
             return ModeChoice(self.chosen, "user", "you have said so")
         if self.settings.mode is not None:
-            return ModeChoice(self.settings.mode, self.settings.mode_by, "observing.mode says so")
+            return ModeChoice(self.settings.mode, "user", "observing.mode says so")
         return guess_mode(self.sources.messages()[self.on_branch.position.messages :])
 
     def choose(self, name: str) -> None:

@@ -73,7 +73,7 @@ def take_in_notes(opened: OpenedSession) -> None:
     """Updates the store from the note folders, within the opening's time."""
     config, objects, inbox = opened.config, opened.session.objects, opened.session.inbox
     wait = opened.layers_wait
-    if not config.notes.take_in or not objects.info.is_live:
+    if not objects.info.is_live:
         return
     try:
         with wait.spent() as left_s:

@@ -19,8 +19,8 @@ from foredeck.model.sources import history_source, path_of
 from foredeck.names import Found, find_object, in_histories, name_of
 from foredeck.notes.named_parts import field_text
 from foredeck.sources.filesystem import open_filesystems
+from foredeck.sources.looking import Volumes, is_orphaned
 from foredeck.sources.snapshots import MOVED_FROM, tool_call_of, version_ms
-from foredeck.sources.volumes import Volumes, is_orphaned
 from foredeck.store.protocol import Head, Store
 
 FIELDS = ("tool", "file_type", "harness")

@@ -214,11 +214,10 @@ class FoundMemory:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
-    """What was extracted: entries kept, proposed, and gone."""
+    """What was extracted: entries kept, proposed, and evicted."""
 
     kept: tuple[MemoryEntry, ...]
     proposed: tuple[MemoryEntry, ...]
-    gone: tuple[MemoryEntry, ...]
     evicted: tuple[MemoryEntry, ...]
 
 
@@ -307,7 +306,6 @@ class ExtractionMemory(Memory):
         return ExtractionResult(
             tuple(entry for entry in entries if entry.document.state == "kept"),
             tuple(entry for entry in entries if entry.document.state == "proposed"),
-            tuple(entry for _, entry in plan.leaving.values()),
             tuple(
                 entry
                 for last_version, entry in plan.leaving.values()

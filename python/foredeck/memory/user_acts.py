@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
 
 from foredeck.config import Config
 from foredeck.memory.entry import (
@@ -20,13 +19,10 @@ from foredeck.memory.entry import (
     said_text,
 )
 from foredeck.memory.keeping import BUSY, Edit, Kept, Memory, NewMemory, check_kept
-from foredeck.memory.trust import Trust, User, load_user
-from foredeck.model.documents import Document, Generator
+from foredeck.memory.trust import Trust, load_user
+from foredeck.model.documents import Generator
 from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place
 from foredeck.store.protocol import Batch, Store, retry_on_conflict
-
-if TYPE_CHECKING:  # an engine never purges
-    from foredeck.store.purging import Amend
 
 SHORTEST_TEXT = 6
 """Shorter texts are not searched literally."""
@@ -267,18 +263,6 @@ def said_by_tool(memory: MemoryReader, turn: str | None) -> set[str]:
     entries = [] if turn is None else memory.descendants(turn)
     from_tools = (entry for entry in entries if entry.document.tool_originated)
     return {id for entry in from_tools for id in family_of(memory, entry.id)}
-
-
-def vouch_again(user: User) -> Amend:
-    """Renews the word on an entry that loses text by the user's wish."""
-
-    def amend(before: Document, after: Document) -> None:
-        if before.type == "memory":
-            old, new = cast("MemoryDocument", before), cast("MemoryDocument", after)
-            if user.vouches(old.statement(), old.vouched):
-                new.vouched = user.vouch(new.statement())
-
-    return amend
 
 
 def _check_there(entry: MemoryEntry) -> None:

@@ -39,7 +39,6 @@ def live_graph(
     patience_s: float = PATIENCE_S,
     *,
     chats: bool = True,
-    batch: int = BATCH,
 ) -> Iterator[Graph]:
     """Opens a store's graph, up to date.
 
@@ -54,7 +53,7 @@ def live_graph(
     if (local := store.local) is None:
         raise StoreUnavailable("this store has no graph beside it")
     check = until(time.monotonic() + patience_s, StillReading)
-    with Follower(local, LAYER, home, batch=batch, patience_s=max(patience_s, 0)) as follower:
+    with Follower(local, LAYER, home, batch=BATCH, patience_s=max(patience_s, 0)) as follower:
         follower.catch_up(check)
         if chats:
             with suppress(StillReading, LayerBusy):  # the graph without the newest links

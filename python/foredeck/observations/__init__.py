@@ -1,8 +1,7 @@
 """Observations: chat is read in the background, and dense dated remarks replace it later.
 
-chunks.py     what an observer is shown of the conversation, and which messages come next
+chunks.py     which messages come next, and how an observer reads them
 rules.py      what it looks for, by the kind of work, and when
-excerpt.py    the messages of a chunk as an observer reads them
 texts.py      remarks as text, and text as remarks
 prompts.py    the instructions of observer and reflector
 observers.py  those who write: a model, whose answer is checked; foredeck without one

@@ -24,8 +24,7 @@ from foredeck.model.observations import (
     reflection_id,
 )
 from foredeck.model.records import forgotten_id
-from foredeck.observations.chunks import Chunk, Position, SourceMessage
-from foredeck.observations.excerpt import WallTime
+from foredeck.observations.chunks import Chunk, Position, SourceMessage, WallTime
 from foredeck.observations.lease import (
     HEARTBEAT_MS,
     ObservingBusy,

@@ -11,8 +11,15 @@ from foredeck.errors import ForedeckError
 from foredeck.model.figures import cut
 from foredeck.model.names import files_in, lines_in, names_in
 from foredeck.model.observations import Mode, ObservedBy, Priority, Remark, Work
-from foredeck.observations.chunks import Chunk, ChunkRules
-from foredeck.observations.excerpt import WallTime, anchors, excerpt, opening, source_text
+from foredeck.observations.chunks import (
+    Chunk,
+    ChunkRules,
+    WallTime,
+    anchors,
+    excerpt,
+    opening,
+    source_text,
+)
 from foredeck.observations.lease import ObservingFailed
 from foredeck.observations.prompts import (
     EXAMPLES,

@@ -12,8 +12,7 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.messages import load_message
 from foredeck.model.observations import ObservationDocument, ReflectionDocument, Remark
 from foredeck.model.quoting import block, one_line
-from foredeck.observations.chunks import Position
-from foredeck.observations.excerpt import WallTime
+from foredeck.observations.chunks import Position, WallTime
 from foredeck.observations.texts import text_of
 from foredeck.store.protocol import Head, Store, Token
 from foredeck.store.sessions import private_sessions

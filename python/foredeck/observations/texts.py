@@ -19,7 +19,7 @@ from foredeck.errors import ForedeckError
 from foredeck.model.figures import MONTHS, cut
 from foredeck.model.names import files_in, lines_in
 from foredeck.model.observations import Priority, Remark
-from foredeck.observations.excerpt import WallTime
+from foredeck.observations.chunks import WallTime
 
 MOST_REMARKS = 400
 MOST_CHARS = 4000

@@ -15,7 +15,7 @@ from foredeck.model.identity import hash_text
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.filesystem import FilesystemMap, Location
 from foredeck.sources.git import git_name, repository
-from foredeck.sources.looking import Look, SettlingFiles, fingerprint_at, look
+from foredeck.sources.looking import Look, SettlingFiles, Volumes, fingerprint_at, is_away, look
 from foredeck.sources.projects import ProjectFolders, is_outside, project_of
 from foredeck.sources.recorded import (
     FileSource,
@@ -56,7 +56,6 @@ from foredeck.sources.snapshots import (
     unchanged,
 )
 from foredeck.sources.tool_calls import Touch, spellings, tool_path, touched_paths
-from foredeck.sources.volumes import Volumes, is_away
 from foredeck.store.protocol import Store
 
 REMEMBERED = 50_000

@@ -21,8 +21,12 @@ from foredeck.sources.renames import PASSED_OVER
 from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import GUESSES, WRITERS, path_argument, touched_paths
 from foredeck.store.protocol import Batch, Store
-from foredeck.timeline.command_versions import CommandVersions
-from foredeck.timeline.repositories import RepositoryLook, changed_since, look_at
+from foredeck.timeline.command_changes import (
+    CommandVersions,
+    RepositoryLook,
+    changed_since,
+    look_at,
+)
 from foredeck.timeline.states import Captured, capture, own_path
 
 GUESSED_BYTES = 2 * 1024 * 1024

@@ -38,9 +38,9 @@ from foredeck.observations.chunks import (
     Position,
     SourceCall,
     SourceMessage,
+    WallTime,
     next_chunk,
 )
-from foredeck.observations.excerpt import WallTime
 from foredeck.observations.keeping import ObservationKeeper
 from foredeck.observations.lease import ObservingFailed, ObservingLease
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
