@@ -22,6 +22,7 @@ from foredeck.hosts.host import dollars
 from foredeck.hosts.protocol import CommandResult
 from foredeck.model.call_values import DEFAULT_TTL_S
 from foredeck.model.figures import counted
+from foredeck.store.clock import now_ms
 
 log = logging.getLogger(__name__)
 
@@ -84,14 +85,14 @@ MUCH_REASONING = 10
 """Beyond either the user is asked first."""
 
 
-def cost_of_off(chat: Chat, now_ms: int) -> CommandResult:
+def cost_of_off(chat: Chat) -> CommandResult:
     """What the next call costs more and loses."""
     plan, record = chat.branch.plan, chat.branch_record
     first = _first_edited(plan)
     if record is None or first is None:
         return {"text": ""}
     model, items = record.model, plan.items[first:]
-    age_ms = now_ms - max(record.time_ms, record.cache.warmed_ms)
+    age_ms = now_ms() - max(record.time_ms, record.cache.warmed_ms)
     is_warm = age_ms <= (model.ttl_s or DEFAULT_TTL_S) * 1000
     tokens = int(sum(item.chars for item in items) / record.stats.rate) if is_warm else 0
     price = tokens * max(0.0, model.write - model.read) * model.input_price / 1_000_000

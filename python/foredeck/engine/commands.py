@@ -8,12 +8,10 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import get_args
 
 from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import trace
 from foredeck.accounting.trace_spans import text_of
-from foredeck.context.tools.found import FoundRow
 from foredeck.context.tools.listing import (
     FOLDED,
     NOT_KNOWN,
@@ -31,7 +29,7 @@ from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.reasons import why
 from foredeck.engine.chat_commands import compact_text, cost_of_off
 from foredeck.engine.memory_commands import findings_view, memory_commands, memory_view
-from foredeck.engine.observing_facility import observe_command
+from foredeck.engine.observing_facility import MODES, observe_command
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import go_private
 from foredeck.engine.tasks import tasks_command, tasks_of, tasks_view
@@ -39,9 +37,7 @@ from foredeck.errors import ToolError
 from foredeck.home import command_file
 from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
 from foredeck.model.figures import cut, short_count
-from foredeck.model.observations import Mode
 from foredeck.model.quoting import one_line
-from foredeck.store.clock import now_ms
 from foredeck.timeline.rewind_command import calls_with_changes, rewind_command
 
 SHORT_ID = 13
@@ -80,7 +76,7 @@ def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
     if name == "private":
         return {"text": go_private(session.objects, session.chat), "private": True}
     if name == "off":
-        return cost_of_off(session.chat, now_ms())
+        return cost_of_off(session.chat)
     if name == "search":
         return _search(opened, args)
     if name == "tasks" and not args:
@@ -197,23 +193,22 @@ def _search(opened: OpenedSession, query: str) -> CommandResult:
         raise ToolError("Search is switched off (tools.search in the configuration).")
     text, hits = memory.for_user(query, FOUND)
     answer: CommandResult = {"text": text}
+    rows: list[ViewRow] = []
+    for row in hits:
+        opens = {"task": "tasks show", "memory": "memory show"}.get(row.type, "open")
+        cells = [row.when, row.kind, cut(row.session, _TITLE), row.says]
+        rows.append({"name": f"{opens} {row.name}", "cells": cells})
     if hits:
         answer["view"] = {
             "title": f"{len(hits)} found for {one_line(query)}",
             "notes": [],
             "bar": [],
             "heads": ["when", "what", "session", ""],
-            "rows": [_found_row(row) for row in hits],
+            "rows": rows,
             "keys": [{"key": "enter", "label": "open", "run": "{row}", "opens": True}],
             "empty": "",
         }
     return answer
-
-
-def _found_row(row: FoundRow) -> ViewRow:
-    opened = {"task": "tasks show", "memory": "memory show"}.get(row.type, "open")
-    cells = [row.when, row.kind, cut(row.session, _TITLE), row.says]
-    return {"name": f"{opened} {row.name}", "cells": cells}
 
 
 # The command line on the PATH; what is completed
@@ -267,7 +262,7 @@ def choices(opened: OpenedSession, typed: str) -> list[Choice]:
 def _known(opened: OpenedSession, command: str, verb: str) -> Iterator[Choice]:
     match command, verb:
         case "foredeck", "observe":
-            yield from _words("yes", "status", "reflect", *(f"mode {m}" for m in get_args(Mode)))
+            yield from _words("yes", "status", "reflect", *(f"mode {mode}" for mode in MODES))
         case "foredeck", "compact":
             yield from _words("--preview")
         case "foredeck", "setup":

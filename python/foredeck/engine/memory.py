@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.config import Config, foreign_owner, user_rules_file
-from foredeck.context.head import said_by
-from foredeck.context.messages.items import Item
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.session import SessionFolder
 from foredeck.context.state.stored_chat import addresses_back
 from foredeck.errors import Corrupt, ForedeckError, Missing
 from foredeck.hosts.protocol import MemoryQuestion, SessionOpenParams
-from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
+from foredeck.memory.entry import MemoryRefused, caps_of
 from foredeck.memory.keeping import Memory, inherited_memory
-from foredeck.memory.sections import OF_USER, EntriesSection, GroundReader, RulesSection, line_of
+from foredeck.memory.sections import GroundReader, RulesSection
 from foredeck.memory.session import (
     Inheritance,
     PromoteFinding,
@@ -31,9 +27,8 @@ from foredeck.memory.session import (
     has_data,
 )
 from foredeck.memory.trust import KEY_FILE, load_user, session_statement, user_of
-from foredeck.memory.words import NEAR, all_words, content_words, likeness
+from foredeck.memory.words import all_words
 from foredeck.model.memory import MemoryDocument
-from foredeck.model.messages import text_in
 from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -43,9 +38,6 @@ log = logging.getLogger(__name__)
 
 MOST_NAMES, MOST_FOLDERS = 200, 50
 """Names read per folder, and folders read within the project's."""
-
-PAIRS = 3
-"""Pairs of similar rules named to the user."""
 
 
 def state_warnings(config: Config, store: Store) -> Iterator[str]:
@@ -161,59 +153,6 @@ class MemoryOfParent:
         return self.objects.store.blob(address) if data is None else data
 
 
-def advise_on_rules(opened: OpenedSession) -> None:
-    """Tells the user once which rules have no room in the head."""
-    sections = {section.name: section for section in opened.facilities.sections}
-    section, head = sections.get(OF_USER), opened.session.chat.branch.plan.head
-    memory, switches = opened.facilities.memory, opened.switches
-    if head is None or memory is None or switches is None:
-        return
-    if not isinstance(section, EntriesSection):  # memory stays out of prompts
-        return
-    # For a session's first call, which this must not fail.
-    with suppress(ForedeckError):
-        lines = said_by(head.blocks[0]["text"], OF_USER).splitlines()
-        rules = section.rules()
-        left_out = sum(line_of(rule) not in lines for rule in rules)
-        if switches.begins("crowded", holds=left_out > 0):
-            text = crowded_rules(rules, left_out, memory.memory.name)
-            opened.session.inbox.user_messages.append(text)
-
-
-def crowded_rules(
-    rules: Sequence[MemoryEntry], left_out: int, name_of: Callable[[str], str]
-) -> str:
-    """The message about rules without room."""
-    return (
-        f"{left_out} of your {len(rules)} rules do not fit before the chat: the model has to "
-        f"search for them. {_merging(rules, name_of)} `head.tokens` makes room for more."
-    )
-
-
-def _merging(rules: Sequence[MemoryEntry], name_of: Callable[[str], str]) -> str:
-    pairs = [" and ".join(map(name_of, pair)) for pair in _alike(rules)]
-    if pairs:
-        return f"Merge what is alike: {'; '.join(pairs)} (/memory edit, /memory delete)."
-    longest = sorted(rules, key=lambda rule: (-len(rule.document.fact), rule.id))[:PAIRS]
-    names = ", ".join(name_of(rule.id) for rule in longest)
-    return f"Shorten the longest: {names} (/memory edit)."
-
-
-def _alike(rules: Sequence[MemoryEntry]) -> Iterator[tuple[str, str]]:
-    words = {rule.id: content_words(rule.document.fact) for rule in rules}
-    ranked = sorted(
-        ((likeness(words[a], words[b]), a, b) for a, b in combinations(words, 2)),
-        key=lambda pair: (-pair[0], *pair[1:]),
-    )
-    used: set[str] = set()
-    for much, one, other in ranked:
-        if much < NEAR or len(used) >= 2 * PAIRS:
-            return
-        if used.isdisjoint((one, other)):
-            used |= {one, other}
-            yield one, other
-
-
 def tidy_memory(opened: OpenedSession) -> None:
     """Expires unused memory, and tells the user."""
     memory = opened.facilities.memory
@@ -224,10 +163,10 @@ def tidy_memory(opened: OpenedSession) -> None:
         log.warning("memory was not looked through: %s", error)
 
 
-def note_answer(opened: OpenedSession, answer: Item) -> None:
+def note_answer(opened: OpenedSession, text: str) -> None:
     try:
         if opened.facilities.memory is not None:
-            opened.facilities.memory.note_answer(text_in(answer.blocks))
+            opened.facilities.memory.note_answer(text)
     except ForedeckError as error:
         log.warning("uses of memory were not noted: %s", error)
 

@@ -6,39 +6,32 @@ import logging
 from typing import TYPE_CHECKING, get_args
 
 from foredeck.config import Config
-from foredeck.context.compactions import SummaryRequest, summary_of
-from foredeck.context.messages.transcript import split_turns
-from foredeck.context.state.chat import Branch, Chat
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import SessionFolder
 from foredeck.engine.asking import BackgroundWorker
 from foredeck.engine.observing import (
     GUESS,
-    ChatBefore,
     Observing,
     mode_named,
     observing_settings,
 )
 from foredeck.errors import StoreError, ToolError
 from foredeck.model.figures import counted
-from foredeck.model.observations import Mode, Work, observing_id
-from foredeck.observations.chunks import Chunk
+from foredeck.model.observations import Mode, observing_id
 from foredeck.observations.reading import OtherSessionsSection
 from foredeck.observations.rules import TimingRules, coverage, to_condense
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import LocalStore, Store
 
 if TYPE_CHECKING:
-    from foredeck.engine.asking import SessionAsking
     from foredeck.observations.keeping import ObservationKeeper
 
 
 log = logging.getLogger(__name__)
 
-SUMMARY_CHARS = 8000
-"""Longest summary in place of a model's observation."""
-
+MODES: tuple[Mode, ...] = get_args(Mode)
 USAGE = "It is /foredeck observe [yes | status | reflect | mode NAME]."
 OFF = "This session is not observed: `observations` is off, or it is a subagent's."
 
@@ -66,8 +59,6 @@ def make_observing(
         settings,
         sessions,
         lambda: _keeper(info, store, key, project, rules),
-        lambda chunk: _summary(objects, chat.branch, chunk),
-        _run,
     )
     _clear_stale(objects.store, inbox, observing, key)
     return observing
@@ -94,20 +85,6 @@ def _keeper(
     return ObservationKeeper(lease, info.id, sorted(info.ancestors), project, rules)
 
 
-async def _run(
-    observing: Observing,
-    asking: SessionAsking,
-    work: Work,
-    before: ChatBefore | None,
-    under_way: bool,
-) -> None:
-    # Loads with the first chunk that is observed: an engine starts without what most sessions
-    # never need.
-    from foredeck.engine.observing_runs import ObservingRun
-
-    await ObservingRun(observing, asking, work, before).run(under_way=under_way)
-
-
 def _clear_stale(store: Store, inbox: Inbox, observing: Observing, key: str) -> None:
     try:
         lease_head = store.head(observing_id(key))
@@ -119,16 +96,6 @@ def _clear_stale(store: Store, inbox: Inbox, observing: Observing, key: str) -> 
         return
     if stale:
         inbox.user_messages.append(f"foredeck: {stale}")
-
-
-def _summary(objects: Objects, branch: Branch, chunk: Chunk) -> str:
-    covered = {message.address for message in chunk.messages}
-    items = [i for i in branch.plan.items if i.key.address in covered]
-    if not items:
-        return ""
-    first = chunk.messages[0].turn
-    turns = split_turns(items, first + (items[0].kind != "user"))
-    return summary_of(objects, turns, 0, SummaryRequest("window", SUMMARY_CHARS, 0), None, ()).long
 
 
 def observe_command(workers: tuple[BackgroundWorker, ...], arguments: str) -> str:
@@ -171,8 +138,7 @@ def _reflect(observing: Observing) -> str:
 def _mode(observing: Observing, name: str) -> str:
     if name:
         if mode_named(name) is None and name != GUESS:
-            names = ", ".join(get_args(Mode))
-            raise ToolError(f"There is no mode {name!r}. Modes: {names}; or guess.")
+            raise ToolError(f"There is no mode {name!r}. Modes: {', '.join(MODES)}; or guess.")
         observing.choose(name)
     return f"This is observed as {_mode_line(observing)}."
 

@@ -6,9 +6,14 @@ import asyncio
 import re
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from foredeck.context.compactions import SummaryRequest, summary_of
+from foredeck.context.messages.transcript import split_turns
 from foredeck.context.rebase import later_calls
+from foredeck.context.state.chat import Branch
+from foredeck.context.state.objects import Objects
 from foredeck.engine.asking import SessionAsking
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import AskingTerms, CompleteParams, NoModel, NotAsked
@@ -27,6 +32,9 @@ from foredeck.prices import rates_at
 
 if TYPE_CHECKING:
     from foredeck.engine.observing import ChatBefore, Observing
+
+SUMMARY_CHARS = 8000
+"""Longest summary in place of a model's observation."""
 
 NOTHING = "There is nothing to note yet."
 ALONE = "foredeck notes down older chat without a model: {reason}."
@@ -158,7 +166,9 @@ class ObservingRun:
         return ModelObserver(questions.ask, observing.tokens, rules=rules, cwd=cwd)
 
     def _without_model(self) -> ModelFreeObserver:
-        return ModelFreeObserver(self.observing.summarise, self.observing.tokens)
+        observing = self.observing
+        summarise = partial(_summary, observing.objects, observing.chat.branch)
+        return ModelFreeObserver(summarise, observing.tokens)
 
     async def _finish(
         self, written: Awaitable[NotedDocument | None], questions: ModelQuestions | None = None
@@ -215,6 +225,16 @@ class ObservingRun:
             self.observing.last = text
         if self.requested:
             self.observing.inbox.notify(text)
+
+
+def _summary(objects: Objects, branch: Branch, chunk: Chunk) -> str:
+    covered = {message.address for message in chunk.messages}
+    items = [i for i in branch.plan.items if i.key.address in covered]
+    if not items:
+        return ""
+    first = chunk.messages[0].turn
+    turns = split_turns(items, first + (items[0].kind != "user"))
+    return summary_of(objects, turns, 0, SummaryRequest("window", SUMMARY_CHARS, 0), None, ()).long
 
 
 def _result(noted: NotedDocument, questions: ModelQuestions | None) -> str:

@@ -8,10 +8,9 @@ from foredeck.accounting.figure import session_figure
 from foredeck.context.calls.feedback import unpriced
 from foredeck.context.compactions import take_back
 from foredeck.context.intake.early_results import store_early_result, take_answer
-from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.state.request import Answer
-from foredeck.engine.memory import advise_on_rules, questions_of
+from foredeck.engine.memory import questions_of
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import to_ops
@@ -39,9 +38,7 @@ from foredeck.hosts.protocol import (
     ToolStartedParams,
 )
 from foredeck.memory.session import PromoteFinding
-from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, CallStats, Decision
-from foredeck.model.calls import CallRecord
-from foredeck.model.figures import short_count
+from foredeck.model.messages import text_in
 from foredeck.model.own_tools import FACILITY_TOOLS
 from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import WRITERS
@@ -121,12 +118,12 @@ def note_compaction(opened: OpenedSession, params: SessionEventParams) -> None:
         take_back(session.objects, session.chat.compactions, summary)
 
 
-def store_answer(opened: OpenedSession, message: Message, entry: str | None) -> Item:
-    """Stores the answer that ends a run."""
+def store_answer(opened: OpenedSession, message: Message, entry: str | None) -> str:
+    """Stores the answer that ends a run; returns its text."""
     session = opened.session
     answer = to_item(message, entry, session.objects.workspace.blobs)
     take_answer(session.objects, session.chat, session.inbox, answer, opened.facilities.active_task)
-    return answer
+    return text_in(answer.blocks)
 
 
 def run_tool(opened: OpenedSession, params: ToolCallParams) -> ToolCallResult:
@@ -201,38 +198,3 @@ def observe_tool(opened: OpenedSession, params: ToolObservedParams) -> None:
         # After the result: what a command names of files that only now are stored must not
         # join the session.
         opened.keeper.store_versions()
-
-
-def advise_user(opened: OpenedSession, before: CallRecord | None) -> None:
-    """Tells the user, after a call, about their files and rules."""
-    session, record = opened.session, opened.session.chat.branch_record
-    parent = None if before is None else before.id
-    # A chat that goes on from an earlier place has files from a later one.
-    if opened.keeper is not None and record is not None and record.parent != parent:
-        # Loads with the first chat that does.
-        from foredeck.timeline.rewind_command import offer
-
-        if (text := offer(session.objects.store, session.info, record)) is not None:
-            session.inbox.user_messages.append(text)
-    if record is not None and (text := large_fold(record.decision, record.stats)) is not None:
-        session.inbox.user_messages.append(text)
-    if before is None:
-        advise_on_rules(opened)
-
-
-LARGE_FOLD, LARGE_TOKENS = 1 / 3, 10_000
-"""A rebase that takes out more than this share of a prompt, and as many tokens, is reported."""
-
-
-def large_fold(decision: Decision, stats: CallStats) -> str | None:
-    """What the user reads after a large fold, with the way back."""
-    rate = stats.rate or CHARS_PER_TOKEN
-    before, gone = stats.chars_sent + stats.shorter_by, stats.shorter_by / rate
-    if not decision.is_rebase or stats.shorter_by <= LARGE_FOLD * before or gone < LARGE_TOKENS:
-        return None
-    why = REASONS.get(decision.reason or "", decision.reason)
-    sizes = f"{short_count(gone)} of {short_count(before / rate)} tokens"
-    return (
-        f"foredeck has folded {sizes}, because {why}. The model brings back what it needs; "
-        "/foredeck lists and opens what is folded, /foredeck off sends all of it again."
-    )

@@ -21,7 +21,6 @@ from foredeck.model.tasks import TaskLink
 from foredeck.store.protocol import Store
 from foredeck.tasks.board import Actor, Board, Task, holder
 from foredeck.tasks.session import SessionTasks
-from foredeck.tasks.tools import SearchMessages
 from foredeck.tasks.wording import counts_line
 from foredeck.tasks.work import TaskWork
 from foredeck.working import ContextUpdates
@@ -84,7 +83,7 @@ def make_tasks(
         objects.info.id,
         resolve_link=partial(resolve_link, objects, chat),
         update_context=None if updates is None else updates.update,
-        search_messages=None if search is None else _search_messages(search),
+        search_messages=None if search is None else partial(_search_messages, search),
         is_private=lambda: chat.private,
     )
 
@@ -102,8 +101,8 @@ def resolve_link(objects: Objects, chat: Chat, text: str) -> TaskLink:
     return TaskLink(object=target.entry.object, part=part, label=label)
 
 
-def _search_messages(search: MemorySearch) -> SearchMessages:
-    return lambda query, limit: search.run({"query": query, "limit": limit, "type": "message"}, "")
+def _search_messages(search: MemorySearch, query: str, limit: int) -> str:
+    return search.run({"query": query, "limit": limit, "type": "message"}, "")
 
 
 def tasks_command(opened: OpenedSession, arguments: str) -> str:
