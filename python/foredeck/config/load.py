@@ -116,9 +116,15 @@ class _Layer:
                 _unknown(key) if len(self.problems) < MOST_NAMED else f"unknown key {_shown(key)}"
             )
         if self.kind in ("user", "project") and key_info.outside_files:
-            return _not_in_a_file(key)
+            return (
+                f"{key!r} cannot be set in a file, since the Pi extension has to know it before it "
+                f"reads one; set {environment_name(key)} in the environment"
+            )
         if self.kind == "project" and key_info.user_only:
-            return _not_by_project(key)
+            return (
+                f"{key!r} cannot be set by a project, since a cloned repository is not trusted "
+                f"with it; {_by_the_user()}"
+            )
         if self.kind == "project" and key == "notes.folders" and not _are_within(value):
             return f"{key!r} names a folder outside the project; {_by_the_user()}"
         return None
@@ -296,20 +302,6 @@ def _unknown(key: str) -> str:
     guess = nearest(key)
     hint = f"; did you mean {guess!r}?" if guess else "; `foredeck config` lists all keys"
     return f"unknown key {_shown(key)}{hint}"
-
-
-def _not_in_a_file(key: str) -> str:
-    return (
-        f"{key!r} cannot be set in a file, since the Pi extension has to know it before it reads "
-        f"one; set {environment_name(key)} in the environment"
-    )
-
-
-def _not_by_project(key: str) -> str:
-    return (
-        f"{key!r} cannot be set by a project, since a cloned repository is not trusted with it; "
-        f"{_by_the_user()}"
-    )
 
 
 def _by_the_user() -> str:

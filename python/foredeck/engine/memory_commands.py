@@ -93,7 +93,7 @@ class MemoryCommands:
 
     def notes(self) -> list[str]:
         """Further notices on the user's memory."""
-        return [text for text in (crowded_out_text(self._memory),) if text]
+        return [*filter(None, [crowded_out_text(self._memory)])]
 
     def questions(self, entry: str) -> list[MemoryQuestion]:
         """The question about an entry that waits for an answer."""

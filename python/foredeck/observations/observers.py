@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from foredeck.errors import ForedeckError
 from foredeck.model.figures import cut
@@ -92,18 +91,6 @@ class Condensed:
     tokens: int
     current_task: str = ""
     suggestion: str = ""
-
-
-class Observer(Protocol):
-    """Writes observations and reflections. Raises `ObservingFailed`."""
-
-    async def observe(self, chunk: Chunk, mode: Mode) -> Written:
-        """Notes on these messages."""
-        ...
-
-    async def reflect(self, given: Condensed) -> Written:
-        """The same in fewer tokens."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +347,10 @@ class ModelFreeObserver:
     def _written(self, remarks: list[Remark]) -> Written:
         text = text_of(remarks, self.clock)
         return Written(remarks, text, self.count(text), "foredeck")
+
+
+Observer = ModelObserver | ModelFreeObserver
+"""Writes observations and reflections. Raises `ObservingFailed`."""
 
 
 def summary_remarks(summary: str, chunk: Chunk) -> list[Remark]:

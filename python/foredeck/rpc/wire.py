@@ -11,9 +11,12 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from foredeck.errors import ForedeckError
+
+if TYPE_CHECKING:
+    from foredeck.rpc.peer import Peer
 
 if sys.platform == "win32":
     import msvcrt
@@ -207,18 +210,6 @@ def _set_binary(*descriptors: int) -> None:
             msvcrt.setmode(descriptor, os.O_BINARY)
 
 
-class LineReceiver(Protocol):
-    """Takes what arrives, on the event loop."""
-
-    def line_received(self, line: bytes) -> None: ...
-
-    def line_too_long(self, line: TooLong) -> None: ...
-
-    def input_ended(self, torn: int) -> None: ...
-
-    def output_lost(self) -> None: ...
-
-
 class StdioTransport:
     """Lines between two file descriptors, which it owns.
 
@@ -234,9 +225,9 @@ class StdioTransport:
         self._reader = threading.Thread(target=self._read, name="foredeck-read", daemon=True)
         self._writer = threading.Thread(target=self._write, name="foredeck-write", daemon=True)
         self._loop: asyncio.AbstractEventLoop
-        self._receiver: LineReceiver
+        self._receiver: Peer
 
-    def start(self, receiver: LineReceiver) -> None:
+    def start(self, receiver: Peer) -> None:
         """Starts both threads; lines reach `receiver` in order."""
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from foredeck.errors import ForedeckError
 from foredeck.model.documents import ToolcallDocument, chat_id
@@ -183,7 +183,8 @@ def apply(
         elif file.needs_consent and not overwrite:
             result.skipped.append(file.path)
         elif file.action != "none":
-            steps.append(_step(file.path, file.present, file.target))
+            change = PathChange(path=file.path, before=file.present, after=file.target)
+            steps.append(change)
     if steps:
         # The states before are stored first, so that a rewinding can be taken back.
         kept_paths = _keep(store, session, steps)
@@ -204,11 +205,7 @@ def interrupted(home: Path, session: str) -> list[PathChange] | None:
         stored = json.loads(read_text(_journal(home, session), MOST_JOURNAL_BYTES))
     except (FileNotFoundError, ValueError):
         return None
-    return [_step(step["path"], step["before"], step["target"]) for step in stored]
-
-
-def _step(path: str, before: Any, target: Any) -> PathChange:
-    return PathChange.model_validate({"path": path, "before": before, "after": target})
+    return [PathChange.model_validate(step) for step in stored]
 
 
 def go_on(store: Store, home: Path, session: str, steps: Sequence[PathChange]) -> Rewound:
@@ -235,7 +232,8 @@ def copy_to(store: Store, plans: RewindPlan, root: str, folder: Path) -> Rewound
         elif capture(place).state not in (MISSING, plan.target):
             result.failed[plan.path] = f"{place} is there already, and differs"
         else:
-            _bring_back(store, _step(place, MISSING, plan.target), result)
+            step = PathChange(path=place, before=MISSING, after=plan.target)
+            _bring_back(store, step, result)
     return result
 
 
@@ -381,7 +379,5 @@ def _journal(home: Path, session: str) -> Path:
 def _write_journal(home: Path, session: str, steps: Sequence[PathChange]) -> None:
     path = _journal(home, session)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    dumped = (step.model_dump() for step in steps)
-    body = [{"path": d["path"], "before": d["before"], "target": d["after"]} for d in dumped]
     with private_draft(path) as file:
-        file.write(json.dumps(body).encode())
+        file.write(json.dumps([step.model_dump() for step in steps]).encode())
