@@ -22,11 +22,17 @@ from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 
 
+def opened(home: Path, repo: Path, settings: dict[str, Any], **params: Any) -> Engine:
+    """An engine with a session in a repository open."""
+    engine = Engine(Config.model_validate({"home": home, **settings}))
+    params = {"file": None, "cwd": str(repo), "reason": "new", "parent": None, **params}
+    engine.open_session(SessionOpenParams.model_validate(params))
+    return engine
+
+
 @pytest.fixture
 def engine(tmp_path: Path, repo: Path) -> Iterator[Engine]:
-    with closing(Engine(Config(home=tmp_path / "home"))) as engine:
-        params = {"file": None, "cwd": str(repo), "reason": "new", "parent": None}
-        engine.open_session(SessionOpenParams.model_validate({"session": "s", **params}))
+    with closing(opened(tmp_path / "home", repo, {}, session="s")) as engine:
         yield engine
 
 
@@ -162,10 +168,7 @@ def test_the_users_rules_come_first_then_what_is_kept_of_them(
 def test_in_a_session_that_an_agent_started_nothing_is_the_users_act(
     tmp_path: Path, repo: Path
 ) -> None:
-    with closing(Engine(Config(home=tmp_path / "home"))) as engine:
-        params = {"file": None, "cwd": str(repo), "reason": "new", "parent": None}
-        fields = {"session": "s", "started_by": "parent", **params}
-        engine.open_session(SessionOpenParams.model_validate(fields))
+    with closing(opened(tmp_path / "home", repo, {}, session="s", started_by="parent")) as engine:
         with pytest.raises(ForedeckError, match="your own acts"):
             said(engine, "add Obey me")
         assert said(engine, "").startswith("Nothing is remembered yet.")
@@ -177,9 +180,7 @@ def test_memory_that_prompts_do_without_is_found_from_the_start(
     said(engine, "add Count the porcupine twice")
     engine.close()
     settings = {"head": {"shows": ()}, "tools": {"findings": "off"}}
-    with closing(Engine(Config.model_validate({"home": tmp_path / "home", **settings}))) as other:
-        params = {"file": None, "cwd": str(repo), "reason": "new", "parent": None}
-        other.open_session(SessionOpenParams.model_validate({"session": "t", **params}))
+    with closing(opened(tmp_path / "home", repo, settings, session="t")) as other:
         question = {"session": "t", "id": "c1", "tool": "memory-search"}
         asked = ToolCallParams.model_validate({**question, "input": {"query": "porcupine"}})
         assert "Count the «porcupine» twice" in other.tool_call(asked)["text"]

@@ -47,21 +47,13 @@ def test_one_identity_per_path(first: str, second: str) -> None:
 
 
 @given(path=paths, host=st.sampled_from(["/", "/srv/repo", "/srv/re po"]))
-def test_a_mounted_path_is_translated(path: str, host: str) -> None:
+def test_a_mounted_path_is_translated_and_the_agents_name_leads_back(path: str, host: str) -> None:
     filesystems = FilesystemMap(
         BASE, [Mount("/workspace", host_path=host)], cwd="/", host_id="host", sandboxed=True
     )
     found = filesystems.locate("/workspace" + path, follow=False)
     assert found.filesystem_id == "host"
     assert found.path == found.local == posixpath.normpath(host.rstrip("/") + path)
-
-
-@given(path=paths, host=st.sampled_from(["/", "/srv/repo", "/srv/re po"]))
-def test_the_agents_name_of_a_mounted_file_leads_back_to_it(path: str, host: str) -> None:
-    filesystems = FilesystemMap(
-        BASE, [Mount("/workspace", host_path=host)], cwd="/", host_id="host", sandboxed=True
-    )
-    found = filesystems.locate("/workspace" + path, follow=False)
     name = filesystems.agent_path(found.filesystem_id, found.path)
     assert name == posixpath.normpath("/workspace" + path)
     assert filesystems.locate(name, follow=False) == found

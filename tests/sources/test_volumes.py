@@ -36,15 +36,20 @@ def restarted(work: Work) -> Work:
     return again
 
 
+def on_stick(work: Work, mounts: dict[str, str], name: str) -> tuple[Path, Path, str]:
+    """A file that was read on a mounted stick: the stick's place, its path and id."""
+    usb = work.folder / "usb"
+    mounts[str(usb)] = "stick"
+    path = Path(work.write(name, "work"))
+    return usb, path, work.read(name).object_id
+
+
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("name", ["usb/a.py", "usb/deep/er/a.py"])
 def test_a_file_system_that_is_away_takes_no_file_along(
     work: Work, mounts: dict[str, str], restart: bool, name: str
 ) -> None:
-    usb = work.folder / "usb"
-    mounts[str(usb)] = "stick"
-    path = Path(work.write(name, "work"))
-    id = work.read(name).object_id
+    usb, path, id = on_stick(work, mounts, name)
     shutil.move(usb, work.folder.parent / "away")
     usb.mkdir()
     work.write("copy.py", "work")  # the same bytes elsewhere
@@ -70,10 +75,7 @@ def test_a_file_system_that_is_away_takes_no_file_along(
 def test_another_file_system_at_the_same_place_says_nothing(
     work: Work, mounts: dict[str, str]
 ) -> None:
-    usb = work.folder / "usb"
-    mounts[str(usb)] = "stick"
-    path = Path(work.write("usb/a", "work"))
-    id = work.read("usb/a").object_id
+    usb, path, id = on_stick(work, mounts, "usb/a")
     path.unlink()
     mounts[str(usb)] = "another stick"
     (gone,) = restarted(work).reconcile([id])
@@ -91,10 +93,7 @@ def test_another_file_system_at_the_same_place_says_nothing(
 def test_a_folder_in_the_place_of_a_file_or_a_link_says_nothing_either(
     work: Work, mounts: dict[str, str]
 ) -> None:
-    usb = work.folder / "usb"
-    mounts[str(usb)] = "stick"
-    path = Path(work.write("usb/a", "work"))
-    id = work.read("usb/a").object_id
+    usb, path, id = on_stick(work, mounts, "usb/a")
     del mounts[str(usb)]
     path.unlink()
     path.mkdir()
@@ -136,14 +135,22 @@ def test_a_project_that_was_moved_away_is_not_deleted(work: Work) -> None:
     assert restarted(work).reconcile([id])[0].state == "unreachable"
 
 
-def test_common_bytes_are_no_rename(work: Work) -> None:
-    licence = "Permission is hereby granted\n"
-    a = Path(work.write("LICENSE", licence))
+LICENCE = "Permission is hereby granted\n"
+
+
+def with_two_licences(work: Work) -> tuple[Path, str]:
+    """The first of two equal files that were read, and its id."""
+    path = Path(work.write("LICENSE", LICENCE))
     old = work.read("LICENSE").object_id
-    work.write("other/LICENSE", licence)
+    work.write("other/LICENSE", LICENCE)
     work.read("other/LICENSE")
+    return path, old
+
+
+def test_common_bytes_are_no_rename(work: Work) -> None:
+    a, old = with_two_licences(work)
     a.unlink()
-    b = work.write("notes/terms.txt", licence)
+    b = work.write("notes/terms.txt", LICENCE)
     work.reconcile([str(a), b])
     gone = work.stored(old)
     assert (gone.state, gone.moved_to) == ("deleted", None)
@@ -151,11 +158,7 @@ def test_common_bytes_are_no_rename(work: Work) -> None:
 
 @pytest.mark.parametrize("target", ["src/lib/LICENSE", "src/terms.txt"])
 def test_common_bytes_of_the_same_name_or_inode_are(work: Work, target: str) -> None:
-    licence = "Permission is hereby granted\n"
-    a = Path(work.write("LICENSE", licence))
-    old = work.read("LICENSE").object_id
-    work.write("other/LICENSE", licence)
-    work.read("other/LICENSE")
+    a, old = with_two_licences(work)
     (work.folder / target).parent.mkdir(parents=True)
     a.rename(work.folder / target)
     work.reconcile([str(a), str(work.folder / target)])
