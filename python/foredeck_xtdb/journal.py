@@ -16,7 +16,8 @@ from foredeck.errors import StoreUnavailable
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Origin, Token, portions
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.connection import immediate, translated
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.sqlite.connection import immediate
 from foredeck.store.sqlite.rows import changes_of_others, select_in
 from foredeck.store.versions import POSITION_BITS, new_store_id
 
@@ -45,9 +46,6 @@ CREATE TABLE IF NOT EXISTS missing (
 CREATE INDEX IF NOT EXISTS missing_by_type ON missing (type);
 CREATE INDEX IF NOT EXISTS missing_by_token ON missing (token);
 """
-# Half of what the store allows: so it is the delivering thread that copies the log into the file,
-# and no commit of the engine has to.
-_LOG_PAGES = 2000
 _PAGE = 500
 
 
@@ -66,19 +64,13 @@ _NO_BOUNDS = JournalBounds(0, 0)
 
 
 class Journal:
-    """A connection to the journal's tables, one per thread."""
+    """The journal's tables in a store's file, on the store's connection."""
 
-    def __init__(
-        self, path: Path, bounds: JournalBounds = _NO_BOUNDS, busy_timeout_ms: int = 800
-    ) -> None:
-        """`path`: an existing SQLite store. Raises `StoreUnavailable`."""
-        self._path = path
-        self._busy_timeout_ms = busy_timeout_ms
+    def __init__(self, store: SqliteStore, bounds: JournalBounds = _NO_BOUNDS) -> None:
+        """Raises `StoreUnavailable`."""
+        self.db = store.db
+        self.translated = store.translated
         with self.translated():
-            self.db = sqlite3.connect(path, timeout=busy_timeout_ms / 1000, isolation_level=None)
-            # What a power loss takes from here is delivered once more, which changes nothing.
-            self.db.execute("PRAGMA synchronous = normal")
-            self.db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             self.db.executescript(_TABLES)
         self.queue = DeliveryQueue(self, bounds)
         self.missing = MissingVersions(self)
@@ -99,13 +91,12 @@ class Journal:
         with self.translated(), immediate(self.db):
             yield
 
-    @contextmanager
-    def translated(self) -> Iterator[None]:
-        with translated(self._path, self._busy_timeout_ms):
-            yield
 
-    def close(self) -> None:
-        self.db.close()
+@contextmanager
+def opened_journal(path: Path, busy_timeout_ms: int = 800) -> Iterator[Journal]:
+    """The journal in the file at `path`, for the block. Raises `StoreUnavailable`."""
+    with closing(open_sqlite(path, busy_timeout_ms=busy_timeout_ms)) as store:
+        yield Journal(store)
 
 
 # What waits for XTDB
@@ -291,7 +282,7 @@ def read_backlog(path: Path) -> Backlog:
     """What waits in the file at `path`, if it exists."""
     if not path.is_file():
         return Backlog(0, 0, None, 0, None)
-    with closing(Journal(path)) as journal:
+    with opened_journal(path) as journal:
         return journal.queue.backlog()
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from foredeck.store.kind import BackupReport, DeliveredCopy, Report, Settings, StoreKind
 from foredeck.store.protocol import Notify
+from foredeck.store.sqlite.adapter import SqliteStore
 from foredeck_xtdb.link import copy_file, open_database
-from foredeck_xtdb.local_copy import JournaledStore, open_copy
+from foredeck_xtdb.local_copy import open_copy
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -40,7 +41,7 @@ class XtdbKind(StoreKind):
 
         return config.xtdb.url is not None or own_node_folder(config.home).running() is not None
 
-    def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> JournaledStore:
+    def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> SqliteStore:
         """See `StoreKind.open`: the local copy, so that no request waits for the database."""
         return open_copy(config, notify=notify, lazy=lazy)
 

@@ -1,4 +1,4 @@
-"""The store of an engine that works with XTDB: a local copy that never waits for the database.
+"""An engine's store before XTDB: a local copy that never waits for the database.
 
 A thread delivers commits under the same token and time (`worker.py`).
 """
@@ -8,32 +8,28 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from foredeck.config import Config
-from foredeck.errors import Conflict, Missing, StoreUnavailable
+from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.protocol import (
     Advance,
     Batch,
     Change,
-    Head,
-    Lineage,
     Notify,
     Origin,
-    Record,
     Scalar,
-    ScanMark,
     Token,
     order_of,
     portions,
     silent,
 )
-from foredeck.store.references import Archives
+from foredeck.store.remote import Remote
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck_xtdb.journal import Backlog, Journal, JournalBounds, MissingVersions
+from foredeck_xtdb.journal import Backlog, Journal, JournalBounds
 from foredeck_xtdb.link import Link, copy_file, link_of
 from foredeck_xtdb.worker import Worker
 
@@ -41,7 +37,6 @@ if TYPE_CHECKING:
     from foredeck_xtdb.database.adapter import XtdbStore
     from foredeck_xtdb.database.documents import StoredVersion
 
-D = TypeVar("D", bound=Document)
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -55,6 +50,10 @@ CLOSE_SECONDS = 1.5
 _IDLE_CLOSE_SECONDS = 0.3
 _DURABLE = frozenset({"call"})
 """Types that are on the disk when a commit returns."""
+_AT_ONCE = 200
+"""Transactions written under one lock on the copy."""
+_RETRY_S = 10.0
+"""Seconds without a new attempt after XTDB did not answer."""
 
 
 def open_journaled(
@@ -66,19 +65,21 @@ def open_journaled(
     lazy: bool = False,
     patience: float = PATIENCE,
     busy_timeout_ms: int = 800,
-) -> JournaledStore:
+) -> SqliteStore:
     """Opens the local copy in `file` of the store that `link` reaches, which may be away.
 
     `lazy`: XTDB is not contacted before it is needed. Raises `StoreUnavailable` if the file cannot
     be used, or XTDB never can.
     """
-    store = JournaledStore(file, link, bounds, notify, patience, busy_timeout_ms)
-    if not lazy or not store.has_all:
-        store.start()
+    store = open_sqlite(file, busy_timeout_ms=busy_timeout_ms)
+    remote = XtdbRemote(store, link, bounds, notify, patience, busy_timeout_ms)
+    store.remote = remote
+    if not lazy or not remote.has_all:
+        remote.start()
     return store
 
 
-def open_copy(config: Config, *, notify: Notify = silent, lazy: bool = False) -> JournaledStore:
+def open_copy(config: Config, *, notify: Notify = silent, lazy: bool = False) -> SqliteStore:
     """The local copy of the configured XTDB, with its journal."""
     bounds = JournalBounds(config.xtdb.journal_entries, config.xtdb.journal_mib * 2**20)
     return open_journaled(
@@ -92,8 +93,14 @@ def open_copy(config: Config, *, notify: Notify = silent, lazy: bool = False) ->
     )
 
 
-class JournaledStore:
-    """`foredeck.store.protocol.Store` in a local copy of XTDB's.
+def remote_of(store: SqliteStore) -> XtdbRemote:
+    """What a local copy delivers to."""
+    assert isinstance(store.remote, XtdbRemote)
+    return store.remote
+
+
+class XtdbRemote(Remote):
+    """XTDB behind a local copy.
 
     A read raises `StoreUnavailable` if only XTDB has the answer and is away: what is out of reach
     is never reported as absent.
@@ -101,28 +108,30 @@ class JournaledStore:
 
     def __init__(
         self,
-        file: Path,
+        store: SqliteStore,
         link: Link,
         bounds: JournalBounds,
         notify: Notify,
         patience: float,
         busy_timeout_ms: int,
     ) -> None:
-        # The journal's tables go into a file that is a store already, whoever makes it first.
-        open_sqlite(file, busy_timeout_ms=busy_timeout_ms).close()
-        self._journal = Journal(file, bounds, busy_timeout_ms)
+        self._journal = Journal(store, bounds)
         self._queue, self._missing = self._journal.queue, self._journal.missing
         link.check(first=not self._missing.has_followed)
-        self._copy = open_sqlite(file, busy_timeout_ms=busy_timeout_ms, within=self._queue.add)
-        self._archives = Archives(self)
-        self._worker = Worker(file, bounds, link, notify, busy_timeout_ms)
-        self._fetcher = Fetcher(self._copy, self._missing, self._worker, link, busy_timeout_ms)
+        store.within = self._queue.add
+        self._file = open_sqlite(
+            store.path, busy_timeout_ms=busy_timeout_ms, within=self._missing.note_fetched
+        )
+        """The copy alone: what it has, and for what comes from XTDB, which is not queued."""
+        self._worker = Worker(store.path, bounds, link, notify, busy_timeout_ms)
         self._link = link
         self._notify = notify
         self._settle_until = time.monotonic() + patience
         self._started = False
         self._closed = False
         self._has_written = False
+        self._database: XtdbStore | None = None
+        self._ask_again_at = 0.0
         self.has_all = link.is_new() or (not link.shared and self._missing.has_followed)
         """Whether nobody else can have written anything."""
         self._settled = self.has_all
@@ -149,141 +158,9 @@ class JournaledStore:
         """Why XTDB does not answer at the moment; may be empty."""
         return str(self._worker.outage) if self._worker.away else ""
 
-    # Writing
-
-    def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
-        """See `Store.commit`; `expect` is decided on the local copy. Raises `JournalFull`."""
-        self._worker.note_use()
-        self._bring([*(document.id for document in batch.puts), *batch.expect], needed=False)
-        if not self._has_written:
-            self._journal.renew_tokens()
-            self._has_written = True
-        # A prompt goes out once its call record is committed, and has to be found again after a
-        # power loss, when XTDB may not have it yet. So that commit waits for the disk; all that
-        # came before it lies in the same log and is on the disk with it.
-        durable = origin is not None or any(put.type in _DURABLE for put in batch.puts)
-        self._copy.set_synchronous("full" if durable else "normal")
-        token = self._copy.commit(batch, origin=origin)
-        self.start()
-        self._worker.note_use()
-        self._worker.wake()
-        return token
-
-    @property
-    def local(self) -> JournaledStore:
-        return self
-
     @property
     def is_shared(self) -> bool:
         return self._link.shared
-
-    def commit_for_all(self, batch: Batch) -> Token:
-        """See `LocalStore.commit_for_all`; earlier commits are delivered first."""
-        if not self._link.shared:
-            return self.commit(batch)
-        self.start()
-        self._settle()
-        if not self._worker.wait_for_delivery(self._queue, DELIVERY_PATIENCE):
-            raise StoreUnavailable(
-                "XTDB is away, or does not keep up with what this machine writes"
-            )
-        return self._fetcher.commit(batch)
-
-    # Reading
-
-    def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
-        self._bring([id], at)
-        return self._copy.get(id, kind, at)
-
-    def head(self, id: str, at: Token | None = None) -> Head | None:
-        self._bring([id], at)
-        return self._copy.head(id, at)
-
-    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
-        wanted = list(ids)
-        self._bring(wanted)
-        return self._copy.heads(wanted)
-
-    def history(self, id: str) -> list[Head]:
-        self._bring([id])
-        return self._copy.history(id)
-
-    def query(
-        self,
-        type: str,
-        where: Mapping[str, Scalar | None] | None = None,
-        *,
-        limit: int | None = None,
-    ) -> list[Head]:
-        """See `Store.query`; while XTDB is away, of what this machine has."""
-        self._fetch_found(type, where)
-        return self._copy.query(type, where, limit=limit)
-
-    def blob(self, digest: str) -> bytes:
-        try:  # also what was pruned here, of which XTDB has no more
-            return self._copy.blob(digest)
-        except Missing:
-            found = self.blobs([digest])
-        return found[digest] if digest in found else self._archives.bytes_of(digest)
-
-    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
-        wanted = list(digests)
-        found = self._copy.blobs(wanted)
-        absent = [digest for digest in wanted if digest not in found]
-        if absent and self._missing.has_foreign:
-            found |= self._fetcher.fetch_blobs(absent)
-        return found
-
-    def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
-        """See `Store.changes_since`, in the copy's order."""
-        return self._copy.changes_since(token, limit=limit)
-
-    def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
-        wanted = list(tokens)
-        self._fetcher.fetch_transactions(wanted)
-        return self._copy.transactions(wanted)
-
-    def needed(
-        self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
-    ) -> tuple[set[str], ScanMark]:
-        """See `LocalStore.needed`; fetches what only XTDB has."""
-        self._settle()
-        for ids in self._missing.pages_of_ids():
-            if not self._fetcher.fetch(ids):
-                raise StoreUnavailable(
-                    "XTDB cannot be reached, and other machines have written to it: whether they "
-                    "need the same texts is not known here"
-                )
-            advance()
-        return self._copy.needed(digests, gone, advance, self.blobs)
-
-    def records(self, after: Token | None, limit: int) -> list[Record]:
-        """See `Store.records`, of the local copy."""
-        return self._copy.records(after, limit)
-
-    def documents(self, record: Record) -> list[Document]:
-        """See `Store.documents`, of the local copy."""
-        return self._copy.documents(record)
-
-    def digests(self, after: str, limit: int) -> list[str]:
-        """See `Store.digests`, of the local copy."""
-        return self._copy.digests(after, limit)
-
-    def fetch_all(self, advance: Advance = lambda: None) -> bool:
-        self._settle()
-        for tokens in self._missing.pages_of_transactions():
-            if not self._fetcher.fetch_whole(tokens):
-                return False
-            advance()
-        return not self._worker.away
-
-    def lineage(self) -> Lineage:
-        """See `LocalStore.lineage`, of the local copy."""
-        return self._copy.lineage()
-
-    def latest(self) -> Token | None:
-        """See `Store.latest`, of the local copy."""
-        return self._copy.latest()
 
     def close(self) -> None:
         if self._closed:
@@ -291,31 +168,164 @@ class JournaledStore:
         self._closed = True
         if self._started:
             self._worker.stop(CLOSE_SECONDS if self.backlog.entries else _IDLE_CLOSE_SECONDS)
-        self._fetcher.close()
-        self._journal.close()
-        self._copy.close()
+        if self._database is not None:
+            self._database.close()
+        self._file.close()
 
-    # What other machines wrote
+    # Writing
 
-    def _fetch_found(self, type: str, where: Mapping[str, Scalar | None] | None) -> None:
+    def before_commit(self, batch: Batch, origin: Origin | None) -> None:
+        self._worker.note_use()
+        self._bring([*(document.id for document in batch.puts), *batch.expect])
+        if not self._has_written:
+            self._journal.renew_tokens()
+            self._has_written = True
+        # A prompt goes out once its call record is committed, and has to be found again after a
+        # power loss, when XTDB may not have it yet. So that commit waits for the disk; all that
+        # came before it lies in the same log and is on the disk with it.
+        durable = origin is not None or any(put.type in _DURABLE for put in batch.puts)
+        self._journal.execute(f"PRAGMA synchronous = {'full' if durable else 'normal'}")
+
+    def after_commit(self) -> None:
+        self.start()
+        self._worker.note_use()
+        self._worker.wake()
+
+    def commit(self, batch: Batch) -> Token:
+        """Delivers earlier commits, writes to XTDB itself, then here. Raises `Conflict`, after
+        fetching what others wrote; `StoreUnavailable`."""
+        self.start()
         self._settle()
-        if self._missing.any_of_type(type):
-            self._fetcher.fetch_found(type, where)
+        if not self._worker.wait_for_delivery(self._queue, DELIVERY_PATIENCE):
+            raise StoreUnavailable(
+                "XTDB is away, or does not keep up with what this machine writes"
+            )
 
-    def _bring(self, ids: Sequence[str], at: Token | None = None, *, needed: bool = True) -> None:
-        """Fetches what is missing of these documents; `needed` raises `StoreUnavailable` for one
-        without any version here."""
-        self._settle()
-        if at is not None:
-            self._fetcher.fetch_transactions([at])
-        missing = self._missing.of_documents(ids)
-        if not missing or self._fetcher.fetch(list(missing)) or not needed:
-            return
-        held = self._copy.heads(missing)
+        def write(database: XtdbStore) -> Origin | Conflict:
+            try:
+                (origin,) = database.transactions([database.commit(batch)])
+            except Conflict as error:
+                self._learn(database, [*batch.expect])
+                return error
+            return origin
+
+        written = self._ask(write)
+        if written is None:
+            raise StoreUnavailable("XTDB is away: it has to decide this, and was not reached")
+        if isinstance(written, Conflict):
+            raise written
+        self._file.commit(Batch(batch.puts, batch.blobs), origin=written)
+        return written.token
+
+    def _learn(self, database: XtdbStore, ids: Sequence[str]) -> None:
+        heads = database.heads(ids).values()
+        self._missing.add(Change(head.token, head.time_ms, head.id, head.type) for head in heads)
+        if wanted := self._missing.of_documents(ids):
+            self._file.commit_all(_by_transaction(database.versions(wanted)))
+
+    # Bringing what only XTDB has into the local copy, when it is read
+
+    def fetch(self, ids: Sequence[str], at: Token | None = None) -> None:
+        missing = self._bring(ids, at)
+        held = self._file.heads(missing) if missing else {}
         if absent := [id for id in missing if id not in held]:
             raise StoreUnavailable(
                 f"XTDB is away, and {absent[0]!r} is only there: another machine has written it"
             )
+
+    def _bring(self, ids: Sequence[str], at: Token | None = None) -> list[str]:
+        """Fetches what is missing of documents; returns those of which it could not."""
+        self._settle()
+        if at is not None:
+            self.fetch_transactions([at])
+        missing = list(self._missing.of_documents(ids))
+        return [] if not missing or self._fetch_documents(missing) else missing
+
+    def fetch_query(self, type: str, where: Mapping[str, Scalar | None] | None) -> None:
+        """Fetches what a query finds in XTDB, and newer versions of what it finds here."""
+        self._settle()
+        if not self._missing.any_of_type(type):
+            return
+        versions = self._ask(lambda database: database.find(type, where))
+        if versions is None:
+            return
+        self._missing.add(Change(v.token, v.time_ms, id, v.type) for id, v in versions.items())
+        ids = [*versions, *(head.id for head in self._file.query(type, where))]
+        if missing := self._missing.of_documents(ids):
+            self._fetch_documents(list(missing), versions)
+
+    def fetch_transactions(self, tokens: Sequence[Token]) -> None:
+        """Fetches what is missing of these transactions' documents."""
+        if self._missing.any() and (missing := self._missing.of_transactions(tokens)):
+            self._fetch_documents(list(missing))
+
+    def fetch_blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
+        if not self._missing.has_foreign:
+            return {}
+        blobs = self._ask(lambda database: database.blobs(digests)) or {}
+        latest = self._file.latest()
+        if blobs and latest is not None:
+            # Blobs need no transaction of their own: they are added to one that is here.
+            (origin,) = self._file.transactions([latest])
+            self._file.commit(Batch(blobs=blobs), origin=origin)
+        return blobs
+
+    def fetch_documents(self, advance: Advance) -> None:
+        self._settle()
+        for ids in self._missing.pages_of_ids():
+            if not self._fetch_documents(ids):
+                raise StoreUnavailable(
+                    "XTDB cannot be reached, and other machines have written to it: whether they "
+                    "need the same texts is not known here"
+                )
+            advance()
+
+    def fetch_all(self, advance: Advance) -> bool:
+        """Fetches transactions as wholes, since a layer starts over for what is added later."""
+        self._settle()
+        for tokens in self._missing.pages_of_transactions():
+            if not self._fetch(partial(self._missing.of_transactions, tokens)):
+                return False
+            advance()
+        return not self._worker.away
+
+    def _fetch_documents(
+        self, ids: Sequence[str], versions: Mapping[str, StoredVersion] | None = None
+    ) -> bool:
+        """Fetches every missing version of these documents; returns whether all are here.
+
+        `versions`: newest ones that a query has just read.
+        """
+        return self._fetch(lambda: self._missing.of_documents(ids), versions)
+
+    def _fetch(
+        self,
+        missing: Callable[[], Mapping[str, Collection[Token]]],
+        versions: Mapping[str, StoredVersion] | None = None,
+    ) -> bool:
+        def fetch(database: XtdbStore) -> bool:
+            documents = database.versions(missing(), versions)
+            for portion in portions(_by_transaction(documents), _AT_ONCE):
+                self._file.commit_all(portion)
+            return True
+
+        return self._ask(fetch) or False
+
+    def _ask(self, ask: Callable[[XtdbStore], T]) -> T | None:
+        """What XTDB answers; None while it is away."""
+        if self._worker.away or time.monotonic() < self._ask_again_at:
+            return None
+        try:
+            if self._database is None:
+                self._database = self._link.look()
+            return ask(self._database)
+        except StoreUnavailable as error:
+            log.warning("XTDB was asked and is away: %s", error)
+            self._ask_again_at = time.monotonic() + _RETRY_S
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+            return None
 
     def _settle(self) -> None:
         self._worker.note_use()
@@ -326,133 +336,6 @@ class JournaledStore:
                 self._link.check_error(self._worker.outage)
                 text = "XTDB does not answer yet: only this machine's copy is read."
                 self._notify("warning", text)
-
-
-# Bringing versions that only XTDB has into the local copy, when they are read
-
-_AT_ONCE = 200
-"""Transactions written under one lock on the copy."""
-_RETRY_S = 10.0
-"""Seconds without a new attempt after XTDB did not answer."""
-
-
-@dataclass(slots=True)
-class Fetcher:
-    """Reads from XTDB for a local copy."""
-
-    _copy: SqliteStore
-    _missing: MissingVersions
-    _worker: Worker
-    _link: Link
-    _busy_timeout_ms: int
-    _incoming: SqliteStore | None = None
-    _remote: XtdbStore | None = None
-    _ask_again_at: float = 0.0
-
-    def fetch(self, ids: Sequence[str], known: Mapping[str, StoredVersion] | None = None) -> bool:
-        """Fetches every missing version of these documents; returns whether all are here.
-
-        `known`: newest versions that a query has just read.
-        """
-        return self._bring(lambda: self._missing.of_documents(ids), known or {})
-
-    def fetch_whole(self, tokens: Sequence[str]) -> bool:
-        """Fetches transactions as wholes, since a layer starts over for what is added later;
-        returns whether they are here."""
-        return self._bring(lambda: self._missing.of_transactions(tokens), {})
-
-    def _bring(
-        self,
-        missing: Callable[[], Mapping[str, Collection[Token]]],
-        known: Mapping[str, StoredVersion],
-    ) -> bool:
-        def bring(remote: XtdbStore) -> bool:
-            found = _by_transaction(remote.versions(missing(), known))
-            for portion in portions(found, _AT_ONCE):
-                self._for_incoming().commit_all(portion)
-            return True
-
-        return self._ask(bring) or False
-
-    def fetch_transactions(self, tokens: Sequence[Token]) -> None:
-        """Fetches what is missing of these transactions' documents."""
-        if self._missing.any() and (missing := self._missing.of_transactions(tokens)):
-            self.fetch(list(missing))
-
-    def fetch_found(self, type: str, where: Mapping[str, Scalar | None] | None) -> None:
-        """Fetches what a query finds in XTDB, and newer versions of what it finds here."""
-        found = self._ask(lambda remote: remote.find(type, where))
-        if found is None:
-            return
-        self._missing.add(Change(v.token, v.time_ms, id, v.type) for id, v in found.items())
-        ids = [*found, *(head.id for head in self._copy.query(type, where))]
-        if missing := self._missing.of_documents(ids):
-            self.fetch(list(missing), found)
-
-    def fetch_blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
-        found = self._ask(lambda remote: remote.blobs(digests)) or {}
-        latest = self._copy.latest()
-        if found and latest is not None:
-            # Blobs need no transaction of their own: they are added to one that is here.
-            (origin,) = self._copy.transactions([latest])
-            self._for_incoming().commit(Batch(blobs=found), origin=origin)
-        return found
-
-    def commit(self, batch: Batch) -> Token:
-        """Writes to XTDB itself, then here. Raises `Conflict`, after fetching what others wrote;
-        `StoreUnavailable`."""
-
-        def write(remote: XtdbStore) -> Origin | Conflict:
-            try:
-                (origin,) = remote.transactions([remote.commit(batch)])
-            except Conflict as error:
-                self._learn(remote, [*batch.expect])
-                return error
-            return origin
-
-        written = self._ask(write)
-        if written is None:
-            raise StoreUnavailable("XTDB is away: it has to decide this, and was not reached")
-        if isinstance(written, Conflict):
-            raise written
-        self._for_incoming().commit(Batch(batch.puts, batch.blobs), origin=written)
-        return written.token
-
-    def _learn(self, remote: XtdbStore, ids: Sequence[str]) -> None:
-        heads = remote.heads(ids).values()
-        self._missing.add(Change(head.token, head.time_ms, head.id, head.type) for head in heads)
-        if wanted := self._missing.of_documents(ids):
-            self._for_incoming().commit_all(_by_transaction(remote.versions(wanted)))
-
-    def close(self) -> None:
-        for connection in (self._remote, self._incoming):
-            if connection is not None:
-                connection.close()
-
-    def _for_incoming(self) -> SqliteStore:
-        """The copy for what comes from XTDB, which is not queued for delivery."""
-        if self._incoming is None:
-            self._incoming = open_sqlite(
-                self._copy.path,
-                busy_timeout_ms=self._busy_timeout_ms,
-                within=self._missing.note_fetched,
-            )
-        return self._incoming
-
-    def _ask(self, ask: Callable[[XtdbStore], T]) -> T | None:
-        if self._worker.away or time.monotonic() < self._ask_again_at:
-            return None
-        try:
-            if self._remote is None:
-                self._remote = self._link.look()
-            return ask(self._remote)
-        except StoreUnavailable as error:
-            log.warning("XTDB was asked and is away: %s", error)
-            self._ask_again_at = time.monotonic() + _RETRY_S
-            if self._remote is not None:
-                self._remote.close()
-                self._remote = None
-            return None
 
 
 def _by_transaction(found: Iterable[tuple[Origin, Document]]) -> list[tuple[Origin, Batch]]:

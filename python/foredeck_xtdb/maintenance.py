@@ -22,9 +22,9 @@ from foredeck.store.copying import compare, count_of
 from foredeck.store.kind import PENDING_PURGE, DeliveredCopy, Settings
 from foredeck.store.protocol import ScanMark, Store, digests_of, portions
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck_xtdb.journal import Backlog, DeliveryQueue, Journal, read_backlog
+from foredeck_xtdb.journal import Backlog, DeliveryQueue, opened_journal, read_backlog
 from foredeck_xtdb.link import copy_file, open_database
-from foredeck_xtdb.local_copy import open_copy
+from foredeck_xtdb.local_copy import XtdbRemote, open_copy, remote_of
 from foredeck_xtdb.node import (
     NodeFolder,
     NodeInfo,
@@ -38,7 +38,6 @@ from foredeck_xtdb.runtime import Runtime, find_runtime, java_options
 
 if TYPE_CHECKING:
     from foredeck_xtdb.database.adapter import XtdbStore
-    from foredeck_xtdb.local_copy import JournaledStore
 
 Advance = Callable[[int], object]
 """Called with the number of transactions that were delivered since the last time."""
@@ -58,7 +57,7 @@ def follow_anew(copies: Iterable[Path]) -> None:
     """Lets local copies read all of XTDB's changes again."""
     for file in copies:
         if file.is_file():
-            with closing(Journal(file, busy_timeout_ms=_BUSY_MS)) as journal:
+            with opened_journal(file, _BUSY_MS) as journal:
                 journal.missing.forget_position()
 
 
@@ -67,14 +66,14 @@ def deliver(config: Config, advance: Advance = lambda _count: None) -> Backlog:
     not take it."""
     if not waiting(config):
         return read_backlog(copy_file(config))
-    with closing(Journal(copy_file(config), busy_timeout_ms=_BUSY_MS)) as journal:
+    with opened_journal(copy_file(config), _BUSY_MS) as journal:
         journal.queue.release_quarantined()
         with closing(open_copy(config)) as store:
-            _await(store, journal.queue, advance)
+            _await(remote_of(store), journal.queue, advance)
         return journal.queue.backlog()
 
 
-def _await(store: JournaledStore, queue: DeliveryQueue, advance: Advance) -> None:
+def _await(remote: XtdbRemote, queue: DeliveryQueue, advance: Advance) -> None:
     goal = queue.newest()
     before, since = queue.waiting_up_to(goal), time.monotonic()
     while left := queue.waiting_up_to(goal):
@@ -82,7 +81,7 @@ def _await(store: JournaledStore, queue: DeliveryQueue, advance: Advance) -> Non
             since = time.monotonic()
         advance(before - left)
         before = left
-        away = store.away_because
+        away = remote.away_because
         if time.monotonic() - since > (_AWAY_SECONDS if away else _STUCK_SECONDS):
             raise StoreUnavailable(
                 f"{left} transactions wait in the local copy and XTDB does not take them"
@@ -182,7 +181,7 @@ class XtdbPlace:
     def pending(self) -> Path:
         return self.config.home / PENDING_PURGE
 
-    def open_local(self) -> JournaledStore:
+    def open_local(self) -> SqliteStore:
         return open_copy(self.config, lazy=True)
 
     def _open_copy(self) -> SqliteStore:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 # How long this thread waits for a busy file: longer than an engine, since no request waits for it.
 _BUSY_MS = 10_000
 
+# Half of what the store allows: so it is this thread that copies the log into the file, and no
+# commit of the engine has to.
+_LOG_PAGES = 2000
 _CHANGES = 2_000
 """How many changes one request reads."""
 
@@ -63,7 +66,8 @@ class DeliveringCopy:
         busy_ms = max(_BUSY_MS, busy_timeout_ms)
         self._store: SqliteStore = open_sqlite(file, busy_timeout_ms=busy_ms)
         self._archives = Archives(self._store)
-        self.journal = Journal(file, bounds, busy_ms)
+        self.journal = Journal(self._store, bounds)
+        self.journal.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         # A lock of the system's ends with its process, however that ends: another engine takes
         # over.
         self._lock = open_regular(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
@@ -73,7 +77,6 @@ class DeliveringCopy:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._lock)
-        self.journal.close()
         self._store.close()
 
     def try_lock(self) -> None:

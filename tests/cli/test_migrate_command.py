@@ -23,7 +23,7 @@ from foredeck.store.copying import compare
 from foredeck.store.protocol import records_of
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck_xtdb.database.adapter import open_xtdb
-from foredeck_xtdb.local_copy import JournaledStore
+from foredeck_xtdb.local_copy import XtdbRemote
 from foredeck_xtdb.node import own_node_folder, stop
 from foredeck_xtdb.runtime import Runtime
 from store.documents import batch, note
@@ -154,7 +154,7 @@ def test_what_waits_in_the_local_copy_is_copied_too(
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
     run_json(capsys, "history", "a.txt")
     with monkeypatch.context() as undelivered:
-        undelivered.setattr(JournaledStore, "start", lambda _self: None)
+        undelivered.setattr(XtdbRemote, "start", lambda _self: None)
         run_json(capsys, "name", "a.txt", "mine")
     assert run_json(capsys, "xtdb", "status")["journal"]["entries"] == 1
     run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'copy.db'}")

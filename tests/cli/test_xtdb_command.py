@@ -20,7 +20,7 @@ from foredeck.cli.main import main
 from foredeck.config import load_config
 from foredeck.store.kind import open_store
 from foredeck_xtdb import xtdb_command
-from foredeck_xtdb.local_copy import JournaledStore
+from foredeck_xtdb.local_copy import XtdbRemote
 from foredeck_xtdb.node import own_node_folder, start, stop
 from foredeck_xtdb.runtime import Runtime
 from store.documents import batch, note
@@ -188,7 +188,7 @@ def let_one_wait(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     """Leave a transaction in the local copy that was not delivered."""
     with monkeypatch.context() as undelivered:
         undelivered.setenv("FOREDECK_STORE", "xtdb")
-        undelivered.setattr(JournaledStore, "start", lambda _self: None)
+        undelivered.setattr(XtdbRemote, "start", lambda _self: None)
         # Nothing is fetched either, so there is nothing to wait for.
         undelivered.setattr("foredeck_xtdb.local_copy._COMMAND_PATIENCE", 0.0)
         with closing(open_store(load_config().config, lazy=True)) as store:

@@ -26,10 +26,10 @@ from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Store
 from foredeck.store.purging import holders_in_files, holders_in_store
 from foredeck.store.redaction import Redaction
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck_bench.crash.stores import prepared
 from foredeck_xtdb.link import open_database
-from foredeck_xtdb.local_copy import JournaledStore, open_copy
+from foredeck_xtdb.local_copy import open_copy, remote_of
 from store.documents import file, note
 from store.every_type import change_of, kept
 from store.xtdb_node import installed_home
@@ -256,9 +256,9 @@ def on_xtdb(home: Path, monkeypatch: pytest.MonkeyPatch, runtime: object) -> Ite
         yield config
 
 
-def deliver(store: JournaledStore) -> None:
+def deliver(store: SqliteStore) -> None:
     store.start()
-    while store.backlog.entries:
+    while remote_of(store).backlog.entries:
         pass
 
 

@@ -17,7 +17,7 @@ from context.sent import Sent
 from foredeck.config import Config
 from foredeck.model.documents import FileDocument
 from foredeck_xtdb.link import open_database
-from foredeck_xtdb.local_copy import JournaledStore
+from foredeck_xtdb.local_copy import remote_of
 from machines.two_nodes import Machines
 from store.journaled import until
 
@@ -79,9 +79,7 @@ def edit(host: Host, id: str, old: str, new: str, name: str = "a.txt") -> Sent:
 def versions(host: Host) -> list[tuple[str, str | None]]:
     """Token and content of all versions of the one file that the database knows, as the machine
     of this session sees it once nothing waits there."""
-    journal = host.store
-    assert isinstance(journal, JournaledStore)
-    until(lambda: journal.backlog.entries == 0)
+    until(lambda: remote_of(host.store).backlog.entries == 0)
     with closing(open_database(Config(home=host.home, **host.settings))) as store:
         (file,) = store.query("file")
         assert file.fields["source"]["path"] == f"{SHARED}/a.txt"

@@ -20,6 +20,7 @@ from foredeck.store.protocol import Store
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
 from foredeck_bench.twin.steps import Step
 from foredeck_xtdb.link import copy_file, open_database
+from foredeck_xtdb.local_copy import remote_of
 from foredeck_xtdb.node import NodeFolder, own_node_folder, stop
 from foredeck_xtdb.runtime import Runtime, find_runtime
 from harness import Pi
@@ -64,7 +65,7 @@ def assert_all_is_there(pi: Pi) -> None:
     config = config_of(pi)
     with closing(open_store(config)) as copy, closing(open_database(config)) as remote:
         deadline = time.monotonic() + SECONDS
-        while copy.backlog.entries:  # type: ignore[attr-defined]
+        while remote_of(copy).backlog.entries:
             assert time.monotonic() < deadline, "not everything was delivered"
             time.sleep(0.05)
         versions = all_versions(copy)

@@ -16,8 +16,9 @@ from context.scenes import ask, finish
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.search.index import SearchIndex
+from foredeck.store.sqlite.adapter import SqliteStore
 from foredeck_xtdb.link import ServerLink
-from foredeck_xtdb.local_copy import JournaledStore, open_copy
+from foredeck_xtdb.local_copy import open_copy
 from foredeck_xtdb.node import NodeFolder
 from search.sessions import Searched, Talk
 from store.journaled import Machine, delivered, new_namespace, server_link, until
@@ -41,7 +42,7 @@ class Fetching(Searched):
             yield index
 
 
-def searched(machine: Machine, store: JournaledStore) -> Searched:
+def searched(machine: Machine, store: SqliteStore) -> Searched:
     return Fetching(machine.file.parent, store)
 
 

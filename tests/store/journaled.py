@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from foredeck.store.sqlite.adapter import SqliteStore
 from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck_xtdb.journal import JournalBounds
 from foredeck_xtdb.link import Link, OwnLink, ServerLink
-from foredeck_xtdb.local_copy import JournaledStore, open_journaled
+from foredeck_xtdb.local_copy import open_journaled, remote_of
 from foredeck_xtdb.node import NodeFolder
 
 PATIENCE = 240.0
@@ -45,7 +46,7 @@ class Machine:
     link: Link
     bounds: JournalBounds = BOUNDS
 
-    def __call__(self, notify: Told | None = None, *, lazy: bool = False) -> JournaledStore:
+    def __call__(self, notify: Told | None = None, *, lazy: bool = False) -> SqliteStore:
         """One more store on it."""
         return open_journaled(
             self.file,
@@ -90,6 +91,6 @@ def until(done: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def delivered(store: JournaledStore) -> None:
+def delivered(store: SqliteStore) -> None:
     """Wait until nothing waits for XTDB."""
-    until(lambda: store.backlog.entries == 0)
+    until(lambda: remote_of(store).backlog.entries == 0)

@@ -17,12 +17,12 @@ from foredeck.errors import StoreDamaged
 from foredeck.store.kind import open_beside, open_store
 from foredeck.store.location import inode_of
 from foredeck.store.protocol import Token, silent
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck_bench.postgres import dead_url, unused_port
 from foredeck_xtdb.database.adapter import XtdbStore
 from foredeck_xtdb.journal import read_backlog
 from foredeck_xtdb.link import OwnLink, ServerLink, copy_file
-from foredeck_xtdb.local_copy import JournaledStore, open_copy
+from foredeck_xtdb.local_copy import open_copy, remote_of
 from foredeck_xtdb.node import NodeFolder, own_node_folder, private_node, start, stop
 from foredeck_xtdb.runtime import Runtime
 
@@ -47,7 +47,7 @@ __all__ = ["own_home"]
 SPAWN = multiprocessing.get_context("spawn")
 
 
-def commit(store: JournaledStore, *numbers: int) -> list[Token]:
+def commit(store: SqliteStore, *numbers: int) -> list[Token]:
     """One transaction for each number, with a document of its own and a shared one."""
     return [store.commit(batch(note(f"n {n}", f"{n} " * 400), note("a", str(n)))) for n in numbers]
 
@@ -113,8 +113,8 @@ class TestOwnNode:
                     tokens += commit(store, *range(15, 25))
                     assert contents(store, "a") == [str(n) for n in range(25)]
                     told.wait("transactions wait for XTDB")
-                    assert store.backlog.entries >= 10
-                    assert store.trouble == f"XTDB away, {store.backlog.entries} wait"
+                    assert remote_of(store).backlog.entries >= 10
+                    assert store.trouble == f"XTDB away, {remote_of(store).backlog.entries} wait"
                 finally:
                     kill(folder, signal.SIGCONT)
                 told.wait("answers again")
@@ -307,9 +307,9 @@ def test_a_refused_transaction_is_quarantined_and_blocks_nothing(
         told = Told()
         with closing(Machine(path, link)(told)) as store:
             delivered(store)
-            assert store.backlog.quarantined == 1
+            assert remote_of(store).backlog.quarantined == 1
             assert store.trouble == "XTDB refused 1"
-            assert "is a file here" in (store.backlog.reason or "")
+            assert "is a file here" in (remote_of(store).backlog.reason or "")
             told.wait("has refused a transaction")
             assert [head.token for head in remote.history("a")] == tokens
 

@@ -11,11 +11,11 @@ import pytest
 
 from foredeck.errors import StoreUnavailable, ToolError
 from foredeck.store.protocol import Batch, LocalStore
+from foredeck.store.sqlite.adapter import SqliteStore
 from foredeck.tasks.board import Actor
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
 from foredeck_bench.postgres import dead_url
-from foredeck_xtdb.local_copy import JournaledStore
 from foredeck_xtdb.node import NodeFolder
 from store.journaled import Machine, delivered, new_namespace, server_link
 
@@ -48,7 +48,7 @@ def planned(machines: Machines) -> str:
         return tasks.work.board.all()[0].id
 
 
-def seen(store: JournaledStore, session: str, id: str) -> SessionTasks:
+def seen(store: SqliteStore, session: str, id: str) -> SessionTasks:
     tasks = tasks_on(store, session)
     tasks.work.board.refresh()
     assert tasks.work.board.get(id) is not None

@@ -30,6 +30,7 @@ from foredeck.store.protocol import (
     order_of,
 )
 from foredeck.store.references import Archives
+from foredeck.store.remote import Remote
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.connection import (
     Synchronous,
@@ -46,7 +47,6 @@ from foredeck.store.sqlite.rows import (
     REVERSED,
     TX,
     EncodedBlobs,
-    Read,
     SqliteWriter,
     head_of_row,
     is_used_since,
@@ -110,23 +110,23 @@ class SqliteStore:
         within: WithinCommit | None = None,
     ) -> None:
         self.path = path
-        self._within = within
-        self._db = db
+        self.remote = Remote()
+        self.within = within
+        self.db = db
+        """For what keeps tables of its own in the file."""
         self._busy_timeout_ms = busy_timeout_ms
         self._writer = SqliteWriter(db, clock)
         self._archives = Archives(self)
 
     # Writing
 
-    def set_synchronous(self, synchronous: Synchronous) -> None:
-        """Sets what later commits wait for; one that waits for the disk covers all earlier ones."""
-        with self._translated():
-            self._db.execute(f"PRAGMA synchronous = {synchronous}")
-
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        self.remote.before_commit(batch, origin)
         versions, blobs = prepare(batch)
-        with self._translated(), writing(self._db, blobs) as new_blobs:
-            return self._write(batch, versions, new_blobs, origin)
+        with self.translated(), writing(self.db, blobs) as new_blobs:
+            token = self._write(batch, versions, new_blobs, origin)
+        self.remote.after_commit()
+        return token
 
     @property
     def local(self) -> SqliteStore:
@@ -134,18 +134,17 @@ class SqliteStore:
 
     @property
     def is_shared(self) -> bool:
-        return False
+        return self.remote.is_shared
 
     def commit_for_all(self, batch: Batch) -> Token:
-        """See `LocalStore.commit_for_all`: everybody meets in this file."""
-        return self.commit(batch)
+        return self.remote.commit(batch) if self.is_shared else self.commit(batch)
 
     def commit_all(self, transactions: Sequence[tuple[Origin, Batch]]) -> None:
         """Writes another store's transactions, all or none; three times as fast as single
         commits."""
         prepared = [prepare(batch) for _, batch in transactions]
         blobs = {digest: data for _, more in prepared for digest, data in more.items()}
-        with self._translated(), writing(self._db, blobs) as new_blobs:
+        with self.translated(), writing(self.db, blobs) as new_blobs:
             for (origin, batch), (versions, _) in zip(transactions, prepared, strict=True):
                 self._write(batch, versions, new_blobs, origin)
                 new_blobs = {}
@@ -158,8 +157,8 @@ class SqliteStore:
         origin: Origin | None,
     ) -> Token:
         token = self._writer.write(versions, blobs, batch.expect, origin)
-        if self._within is not None:
-            self._within(self._db, batch, token)
+        if self.within is not None:
+            self.within(self.db, batch, token)
         return token
 
     # Reading. No transaction is needed, since rows are only ever added.
@@ -175,22 +174,23 @@ class SqliteStore:
         return None if row is None else head_of_row(row)
 
     def _row(self, id: str, at: Token | None) -> Any:
+        self.remote.fetch([id], at)
         stored = codec.id_column(id)
-        with self._translated():
+        with self.translated():
             if at is None:
-                return self._db.execute(f"{NEWEST} WHERE d.id = ?", (stored,)).fetchone()
+                return self.db.execute(f"{NEWEST} WHERE d.id = ?", (stored,)).fetchone()
             seq, *order = self._transaction_at(at)
             first = seq << POSITION_BITS
             exact = " WHERE d.id = ? AND v.number >= ? AND v.number < ?"
-            row = self._db.execute(HISTORY + exact, (stored, first, first + MAX_DOCUMENTS))
+            row = self.db.execute(HISTORY + exact, (stored, first, first + MAX_DOCUMENTS))
             if (stored_row := row.fetchone()) is not None:
                 return stored_row
             # Not written in that transaction: as of then it was the newest of those before.
             earlier = f" WHERE d.id = ? AND ({ORDER}) < (?, ?, ?) ORDER BY {REVERSED} LIMIT 1"
-            return self._db.execute(HISTORY + earlier, (stored, *order)).fetchone()
+            return self.db.execute(HISTORY + earlier, (stored, *order)).fetchone()
 
     def _transaction_at(self, token: Token) -> Any:
-        row = self._db.execute(
+        row = self.db.execute(
             "SELECT seq, time_ms, place, token FROM tx WHERE token = ?", (token,)
         ).fetchone()
         if row is None:
@@ -199,15 +199,17 @@ class SqliteStore:
 
     def heads(self, ids: Iterable[str]) -> dict[str, Head]:
         unique = list(dict.fromkeys(ids))
+        self.remote.fetch(unique)
         stored = [codec.id_column(id) for id in unique]
-        with self._translated():
-            rows = select_in(self._db, NEWEST, "d.id", stored)
+        with self.translated():
+            rows = select_in(self.db, NEWEST, "d.id", stored)
             by_id = {head.id: head for head in map(head_of_row, rows)}
         return {id: by_id[id] for id in unique if id in by_id}
 
     def history(self, id: str) -> list[Head]:
-        with self._translated():
-            rows = self._db.execute(
+        self.remote.fetch([id])
+        with self.translated():
+            rows = self.db.execute(
                 f"{HISTORY} WHERE d.id = ? ORDER BY {ORDER}", (codec.id_column(id),)
             )
             return [head_of_row(row) for row in rows]
@@ -220,6 +222,7 @@ class SqliteStore:
         limit: int | None = None,
     ) -> list[Head]:
         """Fields in `INDEXED` are looked up, others compared."""
+        self.remote.fetch_query(type, where)
         conditions = dict(where or {})
         keys = [
             codec.field_key(type, name, value)
@@ -227,7 +230,7 @@ class SqliteStore:
             if (value := conditions.get(name)) is not None
         ]
         rest = {n: v for n, v in conditions.items() if v is None or n not in INDEXED}
-        with self._translated():
+        with self.translated():
             heads = (
                 head
                 for head in map(head_of_row, self._candidates(type, keys))
@@ -237,28 +240,31 @@ class SqliteStore:
 
     def _candidates(self, type: str, keys: list[bytes]) -> Iterator[Any]:
         if not keys and type in codec.NOT_BY_TYPE:
-            return self._db.execute(f"{NEWEST} WHERE d.type = ? ORDER BY d.number", (type,))
+            return self.db.execute(f"{NEWEST} WHERE d.type = ? ORDER BY d.number", (type,))
         first, *more = keys or [codec.type_key(type)]
-        return self._db.execute(lookup_statement(1 + len(more)), [*more, first])
+        return self.db.execute(lookup_statement(1 + len(more)), [*more, first])
 
     def blob(self, digest: str) -> bytes:
         blobs = self.blobs([digest])
         return blobs[digest] if digest in blobs else self._archives.bytes_of(digest)
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
-        with self._translated():
-            rows = list(select_in(self._db, BLOB, "hash", raw_digests(digests)))
-        return {
+        wanted = list(digests)
+        with self.translated():
+            rows = list(select_in(self.db, BLOB, "hash", raw_digests(wanted)))
+        blobs = {
             (digest := hash.hex()): check_blob(
                 digest, codec.decode_blob(digest, size, encoding, data)
             )
             for hash, size, encoding, data in rows
         }
+        absent = [digest for digest in wanted if digest not in blobs]
+        return blobs | self.remote.fetch_blobs(absent) if absent else blobs
 
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
-        with self._translated():
+        with self.translated():
             first = 0 if token is None else (self._transaction_at(token)[0] + 1) << POSITION_BITS
-            (last,) = self._db.execute(
+            (last,) = self.db.execute(
                 "SELECT max(number) FROM (SELECT number FROM version WHERE number >= ?"
                 " ORDER BY number LIMIT ?)",
                 (first, limit),
@@ -267,39 +273,40 @@ class SqliteStore:
                 return []
             # The last transaction as a whole, even beyond the limit: callers go on from its token.
             end = ((last >> POSITION_BITS) + 1) << POSITION_BITS
-            rows = self._db.execute(_CHANGES, (first, end))
+            rows = self.db.execute(_CHANGES, (first, end))
             return [Change(Token(t), ms, codec.id_text(id), type) for _, t, ms, id, type in rows]
 
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
         unique = list(dict.fromkeys(tokens))
-        with self._translated():
-            rows = select_in(self._db, "SELECT token, time_ms FROM tx", "token", unique)
+        self.remote.fetch_transactions(unique)
+        with self.translated():
+            rows = select_in(self.db, "SELECT token, time_ms FROM tx", "token", unique)
             origins = [Origin(Token(token), time_ms) for token, time_ms in rows]
         return sorted(origins, key=order_of)
 
     def latest(self) -> Token | None:
-        with self._translated():
-            row = self._db.execute("SELECT token FROM tx ORDER BY seq DESC LIMIT 1").fetchone()
+        with self.translated():
+            row = self.db.execute("SELECT token FROM tx ORDER BY seq DESC LIMIT 1").fetchone()
         return None if row is None else Token(row[0])
 
     def lineage(self) -> Lineage:
-        with self._translated():
-            (id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
-            return Lineage(id, late_versions(self._db))
+        with self.translated():
+            (id,) = self.db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
+            return Lineage(id, late_versions(self.db))
 
     # Copying
 
     def records(self, after: Token | None, limit: int) -> list[Record]:
-        with self._translated():
+        with self.translated():
             seq = 0 if after is None else self._transaction_at(after)[0]
-            rows = self._db.execute(
+            rows = self.db.execute(
                 "SELECT seq, token, time_ms FROM tx WHERE seq > ? ORDER BY seq LIMIT ?",
                 (seq, limit),
             ).fetchall()
             changes: dict[int, list[tuple[str, str]]] = {seq: [] for seq, _, _ in rows}
             first, last = (rows[0][0], rows[-1][0]) if rows else (0, -1)
             span = (first << POSITION_BITS, (last + 1) << POSITION_BITS)
-            for number, _, _, id, type in self._db.execute(_CHANGES, span):
+            for number, _, _, id, type in self.db.execute(_CHANGES, span):
                 changes[number >> POSITION_BITS].append((codec.id_text(id), type))
         return [Record(Origin(token, ms), tuple(changes[seq])) for seq, token, ms in rows]
 
@@ -309,47 +316,42 @@ class SqliteStore:
         return [document for document in documents if document is not None]
 
     def digests(self, after: str, limit: int) -> list[str]:
-        with self._translated():
-            rows = self._db.execute(
+        with self.translated():
+            rows = self.db.execute(
                 "SELECT hash FROM blob WHERE hash > ? ORDER BY hash LIMIT ?",
                 (bytes.fromhex(after), limit),
             )
             return [hash.hex() for (hash,) in rows]
 
-    def fetch_all(self, advance: Advance = lambda: None) -> bool:  # noqa: ARG002
-        """Nothing to fetch: everything is here."""
-        return True
+    def fetch_all(self, advance: Advance = lambda: None) -> bool:
+        return self.remote.fetch_all(advance)
 
     @property
     def trouble(self) -> str:
-        """None, since without its file every method raises."""
-        return ""
+        return self.remote.trouble
 
     def close(self) -> None:
-        with self._translated():
-            self._db.close()
+        self.remote.close()
+        with self.translated():
+            self.db.close()
 
     # Erasing
 
     def needed(
-        self,
-        digests: Iterable[str],
-        gone: Collection[str],
-        advance: Advance = lambda: None,
-        read: Read | None = None,
+        self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
     ) -> tuple[set[str], ScanMark]:
-        """See `LocalStore.needed`. `read`: blob reader; default: this store."""
-        with self._translated():
-            self._db.execute("BEGIN")  # one state, whatever is committed meanwhile
+        self.remote.fetch_documents(advance)
+        with self.translated():
+            self.db.execute("BEGIN")  # one state, whatever is committed meanwhile
             try:
-                scanned = scan_mark_of(self._db)
-                return needed_blobs(self._db, read or self.blobs, digests, gone, advance), scanned
+                scanned = scan_mark_of(self.db)
+                return needed_blobs(self.db, self.blobs, digests, gone, advance), scanned
             finally:
-                self._db.execute("ROLLBACK")
+                self.db.execute("ROLLBACK")
 
     def check_unused(self, scanned: ScanMark, ids: Collection[str], blobs: Iterable[str]) -> None:
-        with self._translated():
-            used = is_used_since(self._db, self.blobs, scanned, ids, blobs)
+        with self.translated():
+            used = is_used_since(self.db, self.blobs, scanned, ids, blobs)
         if used:
             raise Conflict(
                 "another process wrote to the store meanwhile, so nothing was deleted: close Pi in "
@@ -363,20 +365,20 @@ class SqliteStore:
 
         Raises `Conflict`, with nothing erased, if anything since `scanned` uses them.
         """
-        with self._translated(), overwriting(self._db), immediate(self._db):
+        with self.translated(), overwriting(self.db), immediate(self.db):
             if scanned is not None:
                 # Under the lock: nothing can come between this look and the deletion.
                 self.check_unused(scanned, ids, blobs)
-            delete(self._db, ids, blobs)
+            delete(self.db, ids, blobs)
 
     def vacuum(self) -> tuple[int, int]:
         """Frees space; returns sizes before and after in bytes. Raises `StoreUnavailable` while
         another process uses the file."""
-        with self._translated():
-            return vacuum(self._db)
+        with self.translated():
+            return vacuum(self.db)
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def translated(self) -> Iterator[None]:
         with translated(self.path, self._busy_timeout_ms):
             yield
 
