@@ -59,7 +59,8 @@ CONTEXT = (
 
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.
 STORE = (
-    *("clock", "protocol", "sessions", "location", "versions", "references", "at_work", "copying"),
+    *("clock", "protocol", "remote", "sessions", "location", "versions", "references"),
+    *("at_work", "copying"),
     *("kind", "erasing", "sqlite"),
     *("portable", "redaction", "purging"),
 )

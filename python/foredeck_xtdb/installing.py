@@ -22,7 +22,7 @@ from foredeck.errors import StoreError
 from foredeck.model.documents import Document, Provenance
 from foredeck.regular_files import open_to_append
 from foredeck.store.protocol import Batch
-from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck_xtdb.database.adapter import Database, open_xtdb
 from foredeck_xtdb.node import NodeFolder, start
 from foredeck_xtdb.runtime import (
     COMPILED,
@@ -203,8 +203,8 @@ def _rehearse(folder: NodeFolder, runtime: Runtime) -> None:
     assert process is not None
     assert process.stdin is not None
     try:
-        with closing(open_xtdb(node.url, token=folder.token(), namespace="rehearsal")) as store:
-            _use(store)
+        with closing(open_xtdb(node.url, token=folder.token(), namespace="rehearsal")) as database:
+            _use(database)
         process.stdin.close()
         process.wait(_END_SECONDS)
     finally:
@@ -212,15 +212,15 @@ def _rehearse(folder: NodeFolder, runtime: Runtime) -> None:
         process.wait()
 
 
-def _use(store: XtdbStore) -> None:
+def _use(database: Database) -> None:
     for content in ("a first text", "another text"):
         note = Document(id="note", type="note", content=content, provenance=_PROVENANCE).seal()
-        store.commit(Batch(puts=[note]))
-    store.get("note", Document, store.latest())
-    store.heads(["note"])
-    store.history("note")
-    store.query("note")
-    store.changes_since(None)
+        database.commit(Batch(puts=[note]))
+    for record in database.records(None, 10):
+        database.documents(record)
+    database.history("note")
+    database.find("note")
+    database.changes_since(None)
 
 
 ATTEMPTS = 3

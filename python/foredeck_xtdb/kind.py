@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from foredeck.store.kind import BackupReport, DeliveredCopy, Report, Settings, StoreKind
 from foredeck.store.protocol import Notify
 from foredeck.store.sqlite.adapter import SqliteStore
-from foredeck_xtdb.link import copy_file, open_database
+from foredeck_xtdb.link import copy_file
 from foredeck_xtdb.local_copy import open_copy
 
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.finding import Finding
-    from foredeck_xtdb.database.adapter import XtdbStore
     from foredeck_xtdb.maintenance import XtdbPlace
 
 
@@ -44,9 +43,6 @@ class XtdbKind(StoreKind):
     def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> SqliteStore:
         """See `StoreKind.open`: the local copy, so that no request waits for the database."""
         return open_copy(config, notify=notify, lazy=lazy)
-
-    def open_whole(self, config: Config) -> XtdbStore:
-        return open_database(config)
 
     def place(self, config: Config, where: str = "") -> XtdbPlace:
         # Not at the top: only commands need it, an engine starts without.

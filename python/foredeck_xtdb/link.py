@@ -19,7 +19,7 @@ from foredeck_xtdb.runtime import find_runtime, runtime_folder
 
 if TYPE_CHECKING:
     # An HTTP library takes longer to import than an engine to start.
-    from foredeck_xtdb.database.adapter import XtdbStore
+    from foredeck_xtdb.database.adapter import Database
 
 LOOK_MS = 2_000
 """Longest request while the agent waits, in milliseconds."""
@@ -64,15 +64,15 @@ class ServerLink:
         if isinstance(error, TokenRefused):
             raise error
 
-    def connect(self, is_cancelled: IsCancelled = never) -> XtdbStore:  # noqa: ARG002
+    def connect(self, is_cancelled: IsCancelled = never) -> Database:  # noqa: ARG002
         """Opens the store, starting foredeck's own node unless cancelled. May take seconds."""
         return self._open(self.timeout_ms)
 
-    def open(self) -> XtdbStore:
+    def open(self) -> Database:
         """Opens the store for a command, which starts foredeck's own node when needed."""
         return self._open(self.timeout_ms)
 
-    def look(self) -> XtdbStore:
+    def look(self) -> Database:
         """Opens the store for reading, with little patience; starts nothing."""
         return self._open(min(self.timeout_ms, LOOK_MS))
 
@@ -81,7 +81,7 @@ class ServerLink:
         reason for others."""
         raise StoreUnavailable(f"{reason}; whoever runs the server must start it again")
 
-    def _open(self, timeout_ms: int) -> XtdbStore:
+    def _open(self, timeout_ms: int) -> Database:
         return _open_database(self.url, self.token, self.namespace, timeout_ms)
 
 
@@ -120,7 +120,7 @@ class OwnLink:
 
     def check_error(self, error: StoreError | None) -> None: ...
 
-    def connect(self, is_cancelled: IsCancelled = never) -> XtdbStore:
+    def connect(self, is_cancelled: IsCancelled = never) -> Database:
         """See `ServerLink.connect`; restarts pause first."""
         if not self._ran:
             url = self._start(is_cancelled)
@@ -134,10 +134,10 @@ class OwnLink:
         self._ran = True
         return self._open(url, self._timeout_ms)
 
-    def open(self) -> XtdbStore:
+    def open(self) -> Database:
         return self._open(self._start(), self._timeout_ms, self._revive)
 
-    def look(self) -> XtdbStore:
+    def look(self) -> Database:
         node = self._folder.running()
         if node is None:
             raise StoreUnavailable("the XTDB node does not run")
@@ -177,9 +177,7 @@ class OwnLink:
                 f"why: {self._folder.log_file}",
             )
 
-    def _open(
-        self, url: str, timeout_ms: int, revive: Callable[[], str] | None = None
-    ) -> XtdbStore:
+    def _open(self, url: str, timeout_ms: int, revive: Callable[[], str] | None = None) -> Database:
         return _open_database(url, self._folder.token(), self._namespace, timeout_ms, revive)
 
 
@@ -193,7 +191,7 @@ def _open_database(
     namespace: str,
     timeout_ms: int,
     revive: Callable[[], str] | None = None,
-) -> XtdbStore:
+) -> Database:
     # The client loads with the first contact: an engine may start while XTDB is away.
     from foredeck_xtdb.database.adapter import open_xtdb
 
@@ -219,7 +217,7 @@ def link_of(config: Config, notify: Notify) -> Link:
     return ServerLink(xtdb.url, server_token(xtdb.token_file), xtdb.namespace, xtdb.timeout_ms)
 
 
-def open_database(config: Config) -> XtdbStore:
+def open_database(config: Config) -> Database:
     """The configured XTDB itself, without the local copy."""
     return link_of(config, silent).open()
 

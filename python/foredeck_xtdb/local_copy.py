@@ -34,7 +34,7 @@ from foredeck_xtdb.link import Link, copy_file, link_of
 from foredeck_xtdb.worker import Worker
 
 if TYPE_CHECKING:
-    from foredeck_xtdb.database.adapter import XtdbStore
+    from foredeck_xtdb.database.adapter import Database
     from foredeck_xtdb.database.documents import StoredVersion
 
 T = TypeVar("T")
@@ -130,7 +130,7 @@ class XtdbRemote(Remote):
         self._started = False
         self._closed = False
         self._has_written = False
-        self._database: XtdbStore | None = None
+        self._database: Database | None = None
         self._ask_again_at = 0.0
         self.has_all = link.is_new() or (not link.shared and self._missing.has_followed)
         """Whether nobody else can have written anything."""
@@ -201,7 +201,7 @@ class XtdbRemote(Remote):
                 "XTDB is away, or does not keep up with what this machine writes"
             )
 
-        def write(database: XtdbStore) -> Origin | Conflict:
+        def write(database: Database) -> Origin | Conflict:
             try:
                 (origin,) = database.transactions([database.commit(batch)])
             except Conflict as error:
@@ -217,11 +217,14 @@ class XtdbRemote(Remote):
         self._file.commit(Batch(batch.puts, batch.blobs), origin=written)
         return written.token
 
-    def _learn(self, database: XtdbStore, ids: Sequence[str]) -> None:
-        heads = database.heads(ids).values()
-        self._missing.add(Change(head.token, head.time_ms, head.id, head.type) for head in heads)
+    def _learn(self, database: Database, ids: Sequence[str]) -> None:
+        versions = database.newest(ids)
+        self._note(versions)
         if wanted := self._missing.of_documents(ids):
-            self._file.commit_all(_by_transaction(database.versions(wanted)))
+            self._file.commit_all(_by_transaction(database.versions(wanted, versions)))
+
+    def _note(self, versions: Mapping[str, StoredVersion]) -> None:
+        self._missing.add(Change(v.token, v.time_ms, id, v.type) for id, v in versions.items())
 
     # Bringing what only XTDB has into the local copy, when it is read
 
@@ -249,7 +252,7 @@ class XtdbRemote(Remote):
         versions = self._ask(lambda database: database.find(type, where))
         if versions is None:
             return
-        self._missing.add(Change(v.token, v.time_ms, id, v.type) for id, v in versions.items())
+        self._note(versions)
         ids = [*versions, *(head.id for head in self._file.query(type, where))]
         if missing := self._missing.of_documents(ids):
             self._fetch_documents(list(missing), versions)
@@ -303,7 +306,7 @@ class XtdbRemote(Remote):
         missing: Callable[[], Mapping[str, Collection[Token]]],
         versions: Mapping[str, StoredVersion] | None = None,
     ) -> bool:
-        def fetch(database: XtdbStore) -> bool:
+        def fetch(database: Database) -> bool:
             documents = database.versions(missing(), versions)
             for portion in portions(_by_transaction(documents), _AT_ONCE):
                 self._file.commit_all(portion)
@@ -311,7 +314,7 @@ class XtdbRemote(Remote):
 
         return self._ask(fetch) or False
 
-    def _ask(self, ask: Callable[[XtdbStore], T]) -> T | None:
+    def _ask(self, ask: Callable[[Database], T]) -> T | None:
         """What XTDB answers; None while it is away."""
         if self._worker.away or time.monotonic() < self._ask_again_at:
             return None

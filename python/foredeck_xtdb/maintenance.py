@@ -20,7 +20,7 @@ from foredeck.finding import Finding, note, ok, problem
 from foredeck.model.figures import counted
 from foredeck.store.copying import compare, count_of
 from foredeck.store.kind import PENDING_PURGE, DeliveredCopy, Settings
-from foredeck.store.protocol import ScanMark, Store, digests_of, portions
+from foredeck.store.protocol import Copyable, ScanMark, digests_of, portions
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck_xtdb.journal import Backlog, DeliveryQueue, opened_journal, read_backlog
 from foredeck_xtdb.link import copy_file, open_database
@@ -37,7 +37,7 @@ from foredeck_xtdb.node import (
 from foredeck_xtdb.runtime import Runtime, find_runtime, java_options
 
 if TYPE_CHECKING:
-    from foredeck_xtdb.database.adapter import XtdbStore
+    from foredeck_xtdb.database.adapter import Database
 
 Advance = Callable[[int], object]
 """Called with the number of transactions that were delivered since the last time."""
@@ -159,12 +159,12 @@ class XtdbPlace:
         where = self.config.xtdb.url or str(self.config.home / "xtdb")
         return f"xtdb:{where.rstrip('/')} ({self.config.xtdb.namespace})"
 
-    def open(self, *, create: bool) -> XtdbStore:  # noqa: ARG002
+    def open(self, *, create: bool) -> Database:  # noqa: ARG002
         """The database, once everything in the local copy is delivered."""
         deliver_first(self._patient)
         return open_database(self._patient)
 
-    def open_now(self) -> XtdbStore:
+    def open_now(self) -> Database:
         """The database as it is. Raises `StoreUnavailable`."""
         return open_database(self._patient)
 
@@ -221,7 +221,7 @@ class XtdbPlace:
             _compact_node(own_node_folder(config.home), find_runtime(config.home))
         return _still_to_do(config)
 
-    def all_parts(self) -> Iterator[Store]:
+    def all_parts(self) -> Iterator[Copyable]:
         yield open_database(self.config)
         yield self._open_copy()
 

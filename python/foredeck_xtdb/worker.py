@@ -31,7 +31,7 @@ from foredeck_xtdb.journal import (
 from foredeck_xtdb.link import Link
 
 if TYPE_CHECKING:
-    from foredeck_xtdb.database.adapter import XtdbStore
+    from foredeck_xtdb.database.adapter import Database
 
 # How long this thread waits for a busy file: longer than an engine, since no request waits for it.
 _BUSY_MS = 10_000
@@ -106,7 +106,7 @@ class DeliveringCopy:
         return Batch(puts=puts, blobs=blobs)
 
 
-def follow(remote: XtdbStore, copy: DeliveringCopy, is_stopping: Callable[[], bool]) -> None:
+def follow(remote: Database, copy: DeliveringCopy, is_stopping: Callable[[], bool]) -> None:
     """Records what was written to XTDB meanwhile."""
     missing = copy.journal.missing
     try:
@@ -123,7 +123,7 @@ def follow(remote: XtdbStore, copy: DeliveringCopy, is_stopping: Callable[[], bo
 
 
 def _read_changes(
-    remote: XtdbStore,
+    remote: Database,
     missing: MissingVersions,
     position: Token | None,
     is_stopping: Callable[[], bool],
@@ -137,7 +137,7 @@ def _read_changes(
         missing.follow((), position)
 
 
-def check_kept(remote: XtdbStore, copy: DeliveringCopy) -> None:
+def check_kept(remote: Database, copy: DeliveringCopy) -> None:
     """Delivers again what XTDB has lost."""
     copy.try_lock()
     last = copy.journal.queue.last_delivered() if copy.locked else None
@@ -145,7 +145,7 @@ def check_kept(remote: XtdbStore, copy: DeliveringCopy) -> None:
         _deliver_lost_again(remote, copy)
 
 
-def _deliver_lost_again(remote: XtdbStore, copy: DeliveringCopy) -> None:
+def _deliver_lost_again(remote: Database, copy: DeliveringCopy) -> None:
     queue = copy.journal.queue
     count = 0
     for tokens in queue.pages_of_delivered():
@@ -271,7 +271,7 @@ class Worker:
                 return
             pause = min(pause * 2, _LONGEST_PAUSE_S)
 
-    def _attend(self, remote: XtdbStore, copy: DeliveringCopy) -> None:
+    def _attend(self, remote: Database, copy: DeliveringCopy) -> None:
         """Delivers and follows until this engine ends. Raises `StoreError` when XTDB is lost."""
         checked = followed = time.monotonic()
         while True:
@@ -309,7 +309,7 @@ class Worker:
         with self._changed:
             return self._changed.wait_for(lambda: self._stopping, seconds)
 
-    def _follow(self, remote: XtdbStore, copy: DeliveringCopy) -> None:
+    def _follow(self, remote: Database, copy: DeliveringCopy) -> None:
         follow(remote, copy, lambda: self._stopping)
         with self._changed:
             self._has_followed = True
@@ -317,7 +317,7 @@ class Worker:
 
     # Delivering
 
-    def _deliver(self, remote: XtdbStore, copy: DeliveringCopy) -> bool:
+    def _deliver(self, remote: Database, copy: DeliveringCopy) -> bool:
         """Delivers a page of what waits, unless the engine needs its store; returns whether there
         may be more."""
         queue = copy.journal.queue
@@ -363,7 +363,7 @@ class Worker:
 
     # Whether XTDB answers
 
-    def _check_health(self, remote: XtdbStore) -> None:
+    def _check_health(self, remote: Database) -> None:
         if remote.client.status().get("ingesterFailed?"):
             self._notify("warning", "The XTDB node could not index its log and is started again.")
             self._link.restart("the XTDB node had stopped indexing")

@@ -279,16 +279,16 @@ def test_a_session_goes_from_xtdb_too(
             host.close()
         config = Config(home=home, store="xtdb")
         with closing(open_copy(config)) as store:
-            store.start()
+            remote_of(store).start()
             wait_until_delivered(store)
         assert forget(home, "first", "--yes", "--json") == 0
         told = json.loads(capsys.readouterr().out)
         assert told["erased"]
         with closing(open_database(config)) as database:
-            assert database.query("call", {"session": "first"}) == []
-            assert database.head("first-1") is None
-            assert database.query("call", {"session": "second"})
-            assert database.head("second-1") is not None
+            assert not database.find("call", {"session": "first"})
+            assert not database.history("first-1")
+            assert database.find("call", {"session": "second"})
+            assert database.history("second-1")
         assert main(["show", "second", "--home", str(home)]) == 0
         assert main(["show", "first", "--home", str(home)]) == 4
 

@@ -175,7 +175,7 @@ def linked(node: NodeFolder) -> None:
                 file("/v/d.md", "[[nowhere]] [[First]]", file_type="md"),
             )
         )
-        touched = store.query("file", {"source.path": "/v/b.md"})[0].id
+        (touched,) = store.find("file", {"source.path": "/v/b.md"})
         call = ToolcallDocument(id="c1", tool="read", file_refs=[touched], provenance=by_foredeck())
         turn = TurnDocument(id="turn:s:1", session="s", toolcall_ids=["c1"])
         store.commit(batch(call.seal(), turn.seal()))

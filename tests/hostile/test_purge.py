@@ -257,7 +257,7 @@ def on_xtdb(home: Path, monkeypatch: pytest.MonkeyPatch, runtime: object) -> Ite
 
 
 def deliver(store: SqliteStore) -> None:
-    store.start()
+    remote_of(store).start()
     while remote_of(store).backlog.entries:
         pass
 

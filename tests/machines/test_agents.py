@@ -20,6 +20,7 @@ from foredeck_xtdb.link import open_database
 from foredeck_xtdb.local_copy import remote_of
 from machines.two_nodes import Machines
 from store.journaled import until
+from store.pulled import Pulled
 
 SHARED = "/team/repo"
 """The path by which all machines know the folder."""
@@ -80,7 +81,8 @@ def versions(host: Host) -> list[tuple[str, str | None]]:
     """Token and content of all versions of the one file that the database knows, as the machine
     of this session sees it once nothing waits there."""
     until(lambda: remote_of(host.store).backlog.entries == 0)
-    with closing(open_database(Config(home=host.home, **host.settings))) as store:
+    config = Config(home=host.home, **host.settings)
+    with closing(Pulled(open_database(config))) as store:
         (file,) = store.query("file")
         assert file.fields["source"]["path"] == f"{SHARED}/a.txt"
         told = []

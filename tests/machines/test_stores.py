@@ -10,9 +10,8 @@ from functools import partial
 import pytest
 
 from foredeck.errors import Conflict, StoreUnavailable
-from foredeck.model.documents import Document
 from foredeck.store.protocol import Token
-from foredeck_xtdb.database.adapter import XtdbStore
+from foredeck_xtdb.database.adapter import Database
 from foredeck_xtdb.node import stop
 from machines.two_nodes import Machines, open_either
 from processes import STARTED
@@ -32,7 +31,7 @@ class TestProcesses(ProcessContract):
         made.close_all()
 
 
-def tell(store: XtdbStore, id: str) -> list[tuple[str, int, object]]:
+def tell(store: Database, id: str) -> list[tuple[str, int, object]]:
     """The history of a document, once all that is in the log is indexed."""
     store.client.catch_up()
     return [(head.token, head.time_ms, head.fields["text_hash"]) for head in store.history(id)]
@@ -45,10 +44,8 @@ def test_both_machines_tell_the_same_history(machines: Machines) -> None:
         assert [token for token, _, _ in tell(one, "a")] == tokens
         assert tell(one, "a") == tell(two, "a")
         for n, token in enumerate(tokens):
-            for store in (one, two):
-                head = store.head("a", token)
-                assert head is not None
-                assert store.blob(head.fields["text_hash"]) == (f"{n} " * 400).encode()
+            for database in (one, two):
+                assert content(database, "a", token) == f"{n} " * 400
         assert list(one.changes_since(None)) == list(two.changes_since(None))
         assert one.latest() == two.latest() == tokens[-1]
 
@@ -99,7 +96,7 @@ def test_a_node_that_has_ended_fails_no_other_test(machines: Machines) -> None:
         assert tell(two, "a") == tell(one, "a") == []
 
 
-def patiently(make: partial[XtdbStore]) -> XtdbStore:
+def patiently(make: partial[Database]) -> Database:
     """Opens a store once Postgres is there again: until then a node may answer with an error."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
@@ -110,8 +107,7 @@ def patiently(make: partial[XtdbStore]) -> XtdbStore:
                 raise
 
 
-def content(store: XtdbStore, id: str, at: Token) -> str | None:
+def content(store: Database, id: str, at: Token) -> str | None:
     """The text of one version."""
-    document = store.get(id, Document, at)
-    assert document is not None
+    ((_, document),) = store.versions({id: [at]})
     return document.content

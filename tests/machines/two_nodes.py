@@ -14,11 +14,12 @@ import pytest
 
 from foredeck.errors import StoreError, StoreUnavailable
 from foredeck_bench.postgres import Postgres, private_postgres
-from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck_xtdb.database.adapter import Database, open_xtdb
 from foredeck_xtdb.database.client import XtdbClient
 from foredeck_xtdb.node import NodeFolder, private_node, start, stop
 from foredeck_xtdb.runtime import Runtime
 from processes import STARTED
+from store.pulled import Pulled
 
 TIMEOUT_MS = 60_000
 
@@ -32,7 +33,7 @@ class Machines:
     nodes: tuple[NodeFolder, NodeFolder]
     _started: list[object] = field(default_factory=list)
 
-    def openers(self, **more: object) -> tuple[partial[XtdbStore], partial[XtdbStore]]:
+    def openers(self, **more: object) -> tuple[partial[Database], partial[Database]]:
         """What opens one new namespace on each of the machines; picklable."""
         options = {"namespace": _new_namespace(), "timeout_ms": TIMEOUT_MS, **more}
         return (self._opener(0, options), self._opener(1, options))
@@ -70,7 +71,7 @@ class Machines:
             "xtdb": {"url": self._url(machine), "token_file": node.token_file, **shared},
         }
 
-    def _opener(self, machine: int, options: dict[str, Any]) -> partial[XtdbStore]:
+    def _opener(self, machine: int, options: dict[str, Any]) -> partial[Database]:
         return partial(open_xtdb, self._url(machine), token=self.nodes[machine].token(), **options)
 
     def _url(self, machine: int) -> str:
@@ -83,9 +84,9 @@ def _new_namespace() -> str:
     return f"t{secrets.token_hex(8)}"
 
 
-def open_either(openers: tuple[partial[XtdbStore], ...]) -> XtdbStore:
+def open_either(openers: tuple[partial[Database], ...]) -> Pulled:
     """A store on one of the machines, whichever."""
-    return random.choice(openers)()
+    return Pulled(random.choice(openers)())
 
 
 @pytest.fixture(scope="package")

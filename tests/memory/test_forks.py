@@ -21,8 +21,7 @@ from foredeck.store.portable.export import export_session
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck_xtdb.node import NodeFolder
-from store.xtdb_node import opener
+from store.journaled import Machine, new_namespace, server_link
 
 START_MS = 1_777_800_000_000
 
@@ -30,12 +29,12 @@ START_MS = 1_777_800_000_000
 @pytest.fixture(params=["sqlite", "xtdb"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalStore]:
     if request.param == "sqlite":
-        with closing(open_sqlite(tmp_path / "memory.db")) as opened:
-            yield opened
+        opened = open_sqlite(tmp_path / "memory.db")
     else:
-        node: NodeFolder = request.getfixturevalue("memory_node")
-        with closing(opener(node)()) as opened:
-            yield opened
+        link = server_link(request.getfixturevalue("memory_node"), new_namespace())
+        opened = Machine(tmp_path / "memory.db", link)()
+    with closing(opened):
+        yield opened
 
 
 class Desk:

@@ -233,8 +233,7 @@ def test_an_interrupted_purge_is_finished_by_the_next(
     def killed(*_arguments: object, **_more: object) -> None:
         raise KilledError
 
-    assert store.local is not None
-    with Follower(store.local, load_layer("search"), home) as layer:
+    with Follower(store, load_layer("search"), home) as layer:
         layer.catch_up()
     with monkeypatch.context() as patched:
         where = "_finish" if step == "erase" else "_commit_again"
@@ -253,8 +252,7 @@ def test_an_interrupted_purge_is_finished_by_the_next(
 
 
 def test_a_damaged_layer_is_no_hindrance(home: Path, store: Store, purge: Purged) -> None:
-    assert store.local is not None
-    with Follower(store.local, load_layer("search"), home) as layer:
+    with Follower(store, load_layer("search"), home) as layer:
         layer.catch_up()
     with closing(sqlite3.connect(layer.path)) as db:
         (root,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'entry'").fetchone()

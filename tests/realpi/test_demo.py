@@ -136,7 +136,7 @@ def test_the_demo_on_the_node_that_runs(
     with closing(
         open_xtdb(node.url, token=own_node_folder(home).token(), namespace=namespace)
     ) as store:
-        assert len(store.query("call")) == CALLS + SECOND_SESSION
+        assert len(store.find("call")) == CALLS + SECOND_SESSION
 
 
 def test_the_demo_starts_a_node_and_ends_it(

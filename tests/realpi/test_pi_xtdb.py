@@ -25,6 +25,7 @@ from foredeck_xtdb.node import NodeFolder, own_node_folder, stop
 from foredeck_xtdb.runtime import Runtime, find_runtime
 from harness import Pi
 from observed import answered, assert_stable, calls_of, messages
+from store.pulled import Pulled
 
 SECONDS = 240.0
 
@@ -63,7 +64,7 @@ def all_versions(store: Store) -> dict[str, list[str]]:
 def assert_all_is_there(pi: Pi) -> None:
     """XTDB has what the local copy has: the same versions with the same content, each once."""
     config = config_of(pi)
-    with closing(open_store(config)) as copy, closing(open_database(config)) as remote:
+    with closing(open_store(config)) as copy, closing(Pulled(open_database(config))) as remote:
         deadline = time.monotonic() + SECONDS
         while remote_of(copy).backlog.entries:
             assert time.monotonic() < deadline, "not everything was delivered"

@@ -95,6 +95,6 @@ def test_a_prompt_whose_bytes_are_gone_is_an_error_and_never_a_guess(tmp_path: P
     recording = everything()
     replay([recording.write(tmp_path / "one.jsonl")], ReplayOptions(), keep=tmp_path)
     with closing(open_sqlite(tmp_path / "one" / "foredeck.db")) as store:
-        store._db.execute("DELETE FROM blob WHERE rowid % 7 = 0")
+        store.db.execute("DELETE FROM blob WHERE rowid % 7 = 0")
         with pytest.raises(Missing):
             prompt_at(store, recording.id, 20)

@@ -18,7 +18,7 @@ from foredeck.config import Config
 from foredeck.search.index import SearchIndex
 from foredeck.store.sqlite.adapter import SqliteStore
 from foredeck_xtdb.link import ServerLink
-from foredeck_xtdb.local_copy import open_copy
+from foredeck_xtdb.local_copy import open_copy, remote_of
 from foredeck_xtdb.node import NodeFolder
 from search.sessions import Searched, Talk
 from store.journaled import Machine, delivered, new_namespace, server_link, until
@@ -121,7 +121,7 @@ def talked(tmp_path: Path, settings: dict[str, Any]) -> None:
     ask(host, "Thanks.")
     host.close()
     with closing(open_copy(Config(home=home, **settings))) as copy:
-        copy.start()
+        remote_of(copy).start()
         delivered(copy)
 
 

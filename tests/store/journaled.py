@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from foredeck.store.sqlite.adapter import SqliteStore
-from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck_xtdb.journal import JournalBounds
 from foredeck_xtdb.link import Link, OwnLink, ServerLink
 from foredeck_xtdb.local_copy import open_journaled, remote_of
 from foredeck_xtdb.node import NodeFolder
+
+from .pulled import Pulled, open_pulled
 
 PATIENCE = 240.0
 """Seconds within which everything must have happened, also on a busy machine."""
@@ -71,11 +72,10 @@ def new_namespace() -> str:
     return f"j{secrets.token_hex(8)}"
 
 
-def direct(link: ServerLink) -> XtdbStore:
+def direct(link: ServerLink) -> Pulled:
     """What XTDB itself holds."""
-    return open_xtdb(
-        link.url, token=link.token, namespace=link.namespace, timeout_ms=int(PATIENCE * 1000)
-    )
+    timeout_ms = int(PATIENCE * 1000)
+    return open_pulled(link.url, token=link.token, namespace=link.namespace, timeout_ms=timeout_ms)
 
 
 def own_link(home: Path, *, timeout_ms: int = 30_000, notify: Told | None = None) -> OwnLink:

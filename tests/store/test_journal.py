@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
 
 from examples import examples
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.model.identity import sha256_hex
 from foredeck.store.protocol import Batch, Store
+from foredeck_xtdb.database.adapter import Database
 from foredeck_xtdb.journal import JournalBounds, JournalFull
+from foredeck_xtdb.link import ServerLink
 from foredeck_xtdb.local_copy import remote_of
 from foredeck_xtdb.node import NodeFolder
 
@@ -27,6 +31,9 @@ from .journaled import Machine, delivered, direct, new_namespace, server_link
 from .model import StoreComparison
 
 __all__ = ["store"]
+
+START_MS = 1_800_000_000_000
+"""Later than all that is imported, so that only the clock's own jumps count."""
 
 
 @pytest.fixture
@@ -76,21 +83,54 @@ def equal(one: Store, two: Store) -> None:
             assert documents[0].model_dump() == documents[1].model_dump()
 
 
-def test_random_operations_reach_xtdb(memory_node: NodeFolder) -> None:
-    """The local copy against a few dicts, and at the end XTDB against the local copy."""
+class PlannedLink(ServerLink):
+    """To a server that orders no commits by itself."""
+
+    def _open(self, timeout_ms: int) -> Database:
+        database = super()._open(timeout_ms)
+        database._writer._function = None
+        return database
+
+
+@pytest.mark.parametrize("link_type", [ServerLink, PlannedLink])
+def test_whatever_is_committed_comes_back_from_xtdb(
+    memory_node: NodeFolder, link_type: type[ServerLink]
+) -> None:
+    """A few dicts against a local copy, while the clock jumps, and at the end against what another
+    machine has fetched, and what XTDB holds."""
 
     class Comparison(StoreComparison):
+        now_ms = START_MS
+
+        def machine(self, name: str) -> Machine:
+            namespace = f"j{self.folder.name.lower().replace('_', '-')}"
+            link = server_link(memory_node, namespace)
+            return Machine(self.folder / name, link_type(link.url, link.token, namespace, 30_000))
+
         def open_store(self, folder: Path) -> Store:
-            name = f"j{folder.name.lower().replace('_', '-')}"
-            self.machine = Machine(folder / "copy.db", server_link(memory_node, name))
-            return self.machine()
+            self.folder = folder
+            store = self.machine("copy.db")()
+            store._writer._clock = lambda: self.now_ms
+            return store
+
+        @rule(by_ms=st.sampled_from([-86_400_000, -1_000, -1, 1, 5_000, 86_400_000]))
+        def move_the_clock(self, by_ms: int) -> None:
+            """As a user, or a time server, does."""
+            self.now_ms = max(START_MS - 10**9, self.now_ms + by_ms)
 
         def teardown(self) -> None:
-            with closing(self.machine()) as again, closing(direct(self.machine.link)) as remote:
+            link = self.machine("copy.db").link
+            with closing(self.machine("copy.db")()) as again, closing(direct(link)) as remote:
                 delivered(again)
                 assert remote_of(again).backlog.quarantined == 0
-                equal(again, remote)
-                assert remote.blobs(self.model.blobs) == self.model.blobs
+                self.store.close()
+                self.store = remote.pull()
+                equal(again, self.store)
+                self.all_is_equal()
+                with closing(self.machine("other.db")()) as other:
+                    assert other.fetch_all()
+                    assert other.blobs(self.model.blobs) == self.model.blobs
+                    equal(other, again)
             super().teardown()
 
     case = Comparison.TestCase

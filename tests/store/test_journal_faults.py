@@ -19,7 +19,7 @@ from foredeck.store.location import inode_of
 from foredeck.store.protocol import Token, silent
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck_bench.postgres import dead_url, unused_port
-from foredeck_xtdb.database.adapter import XtdbStore
+from foredeck_xtdb.database.adapter import Database
 from foredeck_xtdb.journal import read_backlog
 from foredeck_xtdb.link import OwnLink, ServerLink, copy_file
 from foredeck_xtdb.local_copy import open_copy, remote_of
@@ -39,6 +39,7 @@ from .journaled import (
     server_link,
     until,
 )
+from .pulled import Pulled
 from .test_journal import equal
 from .test_xtdb_faults import own_home, port_of
 
@@ -52,7 +53,7 @@ def commit(store: SqliteStore, *numbers: int) -> list[Token]:
     return [store.commit(batch(note(f"n {n}", f"{n} " * 400), note("a", str(n)))) for n in numbers]
 
 
-def check(remote: XtdbStore, tokens: list[Token]) -> None:
+def check(remote: Pulled, tokens: list[Token]) -> None:
     """XTDB has these transactions, each once, in this order, and nothing else."""
     assert [head.token for head in remote.history("a")] == tokens
     assert contents(remote, "a") == [str(n) for n in range(len(tokens))]
@@ -93,7 +94,7 @@ class TestOwnNode:
                 assert node is not None
                 assert node.pid != pid
                 assert str(folder.log_file) in told.wait("was started again")
-                with closing(machine.link.connect()) as remote:
+                with closing(Pulled(machine.link.connect())) as remote:
                     check(remote, tokens)
                     equal(store, remote)
         finally:
@@ -119,7 +120,7 @@ class TestOwnNode:
                     kill(folder, signal.SIGCONT)
                 told.wait("answers again")
                 delivered(store)
-                with closing(machine.link.connect()) as remote:
+                with closing(Pulled(machine.link.connect())) as remote:
                     check(remote, tokens)
         finally:
             stop(folder)
@@ -141,7 +142,7 @@ class TestOwnNode:
                 assert folder.running() is None
                 start(folder, runtime)
                 delivered(store)
-                with closing(machine.link.connect()) as remote:
+                with closing(Pulled(machine.link.connect())) as remote:
                     check(remote, tokens)
         finally:
             stop(folder)
@@ -161,7 +162,7 @@ class TestOwnNode:
                 until(lambda: (node := folder.running()) is not None and node.pid != pid)
                 tokens += commit(store, 1)
                 delivered(store)
-                with closing(own_link(own_home).connect()) as remote:
+                with closing(Pulled(own_link(own_home).connect())) as remote:
                     check(remote, tokens)
         finally:
             stop(folder)
@@ -174,7 +175,7 @@ class _Behind(OwnLink):
         super().__init__(home, "rocksdb", "foredeck", 30_000, notify)
         self.proxy: FlakyProxy | None = None
 
-    def _open(self, url: str, timeout_ms: int) -> XtdbStore:
+    def _open(self, url: str, timeout_ms: int) -> Database:
         if self.proxy is None:
             self.proxy = FlakyProxy(int(url.rpartition(":")[2]))
             url = self.proxy.url

@@ -86,7 +86,7 @@ class TestMaking:
     def test_wal_and_the_settings_that_were_asked_for(self, path: Path) -> None:
         for word, number in (("normal", 1), ("full", 2)):
             with closing(open_sqlite(path, synchronous=word)) as store:  # type: ignore[arg-type]
-                pragma = store._db.execute
+                pragma = store.db.execute
                 assert pragma("PRAGMA journal_mode").fetchone() == ("wal",)
                 assert pragma("PRAGMA synchronous").fetchone() == (number,)
                 assert pragma("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
@@ -314,7 +314,7 @@ class TestEncoding:
     def test_queries_go_by_the_index(self, store: SqliteStore) -> None:
         for keys in (1, 3):
             plan = f"EXPLAIN QUERY PLAN {lookup_statement(keys)}"
-            steps = [row[3] for row in store._db.execute(plan, [b""] * keys)]
+            steps = [row[3] for row in store.db.execute(plan, [b""] * keys)]
             assert all(step.startswith("SEARCH") for step in steps)
             assert "l0" in steps[0]
 

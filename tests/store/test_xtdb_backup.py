@@ -132,7 +132,7 @@ def test_what_is_there_is_refused_or_moved_aside(
         assert (kept / "log").is_dir()
         with closing(open_database(config)) as store:
             assert store.latest() == small[1]
-            assert store.head("mine") is None
+            assert not store.history("mine")
 
 
 def test_a_restore_that_was_interrupted_is_finished_by_the_next(

@@ -7,12 +7,12 @@ import signal
 import socket
 import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from foredeck.errors import ConfigError, StoreUnavailable
-from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, silent
 from foredeck_bench.postgres import dead_url
 from foredeck_xtdb.database.adapter import open_xtdb
@@ -23,7 +23,7 @@ from foredeck_xtdb.runtime import Runtime
 
 from .documents import batch, note
 from .flaky_proxy import flaky_proxy
-from .xtdb_node import opener
+from .xtdb_node import opener, options_of
 
 
 def port_of(node: NodeFolder) -> int:
@@ -38,11 +38,10 @@ def port_of(node: NodeFolder) -> int:
 def test_a_lost_answer_neither_loses_nor_doubles_a_commit(
     memory_node: NodeFolder, of: bytes, lost: int
 ) -> None:
-    namespace = opener(memory_node).keywords["namespace"]
     plain = of != b"submit-tx"
     with flaky_proxy(port_of(memory_node), of, plain=plain) as proxy:
-        options = {"token": memory_node.token(), "namespace": namespace, "timeout_ms": 20_000}
-        with closing(open_xtdb(proxy.url, **options)) as store:
+        options = options_of(memory_node, url=proxy.url, timeout_ms=20_000)
+        with closing(open_xtdb(**options)) as store:
             store.commit(batch(note("a", "one")))
             proxy.drop = lost
             token = store.commit(Batch(puts=[note("a", "two"), note("b")], expect={"b": None}))
@@ -56,11 +55,11 @@ def test_a_lost_answer_neither_loses_nor_doubles_a_commit(
 
 
 def test_a_lost_answer_of_a_commit_that_the_node_orders(memory_node: NodeFolder) -> None:
-    make = opener(memory_node)
+    options = options_of(memory_node)
     with (
         flaky_proxy(port_of(memory_node)) as proxy,
-        closing(make()) as other,
-        closing(open_xtdb(proxy.url, **make.keywords)) as store,
+        closing(open_xtdb(**options)) as other,
+        closing(open_xtdb(**options | {"url": proxy.url})) as store,
     ):
         first = other.commit(batch(note("a", "one")))
         proxy.drop = 1
@@ -77,7 +76,7 @@ def test_a_lost_answer_of_a_commit_that_the_node_orders(memory_node: NodeFolder)
 def test_a_wrong_token_is_reported(memory_node: NodeFolder) -> None:
     for token in (None, "not the token of this node"):
         with pytest.raises(StoreUnavailable, match="token"):
-            opener(memory_node, token=token)()
+            open_xtdb(**options_of(memory_node, token=token))
 
 
 def test_an_unreachable_server_is_reported() -> None:
@@ -96,14 +95,14 @@ def test_a_server_that_never_answers_times_out() -> None:
 def test_a_namespace_is_a_plain_name(memory_node: NodeFolder) -> None:
     for name in ("", "A", "a b", "a/b", "a}", "x" * 65):
         with pytest.raises(ConfigError, match="cannot name a store"):
-            opener(memory_node, namespace=name)()
+            open_xtdb(**options_of(memory_node, namespace=name))
 
 
 def test_stores_of_two_namespaces_are_separate(memory_node: NodeFolder) -> None:
     with closing(opener(memory_node)()) as one, closing(opener(memory_node)()) as two:
         one.commit(batch(note("a", "one", session="s")))
         assert two.latest() is None
-        assert two.get("a", Document) is None
+        assert two.head("a") is None
         assert two.query("note", {"session": "s"}) == []
 
 
@@ -114,7 +113,7 @@ def test_a_server_without_a_token_gets_none(memory_node: NodeFolder) -> None:
 
 
 def test_many_threads_with_a_store_each(memory_node: NodeFolder) -> None:
-    make = opener(memory_node)
+    make = partial(open_xtdb, **options_of(memory_node))
     failed: list[BaseException] = []
 
     def work(number: int) -> None:
@@ -155,8 +154,7 @@ def test_a_killed_node_is_started_again_and_has_everything(own_home: Path) -> No
                 assert running is not None
                 os.kill(running.pid, signal.SIGKILL)
             assert [head.token for head in store.history("a")] == tokens
-            document = store.get("a", Document, tokens[1])
-            assert document is not None
+            ((_, document),) = store.versions({"a": [tokens[1]]})
             assert document.content == "1 " * 2_000
     finally:
         stop(folder)
@@ -170,7 +168,7 @@ def test_a_node_that_keeps_ending_is_no_longer_restarted(runtime: Runtime, tmp_p
             calls.append(1)
             return "http://127.0.0.1:9"
 
-        store = opener(node, revive=revive)()
+        store = open_xtdb(**options_of(node, revive=revive))
         stop(node)
         with closing(store), pytest.raises(StoreUnavailable, match="cannot be reached"):
             store.latest()

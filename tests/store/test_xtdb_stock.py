@@ -12,13 +12,13 @@ from functools import partial
 import pytest
 
 from foredeck.errors import StoreError
-from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.database.client import OutcomeUnknown, XtdbClient
 
 from .contract import CommitContract, VersionContract, store
 from .documents import batch, note
 from .factory import StoreFactory
 from .journaled import new_namespace
+from .pulled import open_pulled
 from .stock_server import stock_server
 
 __all__ = ["store"]
@@ -39,7 +39,7 @@ def stock(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def factory(stock: str) -> Iterator[StoreFactory]:
     """An empty namespace on it."""
-    made = StoreFactory(partial(open_xtdb, stock, namespace=new_namespace(), timeout_ms=60_000))
+    made = StoreFactory(partial(open_pulled, stock, namespace=new_namespace(), timeout_ms=60_000))
     yield made
     made.close_all()
 

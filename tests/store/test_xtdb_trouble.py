@@ -22,18 +22,19 @@ from foredeck.errors import StoreError, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.model.identity import sha256_hex
 from foredeck.store.protocol import Batch, Token
-from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck_xtdb.database.adapter import Database, open_xtdb
 from foredeck_xtdb.database.client import Refused, XtdbClient
 from foredeck_xtdb.node import NodeFolder, private_node
 from foredeck_xtdb.runtime import COMPILED, Runtime
 
 from .documents import AWKWARD, AWKWARD_IDS, batch, note
+from .pulled import Pulled
 from .sessions import dump
 from .xtdb_node import opener
 
 
 @contextmanager
-def opened(node: NodeFolder, timeout_ms: int = 60_000) -> Iterator[XtdbStore]:
+def opened(node: NodeFolder, timeout_ms: int = 60_000) -> Iterator[Database]:
     """The store on a running node."""
     running = node.running()
     assert running is not None
@@ -61,7 +62,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(data)], check=True)
 
 
-def fill(store: XtdbStore) -> tuple[list[Token], str]:
+def fill(store: Database) -> tuple[list[Token], str]:
     """Commit a megabyte at a time until that is refused: the tokens of what was acknowledged, and
     what was said then."""
     tokens: list[Token] = []
@@ -204,14 +205,15 @@ def test_whatever_is_awkward_survives_a_killed_node(runtime: Runtime, tmp_path: 
         return batch(*texts, *(note(id, f"{round} {id}", nickname=id) for id in AWKWARD_IDS))
 
     with private_node(tmp_path, runtime, "rocksdb") as node:
-        with opened(node) as store:
+        with opened(node) as database, closing(Pulled(database)) as store:
             store.commit(puts("one"))
             store.commit(puts("two"))
             before = dump(store)
         running = node.running()
         assert running is not None
         os.kill(running.pid, signal.SIGKILL)
-    with private_node(tmp_path, runtime, "rocksdb") as node, opened(node) as store:
-        assert dump(store) == before
+    with private_node(tmp_path, runtime, "rocksdb") as node, opened(node) as database:
         for id in AWKWARD_IDS:
-            assert [head.id for head in store.query("note", {"nickname": id})] == [id]
+            assert list(database.find("note", {"nickname": id})) == [id]
+        with closing(Pulled(database)) as store:
+            assert dump(store) == before

@@ -7,14 +7,16 @@ import secrets
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from foredeck.errors import StoreError
-from foredeck_xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck_xtdb.node import NodeFolder, private_node
 from foredeck_xtdb.runtime import Runtime, find_runtime
 from processes import STARTED
+
+from .pulled import Pulled, open_pulled
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -41,21 +43,14 @@ def memory_node(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> I
         yield folder
 
 
-def opener(node: NodeFolder, **more: object) -> partial[XtdbStore]:
-    """Opens stores on one namespace, new and empty; picklable. Generous with time."""
+def options_of(node: NodeFolder, **more: object) -> dict[str, Any]:
+    """What `open_xtdb` takes for a namespace on the node, new and empty. Generous with time."""
     running = node.running()
     assert running is not None
-    options: dict[str, object] = {"namespace": f"t{secrets.token_hex(8)}", "timeout_ms": 60_000}
-    options |= {"token": node.token(), **more}
-    return partial(open_xtdb, running.url, **options)  # type: ignore[arg-type]
+    options = {"namespace": f"t{secrets.token_hex(8)}", "timeout_ms": 60_000}
+    return {"url": running.url, "token": node.token(), **options, **more}
 
 
-def plan_commits(store: XtdbStore) -> XtdbStore:
-    """From now on, as on a server that orders no commits by itself."""
-    store._writer._function = None
-    return store
-
-
-def open_planning(make: partial[XtdbStore]) -> XtdbStore:
-    """Opens a store that plans its commits; picklable."""
-    return plan_commits(make())
+def opener(node: NodeFolder, **more: object) -> partial[Pulled]:
+    """Opens one namespace, new and empty, again and again; picklable."""
+    return partial(open_pulled, **options_of(node, **more))

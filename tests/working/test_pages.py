@@ -273,9 +273,7 @@ def test_a_sessions_own_page_goes_with_the_session(store: Store) -> None:
     own.put("A", "- b")
     page(store).put("A", "- b")
 
-    local = store.local
-    assert local is not None
-    (plan,) = plan_forgetting(local, ["first"])
+    (plan,) = plan_forgetting(store, ["first"])
 
     assert own.id in plan.documents
     assert page(store).id not in plan.documents

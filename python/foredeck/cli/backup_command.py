@@ -26,7 +26,7 @@ from foredeck.names import find_session, sessions_called
 from foredeck.store import STORES
 from foredeck.store.copying import Totals, compare, copy, count_of
 from foredeck.store.kind import PENDING_PURGE, BackupReport, StorePlace, store_kind
-from foredeck.store.protocol import Store, digests_of
+from foredeck.store.protocol import Copyable, Store, digests_of
 from foredeck.timeline import rewinding
 from foredeck.timeline.rewind_command import changes, preview, report
 from foredeck.timeline.rewinding import RewindPlan, Rewound
@@ -257,7 +257,7 @@ def _place(text: str, config: Config) -> StorePlace:
     return store_kind(name).place(config, where)
 
 
-def _move(original: Store, copied: Store) -> tuple[int, Totals, int]:
+def _move(original: Copyable, copied: Copyable) -> tuple[int, Totals, int]:
     count, blobs = count_of(original), list(digests_of(original))
     with Progress("copying, transaction", total=count) as progress:
         new = copy(original, copied, progress.advance)

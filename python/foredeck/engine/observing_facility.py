@@ -46,8 +46,8 @@ def make_observing(
     info = objects.info
     if config.observations == "off" or not info.is_live:
         return None
-    settings, store = observing_settings(config), objects.store.local
-    if store is None or objects.is_an_agents():
+    settings, store = observing_settings(config), objects.store
+    if objects.is_an_agents():
         return None
     rules, project = settings.rules, session_folder.project.id
     key = info.id if rules.scope == "thread" else project

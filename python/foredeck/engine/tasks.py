@@ -64,10 +64,9 @@ def work_on_tasks(
     config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> TaskWork | None:
     """The tasks for the session's agent; None if off."""
-    local = store.local
-    if config.tools.tasks == "off" or not info.is_live or local is None:
+    if config.tools.tasks == "off" or not info.is_live:
         return None
-    return TaskWork(local, session_folder.project.id, Actor(info.id))
+    return TaskWork(store, session_folder.project.id, Actor(info.id))
 
 
 def make_tasks(

@@ -33,11 +33,10 @@ def make_work_log(
     config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder, wait: TimeBudget
 ) -> WorkLog | None:
     """The head's work log; None if off or empty."""
-    local = store.local
-    if "worklog" not in config.head.shows or local is None or store.latest() is None:
+    if "worklog" not in config.head.shows or store.latest() is None:
         return None
     try:
-        work = _read(config, local, info, session_folder, wait)
+        work = _read(config, store, info, session_folder, wait)
     except StoreError as error:
         log.warning("the work log cannot be read: %s", error)
         return None
@@ -47,11 +46,11 @@ def make_work_log(
 def follow_work(config: Config, store: Store) -> None:
     """Takes in the session's own work for a moment."""
     # The next opening need not wait for it then.
-    local, layer = store.local, load_layer("worklog")
-    if local is None or "worklog" not in config.head.shows:
+    if "worklog" not in config.head.shows:
         return
+    layer = load_layer("worklog")
     try:
-        with Follower(local, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
+        with Follower(store, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
             follower.catch_up(until(time.monotonic() + FOLLOWING_S))
     except (OutOfTime, LayerBusy):
         log.debug("the work log is taken in later")

@@ -42,18 +42,15 @@ def live_graph(
 ) -> Iterator[Graph]:
     """Opens a store's graph, up to date.
 
-    `chats`: include links in chat messages. Raises `StillReading`, and `StoreUnavailable` for a
-    store without layers.
+    `chats`: include links in chat messages. Raises `StillReading`.
     """
     # Not at the top: every engine imports this module, and few sessions ask for the graph.
     from foredeck.derived.follower import Follower
     from foredeck.notes.graph import Graph
     from foredeck.notes.layer import LAYER, read_chats
 
-    if (local := store.local) is None:
-        raise StoreUnavailable("this store has no graph beside it")
     check = until(time.monotonic() + patience_s, StillReading)
-    with Follower(local, LAYER, home, batch=BATCH, patience_s=max(patience_s, 0)) as follower:
+    with Follower(store, LAYER, home, batch=BATCH, patience_s=max(patience_s, 0)) as follower:
         follower.catch_up(check)
         if chats:
             with suppress(StillReading, LayerBusy):  # the graph without the newest links

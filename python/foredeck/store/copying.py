@@ -16,8 +16,8 @@ from foredeck.errors import Conflict, Corrupt, StoreError
 from foredeck.model.identity import canonical_json
 from foredeck.store.protocol import (
     Batch,
+    Copyable,
     Record,
-    Store,
     digests_of,
     in_groups,
     portions,
@@ -59,7 +59,7 @@ class StoreComparison:
 
 
 def _read(
-    store: Store, records: Sequence[Record], digests: Sequence[str], advance: Advance
+    store: Copyable, records: Sequence[Record], digests: Sequence[str], advance: Advance
 ) -> tuple[Totals, dict[str, bytes]]:
     """Counts these transactions and blobs, with a hash of each by name."""
     totals = Totals(transactions=len(records))
@@ -94,7 +94,7 @@ def _read(
 
 
 def compare(
-    original: Store, copy: Store, advance: Advance = lambda: None, blobs: Iterable[str] = ()
+    original: Copyable, copy: Copyable, advance: Advance = lambda: None, blobs: Iterable[str] = ()
 ) -> StoreComparison:
     """Compares everything in `copy` with the original, byte by byte; later additions do not matter.
 
@@ -109,7 +109,7 @@ def compare(
     return StoreComparison(of_original, of_copy, min(differing, default=None))
 
 
-def verified(original: Store, backup: Store, file: Path, advance: Advance) -> str:
+def verified(original: Copyable, backup: Copyable, file: Path, advance: Advance) -> str:
     """The SHA-256 over a backup. Raises `Corrupt` if the original differs."""
     comparison = compare(original, backup, advance)
     if not comparison.equal:
@@ -123,12 +123,12 @@ class NotEmpty(StoreError):
     exit_code = 1
 
 
-def count_of(store: Store) -> int:
+def count_of(store: Copyable) -> int:
     """Number of transactions."""
     return sum(1 for _ in records_of(store))
 
 
-def copied_before(source: Store, target: Store) -> list[Record]:
+def copied_before(source: Copyable, target: Copyable) -> list[Record]:
     """The target's transactions. Raises `NotEmpty` unless they are the source's first."""
     there = list(records_of(target))
     first = list(islice(records_of(source), len(there)))
@@ -146,7 +146,7 @@ def _continues(copied: Record, original: Record) -> bool:
     return copied.origin == original.origin and set(copied.changes) <= set(original.changes)
 
 
-def copy(source: Store, target: Store, advance: Advance = lambda: None) -> int:
+def copy(source: Copyable, target: Copyable, advance: Advance = lambda: None) -> int:
     """Copies everything to `target`; returns the number of new transactions.
 
     Raises `NotEmpty` before writing, `Corrupt` if the source is damaged.
@@ -164,7 +164,7 @@ def copy(source: Store, target: Store, advance: Advance = lambda: None) -> int:
     return new
 
 
-def _copy_record(source: Store, target: Store, record: Record) -> None:
+def _copy_record(source: Copyable, target: Copyable, record: Record) -> None:
     documents = source.documents(record)
     if len(documents) != len(record.changes):
         raise Corrupt(
@@ -177,7 +177,7 @@ def _copy_record(source: Store, target: Store, record: Record) -> None:
         raise NotEmpty(f"another process writes to the target: {error}") from error
 
 
-def _copy_blobs(source: Store, target: Store, under: Record, advance: Advance) -> None:
+def _copy_blobs(source: Copyable, target: Copyable, under: Record, advance: Advance) -> None:
     """Blobs that no version brings; they join an existing transaction."""
     there = set(digests_of(target))
     missing = (digest for digest in digests_of(source) if digest not in there)

@@ -20,6 +20,7 @@ from foredeck.store.kind import StorePlace, store_kind
 from foredeck.store.protocol import (
     Advance,
     Batch,
+    Copyable,
     Head,
     LocalStore,
     Record,
@@ -89,7 +90,7 @@ def _rank(change: tuple[str, str]) -> tuple[int, str]:
 
 
 def blobs_of(
-    store: Store, digests: Iterable[str], advance: Advance = lambda: None
+    store: Copyable, digests: Iterable[str], advance: Advance = lambda: None
 ) -> Iterator[tuple[str, bytes]]:
     """Blobs by hash; missing ones are skipped."""
     for chunk in portions(digests, _CHUNK):
@@ -97,7 +98,7 @@ def blobs_of(
         advance()
 
 
-def everything(store: Store, advance: Advance = lambda: None) -> Iterator[tuple[str, Any]]:
+def everything(store: Copyable, advance: Advance = lambda: None) -> Iterator[tuple[str, Any]]:
     """Everything in a store by name: fields of versions, and bytes of blobs."""
     for record in records_of(store):
         for document in store.documents(record):

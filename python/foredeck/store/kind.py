@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from foredeck.errors import StoreDamaged, StoreUnavailable
 from foredeck.store import STORES
 from foredeck.store.location import quarantine
-from foredeck.store.protocol import LocalStore, Notify, ScanMark, Store, silent
+from foredeck.store.protocol import Copyable, LocalStore, Notify, ScanMark, silent
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -47,7 +47,7 @@ class StorePlace(Protocol):
     def describe(self) -> str:
         """The full address, the same for every spelling."""
 
-    def open(self, *, create: bool) -> Store:
+    def open(self, *, create: bool) -> Copyable:
         """Opens the store. Raises `StoreUnavailable`, also for a missing one, unless it may be
         created."""
 
@@ -71,7 +71,7 @@ class StorePlace(Protocol):
         """Overwrites what `erase` has freed; returns what is left for the database's
         administrator."""
 
-    def all_parts(self) -> Iterator[Store]:
+    def all_parts(self) -> Iterator[Copyable]:
         """The database and its local copy, one after the other. Raises `StoreUnavailable`."""
 
 
@@ -134,10 +134,6 @@ class StoreKind(ABC):
     @abstractmethod
     def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> LocalStore:
         """Opens it for an engine; `lazy`: see `open_store`."""
-
-    @abstractmethod
-    def open_whole(self, config: Config) -> Store:
-        """Opens the store without a local copy. Raises `StoreUnavailable`."""
 
     @abstractmethod
     def place(self, config: Config, where: str = "") -> StorePlace:

@@ -122,10 +122,33 @@ class Lineage:
     late: int
 
 
-class Store(Protocol):
-    """Documents and blobs. Not thread-safe: one per thread, many per database."""
+class Copyable(Protocol):
+    """What can be copied and compared: a store, or the database that it delivers to."""
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token: ...
+
+    def records(self, after: Token | None, limit: int) -> Sequence[Record]:
+        """Transactions in the order in which they came in. Raises `Missing` for an unknown
+        token."""
+
+    def documents(self, record: Record) -> list[Document]:
+        """A transaction's versions with their content, in its order."""
+
+    def history(self, id: str) -> list[Head]:
+        """All versions, oldest first; empty for an unknown id."""
+
+    def digests(self, after: str, limit: int) -> Sequence[str]:
+        """Hashes of the blobs that come after `after`, in ascending order."""
+
+    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """Several blobs as they were put, without missing and pruned ones."""
+
+    def close(self) -> None:
+        """Closes the connection; may be called twice."""
+
+
+class Store(Copyable, Protocol):
+    """Documents and blobs. Not thread-safe: one per thread, many per database."""
 
     def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
         """The newest version, or the newest not later than `at`, with its content.
@@ -139,9 +162,6 @@ class Store(Protocol):
 
     def heads(self, ids: Iterable[str]) -> dict[str, Head]:
         """Newest heads of documents, without missing ones."""
-
-    def history(self, id: str) -> list[Head]:
-        """All versions, oldest first; empty for an unknown id."""
 
     def query(
         self,
@@ -160,9 +180,6 @@ class Store(Protocol):
         """The bytes, or what pruning has left of them. Raises `Missing`; `Corrupt` if they hash
         otherwise."""
 
-    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
-        """Several blobs as they were put, without missing and pruned ones."""
-
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
         """Versions that came in after `token` (None: all), in whole transactions.
 
@@ -176,30 +193,9 @@ class Store(Protocol):
     def latest(self) -> Token | None:
         """The transaction that came in last."""
 
-    def records(self, after: Token | None, limit: int) -> Sequence[Record]:
-        """Transactions in the order in which they came in. Raises `Missing` for an unknown
-        token."""
-
-    def documents(self, record: Record) -> list[Document]:
-        """A transaction's versions with their content, in its order."""
-
-    def digests(self, after: str, limit: int) -> Sequence[str]:
-        """Hashes of the blobs that come after `after`, in ascending order."""
-
-    @property
-    def local(self) -> LocalStore | None:
-        """This store if it is one on this machine; None for a database itself."""
-
     @property
     def trouble(self) -> str:
         """What a user should see at a glance, such as a database that is away."""
-
-    def close(self) -> None:
-        """Closes the connection; may be called twice."""
-
-
-class LocalStore(Store, Protocol):
-    """A store in a file of this machine: the whole store, or the local copy of a database."""
 
     def needed(
         self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
@@ -225,13 +221,15 @@ class LocalStore(Store, Protocol):
         """What a follower must find unchanged, or else starts over."""
 
 
+LocalStore: TypeAlias = Store
+
 PAGE = 500
 """Transactions that are listed at once."""
 DIGESTS = 100_000
 """Blobs listed at once: for each page XTDB looks at all of them."""
 
 
-def records_of(store: Store) -> Iterator[Record]:
+def records_of(store: Copyable) -> Iterator[Record]:
     """All transactions, in the order in which they came in."""
     token: Token | None = None
     while page := store.records(token, PAGE):
@@ -239,7 +237,7 @@ def records_of(store: Store) -> Iterator[Record]:
         token = page[-1].origin.token
 
 
-def digests_of(store: Store) -> Iterator[str]:
+def digests_of(store: Copyable) -> Iterator[str]:
     """The SHA-256 of all blobs, in ascending order."""
     last = ""
     while page := store.digests(last, DIGESTS):

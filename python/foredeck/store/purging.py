@@ -44,6 +44,7 @@ from foredeck.store.portable.export import blob_line, blob_of_line
 from foredeck.store.protocol import (
     Advance,
     Batch,
+    Copyable,
     LocalStore,
     Origin,
     Record,
@@ -313,7 +314,7 @@ def _commit(
 
 
 def texts_matched(
-    store: Store, redaction: Redaction, advance: Advance = lambda: None
+    store: Copyable, redaction: Redaction, advance: Advance = lambda: None
 ) -> Iterator[str]:
     """Texts in a store that the patterns match, for literal search."""
     for _, value in everything(store, advance):
@@ -326,7 +327,7 @@ def texts_matched(
 
 
 def holders_in_store(
-    store: Store, redaction: Redaction, advance: Advance = lambda: None
+    store: Copyable, redaction: Redaction, advance: Advance = lambda: None
 ) -> Iterator[str]:
     """Names of what in a store still holds the text."""
     for name, value in everything(store, advance):

@@ -15,7 +15,7 @@ from foredeck.context.messages.shape import Message
 from foredeck.model.call_values import CHARS_PER_TOKEN, ModelSpending
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import call_id
-from foredeck.store.kind import store_kind
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 from foredeck_agents.histories.recordings import load_recordings
 from foredeck_agents.histories.records import RecordedCall, Transcript
@@ -127,8 +127,7 @@ def replayed(
             after(number, call, prompt)
     observer_cost = 0.0 if session.observer is None else session.observer.bill.cost
     config = options.config(home)
-    # Once the engine is closed: only then has all of it arrived in a database.
-    with closing(store_kind(config.store).open_whole(config)) as store:
+    with closing(open_store(config, lazy=True)) as store:
         yield Replayed(store, transcript, rate, observer_cost, warmed)
 
 

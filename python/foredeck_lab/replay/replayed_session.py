@@ -17,7 +17,7 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.own_tools import definition_chars, own_definitions
 from foredeck.prices import Cost, prices, prices_paid
 from foredeck.sources.recorded import recorded_source
-from foredeck.store.kind import store_kind
+from foredeck.store.kind import open_store
 from foredeck_agents.histories.records import RecordedCall, Transcript
 from foredeck_lab.replay.as_model import ASSUMED_REASONING
 from foredeck_lab.replay.observing import ReplayObserver
@@ -121,10 +121,8 @@ class ReplayedSession:
 
     def _start(self) -> Engine:
         config = self._options.config(self._home)
-        # With no local copy in front of it, so that a replay shows what a database gives back.
-        store = store_kind(config.store).open_whole(config)
         self.engine = Engine(
-            config, recorded=recorded_source, store=store, facilities=self._observed
+            config, recorded=recorded_source, store=open_store(config), facilities=self._observed
         )
         self.engine.open_session(self._host.opening(self._transcript.cwd or "/"))
         return self.engine

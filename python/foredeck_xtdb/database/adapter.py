@@ -1,4 +1,4 @@
-"""The store in XTDB 1, through its HTTP API."""
+"""Everything that a namespace of XTDB 1 holds, through its HTTP API."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
 
 from foredeck.errors import Conflict, StoreUnavailable
-from foredeck.model.documents import Document
 from foredeck.model.identity import json_text
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Origin, Token, portions
-from foredeck.store.references import Archives
-from foredeck.store.versions import MAX_DOCUMENTS, new_store_id, prepared, restore
+from foredeck.store.versions import MAX_DOCUMENTS, new_store_id, prepared
 from foredeck_xtdb.database.client import Operation, OutcomeUnknown, XtdbClient, valid_time
 from foredeck_xtdb.database.documents import (
     StoredVersion,
@@ -27,8 +24,6 @@ from foredeck_xtdb.database.documents import (
 )
 from foredeck_xtdb.database.planning import CommitPlan, CommitPlanner, Prepared, put_blobs
 from foredeck_xtdb.database.reading import XtdbReader
-
-D = TypeVar("D", bound=Document)
 
 _MOST_EVICTED = 5000
 """In one transaction."""
@@ -42,42 +37,34 @@ def open_xtdb(
     timeout_ms: int = 10_000,
     clock: Callable[[], int] = now_ms,
     revive: Callable[[], str] | None = None,
-) -> XtdbStore:
-    """Opens the store at a server's address, once the server has indexed its log.
+) -> Database:
+    """Opens the namespace at a server's address, once the server has indexed its log.
 
     `revive` starts foredeck's own server and returns its address. Raises `StoreUnavailable`.
     """
     client = XtdbClient(url, token=token, timeout_ms=timeout_ms, revive=revive)
-    store = XtdbStore(client, XtdbNames(namespace), clock)
+    database = Database(client, XtdbNames(namespace), clock)
     try:
         client.catch_up()
-        store.clock()  # has the number of the form
+        database.clock()  # has the number of the form
     except BaseException:
         client.close()
         raise
-    return store
+    return database
 
 
-class XtdbStore(XtdbReader):
-    """`foredeck.store.protocol.Store` in XTDB 1. Made by `open_xtdb`."""
+class Database(XtdbReader):
+    """What a namespace of XTDB 1 holds. Made by `open_xtdb`."""
 
     def __init__(self, client: XtdbClient, names: XtdbNames, clock: Callable[[], int]) -> None:
         super().__init__(client, names)
         self._writer = XtdbWriter(self, clock)
-        self._archives = Archives(self)
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        """See `Store.commit`; XTDB decides `expect` for all machines."""
         documents, blobs = prepared(batch)
         ready = [Prepared(fields, json_text(stored)) for fields, stored in documents]
         return self._writer.write(ready, blobs, batch.expect, origin)
-
-    def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
-        version = self.version(id, at)
-        return None if version is None else restore(kind, version.fields, self.blob)
-
-    def blob(self, digest: str) -> bytes:
-        found = self.blobs([digest])
-        return found[digest] if digest in found else self._archives.bytes_of(digest)
 
     def erase(self, ids: Iterable[str], blobs: Iterable[str]) -> None:
         eids, named, gone = [], set[Token](), set(ids)
@@ -104,14 +91,6 @@ class XtdbStore(XtdbReader):
         # Two transactions: XTDB evicts at the end of one, with what the same one has put.
         self.client.commit([["evict", fresh["xt/id"]]])
         self.client.commit([["put", fresh, valid_time(0)]])
-
-    @property
-    def local(self) -> None:
-        """See `Store.local`: this is the database itself."""
-
-    @property
-    def trouble(self) -> str:
-        return ""
 
     def close(self) -> None:
         self.client.close()

@@ -183,11 +183,8 @@ class XtdbClient:
 
     # Reading
 
-    def entity(self, eid: str, tx_id: int | None = None) -> Doc | None:
-        params: dict[str, str | int] = {"eid": eid}
-        if tx_id is not None:
-            params["tx-id"] = tx_id
-        answer = self._get("/entity", params)
+    def entity(self, eid: str) -> Doc | None:
+        answer = self._get("/entity", {"eid": eid})
         return None if answer.status_code == 404 else dict(self._json(answer, 200))
 
     def entity_tx(self, eid: str) -> int | None:

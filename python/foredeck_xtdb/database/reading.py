@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 from foredeck.errors import Missing
 from foredeck.model.documents import Document
@@ -42,7 +41,7 @@ _TOGETHER = 2 * FEW
 
 
 class XtdbReader:
-    """The reads of `Store`, from one namespace of one server."""
+    """Reads from one namespace of one server."""
 
     def __init__(self, client: XtdbClient, names: XtdbNames) -> None:
         self.client = client
@@ -51,40 +50,14 @@ class XtdbReader:
 
     # Versions
 
-    def head(self, id: str, at: Token | None = None) -> Head | None:
-        version = self.version(id, at)
-        return None if version is None else version.head(id)
-
-    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
-        return {id: version.head(id) for id, version in self.newest(ids).items()}
-
     def history(self, id: str) -> list[Head]:
         return [version.head(id) for version in self.all_versions(id)]
-
-    def version(self, id: str, at: Token | None) -> StoredVersion | None:
-        """As `get`, its JSON not yet read."""
-        eid = self.names.document(id)
-        newest = self._version_at(eid, None)
-        if at is None:
-            return newest
-        transaction, tx_id = self._known_transaction(at)
-        if newest is None or newest.token == at:
-            return newest
-        then = self._version_at(eid, tx_id)
-        if then is not None and then.token == at:
-            return then
-        until = order_of(transaction.origin)
-        # For a regular object, what came in later is later in time, too.
-        if not newest.irregular and (then is None or order_of(then.origin) <= until):
-            return then
-        earlier = [v for v in self.all_versions(id) if order_of(v.origin) <= until]
-        return earlier[-1] if earlier else None
 
     def newest(self, ids: Iterable[str]) -> dict[str, StoredVersion]:
         """Newest versions of documents, without missing ones."""
         wanted = list(dict.fromkeys(ids))
         if len(wanted) <= FEW:
-            found = {id: self._version_at(self.names.document(id), None) for id in wanted}
+            found = {id: self._version(self.names.document(id)) for id in wanted}
             return {id: version for id, version in found.items() if version is not None}
         by_eid: dict[str, StoredVersion] = {}
         for chunk in portions((self.names.document(id) for id in wanted), CHUNK):
@@ -107,25 +80,16 @@ class XtdbReader:
         rows = self.client.query(query, self.names.document(id))
         return [StoredVersion.from_doc(self.names, doc) for (doc,) in rows]
 
-    def _version_at(self, eid: str, tx_id: int | None) -> StoredVersion | None:
-        doc = self.client.entity(eid, tx_id)
+    def _version(self, eid: str) -> StoredVersion | None:
+        doc = self.client.entity(eid)
         return None if doc is None else StoredVersion.from_doc(self.names, doc)
 
     # Queries
 
-    def query(
-        self,
-        type: str,
-        where: Mapping[str, Scalar | None] | None = None,
-        *,
-        limit: int | None = None,
-    ) -> list[Head]:
-        return [version.head(id) for id, version in self.find(type, where, limit).items()]
-
     def find(
-        self, type: str, where: Mapping[str, Scalar | None] | None = None, limit: int | None = None
+        self, type: str, where: Mapping[str, Scalar | None] | None = None
     ) -> dict[str, StoredVersion]:
-        """Like `query`, by id; fields in `INDEXED` are looked up."""
+        """What `Store.query` finds, by id; fields in `INDEXED` are looked up."""
         where = where or {}
         looked_up = {n: v for n, v in where.items() if n in INDEXED and v is not None}
         names = ["type", *looked_up]
@@ -140,12 +104,11 @@ class XtdbReader:
         # XTDB looks up neither None nor what has no attribute: there the fields decide.
         rest = [(name, value) for name, value in where.items() if name not in looked_up]
         heads = ((version.head(self.names.id_of(eid)), version) for eid, version in by_age)
-        found = (
-            (head.id, version)
+        return {
+            head.id: version
             for head, version in heads
             if all(matches(head.fields, n, v) for n, v in rest)
-        )
-        return dict(islice(found, limit))
+        }
 
     def _rows(
         self, inputs: str, clauses: str, *args: object, tx_id: int | None = None
@@ -321,9 +284,7 @@ class XtdbReader:
         found = self._versions_at(token, ids)
         for id in set(ids) - found.keys():
             # It came in after newer ones, or was added to a transaction that had come in before.
-            late = self.version(id, token)
-            if late is not None and late.token == token:
-                found[id] = late
+            found.update((id, late) for late in self.all_versions(id) if late.token == token)
         return [document for _, document in self._restored(found[id] for id in ids if id in found)]
 
     def _restored(self, versions: Iterable[StoredVersion]) -> list[tuple[Origin, Document]]:

@@ -234,11 +234,11 @@ def _described(entry: MemoryEntry) -> str:
 
 def _task(store: Store, name: str) -> str | None:
     heads = {head.id: head for head in store.query("task")}
-    ids, local = ShortNames(TASK, heads).find(name), store.local
-    if len(ids) != 1 or local is None:
+    ids = ShortNames(TASK, heads).find(name)
+    if len(ids) != 1:
         return None
     id = ids[0]
-    board = Board(local, heads[id].view(TaskDocument).project)
+    board = Board(store, heads[id].view(TaskDocument).project)
     board.refresh()
     task, document = board.get(id), store.get(id, TaskDocument)
     if task is None or document is None:

@@ -66,8 +66,7 @@ def memory_search(
     tasks: TaskWork | None,
 ) -> MemorySearch | None:
     """Search for a session's tool and for `task-query`."""
-    store = objects.store.local
-    if store is None or not config.tools.search:
+    if not config.tools.search:
         return None
-    place = SearchPlace(store, config.home, session_folder, objects, chat, memory, tasks)
+    place = SearchPlace(objects.store, config.home, session_folder, objects, chat, memory, tasks)
     return MemorySearch(place)

@@ -129,10 +129,6 @@ class SqliteStore:
         return token
 
     @property
-    def local(self) -> SqliteStore:
-        return self
-
-    @property
     def is_shared(self) -> bool:
         return self.remote.is_shared
 

@@ -116,9 +116,6 @@ class SqliteKind(StoreKind):
         notify: Notify,  # noqa: ARG002
         lazy: bool = False,  # noqa: ARG002
     ) -> SqliteStore:
-        return self.open_whole(config)
-
-    def open_whole(self, config: Config) -> SqliteStore:
         return _opened(config.sqlite_file, config)
 
     def place(self, config: Config, where: str = "") -> SqlitePlace:
@@ -147,7 +144,7 @@ class SqliteKind(StoreKind):
         from foredeck.store.copying import verified
         from foredeck.store.sqlite.backup import opened_backup
 
-        with opened_backup(backup) as copy, closing(self.open_whole(config)) as store:
+        with opened_backup(backup) as copy, closing(_opened(config.sqlite_file, config)) as store:
             return verified(store, copy, backup, lambda: report(1, "verifying"))
 
     def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
