@@ -160,9 +160,9 @@ NAME_PI = frozenset(
         "context/compacting.py",
         "model/documents.py",
         "store/kind.py",
-        "store/sqlite/adapter.py",
         "store/sqlite/codec.py",
         "store/sqlite/connection.py",
+        "store/store.py",
     }
 )
 

@@ -57,11 +57,10 @@ CONTEXT = (
     *("policies", "rewriting", "fitting", "compacting", "intake", "tools", "calls", "assembler"),
 )
 
-#: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.
+#: The same within `store`: what the store stands on, the store, and what is done with it.
 STORE = (
-    *("clock", "protocol", "remote", "sessions", "location", "versions", "references"),
-    *("at_work", "copying"),
-    *("kind", "erasing", "sqlite"),
+    *("clock", "protocol", "location", "versions", "references", "sqlite", "remote", "store"),
+    *("sessions", "at_work", "copying", "kind", "backup", "sqlite_kind", "erasing"),
     *("portable", "redaction", "purging"),
 )
 
@@ -69,7 +68,7 @@ STORE = (
 XTDB = (
     *("database", "runtime", "node", "installing", "link", "journal", "worker"),
     *("local_copy", "maintenance", "backup"),
-    *("query_command", "xtdb_command", "kind"),
+    *("query_command", "xtdb_command", "xtdb_kind"),
 )
 
 

@@ -21,7 +21,8 @@ from foredeck.model.quoting import one_line
 from foredeck.model.records import MemberDocument, member_id, nickname_id
 from foredeck.model.sources import history_source, is_pointer, path_of, pointer_label
 from foredeck.sources.snapshots import version_ms
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 SHORTEST_ID = 8
 SHOWN, LONG = 6, 120

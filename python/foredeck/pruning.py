@@ -29,9 +29,16 @@ from foredeck.observations.reading import stored_notes
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import said_by, thinking_of, time_of
 from foredeck.store.erasing import Erasure, ErasureStep
-from foredeck.store.protocol import Advance, Batch, Head, LocalStore, ScanMark, Store, portions
+from foredeck.store.protocol import (
+    Advance,
+    Batch,
+    Head,
+    ScanMark,
+    portions,
+)
 from foredeck.store.references import in_message
 from foredeck.store.sessions import ancestry
+from foredeck.store.store import Store
 
 _CHUNK = 500
 
@@ -66,7 +73,7 @@ class _Found:
 
 
 def plan_pruning(
-    store: LocalStore, sessions: Sequence[str], before_ms: int, advance: Advance = lambda: None
+    store: Store, sessions: Sequence[str], before_ms: int, advance: Advance = lambda: None
 ) -> tuple[list[Pruning], ScanMark]:
     """Plans pruning sessions. Raises `UnknownSession`, and `StoreUnavailable` if others' needs are
     unknown."""

@@ -19,7 +19,8 @@ from foredeck.model.memory import (
     working_id,
 )
 from foredeck.model.quoting import block, one_line, quoted
-from foredeck.store.protocol import Batch, Store, Token, retry_on_conflict
+from foredeck.store.protocol import Batch, Token, retry_on_conflict
+from foredeck.store.store import Store
 
 TEMPLATE = """\
 # Project Context

@@ -21,7 +21,8 @@ from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import Fetched
 from foredeck.search.writing import encodable
 from foredeck.sources.tool_calls import path_argument
-from foredeck.store.protocol import Change, Head, LocalStore
+from foredeck.store.protocol import Change, Head
+from foredeck.store.store import Store
 
 Kind = Literal["commit", "tests", "task"]
 MAX_FILES = 20
@@ -267,7 +268,7 @@ class WorklogLayer(Layer):
     version = 6
     tables = _STATEMENTS
 
-    def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
+    def apply(self, db: sqlite3.Connection, store: Store, changes: Sequence[Change]) -> None:
         # A call that is had later counts from then on: what lies between is not read again.
         for heads in brought_portions(db, store, changes, _TAKEN_IN):
             fetched = Fetched(store, (head for head in heads if head.type == "toolcall"))

@@ -22,7 +22,8 @@ from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Batch, Origin, Store, Token
+from foredeck.store.protocol import Batch, Origin, Token
+from foredeck.store.store import Store
 from foredeck_bench.engine_process import EngineProcess
 from foredeck_bench.figures import Figure, peak_mb_of, timing, used_seconds
 from foredeck_bench.work_session import START_MS, Step, WorkSession, transcript_line, work_host

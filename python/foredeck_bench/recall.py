@@ -29,7 +29,7 @@ from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.query import STOP_WORDS, Term, parse_query
 from foredeck.search.ranking import Ranked
 from foredeck.search.searching import ranked_entries
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.recordings import history_files
 from foredeck_bench.figures import machine

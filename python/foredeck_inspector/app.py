@@ -35,7 +35,7 @@ from foredeck.lookup.reader import Reader
 from foredeck.loopback import LOOPBACK, listening_on
 from foredeck.memory.entry import NoSuchEntry
 from foredeck.store.kind import nothing_stored, store_kind
-from foredeck.store.protocol import LocalStore
+from foredeck.store.store import Store
 from foredeck_inspector.access import OnlyThisUser
 from foredeck_inspector.pages import FORMS, STATIC, WebPage, link, respond
 from foredeck_inspector.views.calls import call_page
@@ -64,7 +64,7 @@ class BadRequest(ForedeckError):
 class Asked:
     request: Request
     reader: Reader
-    store: LocalStore
+    store: Store
     work: Work
     resolved: Resolved
 

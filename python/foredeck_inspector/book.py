@@ -21,7 +21,8 @@ from foredeck.model.documents import ChatDocument, chat_id, session_object_id
 from foredeck.model.messages import load_messages, text_in
 from foredeck.model.records import TurnDocument, call_id, turn_id
 from foredeck.sources.snapshots import AT_MS, version_ms
-from foredeck.store.protocol import Head, Store, portions
+from foredeck.store.protocol import Head, portions
+from foredeck.store.store import Store
 
 PORTION = 250
 Advance = Callable[[int, int], None]

@@ -23,7 +23,7 @@ from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.documents import progress_in, session_object_id
 from foredeck.model.records import call_id
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.store import Store
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_inspector.book import Book
 
@@ -140,7 +140,7 @@ class Work:
         return None if self.replay(session) is not None else job
 
     @contextmanager
-    def prompts(self, session: str, store: LocalStore) -> Iterator[Store]:
+    def prompts(self, session: str, store: Store) -> Iterator[Store]:
         """The store with a session's calls, perhaps its replay's."""
         replay = self.replay(session)
         if replay is None:

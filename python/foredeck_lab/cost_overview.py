@@ -19,7 +19,7 @@ from foredeck.cli.output import Progress, fitted_table, typed
 from foredeck.lookup.sessions import newest_calls, project_folder
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, shortened
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:  # loads the engine
     from foredeck_lab.replay.private_store import RecordedFigure

@@ -17,7 +17,7 @@ from foredeck.cli.stored import opened_store, store_if_any
 from foredeck.errors import NotFound
 from foredeck.model.documents import progress_in, session_object_id
 from foredeck.names import find_session
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_agents.histories.records import Transcript
 

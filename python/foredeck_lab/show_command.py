@@ -22,7 +22,7 @@ from foredeck.lookup.sessions import Branches, branches_of, checked_call
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import counted, model_name, short_bytes, short_count, when
 from foredeck.model.records import call_id
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck.timeline.branches import records_of
 from foredeck_lab.prompts import named_session, with_prompts
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
 from foredeck.model.figures import counted
+from foredeck.store import backup as sqlite_backup
 from foredeck.store.copying import NotEmpty, copy, verified
 from foredeck.store.kind import BackupReport, Report
-from foredeck.store.sqlite import backup as sqlite_backup
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_xtdb.link import SHARED, copy_file
 from foredeck_xtdb.maintenance import XtdbPlace, follow_anew, settled_node, waiting
 from foredeck_xtdb.node import own_node_folder

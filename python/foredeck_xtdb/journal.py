@@ -16,9 +16,9 @@ from foredeck.errors import StoreUnavailable
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Origin, Token, portions
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.store.sqlite.connection import immediate
 from foredeck.store.sqlite.rows import changes_of_others, select_in
+from foredeck.store.store import Store, open_sqlite
 from foredeck.store.versions import POSITION_BITS, new_store_id
 
 # `state`: 0 for what waits, 1 for what XTDB has, 2 for what it has refused (quarantined).
@@ -66,7 +66,7 @@ _NO_BOUNDS = JournalBounds(0, 0)
 class Journal:
     """The journal's tables in a store's file, on the store's connection."""
 
-    def __init__(self, store: SqliteStore, bounds: JournalBounds = _NO_BOUNDS) -> None:
+    def __init__(self, store: Store, bounds: JournalBounds = _NO_BOUNDS) -> None:
         """Raises `StoreUnavailable`."""
         self.db = store.db
         self.translated = store.translated

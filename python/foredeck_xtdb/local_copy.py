@@ -28,7 +28,7 @@ from foredeck.store.protocol import (
     silent,
 )
 from foredeck.store.remote import Remote
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.journal import Backlog, Journal, JournalBounds
 from foredeck_xtdb.link import Link, copy_file, link_of
 from foredeck_xtdb.worker import Worker
@@ -65,7 +65,7 @@ def open_journaled(
     lazy: bool = False,
     patience: float = PATIENCE,
     busy_timeout_ms: int = 800,
-) -> SqliteStore:
+) -> Store:
     """Opens the local copy in `file` of the store that `link` reaches, which may be away.
 
     `lazy`: XTDB is not contacted before it is needed. Raises `StoreUnavailable` if the file cannot
@@ -79,7 +79,7 @@ def open_journaled(
     return store
 
 
-def open_copy(config: Config, *, notify: Notify = silent, lazy: bool = False) -> SqliteStore:
+def open_copy(config: Config, *, notify: Notify = silent, lazy: bool = False) -> Store:
     """The local copy of the configured XTDB, with its journal."""
     bounds = JournalBounds(config.xtdb.journal_entries, config.xtdb.journal_mib * 2**20)
     return open_journaled(
@@ -93,7 +93,7 @@ def open_copy(config: Config, *, notify: Notify = silent, lazy: bool = False) ->
     )
 
 
-def remote_of(store: SqliteStore) -> XtdbRemote:
+def remote_of(store: Store) -> XtdbRemote:
     """What a local copy delivers to."""
     assert isinstance(store.remote, XtdbRemote)
     return store.remote
@@ -108,7 +108,7 @@ class XtdbRemote(Remote):
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         link: Link,
         bounds: JournalBounds,
         notify: Notify,

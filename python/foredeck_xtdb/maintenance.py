@@ -21,7 +21,7 @@ from foredeck.model.figures import counted
 from foredeck.store.copying import compare, count_of
 from foredeck.store.kind import PENDING_PURGE, DeliveredCopy, Settings
 from foredeck.store.protocol import Copyable, ScanMark, digests_of, portions
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.journal import Backlog, DeliveryQueue, opened_journal, read_backlog
 from foredeck_xtdb.link import copy_file, open_database
 from foredeck_xtdb.local_copy import XtdbRemote, open_copy, remote_of
@@ -181,10 +181,10 @@ class XtdbPlace:
     def pending(self) -> Path:
         return self.config.home / PENDING_PURGE
 
-    def open_local(self) -> SqliteStore:
+    def open_local(self) -> Store:
         return open_copy(self.config, lazy=True)
 
-    def _open_copy(self) -> SqliteStore:
+    def _open_copy(self) -> Store:
         busy_ms = self.config.sqlite.busy_timeout_ms
         return open_sqlite(copy_file(self.config), busy_timeout_ms=busy_ms)
 

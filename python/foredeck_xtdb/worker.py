@@ -19,8 +19,7 @@ from foredeck.model.kinds import kind_of
 from foredeck.regular_files import open_regular
 from foredeck.store.location import is_held
 from foredeck.store.protocol import Batch, Notify, Token
-from foredeck.store.references import Archives
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.journal import (
     DeliveryQueue,
     Journal,
@@ -64,8 +63,7 @@ class DeliveringCopy:
     def __init__(self, file: Path, bounds: JournalBounds, busy_timeout_ms: int) -> None:
         self.locked = False
         busy_ms = max(_BUSY_MS, busy_timeout_ms)
-        self._store: SqliteStore = open_sqlite(file, busy_timeout_ms=busy_ms)
-        self._archives = Archives(self._store)
+        self._store: Store = open_sqlite(file, busy_timeout_ms=busy_ms)
         self.journal = Journal(self._store, bounds)
         self.journal.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         # A lock of the system's ends with its process, however that ends: another engine takes
@@ -101,7 +99,7 @@ class DeliveringCopy:
         blobs = self._store.blobs(entry.blobs)
         for digest in entry.blobs:
             # What was pruned since is not delivered again.
-            if digest not in blobs and not self._archives.holds(digest):
+            if digest not in blobs and not self._store.is_pruned(digest):
                 raise Missing(f"no blob {digest} in the local copy")
         return Batch(puts=puts, blobs=blobs)
 

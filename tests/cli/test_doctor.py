@@ -16,7 +16,7 @@ from foredeck.cli.doctor_command import check_programs, check_state
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.finding import Finding
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck.version import PI_MIN, PI_TESTED
 from foredeck_bench.scripted.pi_process import VERSIONS
 

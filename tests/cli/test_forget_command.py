@@ -21,7 +21,7 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.protocol import Batch
 from foredeck.store.sessions import documents_of
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck_bench.crash.stores import prepared
 from foredeck_bench.file_agent import FileAgent
 from foredeck_xtdb.link import open_database
@@ -293,7 +293,7 @@ def test_a_session_goes_from_xtdb_too(
         assert main(["show", "first", "--home", str(home)]) == 4
 
 
-def wait_until_delivered(store: SqliteStore) -> None:
+def wait_until_delivered(store: Store) -> None:
     """Until XTDB has everything; the test's timeout ends it."""
     while remote_of(store).backlog.entries:
         time.sleep(0.05)

@@ -31,7 +31,7 @@ from foredeck.model.sources import FilesystemSource
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 
 
 def run(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> str:

@@ -16,7 +16,7 @@ from foredeck.memory.trust import User, load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
 from foredeck.store.protocol import Batch
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from memory.desk import OWN, Table, literal, new
 
 Told = Callable[..., Any]

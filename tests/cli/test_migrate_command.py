@@ -21,7 +21,7 @@ from foredeck.cli.main import main
 from foredeck.context.state.descriptions import nicknames
 from foredeck.store.copying import compare
 from foredeck.store.protocol import records_of
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.local_copy import XtdbRemote
 from foredeck_xtdb.node import own_node_folder, stop
@@ -168,7 +168,7 @@ def run_and_kill(words: list[str], steps: int) -> None:
     script = (
         "import os, signal, sys\n"
         "from foredeck.cli.main import main\n"
-        "from foredeck.store.sqlite.adapter import SqliteStore\n"
+        "from foredeck.store.store import Store\n"
         "from foredeck_xtdb.database.client import XtdbClient\n"
         "left = int(sys.argv[1])\n"
         "def dying(method):\n"
@@ -182,7 +182,7 @@ def run_and_kill(words: list[str], steps: int) -> None:
         "                os.kill(os.getpid(), signal.SIGKILL)\n"
         "        return method(*args, **more)\n"
         "    return call\n"
-        "SqliteStore.commit = dying(SqliteStore.commit)\n"
+        "Store.commit = dying(Store.commit)\n"
         "XtdbClient.commit = dying(XtdbClient.commit)\n"
         "sys.exit(main(sys.argv[2:]))\n"
     )

@@ -26,7 +26,7 @@ from foredeck.model.sources import FilesystemSource
 from foredeck.store.portable.export import ProjectPlace, export_project
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 
 SESSION, PRIVATE = "0199cccc-0000-7000-8000-00000000000", "0199dddd-0000-7000-8000-000000000002"
 ELSEWHERE = "0199eeee-0000-7000-8000-000000000003"

@@ -22,7 +22,7 @@ from foredeck.model.records import ARCHIVED, ArchivedDocument, archived_id
 from foredeck.model.tasks import TaskDocument, TaskLink
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch
-from foredeck.store.references import stored_messages
+from foredeck.store.sessions import stored_messages
 from foredeck_bench.crash.stores import prepared
 from foredeck_xtdb.link import open_database
 from foredeck_xtdb.local_copy import open_copy, remote_of

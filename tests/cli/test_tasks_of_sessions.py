@@ -12,7 +12,7 @@ from context.driver import Host
 from context.scenes import ask
 from foredeck.cli.main import main
 from foredeck.model.identity import SHORTEST, TASK, key_of
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 
 
 def host(home: Path, session: str) -> Host:

@@ -9,7 +9,7 @@ import pytest
 
 from cli.stored_session import SESSION, make_home
 from foredeck.cli.main import main
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 
 
 @pytest.fixture

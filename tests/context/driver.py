@@ -35,7 +35,7 @@ from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.model.calls import CallRecord
 from foredeck.sources.recorded import recorded_source
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 SYSTEM = [{"role": "system", "content": "You are a coding agent."}]
 TOOLS = [{"name": "read", "description": "Reads a file.", "parameters": {"type": "object"}}]

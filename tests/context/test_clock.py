@@ -17,7 +17,7 @@ from foredeck.context.provider_cache import CacheEntries
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import MessageKey
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 
 BACK_S = -5 * 3600
 MINUTE_MS = 60_000
@@ -47,7 +47,7 @@ def stepping(new_host: NewHost, monkeypatch: pytest.MonkeyPatch) -> Any:
     def make(**options: Any) -> Host:
         host = new_host(**options)
         clocked = partial(open_sqlite, clock=lambda: host.now_ms)
-        monkeypatch.setattr("foredeck.store.sqlite.kind.open_sqlite", clocked)
+        monkeypatch.setattr("foredeck.store.sqlite_kind.open_sqlite", clocked)
         return host
 
     return make

@@ -24,8 +24,8 @@ from foredeck.store.erasing import Forgetting, erase, erasure_of, plan_forgettin
 from foredeck.store.protocol import Batch
 from foredeck.store.references import in_message, references
 from foredeck.store.sqlite import codec, rows
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.store.sqlite.connection import immediate
+from foredeck.store.store import Store, open_sqlite
 from store.documents import note
 
 TEXTS = [
@@ -121,7 +121,7 @@ def prompts(home: Path, numbers: set[int]) -> dict[tuple[int, int], object]:
     return found
 
 
-def referred(store: SqliteStore) -> set[str]:
+def referred(store: Store) -> set[str]:
     """What all documents need, told one by one."""
     found: set[str] = set()
     for id in {change.id for change in store.changes_since(None, limit=1_000_000)}:
@@ -212,7 +212,7 @@ def test_others_keep_all_and_nothing_else_stays(world: World) -> None:
 
 
 @pytest.fixture
-def planned(tmp_path: Path) -> tuple[Config, SqliteStore, list[Forgetting]]:
+def planned(tmp_path: Path) -> tuple[Config, Store, list[Forgetting]]:
     """A session, and what forgetting it takes."""
     play(tmp_path, [Plan([Act("bash", TEXTS[1])], None), Plan([Act("bash", TEXTS[2])], None)])
     config = Config(home=tmp_path)
@@ -222,7 +222,7 @@ def planned(tmp_path: Path) -> tuple[Config, SqliteStore, list[Forgetting]]:
 
 @pytest.mark.parametrize("how", ["goes on", "is forked", "is used", "is unrelated"])
 def test_what_is_taken_up_meanwhile_stays(
-    planned: tuple[Config, SqliteStore, list[Forgetting]], how: str
+    planned: tuple[Config, Store, list[Forgetting]], how: str
 ) -> None:
     config, store, plans = planned
     host = Host(config.home, session="s1" if how in ("is used", "is unrelated") else "s0")
@@ -244,7 +244,7 @@ def test_what_is_taken_up_meanwhile_stays(
 
 
 def test_what_comes_under_an_older_transaction_is_seen(
-    planned: tuple[Config, SqliteStore, list[Forgetting]],
+    planned: tuple[Config, Store, list[Forgetting]],
 ) -> None:
     config, store, plans = planned
     first = store.records(None, 1)[0].origin

@@ -20,7 +20,7 @@ from foredeck.model.identity import hash_text
 from foredeck.notes.expanding import expand
 from foredeck.store.erasing import erase, erasure_of, plan_forgetting
 from foredeck.store.protocol import Head
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 
 
 def turn(host: Host, name: str) -> None:

@@ -18,8 +18,13 @@ from foredeck.model.documents import (
 )
 from foredeck.model.records import NicknameDocument, nickname_id
 from foredeck.model.sources import FilesystemSource
-from foredeck.store.protocol import Batch, Head, Origin, Store, Token
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.protocol import (
+    Batch,
+    Head,
+    Origin,
+    Token,
+)
+from foredeck.store.store import Store, open_sqlite
 
 BY_DISK = Provenance(origin="disk", generator="system")
 

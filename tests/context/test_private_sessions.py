@@ -17,8 +17,8 @@ from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams
 from foredeck.model.documents import session_object_id, user_object_id
 from foredeck.model.identity import hash_text
-from foredeck.store.protocol import Store
 from foredeck.store.sessions import is_private, private_sessions
+from foredeck.store.store import Store
 from foredeck.tasks.tools import PRIVATE as PRIVATE_TASKS
 
 

@@ -18,7 +18,7 @@ from foredeck.derived.layer import LayerBusy
 from foredeck.errors import StoreUnavailable
 from foredeck.store.erasing import Erasure
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_bench.crash.other_acts import contents, made_at_once
 from search.sessions import Searched, Talk, searched
 from store.documents import file

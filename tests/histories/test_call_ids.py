@@ -11,7 +11,7 @@ from test_codex import item, meta
 from written_histories import SESSION, ClaudeCode, write_lines
 
 from foredeck.model.documents import ToolcallDocument
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.recordings import load_recording
 

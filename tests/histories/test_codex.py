@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from written_histories import START
 
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_agents.histories.codex import read_codex
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.lines import Lines

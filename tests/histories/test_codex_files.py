@@ -17,7 +17,7 @@ from written_histories import write_lines
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.patches import patched, patches_in, unpatched
 

@@ -14,7 +14,7 @@ from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.names import find_object
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck.timeline.blame import text_of_version
 from foredeck_agents.histories.ingesting import ingest_files
 

@@ -31,13 +31,12 @@ from written_histories import (
 )
 
 from foredeck.context.state.stored_chat import chat_fields, render_chat
-from foredeck.store.protocol import Store
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck_agents.histories.ingesting import Report, ingest_files
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     opened = open_sqlite(tmp_path / "store.db")
     yield opened
     opened.close()
@@ -51,7 +50,7 @@ def ingest(store: Store | None, *files: Path, dry: bool = False) -> Report:
     return ingest_files(store, files, dry=dry)
 
 
-def test_a_history_becomes_a_session_like_any_other(tmp_path: Path, store: SqliteStore) -> None:
+def test_a_history_becomes_a_session_like_any_other(tmp_path: Path, store: Store) -> None:
     file = write_lines(tmp_path / "h" / "a.jsonl", claude_code_session().lines)
     report = ingest(store, file)
     assert (report.new, report.messages, report.tool_calls) == (1, 5, 3)
@@ -88,7 +87,7 @@ def test_a_history_becomes_a_session_like_any_other(tmp_path: Path, store: Sqlit
     assert [turn["user_turn"] for turn in chat_fields(store, SESSION, 3)["turns"]] == [1, 2, 2]
 
 
-def test_reading_again_changes_nothing(tmp_path: Path, store: SqliteStore) -> None:
+def test_reading_again_changes_nothing(tmp_path: Path, store: Store) -> None:
     file = write_lines(tmp_path / "a.jsonl", claude_code_session().lines)
     ingest(store, file)
     before = store.latest()
@@ -104,9 +103,7 @@ def test_reading_again_changes_nothing(tmp_path: Path, store: SqliteStore) -> No
 
 
 @pytest.mark.parametrize("cut", range(1, 13))
-def test_a_file_that_has_grown_gives_its_new_part(
-    tmp_path: Path, store: SqliteStore, cut: int
-) -> None:
+def test_a_file_that_has_grown_gives_its_new_part(tmp_path: Path, store: Store, cut: int) -> None:
     """Wherever it was cut, even within an answer, the state is that of one reading."""
     lines = claude_code_session().lines
     file = write_lines(tmp_path / "a.jsonl", lines[:cut])
@@ -121,7 +118,7 @@ def test_a_file_that_has_grown_gives_its_new_part(
     whole.close()
 
 
-def test_a_result_that_comes_late_finds_its_turn(tmp_path: Path, store: SqliteStore) -> None:
+def test_a_result_that_comes_late_finds_its_turn(tmp_path: Path, store: Store) -> None:
     history = ClaudeCode()
     history.user("Run it.")
     history.answer("m1", use("slow", "Bash", command="make"))
@@ -140,7 +137,7 @@ def test_a_result_that_comes_late_finds_its_turn(tmp_path: Path, store: SqliteSt
     assert render_chat(store, SESSION, 2).endswith("And hurry.\n--- assistant\nIt is done.\n")
 
 
-def test_a_rewritten_file_is_left_alone(tmp_path: Path, store: SqliteStore) -> None:
+def test_a_rewritten_file_is_left_alone(tmp_path: Path, store: Store) -> None:
     history = claude_code_session()
     file = write_lines(tmp_path / "a.jsonl", history.lines)
     ingest(store, file)
@@ -157,7 +154,7 @@ def test_a_rewritten_file_is_left_alone(tmp_path: Path, store: SqliteStore) -> N
     assert store.latest() == before
 
 
-def test_a_dry_run_counts_and_stores_nothing(tmp_path: Path, store: SqliteStore) -> None:
+def test_a_dry_run_counts_and_stores_nothing(tmp_path: Path, store: Store) -> None:
     file = write_lines(tmp_path / "a.jsonl", claude_code_session().lines)
     report = ingest(store, file, dry=True)
     assert (report.new, report.messages, report.tool_calls) == (1, 5, 3)
@@ -166,7 +163,7 @@ def test_a_dry_run_counts_and_stores_nothing(tmp_path: Path, store: SqliteStore)
     assert ingest(store, file) == report
 
 
-def test_hostile_input_is_counted(tmp_path: Path, store: SqliteStore) -> None:
+def test_hostile_input_is_counted(tmp_path: Path, store: Store) -> None:
     good = json.dumps(claude_code_session().lines[1]).encode()
     deep = b'{"a":' * 150 + b"1" + b"}" * 150
     odd = [
@@ -195,7 +192,7 @@ def test_hostile_input_is_counted(tmp_path: Path, store: SqliteStore) -> None:
     }
 
 
-def test_files_that_are_no_histories_are_named(tmp_path: Path, store: SqliteStore) -> None:
+def test_files_that_are_no_histories_are_named(tmp_path: Path, store: Store) -> None:
     whole = gzip.compress(file_bytes(claude_code_session()))
     files = {
         "torn.gz": whole[: len(whole) // 2],
@@ -215,9 +212,7 @@ def test_files_that_are_no_histories_are_named(tmp_path: Path, store: SqliteStor
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_a_file_in_utf_16_is_read_and_grows(
-    tmp_path: Path, store: SqliteStore, encoding: str
-) -> None:
+def test_a_file_in_utf_16_is_read_and_grows(tmp_path: Path, store: Store, encoding: str) -> None:
     lines = claude_code_session().lines
     lines[1]["message"]["content"] = "Größe, 大きさ, 𠮷 \u2028?"
     texts = [json.dumps(line, ensure_ascii=False) + "\r\n" for line in lines]
@@ -232,7 +227,7 @@ def test_a_file_in_utf_16_is_read_and_grows(
 
 
 def test_a_long_line_in_utf_16_is_read_whole_or_passed_over(
-    tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = claude_code_session().lines
     texts = [json.dumps(line) + "\n" for line in lines]
@@ -246,7 +241,7 @@ def test_a_long_line_in_utf_16_is_read_whole_or_passed_over(
     assert (report.messages, report.tool_calls) == (5, 3)
 
 
-def test_a_line_of_a_hundred_megabytes_is_passed_over(tmp_path: Path, store: SqliteStore) -> None:
+def test_a_line_of_a_hundred_megabytes_is_passed_over(tmp_path: Path, store: Store) -> None:
     lines = claude_code_session().lines
     file = write_lines(tmp_path / "a.jsonl", lines[:2])
     with file.open("ab") as out:
@@ -260,7 +255,7 @@ def test_a_line_of_a_hundred_megabytes_is_passed_over(tmp_path: Path, store: Sql
     assert (report.messages, report.tool_calls) == (5, 3)
 
 
-def test_ids_cannot_pass_for_others(tmp_path: Path, store: SqliteStore) -> None:
+def test_ids_cannot_pass_for_others(tmp_path: Path, store: Store) -> None:
     history = ClaudeCode()
     stolen = ["session:x", "a" * 64, "", "x" * 5000]
     history.answer("m", *(use(id, "Bash", command="true") for id in stolen))
@@ -341,7 +336,7 @@ def spots(value: Any) -> Iterator[tuple[Any, Any]]:
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("lines", [claude_code_session().lines, CODEX_LINES, PI_LINES])
 def test_no_odd_value_ends_a_reading(
-    store: SqliteStore, tmp_path: Path, lines: list[Line], seed: int
+    store: Store, tmp_path: Path, lines: list[Line], seed: int
 ) -> None:
     chance = random.Random(seed)
     odd: list[Line] = json.loads(json.dumps(lines))
@@ -362,7 +357,7 @@ HISTORY = Path(__file__).parents[3] / "shared" / "history"
 
 
 @pytest.mark.skipif(not HISTORY.is_dir(), reason="no histories in ../shared/history")
-def test_recorded_histories_are_read_without_a_loss(store: SqliteStore) -> None:
+def test_recorded_histories_are_read_without_a_loss(store: Store) -> None:
     files = sorted(HISTORY.glob("*.jsonl.gz"))[:12]
     report = ingest(store, *files)
     assert (report.new, len(report.skipped), report.unreadable) == (12, 0, {})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from written_histories import SESSION, claude_code_session, state_of, write_lines
 
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_xtdb.node import NodeFolder
 from store.journaled import Machine, server_link

@@ -13,7 +13,7 @@ from written_histories import START_MS, write_lines
 
 from foredeck.cli.main import main
 from foredeck.context.state.stored_chat import chat_fields, render_chat
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_lab.replay.options import ReplayOptions
@@ -70,13 +70,13 @@ LINES = [
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     opened = open_sqlite(tmp_path / "home" / "foredeck.db")
     yield opened
     opened.close()
 
 
-def test_all_branches_are_read(tmp_path: Path, store: SqliteStore) -> None:
+def test_all_branches_are_read(tmp_path: Path, store: Store) -> None:
     summary = {"type": "compaction", "id": "c", "parentId": "e11", "summary": "Ran three."}
     file = write_lines(tmp_path / "a.jsonl", [*LINES, summary])
     report = ingest_files(store, [file])
@@ -87,7 +87,7 @@ def test_all_branches_are_read(tmp_path: Path, store: SqliteStore) -> None:
     assert chat.endswith("--- compactionSummary\nRan three.\n")
 
 
-def test_messages_of_an_old_pi_stay_as_they_are(tmp_path: Path, store: SqliteStore) -> None:
+def test_messages_of_an_old_pi_stay_as_they_are(tmp_path: Path, store: Store) -> None:
     """An answer whose content is a string, and which names no reason to stop."""
     old = {"role": "assistant", "content": "As it was."}
     file = write_lines(tmp_path / "a.jsonl", [HEADER, entry(1, user("Well?")), entry(2, old)])
@@ -96,7 +96,7 @@ def test_messages_of_an_old_pi_stay_as_they_are(tmp_path: Path, store: SqliteSto
     assert turn["assistant"] == {**old, "timestamp": START_MS + 2000}
 
 
-def test_a_fork_names_its_parent(tmp_path: Path, store: SqliteStore) -> None:
+def test_a_fork_names_its_parent(tmp_path: Path, store: Store) -> None:
     fork = [
         {
             **HEADER,
@@ -137,9 +137,7 @@ def play(home: Path, file: Path) -> str:
     return re.sub(r"@\d+", "@N", json.dumps(prompts))
 
 
-def test_a_session_that_was_read_in_goes_on_with_foredeck(
-    tmp_path: Path, store: SqliteStore
-) -> None:
+def test_a_session_that_was_read_in_goes_on_with_foredeck(tmp_path: Path, store: Store) -> None:
     """Its turns and tool calls are known again, and none is stored twice."""
     begun = write_lines(tmp_path / "begun.jsonl", LINES)
     whole = [*LINES, entry(12, user("Go on.")), entry(13, answer("Yes.", "four"))]

@@ -15,7 +15,7 @@ from foredeck.context.messages.shape import Message, identifying_fields
 from foredeck.context.state.stored_chat import render_chat
 from foredeck.model.documents import SystemPromptDocument, ToolcallDocument
 from foredeck.store.protocol import Token
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.lines import opened_lines
 from foredeck_agents.histories.pi import load_transcript, read_pi

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.context.state.stored_chat import render_chat
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
 START = "2026-02-03T10:00:{:02d}.000Z"

@@ -29,8 +29,8 @@ from foredeck.model.records import (
 )
 from foredeck.store.portable.check import ImportLimits, decode_line
 from foredeck.store.portable.importing import import_file
-from foredeck.store.protocol import Batch, Store
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store, open_sqlite
 from store.contract_portable import exported, lines_of
 from store.documents import PROVENANCE
 from store.every_type import change_of, kept

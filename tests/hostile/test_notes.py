@@ -22,7 +22,7 @@ from foredeck.notes.graph import Graph
 from foredeck.notes.layer import LAYER
 from foredeck.sources import looking
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import LocalStore
+from foredeck.store.store import Store
 from hostile.ground import SECRET, Ground
 from hostile.many import fill
 
@@ -94,7 +94,7 @@ def test_a_projects_folders_of_notes_are_not_the_whole_disk(ground: Ground) -> N
 TOO_LONG = "the text takes too long to read: only its properties are read"
 
 
-def problems(store: LocalStore, home: Path) -> dict[str, list[str]]:
+def problems(store: Store, home: Path) -> dict[str, list[str]]:
     """By the name of its file, what is said to be wrong with a note."""
     with Follower(store, LAYER, home) as follower:
         follower.catch_up()

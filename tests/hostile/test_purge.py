@@ -23,10 +23,10 @@ from foredeck.model.messages import put_blob
 from foredeck.model.records import MISSING, NicknameDocument, PathChange
 from foredeck.sources.git import pointer
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
 from foredeck.store.purging import holders_in_files, holders_in_store
 from foredeck.store.redaction import Redaction
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck_bench.crash.stores import prepared
 from foredeck_xtdb.link import open_database
 from foredeck_xtdb.local_copy import open_copy, remote_of
@@ -256,7 +256,7 @@ def on_xtdb(home: Path, monkeypatch: pytest.MonkeyPatch, runtime: object) -> Ite
         yield config
 
 
-def deliver(store: SqliteStore) -> None:
+def deliver(store: Store) -> None:
     remote_of(store).start()
     while remote_of(store).backlog.entries:
         pass
@@ -270,7 +270,7 @@ def test_nothing_of_it_is_left_in_a_node(home: Path, on_xtdb: Config, purge: Pur
     assert raw_holders(home) == []
     with closing(open_database(on_xtdb)) as database:
         assert list(holders_in_store(database, Redaction([SECRET]))) == []
-        assert database.query("call", {"session": "s"})
+        assert database.find("call", {"session": "s"})
     with closing(open_store(on_xtdb)) as store:
         assert store.query("call", {"session": "s"})
     assert main(["show", "s", "--call", "2"]) == 0

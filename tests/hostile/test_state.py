@@ -18,7 +18,7 @@ from foredeck.hosts.protocol import HostProgram, InitializeParams
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.trust import KEY_FILE, load_user
 from foredeck.memory.user_acts import UserActs
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 
 
 def no_bytes(file: Path) -> None:

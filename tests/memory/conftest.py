@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from memory.desk import Table
 
 

@@ -21,7 +21,8 @@ from foredeck.model.documents import (
 from foredeck.model.messages import store_message
 from foredeck.model.records import ExtractionDocument, TurnDocument, extraction_id, turn_id
 from foredeck.store.clock import DAY_MS
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 
 START_MS = 1_777_777_200_000
 OWN, PRIVATE, SUBAGENT, IMPORTED = "own", "private", "subagent", "imported"

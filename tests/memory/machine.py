@@ -23,7 +23,8 @@ from foredeck.model.memory import (
     working_id,
 )
 from foredeck.model.tasks import TaskDocument
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 from memory.desk import IMPORTED, ME, OWN, PRIVATE, SOMEBODY, SUBAGENT, Table, literal, new
 
 CAPS = MemoryCaps(session=3, everywhere=3, findings=2)

@@ -21,9 +21,9 @@ from foredeck.model.documents import session_object_id
 from foredeck.model.memory import MOST_PROPOSALS, MemoryDocument
 from foredeck.store.portable.export import ProjectPlace, export_project, export_session
 from foredeck.store.portable.importing import import_file
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
 from foredeck.store.sessions import is_private
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck_bench.crash.memory_acts import accept, begin, extract, user_of_session
 
 SESSION = "shared"

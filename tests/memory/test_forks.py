@@ -19,15 +19,15 @@ from foredeck.memory.user_acts import UserActs
 from foredeck.model.records import turn_id
 from foredeck.store.portable.export import export_session
 from foredeck.store.portable.importing import import_file
-from foredeck.store.protocol import Batch, LocalStore
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store, open_sqlite
 from store.journaled import Machine, new_namespace, server_link
 
 START_MS = 1_777_800_000_000
 
 
 @pytest.fixture(params=["sqlite", "xtdb"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalStore]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "sqlite":
         opened = open_sqlite(tmp_path / "memory.db")
     else:
@@ -40,7 +40,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalStore
 class Desk:
     """Sessions of one user on one store. An engine that is closed would close that, too."""
 
-    def __init__(self, store: LocalStore, home: Path) -> None:
+    def __init__(self, store: Store, home: Path) -> None:
         self.store, self.home = store, home
         home.mkdir()
         user = load_user(home)
@@ -95,7 +95,7 @@ def fork(of: SimulatedHost, session: str, messages: int) -> SimulatedHost:
 
 
 @pytest.fixture
-def desk(store: LocalStore, tmp_path: Path) -> Desk:
+def desk(store: Store, tmp_path: Path) -> Desk:
     return Desk(store, tmp_path / "home")
 
 

@@ -8,15 +8,14 @@ from typing import Any
 from hypothesis import settings
 
 from examples import examples
-from foredeck.store.protocol import Store
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from memory.machine import LifeOfMemory
 
 
 class OnSqlite(LifeOfMemory):
     """One file."""
 
-    store: SqliteStore
+    store: Store
 
     def open_store(self, folder: Path) -> Store:
         """See `LifeOfMemory`."""

@@ -30,11 +30,11 @@ from foredeck.model.records import by_foredeck
 from foredeck.store import purging
 from foredeck.store.kind import PENDING_PURGE, open_store
 from foredeck.store.portable.export import export_session
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
 from foredeck.store.purging import finish_pending
 from foredeck.store.references import in_message, references
 from foredeck.store.sessions import documents_of
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import Store, open_sqlite
 
 SECRET = "sk-live-51H8xQ"
 

@@ -13,7 +13,7 @@ from foredeck.hosts.protocol import ToolCallParams
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_bench.file_agent import FileAgent
 
 NAMES = """

@@ -23,8 +23,8 @@ from foredeck.notes.layer import LAYER, read_chats
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import MENTIONS, Reference
 from foredeck.notes.resolving import references_of
-from foredeck.store.protocol import Batch, LocalStore
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.node import NodeFolder
 from store.journaled import Machine, new_namespace, server_link
 
@@ -77,7 +77,7 @@ def plain(turn: Turn) -> Iterator[Reference]:
                 yield replace(reference, relation=MENTIONS, field=place)
 
 
-def commit(store: LocalStore, turn: Turn) -> None:
+def commit(store: Store, turn: Turn) -> None:
     session, number, others, user, assistant = turn
     blobs: dict[str, bytes] = {}
     stored = TurnDocument(
@@ -104,7 +104,7 @@ def said_in(follower: Follower, session: str) -> list[Reference]:
     return [reference for reference in found if reference.style != "id"]
 
 
-def check(store: LocalStore, home: Path, turns: Sequence[Turn]) -> None:
+def check(store: Store, home: Path, turns: Sequence[Turn]) -> None:
     newest: dict[tuple[str, int], Turn] = {}
     with closing(store), Follower(store, LAYER, home, batch=2) as follower:
         for turn in turns:

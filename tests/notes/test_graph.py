@@ -35,8 +35,8 @@ from foredeck.notes.expanding import expand
 from foredeck.notes.graph import Graph, Selection
 from foredeck.notes.layer import LAYER
 from foredeck.sources.snapshots import link_move
-from foredeck.store.protocol import Batch, LocalStore, Token
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.protocol import Batch, Token
+from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.node import NodeFolder
 from store.journaled import Machine, delivered, new_namespace, server_link
 
@@ -100,7 +100,7 @@ def document(path: str, text: str | None) -> FileDocument:
 class Vault:
     """The same files in a store and in a plain graph."""
 
-    store: LocalStore
+    store: Store
     follower: Follower
     plain: PlainGraph = field(default_factory=PlainGraph)
 
@@ -182,7 +182,7 @@ def check_edges(graph: Graph, plain: PlainGraph) -> None:
 
 
 @contextmanager
-def vault_in(store: LocalStore, home: Path) -> Iterator[Vault]:
+def vault_in(store: Store, home: Path) -> Iterator[Vault]:
     with closing(store), Follower(store, LAYER, home) as follower:
         yield Vault(store, follower)
 

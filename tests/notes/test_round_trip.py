@@ -15,8 +15,8 @@ from foredeck.notes.layer import LAYER
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import CONTENT, Reference
 from foredeck.notes.resolving import references_of
-from foredeck.store.protocol import Batch, LocalStore
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.node import NodeFolder
 from store.journaled import Machine, new_namespace, server_link
 
@@ -47,7 +47,7 @@ TEXTS = st.builds(
 )
 
 
-def kept(store: LocalStore, home: Path, text: str) -> tuple[str, list[Reference]]:
+def kept(store: Store, home: Path, text: str) -> tuple[str, list[Reference]]:
     """What a store has of a text, and the layer of its references, in the order of the text."""
     file = document("/v/a.md", text)
     store.commit(Batch(puts=[file]))
@@ -73,7 +73,7 @@ def rendered(text: str, references: list[Reference]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def check(store: LocalStore, home: Path, text: str) -> None:
+def check(store: Store, home: Path, text: str) -> None:
     content, references = kept(store, home, text)
     assert content == text
     assert references == parse_note(text).references

@@ -21,7 +21,7 @@ from foredeck.observations.lease import ObservingLease
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
 from foredeck.observations.reading import Observation, stored_notes
 from foredeck.observations.rules import ModeChoice, TimingRules
-from foredeck.store.protocol import LocalStore
+from foredeck.store.store import Store
 from observations.chat import START_MS, rounds, user
 
 CLOCK = WallTime(UTC)
@@ -72,7 +72,7 @@ class Time:
 
 
 def keeper(
-    store: LocalStore, owner: str = "one", *, session: str = "s", time: Time | None = None
+    store: Store, owner: str = "one", *, session: str = "s", time: Time | None = None
 ) -> ObservationKeeper:
     """By default somebody of whose machine nothing is known here."""
     lease = ObservingLease(store, session, owner=f"elsewhere/1/{owner}", clock=time or Time())
@@ -83,7 +83,7 @@ def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
     return next_chunk(messages, position, RULES.chunk)
 
 
-def kept(store: LocalStore, session: str = "s") -> list[Observation]:
+def kept(store: Store, session: str = "s") -> list[Observation]:
     return [*stored_notes(store, [session]).observations]
 
 
@@ -91,14 +91,14 @@ NOTES = block("medium change: Agent looked at src/c0.py", task="Look at all.")
 
 
 def observe(
-    store: LocalStore, count: int = 3, *answers: str, owner: str = "one"
+    store: Store, count: int = 3, *answers: str, owner: str = "one"
 ) -> ObservationDocument | None:
     writer, _ = observer(*(answers or (NOTES,)))
     chat = [user("look at all of them"), *rounds(count)]
     return asyncio.run(keeper(store, owner).observe(chat, pick, writer, MODE))
 
 
-def noted(store: LocalStore, chunks: int, session: str = "s") -> list[SourceMessage]:
+def noted(store: Store, chunks: int, session: str = "s") -> list[SourceMessage]:
     """A chat of so many chunks that are observed, with nine remarks each."""
     chat = [user("look at all of them")]
     for number in range(1, chunks + 1):
@@ -110,7 +110,7 @@ def noted(store: LocalStore, chunks: int, session: str = "s") -> list[SourceMess
 
 
 def reflect(
-    store: LocalStore, chat: list[SourceMessage], *answers: str, age_ms: int = 0
+    store: Store, chat: list[SourceMessage], *answers: str, age_ms: int = 0
 ) -> tuple[ReflectionDocument, list[str]]:
     """What comes of it so much later, and what the model was told each time."""
     writer, asked = observer(*answers)

@@ -11,19 +11,18 @@ import pytest
 
 from foredeck.observations.chunks import WallTime
 from foredeck.observations.keeping import EditRefused, NoObservation, delete, edit, made_from
-from foredeck.store.protocol import LocalStore
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from observations.chat import rounds, user
 from observations.desk import CLOCK, block, keeper, kept, noted, observe, reflect
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[LocalStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with closing(open_sqlite(tmp_path / "store.db")) as store:
         yield store
 
 
-def test_the_users_text_takes_the_place_of_what_was_noted(store: LocalStore) -> None:
+def test_the_users_text_takes_the_place_of_what_was_noted(store: Store) -> None:
     observe(store)
     (found,) = kept(store)
     text = found.text.replace("medium change: Agent looked at", "high decision: Read only")
@@ -36,7 +35,7 @@ def test_the_users_text_takes_the_place_of_what_was_noted(store: LocalStore) -> 
     assert changed.document.covers == found.document.covers
 
 
-def test_an_edit_in_another_zone_moves_no_time(store: LocalStore) -> None:
+def test_an_edit_in_another_zone_moves_no_time(store: Store) -> None:
     observe(store)
     (found,) = kept(store)
     there = WallTime(timezone(timedelta(hours=9)))
@@ -46,7 +45,7 @@ def test_an_edit_in_another_zone_moves_no_time(store: LocalStore) -> None:
     assert "- 09:20 high change" in changed.text
 
 
-def test_a_text_in_another_form_is_refused(store: LocalStore) -> None:
+def test_a_text_in_another_form_is_refused(store: Store) -> None:
     observe(store)
     (found,) = kept(store)
     with pytest.raises(EditRefused, match="neither a date nor a note"):
@@ -56,7 +55,7 @@ def test_a_text_in_another_form_is_refused(store: LocalStore) -> None:
     assert kept(store) == [found]
 
 
-def test_what_was_deleted_says_nothing_and_is_not_written_again(store: LocalStore) -> None:
+def test_what_was_deleted_says_nothing_and_is_not_written_again(store: Store) -> None:
     observe(store)
     (found,) = kept(store)
     delete(store, found.id, "ann")
@@ -72,7 +71,7 @@ def test_what_was_deleted_says_nothing_and_is_not_written_again(store: LocalStor
     assert notes.observations == ()
 
 
-def test_reflections_that_still_say_it_are_named(store: LocalStore) -> None:
+def test_reflections_that_still_say_it_are_named(store: Store) -> None:
     chat = noted(store, 9)
     made, _ = reflect(store, chat, block("low change: Agent looked"))
     first = kept(store)[0].id

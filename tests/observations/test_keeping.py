@@ -25,8 +25,7 @@ from foredeck.observations.lease import (
 from foredeck.observations.observers import ModelFreeObserver, ModelReply
 from foredeck.observations.reading import stored_notes
 from foredeck.store.clock import DAY_MS
-from foredeck.store.protocol import LocalStore
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from observations.chat import answer, result, rounds, user
 from observations.desk import (
     CLOCK,
@@ -46,12 +45,12 @@ from observations.desk import (
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[LocalStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with closing(open_sqlite(tmp_path / "store.db")) as store:
         yield store
 
 
-def test_an_observation_is_kept_with_what_it_covers(store: LocalStore) -> None:
+def test_an_observation_is_kept_with_what_it_covers(store: Store) -> None:
     document = observe(store)
     assert document is not None
     (found,) = kept(store)
@@ -63,7 +62,7 @@ def test_an_observation_is_kept_with_what_it_covers(store: LocalStore) -> None:
     assert found.document.provenance.generator == "agent"
 
 
-def test_what_is_observed_is_not_observed_again(store: LocalStore) -> None:
+def test_what_is_observed_is_not_observed_again(store: Store) -> None:
     observe(store)
     assert observe(store) is None
     assert observe(store, 6) is not None
@@ -84,7 +83,7 @@ def test_what_is_observed_is_not_observed_again(store: LocalStore) -> None:
     ],
 )
 def test_what_fails_leaves_everything_as_it_was(
-    store: LocalStore, answered: str | ModelReply | Exception, told: str
+    store: Store, answered: str | ModelReply | Exception, told: str
 ) -> None:
     writer, _ = observer(answered)
     with pytest.raises(ForedeckError, match=told):
@@ -93,7 +92,7 @@ def test_what_fails_leaves_everything_as_it_was(
     assert observe(store) is not None, "the lease was given back"
 
 
-def test_an_answer_of_which_little_can_be_read_is_asked_for_once_more(store: LocalStore) -> None:
+def test_an_answer_of_which_little_can_be_read_is_asked_for_once_more(store: Store) -> None:
     rubbish = "The agent looked at three files.\n\nIt found nothing."
     writer, asked = observer(rubbish, f"{NOTES}\n- A last word")
     chat = [user("look at all of them"), *rounds(3)]
@@ -106,7 +105,7 @@ def test_an_answer_of_which_little_can_be_read_is_asked_for_once_more(store: Loc
     assert "look at all of them" not in repair.text, "the messages are not paid for twice"
 
 
-def test_what_can_be_read_is_kept_and_what_cannot_is_counted(store: LocalStore) -> None:
+def test_what_can_be_read_is_kept_and_what_cannot_is_counted(store: Store) -> None:
     notes = ["medium change: Agent looked at src/c0.py", "low finding: src/c1.py is empty"]
     broken = block(*notes).replace("</obs", "I could say more.\n</obs", 1)
     writer, asked = observer(ModelReply(broken, calls=1, model="test/model"))
@@ -115,7 +114,7 @@ def test_what_can_be_read_is_kept_and_what_cannot_is_counted(store: LocalStore) 
     assert (found.remark_count, found.left_out, len(asked.questions)) == (2, 1, 1)
 
 
-def test_where_it_cannot_be_asked_once_more_nothing_is_kept(store: LocalStore) -> None:
+def test_where_it_cannot_be_asked_once_more_nothing_is_kept(store: Store) -> None:
     writer, asked = observer("Quack.", ForedeckError("20 questions were asked within the hour"))
     with pytest.raises(ObservingFailed, match=r'Line 1: "Quack\." is neither'):
         asyncio.run(keeper(store).observe([user("go"), *rounds(3)], pick, writer, MODE))
@@ -123,7 +122,7 @@ def test_where_it_cannot_be_asked_once_more_nothing_is_kept(store: LocalStore) -
     assert kept(store) == []
 
 
-def test_nobody_observes_while_another_does(store: LocalStore) -> None:
+def test_nobody_observes_while_another_does(store: Store) -> None:
     first, second = keeper(store), keeper(store, "two")
     chat = rounds(3)
     first.lease.take("observe", first.lease.look())
@@ -133,7 +132,7 @@ def test_nobody_observes_while_another_does(store: LocalStore) -> None:
     assert asked.questions == [], "nothing is spent"
 
 
-def test_what_somebody_committed_since_the_look_is_found_out(store: LocalStore) -> None:
+def test_what_somebody_committed_since_the_look_is_found_out(store: Store) -> None:
     late = keeper(store, "two")
     seen = late.lease.look()
     observe(store)
@@ -141,7 +140,7 @@ def test_what_somebody_committed_since_the_look_is_found_out(store: LocalStore) 
         late.lease.take("observe", seen)
 
 
-def test_a_lost_lease_commits_nothing(store: LocalStore) -> None:
+def test_a_lost_lease_commits_nothing(store: Store) -> None:
     time = Time()
     slow, quick = keeper(store, time=time), keeper(store, "two", time=time)
     chat = rounds(3)
@@ -160,7 +159,7 @@ def test_a_lost_lease_commits_nothing(store: LocalStore) -> None:
     assert len(store.history(found.id)) == 1
 
 
-def test_a_lease_that_is_renewed_holds_longer(store: LocalStore) -> None:
+def test_a_lease_that_is_renewed_holds_longer(store: Store) -> None:
     time = Time()
     one, two = keeper(store, time=time).lease, keeper(store, "two", time=time).lease
     operation = one.take("observe", one.look())
@@ -175,7 +174,7 @@ def test_a_lease_that_is_renewed_holds_longer(store: LocalStore) -> None:
         one.renew(operation)
 
 
-def test_what_a_dead_process_left_is_cleared_and_told(store: LocalStore) -> None:
+def test_what_a_dead_process_left_is_cleared_and_told(store: Store) -> None:
     process = os.posix_spawn("/bin/true", ["true"], {})
     os.waitpid(process, 0)
     machine = owner_name().partition("/")[0]
@@ -215,14 +214,14 @@ def test_where_asking_would_end_a_process_its_lease_has_to_end(
     assert (is_gone(owner), asked) == (False, [os.getpid()])
 
 
-def test_a_live_owner_is_left_alone(store: LocalStore) -> None:
+def test_a_live_owner_is_left_alone(store: Store) -> None:
     mine = ObservingLease(store, "s", clock=Time())
     mine.take("observe", mine.look())
     assert not is_gone(mine.owner)
     assert keeper(store).lease.clear_stale() == ""
 
 
-def test_committing_twice_is_committing_once(store: LocalStore) -> None:
+def test_committing_twice_is_committing_once(store: Store) -> None:
     document = observe(store)
     assert document is not None
     one = keeper(store)
@@ -235,7 +234,7 @@ def test_committing_twice_is_committing_once(store: LocalStore) -> None:
     assert len(store.history("observation:s:x")) == 1
 
 
-def test_cancelled_at_shutdown_it_keeps_nothing(store: LocalStore) -> None:
+def test_cancelled_at_shutdown_it_keeps_nothing(store: Store) -> None:
     async def cancelled() -> None:
         asked = asyncio.Event()
 
@@ -257,7 +256,7 @@ def test_cancelled_at_shutdown_it_keeps_nothing(store: LocalStore) -> None:
     assert observe(store) is not None
 
 
-def test_one_huge_message_is_observed_part_by_part(store: LocalStore) -> None:
+def test_one_huge_message_is_observed_part_by_part(store: Store) -> None:
     chat = [user("word " * 8000, tokens=10_000), answer("I have read it.", "a"), result("a")]
     writer, asked = observer(block("high request: User asked for words"))
     while asyncio.run(keeper(store).observe(chat, pick, writer, MODE)):
@@ -266,7 +265,7 @@ def test_one_huge_message_is_observed_part_by_part(store: LocalStore) -> None:
     assert all(question.warm is None for question in asked.questions)
 
 
-def test_names_that_stand_in_no_message_are_marked(store: LocalStore) -> None:
+def test_names_that_stand_in_no_message_are_marked(store: Store) -> None:
     observe(store, 3, block("medium change: Agent wrote src/made_up.py and src/c1.py"))
     (found,) = kept(store)
     assert found.text.endswith("src/c1.py\n  (not in the sources: src/made_up.py)")
@@ -275,7 +274,7 @@ def test_names_that_stand_in_no_message_are_marked(store: LocalStore) -> None:
 # Reflecting
 
 
-def test_a_reflection_stands_for_the_oldest_and_names_what_it_drops(store: LocalStore) -> None:
+def test_a_reflection_stands_for_the_oldest_and_names_what_it_drops(store: Store) -> None:
     chat = noted(store, 9)
     made, systems = reflect(store, chat, block("medium change: Agent looked at src/c1.py"))
     assert len(systems) == 1
@@ -290,7 +289,7 @@ def test_a_reflection_stands_for_the_oldest_and_names_what_it_drops(store: Local
     assert [o.id for o in branch.observations] == [o.id for o in observations[replaced:]]
 
 
-def test_a_reflection_that_is_too_long_is_asked_for_again_more_strongly(store: LocalStore) -> None:
+def test_a_reflection_that_is_too_long_is_asked_for_again_more_strongly(store: Store) -> None:
     chat = noted(store, 9)
     long = block(*[f"medium change: Agent looked at src/c{n}.py, step {n}" for n in range(24)])
     made, systems = reflect(store, chat, long, long, block("low change: Agent looked"))
@@ -300,7 +299,7 @@ def test_a_reflection_that_is_too_long_is_asked_for_again_more_strongly(store: L
     assert made.compression == 2
 
 
-def test_then_anything_shorter_is_taken_else_the_old_stays(store: LocalStore) -> None:
+def test_then_anything_shorter_is_taken_else_the_old_stays(store: Store) -> None:
     chat = noted(store, 9)
     same = block(*[f"medium change: Agent looked at src/c{n}.py, and {n} more" for n in range(60)])
     with pytest.raises(ObservingFailed, match="stayed as long"):
@@ -312,7 +311,7 @@ def test_then_anything_shorter_is_taken_else_the_old_stays(store: LocalStore) ->
     assert made.compression == 1
 
 
-def test_a_name_that_nothing_vouched_for_stays_marked(store: LocalStore) -> None:
+def test_a_name_that_nothing_vouched_for_stays_marked(store: Store) -> None:
     for rows, name in ((3, "src/made_up.py"), (6, "src/c4.py")):
         observe(store, rows, block(*[f"low change: Agent wrote {name}, {n}" for n in range(20)]))
     chat = [user("look at all of them"), *rounds(6)]
@@ -321,7 +320,7 @@ def test_a_name_that_nothing_vouched_for_stays_marked(store: LocalStore) -> None
     assert made.remarks[0].unfounded == ["src/made_up.py"]
 
 
-def test_what_was_condensed_is_condensed_again_with_what_came_after(store: LocalStore) -> None:
+def test_what_was_condensed_is_condensed_again_with_what_came_after(store: Store) -> None:
     chat = noted(store, 9)
     first, _ = reflect(store, chat, block("high decision: User wants src/c1.py"))
     second, _ = reflect(
@@ -338,7 +337,7 @@ def test_what_was_condensed_is_condensed_again_with_what_came_after(store: Local
 # Without a model
 
 
-def test_the_same_machinery_runs_on_a_summary_that_no_model_writes(store: LocalStore) -> None:
+def test_the_same_machinery_runs_on_a_summary_that_no_model_writes(store: Store) -> None:
     summary = (
         "[foredeck] Turn 1\nAsked:\n- turn 1: look at all\nFiles:\n- @3 src/c0.py: read\n"
         "Errors:\n- read src/x.py (turn 1): gone"
@@ -356,7 +355,7 @@ def test_the_same_machinery_runs_on_a_summary_that_no_model_writes(store: LocalS
     assert (found.document.observed_by, found.document.priority) == ("foredeck", "high")
 
 
-def test_without_a_model_the_least_and_oldest_goes_first(store: LocalStore) -> None:
+def test_without_a_model_the_least_and_oldest_goes_first(store: Store) -> None:
     chat = noted(store, 9)
     free = ModelFreeObserver(lambda _chunk: "", count, CLOCK)
     made = asyncio.run(keeper(store).reflect(chat, free, asked=True))
@@ -365,7 +364,7 @@ def test_without_a_model_the_least_and_oldest_goes_first(store: LocalStore) -> N
     assert made.remarks[-1].content.endswith("step 3")
 
 
-def test_a_fork_uses_what_its_parent_noted_before_and_nothing_later(store: LocalStore) -> None:
+def test_a_fork_uses_what_its_parent_noted_before_and_nothing_later(store: Store) -> None:
     observe(store, 3)
     observe(store, 6)
     fork = keeper(store, session="fork")

@@ -19,21 +19,19 @@ from foredeck.model.documents import (
 )
 from foredeck.observations.keeping import delete
 from foredeck.observations.reading import BLOCK_CHARS, OtherSessionsSection
-from foredeck.store.protocol import Batch, LocalStore
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store, open_sqlite
 from observations.chat import rounds
 from observations.desk import CLOCK, MODE, block, keeper, kept, observer, pick
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[LocalStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with closing(open_sqlite(tmp_path / "store.db")) as store:
         yield store
 
 
-def note(
-    store: LocalStore, session: str, *notes: str, project: str = "p", later_ms: int = 0
-) -> None:
+def note(store: Store, session: str, *notes: str, project: str = "p", later_ms: int = 0) -> None:
     chat = [replace(m, time_ms=m.time_ms + later_ms) for m in rounds(3)]
     writer, _ = observer(block(*notes))
     one = keeper(store, session=session)
@@ -41,11 +39,11 @@ def note(
     asyncio.run(one.observe(chat, pick, writer, MODE))
 
 
-def shown(store: LocalStore, *own: str, limit: int = 10_000) -> str:
+def shown(store: Store, *own: str, limit: int = 10_000) -> str:
     return OtherSessionsSection(store, "p", frozenset(own), CLOCK).text(limit)
 
 
-def test_a_session_reads_what_others_noted_and_not_its_own(store: LocalStore) -> None:
+def test_a_session_reads_what_others_noted_and_not_its_own(store: Store) -> None:
     note(store, "first-session", "high decision: User wants c0", "low change: Agent looked")
     note(store, "second-session", "medium change: Agent wrote c1", later_ms=60_000)
     note(store, "mine", "high decision: My own")
@@ -57,7 +55,7 @@ def test_a_session_reads_what_others_noted_and_not_its_own(store: LocalStore) ->
     assert "User wants c0" not in shown(store, "mine", "first-session"), "a fork's own past"
 
 
-def test_the_block_is_bounded_and_the_newest_stay(store: LocalStore) -> None:
+def test_the_block_is_bounded_and_the_newest_stay(store: Store) -> None:
     for number in range(9):
         notes = [f"medium change: Agent wrote step {n} of {number} {'x' * 40}" for n in range(9)]
         note(store, f"session-{number}", *notes, later_ms=number * 60_000)
@@ -69,7 +67,7 @@ def test_the_block_is_bounded_and_the_newest_stay(store: LocalStore) -> None:
     assert shown(store, "mine", limit=10) == ""
 
 
-def test_what_was_deleted_or_is_private_is_not_shown(store: LocalStore) -> None:
+def test_what_was_deleted_or_is_private_is_not_shown(store: Store) -> None:
     note(store, "secret", "high decision: User wants it hidden")
     private = SessionDocument(
         id=session_object_id("secret"),

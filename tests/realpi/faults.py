@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from foredeck.model.calls import CallRecord
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_process import PrintRun
 from foredeck_bench.twin.steps import Step

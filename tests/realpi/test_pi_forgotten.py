@@ -12,7 +12,7 @@ from pathlib import Path
 from foredeck.engine.current import FORGOTTEN
 from foredeck.errors import Conflict
 from foredeck.store.erasing import erase, erasure_of, plan_forgetting
-from foredeck.store.protocol import LocalStore
+from foredeck.store.store import Store
 from foredeck_bench.scripted import call
 from harness import Asked, Pi
 from observed import answered, assert_stable, calls_of, notified, results, session_of, stored
@@ -84,7 +84,7 @@ def test_a_session_is_not_forgotten_while_pi_has_it_open(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
-def _erase(pi: Pi, store: LocalStore, session: str) -> None:
+def _erase(pi: Pi, store: Store, session: str) -> None:
     """Again while the engine still writes what ends a turn, as the message of `Conflict` says."""
     until = time.monotonic() + ENOUGH_S
     while True:

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from foredeck.lookup.sessions import branches_of
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_bench.scripted import call
 from harness import Pi, both_versions
 from observed import answered, assert_stable, calls_of, messages, session_of, stored

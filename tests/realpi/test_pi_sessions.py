@@ -7,7 +7,7 @@ from pathlib import Path
 
 from foredeck.context.state.stored_chat import chat_fields
 from foredeck.model.messages import load_message
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_bench.scripted import ModelRequest, ToolCall, call
 from foredeck_bench.twin.steps import Step
 from harness import Asked, Pi, both_versions

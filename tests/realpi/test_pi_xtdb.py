@@ -16,7 +16,7 @@ from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.model.documents import Document
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
 from foredeck_bench.twin.steps import Step
 from foredeck_xtdb.link import copy_file, open_database

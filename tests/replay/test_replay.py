@@ -14,7 +14,7 @@ import pytest
 
 from foredeck.errors import CommandRefused, ConfigError, NotFound
 from foredeck.model.calls import CallRecord
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.recordings import find_recordings
 from foredeck_agents.histories.records import TranscriptError

@@ -13,7 +13,7 @@ from foredeck.cli.main import main
 from foredeck.context.messages.shape import identifying_fields
 from foredeck.errors import Missing, UnknownSession
 from foredeck.lookup.prompts import Prompt, prompt_at
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.run import replay
 from replay.recordings import everything

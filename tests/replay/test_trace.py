@@ -17,7 +17,7 @@ from foredeck.context.messages.items import message_text
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.records import call_id
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.private_store import replayed as replayed_session

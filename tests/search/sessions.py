@@ -25,8 +25,8 @@ from foredeck.model.records import MemberDocument, TurnDocument, VersionRef, mem
 from foredeck.model.sources import FilesystemSource
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchResult, search
-from foredeck.store.protocol import Batch, LocalStore
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store, open_sqlite
 
 START_MS = 1_770_000_000_000
 DAY_MS = 86_400_000
@@ -37,7 +37,7 @@ TEST = Provenance(origin="test", generator="tool")
 class Talk:
     """Writes one session, message after message, into a store."""
 
-    store: LocalStore
+    store: Store
     id: str
     cwd: str = "/repo"
     turns: int = 0
@@ -137,7 +137,7 @@ class Searched:
     """A store in a state folder, and questions to its index, which is brought up to date."""
 
     home: Path
-    store: LocalStore
+    store: Store
 
     @contextmanager
     def index(self) -> Iterator[SearchIndex]:

@@ -16,7 +16,7 @@ from context.scenes import ask, finish
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.search.index import SearchIndex
-from foredeck.store.sqlite.adapter import SqliteStore
+from foredeck.store.store import Store
 from foredeck_xtdb.link import ServerLink
 from foredeck_xtdb.local_copy import open_copy, remote_of
 from foredeck_xtdb.node import NodeFolder
@@ -42,7 +42,7 @@ class Fetching(Searched):
             yield index
 
 
-def searched(machine: Machine, store: SqliteStore) -> Searched:
+def searched(machine: Machine, store: Store) -> Searched:
     return Fetching(machine.file.parent, store)
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from work_folder import Work
 
-from foredeck.store.protocol import Store
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import Store, open_sqlite
 
 
 @pytest.fixture

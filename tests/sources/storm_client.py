@@ -20,7 +20,7 @@ from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.tracking import FileTracker, TrackerOptions
 from foredeck.store.protocol import Batch
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 
 EVERYTHING: set[str] = set()
 

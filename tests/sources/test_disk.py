@@ -14,7 +14,8 @@ from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap, Mount
 from foredeck.sources.looking import HASHED_BYTES
 from foredeck.sources.snapshots import ToolEvent
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 
 
 def settle(path: str) -> None:

@@ -11,7 +11,8 @@ from foredeck.model.identity import hash_text
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.recorded import FileSource
 from foredeck.sources.snapshots import FileSnapshot, ToolEvent
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 
 FILE = "".join(f"line {n}\n" for n in range(1, 6))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from work_folder import Work
 
 from examples import examples
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 
 NAMES = ("a", "b", "d/c")
 CONTENTS = (b"", b"one", b"two", b"\0binary", b"x" * 70_000)

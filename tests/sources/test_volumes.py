@@ -16,7 +16,7 @@ from foredeck.sources import looking
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap, Mount
 from foredeck.sources.looking import Volumes, is_orphaned
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ import json, os, subprocess, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from work_folder import Work
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 
 base, kind = Path(sys.argv[1]), sys.argv[3]
 folder, usb, disk = base / "work", base / "work" / "usb", base / "disk"

@@ -9,7 +9,8 @@ from foredeck.model.documents import FileDocument
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.snapshots import FileSnapshot, Limits
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 
 FILESYSTEM = "f" * 64
 

@@ -16,7 +16,14 @@ from foredeck.model.documents import Document, FileDocument, ToolcallDocument, c
 from foredeck.model.identity import encode_text, sha256_hex
 from foredeck.model.messages import put_blob
 from foredeck.model.records import TurnDocument
-from foredeck.store.protocol import Batch, Head, Origin, Scalar, Store, Token
+from foredeck.store.protocol import (
+    Batch,
+    Head,
+    Origin,
+    Scalar,
+    Token,
+)
+from foredeck.store.store import Store
 
 from .documents import AWKWARD, AWKWARD_IDS, PROVENANCE, batch, file, foreign_file, note
 from .factory import StoreFactory

@@ -7,7 +7,8 @@ import pytest
 from foredeck.errors import Conflict
 from foredeck.model.documents import Document
 from foredeck.model.messages import put_blob
-from foredeck.store.protocol import Batch, Origin, Store, Token
+from foredeck.store.protocol import Batch, Origin, Token
+from foredeck.store.store import Store
 
 from .contract import contents
 from .documents import batch, file, note

@@ -36,7 +36,14 @@ from foredeck.store.portable.export import (
     export_session,
 )
 from foredeck.store.portable.importing import import_file
-from foredeck.store.protocol import Batch, Change, Head, Origin, Store, Token
+from foredeck.store.protocol import (
+    Batch,
+    Change,
+    Head,
+    Origin,
+    Token,
+)
+from foredeck.store.store import Store
 
 from .documents import batch, file, foreign_file, note, of_commit
 from .every_type import write_every_type

@@ -10,7 +10,8 @@ from multiprocessing.connection import Connection
 from foredeck.errors import Conflict
 from foredeck.model.documents import Document
 from foredeck.model.messages import put_blob
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 
 from .documents import batch, note
 from .factory import StoreFactory

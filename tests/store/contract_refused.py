@@ -22,8 +22,8 @@ from foredeck.model.records import TurnDocument
 from foredeck.store.portable.check import ImportLimits
 from foredeck.store.portable.export import encode_line
 from foredeck.store.portable.importing import import_file
-from foredeck.store.protocol import Store, Token
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.protocol import Token
+from foredeck.store.store import Store, open_sqlite
 from foredeck.store.versions import SCHEMA
 
 from .contract_portable import MakeStore, exported, lines_of

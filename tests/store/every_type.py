@@ -44,7 +44,8 @@ from foredeck.model.records import (
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument, claim_id
 from foredeck.sources.git import pointer
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 
 from .documents import PROVENANCE
 from .sessions import LONG, SampleSession, write_sample

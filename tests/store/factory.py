@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 
 @dataclass

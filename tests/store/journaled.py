@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from foredeck.store.sqlite.adapter import SqliteStore
+from foredeck.store.store import Store
 from foredeck_xtdb.journal import JournalBounds
 from foredeck_xtdb.link import Link, OwnLink, ServerLink
 from foredeck_xtdb.local_copy import open_journaled, remote_of
@@ -47,7 +47,7 @@ class Machine:
     link: Link
     bounds: JournalBounds = BOUNDS
 
-    def __call__(self, notify: Told | None = None, *, lazy: bool = False) -> SqliteStore:
+    def __call__(self, notify: Told | None = None, *, lazy: bool = False) -> Store:
         """One more store on it."""
         return open_journaled(
             self.file,
@@ -91,6 +91,6 @@ def until(done: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def delivered(store: SqliteStore) -> None:
+def delivered(store: Store) -> None:
     """Wait until nothing waits for XTDB."""
     until(lambda: remote_of(store).backlog.entries == 0)

@@ -33,10 +33,10 @@ from foredeck.store.protocol import (
     Head,
     Origin,
     Scalar,
-    Store,
     Token,
     order_of,
 )
+from foredeck.store.store import Store
 
 from .documents import file, note
 

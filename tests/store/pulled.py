@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.store.copying import copy
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.database.adapter import Database, open_xtdb
 
 
@@ -28,7 +28,7 @@ class Pulled:
         self.database.erase(ids, blobs)
         self._copy.erase(ids, blobs)
 
-    def pull(self) -> SqliteStore:
+    def pull(self) -> Store:
         """A copy of everything in the database now."""
         copy(self.database, self._copy)
         return self._copy

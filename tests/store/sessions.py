@@ -28,7 +28,8 @@ from foredeck.model.records import (
     member_id,
     nickname_id,
 )
-from foredeck.store.protocol import Batch, Store, Token
+from foredeck.store.protocol import Batch, Token
+from foredeck.store.store import Store
 
 from .documents import PROVENANCE, file
 

@@ -18,8 +18,15 @@ from foredeck.errors import Conflict
 from foredeck.model.documents import Document
 from foredeck.model.identity import sha256_hex
 from foredeck.store.copying import NotEmpty, compare, copy
-from foredeck.store.protocol import Batch, Copyable, Origin, Store, Token, digests_of, records_of
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.protocol import (
+    Batch,
+    Copyable,
+    Origin,
+    Token,
+    digests_of,
+    records_of,
+)
+from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.database.adapter import Database, open_xtdb
 from foredeck_xtdb.node import NodeFolder
 
@@ -31,7 +38,7 @@ from .pulled import Pulled
 from .sessions import dump, write_sample
 from .xtdb_node import options_of
 
-Make = Callable[[], SqliteStore | Database]
+Make = Callable[[], Store | Database]
 
 
 @pytest.fixture(params=["sqlite", "xtdb"])
@@ -49,11 +56,11 @@ def readable(store: Copyable) -> Iterator[Store]:
         with closing(Pulled(store)) as pulled:
             yield pulled.pull()
     else:
-        assert isinstance(store, SqliteStore)
+        assert isinstance(store, Store)
         yield store
 
 
-def filled(path: Path) -> SqliteStore:
+def filled(path: Path) -> Store:
     """A store with everything that is hard to copy."""
     store = open_sqlite(path)
     write_sample(store)
@@ -230,7 +237,7 @@ def _commit_all(store: Copyable, steps: list[tuple[Batch, Origin | None]]) -> No
             continue
 
 
-def _check_copy(source: SqliteStore | Database, target: SqliteStore | Database, steps: Any) -> None:
+def _check_copy(source: Store | Database, target: Store | Database, steps: Any) -> None:
     """Copied in two parts, of which the second may add to transactions of the first."""
     _commit_all(source, steps[: len(steps) // 2])
     copy(source, target)

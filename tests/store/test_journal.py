@@ -15,7 +15,8 @@ from examples import examples
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.model.identity import sha256_hex
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 from foredeck_xtdb.database.adapter import Database
 from foredeck_xtdb.journal import JournalBounds, JournalFull
 from foredeck_xtdb.link import ServerLink

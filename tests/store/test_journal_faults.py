@@ -17,7 +17,7 @@ from foredeck.errors import StoreDamaged
 from foredeck.store.kind import open_beside, open_store
 from foredeck.store.location import inode_of
 from foredeck.store.protocol import Token, silent
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck_bench.postgres import dead_url, unused_port
 from foredeck_xtdb.database.adapter import Database
 from foredeck_xtdb.journal import read_backlog
@@ -48,7 +48,7 @@ __all__ = ["own_home"]
 SPAWN = multiprocessing.get_context("spawn")
 
 
-def commit(store: SqliteStore, *numbers: int) -> list[Token]:
+def commit(store: Store, *numbers: int) -> list[Token]:
     """One transaction for each number, with a document of its own and a shared one."""
     return [store.commit(batch(note(f"n {n}", f"{n} " * 400), note("a", str(n)))) for n in numbers]
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import settings
 
 from examples import examples
-from foredeck.store.protocol import Store
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import Store, open_sqlite
 
 from .contract import CommitContract, HeadContract, VersionContract, store
 from .contract_origin import OriginContract

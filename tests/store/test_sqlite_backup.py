@@ -18,16 +18,16 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
 from foredeck.memory.trust import load_user
+from foredeck.store.backup import back_up, contents_of, opened_backup, restore
 from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
-from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.store.sqlite.backup import back_up, contents_of, opened_backup, restore
+from foredeck.store.store import open_sqlite
 
 from .documents import batch, note
 
 HOLDER = """
 import sys
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 store = open_sqlite(sys.argv[1])
 print("open", flush=True)
 sys.stdin.read()
@@ -149,7 +149,7 @@ def test_a_store_in_use_is_not_replaced(home: Path, tmp_path: Path) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from foredeck.store.sqlite import backup
+from foredeck.store import backup
 source, target = map(Path, sys.argv[2:])
 def die(*_):
     os._exit(9)

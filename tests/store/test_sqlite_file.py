@@ -24,10 +24,10 @@ from foredeck.model.documents import Document
 from foredeck.model.messages import put_blob
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.store.sqlite.codec import BODY_1, MESSAGE_1
 from foredeck.store.sqlite.connection import APPLICATION_ID
 from foredeck.store.sqlite.rows import lookup_statement
+from foredeck.store.store import Store, open_sqlite
 from foredeck.store.versions import SCHEMA
 
 from .documents import batch, note
@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[SqliteStore]:
+def store(path: Path) -> Iterator[Store]:
     """An open store with one short and one long document."""
     with closing(open_sqlite(path)) as store:
         store.commit(batch(note("short", "text"), note("long", LONG)))
@@ -58,7 +58,7 @@ def mode(path: Path) -> int:
 class TestMaking:
     """Permissions, reopening, settings."""
 
-    def test_private_from_the_first_byte(self, path: Path, store: SqliteStore) -> None:
+    def test_private_from_the_first_byte(self, path: Path, store: Store) -> None:
         assert mode(path) == 0o600
         assert mode(path.parent) == mode(path.parent.parent) == 0o700
         for beside in (f"{path}-wal", f"{path}-shm"):
@@ -119,7 +119,7 @@ class TestMaking:
 
     def test_many_processes_make_one_file(self, path: Path) -> None:
         script = (
-            "import sys; from foredeck.store.sqlite.adapter import open_sqlite\n"
+            "import sys; from foredeck.store.store import open_sqlite\n"
             "sys.stdin.readline()\n"
             "open_sqlite(sys.argv[1], busy_timeout_ms=30_000).close()"
         )
@@ -212,7 +212,7 @@ class TestRefusing:
             assert "permissions" in error or "writable" in error
             Path(name).chmod(0o755)
 
-    def test_a_closed_store(self, store: SqliteStore) -> None:
+    def test_a_closed_store(self, store: Store) -> None:
         store.close()
         store.close()
         for use in (store.latest, lambda: store.head("short"), lambda: store.commit(Batch())):
@@ -223,7 +223,7 @@ class TestRefusing:
 class TestTrouble:
     """Busy, full, damaged in part."""
 
-    def test_busy_names_who_holds_it(self, path: Path, store: SqliteStore) -> None:
+    def test_busy_names_who_holds_it(self, path: Path, store: Store) -> None:
         ours, theirs = SPAWN.Pipe()
         process = SPAWN.Process(target=_hold, args=(path, theirs))
         process.start()
@@ -253,7 +253,7 @@ class TestTrouble:
     @pytest.mark.parametrize("id", ["short", "long"])
     @pytest.mark.parametrize("column", ["body", "content_hash", "text_hash", "view_hash"])
     def test_changed_bytes_of_a_version(
-        self, path: Path, store: SqliteStore, id: str, column: str
+        self, path: Path, store: Store, id: str, column: str
     ) -> None:
         where = f"document = (SELECT number FROM document WHERE id = '{id}')"
         for change in _damages(path, "version", column, where):
@@ -262,7 +262,7 @@ class TestTrouble:
                 store.get(id, Document)
         assert store.get("short" if id == "long" else "long", Document) is not None
 
-    def test_changed_bytes_of_a_blob(self, path: Path, store: SqliteStore) -> None:
+    def test_changed_bytes_of_a_blob(self, path: Path, store: Store) -> None:
         blobs: dict[str, bytes] = {}
         digest = put_blob(LONG.encode(), blobs)
         for column in ("data", "size", "encoding"):
@@ -273,7 +273,7 @@ class TestTrouble:
                 with pytest.raises(Corrupt, match=digest):
                     store.get("long", Document)
 
-    def test_a_lost_blob(self, path: Path, store: SqliteStore) -> None:
+    def test_a_lost_blob(self, path: Path, store: Store) -> None:
         with closing(sqlite3.connect(path)) as db:
             db.execute("DELETE FROM blob")
             db.commit()
@@ -281,7 +281,7 @@ class TestTrouble:
             store.get("long", Document)
         assert store.head("long") is not None
 
-    def test_a_head_tells_of_damaged_fields(self, path: Path, store: SqliteStore) -> None:
+    def test_a_head_tells_of_damaged_fields(self, path: Path, store: Store) -> None:
         with closing(sqlite3.connect(path)) as db:
             db.execute("UPDATE version SET body = x'02ffff'")
             db.commit()
@@ -311,7 +311,7 @@ class TestEncoding:
         assert codec.encode_blob(noise[:700]) == (0, noise[:700])
         assert codec.encode_blob(b"") == (0, b"")
 
-    def test_queries_go_by_the_index(self, store: SqliteStore) -> None:
+    def test_queries_go_by_the_index(self, store: Store) -> None:
         for keys in (1, 3):
             plan = f"EXPLAIN QUERY PLAN {lookup_statement(keys)}"
             steps = [row[3] for row in store.db.execute(plan, [b""] * keys)]

@@ -11,7 +11,7 @@ import pytest
 from foredeck.errors import Conflict
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 
 from .documents import batch, note
 
@@ -27,7 +27,7 @@ def transactions() -> list[tuple[Origin, Batch]]:
     ]
 
 
-def tell(store: SqliteStore) -> object:
+def tell(store: Store) -> object:
     """All that can be read."""
     tokens = [change.token for change in store.changes_since(None)]
     contents = [store.get("a", Document, token) for token in tokens]

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.store.protocol import Store
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import Store, open_sqlite
 
 from .contract_portable import AsNewContract, MakeStore, PortableContract
 from .contract_refused import ContradictionContract, RefusedContract

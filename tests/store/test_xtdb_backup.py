@@ -13,9 +13,9 @@ import pytest
 
 from foredeck.config import Config, load_config
 from foredeck.errors import Corrupt, StoreUnavailable
+from foredeck.store.backup import opened_backup
 from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
-from foredeck.store.sqlite.backup import opened_backup
 from foredeck_xtdb.backup import back_up, restore
 from foredeck_xtdb.link import open_database
 from foredeck_xtdb.node import own_node_folder, stop

@@ -9,8 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from foredeck.errors import ToolError
-from foredeck.store.protocol import LocalStore
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck.tasks.board import Actor
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
@@ -36,7 +35,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.clock = Clock()
-        self.stores: list[LocalStore] = [open_sqlite(folder / "tasks.db") for _ in range(2)]
+        self.stores: list[Store] = [open_sqlite(folder / "tasks.db") for _ in range(2)]
         self.first, self.second = (
             SessionTasks(TaskWork(store, "project", Actor(session), self.clock), session)
             for store, session in zip(self.stores, (FIRST, SECOND), strict=True)

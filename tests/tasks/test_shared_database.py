@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import StoreUnavailable, ToolError
-from foredeck.store.protocol import Batch, LocalStore
-from foredeck.store.sqlite.adapter import SqliteStore
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 from foredeck.tasks.board import Actor
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
@@ -35,7 +35,7 @@ def machines(memory_node: NodeFolder, tmp_path: Path) -> Iterator[Machines]:
         yield Machines(memory_node, tmp_path, nowhere)
 
 
-def tasks_on(store: LocalStore, session: str) -> SessionTasks:
+def tasks_on(store: Store, session: str) -> SessionTasks:
     return SessionTasks(TaskWork(store, "project", Actor(session)), session)
 
 
@@ -48,7 +48,7 @@ def planned(machines: Machines) -> str:
         return tasks.work.board.all()[0].id
 
 
-def seen(store: SqliteStore, session: str, id: str) -> SessionTasks:
+def seen(store: Store, session: str, id: str) -> SessionTasks:
     tasks = tasks_on(store, session)
     tasks.work.board.refresh()
     assert tasks.work.board.get(id) is not None

@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from examples import examples
 from foredeck.errors import ToolError
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import open_sqlite
 from foredeck.tasks.board import Board
 from tasks.desk import HOUR_MS, Desk
 

@@ -12,7 +12,8 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.sources.snapshots import tool_call_of
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 from foredeck.timeline import command_changes, keeping
 from foredeck.timeline.blame import blame, text_of_version
 from foredeck_bench.file_agent import FileAgent as Agent

@@ -10,7 +10,7 @@ from foredeck.accounting import trace as module
 from foredeck.accounting.trace import trace
 from foredeck.context.messages.shape import Message
 from foredeck.model.records import call_id
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_bench.file_agent import FileAgent as Agent
 
 

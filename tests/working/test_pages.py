@@ -18,9 +18,8 @@ from foredeck.errors import Conflict, ToolError
 from foredeck.model.json_schema import check_schema, faults
 from foredeck.model.memory import by_an_agent
 from foredeck.store.erasing import plan_forgetting
-from foredeck.store.protocol import Store
 from foredeck.store.sessions import documents_of
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import Store, open_sqlite
 from foredeck.working import (
     TEMPLATE,
     ContextUpdates,

@@ -24,7 +24,7 @@ from foredeck.model.call_values import CHARS_PER_TOKEN, DEFAULT_TTL_S, CallStats
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, entry_at
 from foredeck.model.records import call_id
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 NOISE_TOKENS = 64
 NOISE_SHARE = 0.1

@@ -20,7 +20,8 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.figures import Amounts, amounts, counted, model_name, money, short_count
 from foredeck.model.records import AskedDocument
 from foredeck.prices import Cost, dollars, prices
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 LEAST_MONEY, LEAST_TOKENS = 0.01, 2_000
 """A smaller difference has no share, and the status line is silent."""

@@ -19,7 +19,8 @@ from foredeck.lookup.prompts import system_at
 from foredeck.model.call_values import CalledModel, OpRow, ReportedUsage
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, load_message, load_messages
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 
 class Kind(StrEnum):

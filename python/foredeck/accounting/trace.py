@@ -19,7 +19,8 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import load_message, load_messages, marked
 from foredeck.model.records import ARCHIVED
-from foredeck.store.protocol import Store, portions
+from foredeck.store.protocol import portions
+from foredeck.store.store import Store
 from foredeck.timeline.branches import chain_to
 
 

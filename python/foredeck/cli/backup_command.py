@@ -26,7 +26,8 @@ from foredeck.names import find_session, sessions_called
 from foredeck.store import STORES
 from foredeck.store.copying import Totals, compare, copy, count_of
 from foredeck.store.kind import PENDING_PURGE, BackupReport, StorePlace, store_kind
-from foredeck.store.protocol import Copyable, Store, digests_of
+from foredeck.store.protocol import Copyable, digests_of
+from foredeck.store.store import Store
 from foredeck.timeline import rewinding
 from foredeck.timeline.rewind_command import changes, preview, report
 from foredeck.timeline.rewinding import RewindPlan, Rewound

@@ -20,7 +20,8 @@ from foredeck.names import Found, find_object, name_of
 from foredeck.regular_files import read_regular
 from foredeck.sources.git import repository
 from foredeck.sources.looking import decode
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 from foredeck.timeline.blame import Author, BlamedLine, blame, equal_runs
 
 SHOWN_ID = 13

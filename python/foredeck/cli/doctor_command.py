@@ -36,10 +36,11 @@ from foredeck.model.documents import Document
 from foredeck.model.figures import counted, some_of
 from foredeck.model.records import ReasoningDocument, reasoning_id
 from foredeck.model.sources import path_of
+from foredeck.store.backup import ELSEWHERE
 from foredeck.store.kind import open_store, store_kind
 from foredeck.store.location import is_network_filesystem
-from foredeck.store.protocol import Batch, Store
-from foredeck.store.sqlite.backup import ELSEWHERE
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 from foredeck.version import PI_PACKAGE, dotted, pi_finding, version_in
 
 _MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem", "red")}

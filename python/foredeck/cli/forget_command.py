@@ -19,7 +19,7 @@ from foredeck.names import find_session
 from foredeck.store.at_work import engines_at_work
 from foredeck.store.clock import DAY_MS, now_ms
 from foredeck.store.erasing import Forgetting, erase, erasure_of, plan_forgetting
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 _VACUUM = "`foredeck doctor --vacuum` gives the space back to the disk."
 

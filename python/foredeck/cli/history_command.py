@@ -46,7 +46,13 @@ from foredeck.model.quoting import name
 from foredeck.model.sources import path_of
 from foredeck.names import Found, find_object, find_part, find_session
 from foredeck.sources.snapshots import version_ms
-from foredeck.store.protocol import Head, Origin, Store, Token, order_of
+from foredeck.store.protocol import (
+    Head,
+    Origin,
+    Token,
+    order_of,
+)
+from foredeck.store.store import Store
 
 
 def run(args: Namespace) -> int:

@@ -28,7 +28,8 @@ from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.git_process import GitUnusable, opened_git
 from foredeck.sources.renames import lost_renames, tied, unclear_rename
 from foredeck.sources.snapshots import FileSnapshot, Limits
-from foredeck.store.protocol import Batch, Head, LocalStore, Store, portions
+from foredeck.store.protocol import Batch, Head, portions
+from foredeck.store.store import Store
 
 BATCH = 200
 """Files per transaction."""
@@ -287,7 +288,7 @@ def _renames(args: Namespace) -> int:
     return answer(args, {"renames": renames}, lines)
 
 
-def _tie(store: LocalStore, old: Head, new: Head) -> None:
+def _tie(store: Store, old: Head, new: Head) -> None:
     """Stores that a file has become another one. Raises `ToolError` if it has not."""
     if old.fields.get("state") != "deleted":
         raise ToolError(f"{name(name_of(old))} still exists, so it was not renamed.")

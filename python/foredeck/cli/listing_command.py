@@ -19,7 +19,8 @@ from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.quoting import printable
 from foredeck.names import find_session, name_of, short_ids
 from foredeck.store.erasing import size_of
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 WIDEST = 100
 _PROJECT = 18

@@ -39,7 +39,7 @@ from foredeck.model.figures import counted
 from foredeck.model.memory import Category
 from foredeck.names import find_session
 from foredeck.sources.projects import project_at
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck.working import PageRefused, WorkingMemory, open_page
 
 

@@ -34,7 +34,8 @@ from foredeck.notes.layer import LAYER, read_chats
 from foredeck.notes.parsed import Reference
 from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.projects import checkout_of, is_outside
-from foredeck.store.protocol import Head, LocalStore
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|#^\[\]]+')
 MAX_NAME = 120
@@ -323,7 +324,7 @@ class OpenGraph:
     """A command's store with its graph."""
 
     config: Config
-    store: LocalStore
+    store: Store
     graph: Graph
 
 

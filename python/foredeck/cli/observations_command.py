@@ -18,7 +18,7 @@ from foredeck.names import find_session
 from foredeck.observations.keeping import EditRefused, delete, edit, made_from
 from foredeck.observations.lease import ObservingLease
 from foredeck.observations.reading import Observation, Reflection, stored_notes
-from foredeck.store.protocol import LocalStore
+from foredeck.store.store import Store
 
 _LEAST_ID = 4
 
@@ -52,7 +52,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _noted(args: Namespace, store: LocalStore) -> _Noted:
+def _noted(args: Namespace, store: Store) -> _Noted:
     session = find_session(store, named_or_chosen(args, args.session))
     stored = stored_notes(store, [session])
     return _Noted(
@@ -147,7 +147,7 @@ def _as_json(noted: _Noted, shown: Sequence[Observation | Reflection]) -> dict[s
 # Changing
 
 
-def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
+def _edit(args: Namespace, store: Store, noted: _Noted) -> None:
     one = _one(args, noted)
     behind = made_from(store, one.id)
     if args.text is not None:
@@ -167,7 +167,7 @@ def _say_what_was_made(behind: Sequence[str], advice: str) -> None:
         print(f"These were made from it and still say it: {names}. {advice}")
 
 
-def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:
+def _delete(args: Namespace, store: Store, noted: _Noted) -> None:
     one = _one(args, noted)
     behind = made_from(store, one.id)
     delete(store, one.id, user_name())

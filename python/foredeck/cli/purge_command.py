@@ -34,7 +34,7 @@ from foredeck.names import find_object
 from foredeck.observations.reading import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
 from foredeck.store.kind import StorePlace, open_store, store_kind
-from foredeck.store.protocol import Head, LocalStore
+from foredeck.store.protocol import Head
 from foredeck.store.purging import (
     Purge,
     carry_out,
@@ -49,6 +49,7 @@ from foredeck.store.purging import (
     tidy,
 )
 from foredeck.store.redaction import Redaction
+from foredeck.store.store import Store
 
 PATIENCE_S = 20.0
 """Longest wait for the database to have the last writes."""
@@ -179,7 +180,7 @@ def _settle(config: Config) -> None:
 
 
 def _planned(
-    place: StorePlace, store: LocalStore, memory: UserActs, wanted: _Wanted, progress: Progress
+    place: StorePlace, store: Store, memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Purge:
     amend = renewed_word(memory.user)
     return plan_purge(place, store, wanted.redaction(), wanted.entries, amend, progress.advance)
@@ -226,7 +227,7 @@ def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> No
     wanted.literals += sorted(found)
 
 
-def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
+def _wanted(args: Namespace, store: Store, memory: UserActs) -> _Wanted:
     wanted = _Wanted()
     for text in args.text:
         if len(text) < SHORTEST_TEXT:
@@ -248,7 +249,7 @@ def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
     return wanted
 
 
-def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str) -> None:
+def _want_source(wanted: _Wanted, store: Store, memory: UserActs, name: str) -> None:
     """Adds an entry of memory, or an object with its text in all versions."""
     if name.startswith(ENTRY):
         wanted.entries.update(family_of(memory, memory.find(name).id))
@@ -266,7 +267,7 @@ def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str
         wanted.exact += [text for text in texts if len(text) >= LONG_NOTE]
 
 
-def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
+def _want_short(wanted: _Wanted, store: Store, version: Head) -> None:
     """Searches for a short text literally: it has no blob of its own."""
     document = store.get(version.id, kind_of(version.type), version.token)
     text = "" if document is None else document.content or ""
@@ -274,7 +275,7 @@ def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
         wanted.exact.append(text)
 
 
-def _host_files(store: LocalStore, redaction: Redaction) -> list[str]:
+def _host_files(store: Store, redaction: Redaction) -> list[str]:
     """The host's own files with the text, which foredeck does not touch."""
     files = set()
     for head in store.query("session"):

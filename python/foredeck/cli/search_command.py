@@ -27,8 +27,8 @@ from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, SearchResult, search
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import folders_of_project, project_of
-from foredeck.store.protocol import LocalStore
 from foredeck.store.sessions import private_sessions
+from foredeck.store.store import Store
 
 _FACTORS = ("own", "lent", "dated", "weight", "recency", "held_back")
 
@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
             return answer(args, value, _lines(result, HitNames(store, index.folders()), args))
 
 
-def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIndex) -> Filters:
+def _filters(args: Namespace, config: Config, store: Store, index: SearchIndex) -> Filters:
     scope = args.scope or ("session" if args.session else "all")
     if scope == "session" and not args.session:
         raise CommandRefused("--scope session needs --session: which one?")
@@ -86,7 +86,7 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
     )
 
 
-def _task(store: LocalStore, name: str) -> str:
+def _task(store: Store, name: str) -> str:
     task = ShortNames(TASK, (head.id for head in store.query("task"))).find(name)
     if len(task) != 1:
         raise NotFound(f"{name!r} matches no task, or several; `foredeck tasks` lists them")

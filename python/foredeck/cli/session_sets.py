@@ -18,7 +18,8 @@ from foredeck.model.documents import Fields, chat_id, system_prompt_id
 from foredeck.model.figures import counted, when
 from foredeck.model.records import call_id
 from foredeck.names import name_of
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Head, Token
+from foredeck.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,11 @@ from foredeck.derived.layer import compact, layer_file
 from foredeck.errors import StoreUnavailable
 from foredeck.model.figures import counted, short_bytes
 from foredeck.store.kind import nothing_stored, open_store, store_file, store_kind
-from foredeck.store.protocol import LocalStore
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.store import Store, open_sqlite
 
 
 @contextmanager
-def opened_store(args: Namespace) -> Iterator[LocalStore]:
+def opened_store(args: Namespace) -> Iterator[Store]:
     """The configured store, which is never created here. Raises `StoreUnavailable`."""
     config = resolve_config(args).config
     kind = store_kind(config.store)
@@ -33,7 +32,7 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
 
 
 @contextmanager
-def store_if_any(args: Namespace) -> Iterator[LocalStore | None]:
+def store_if_any(args: Namespace) -> Iterator[Store | None]:
     """Like `opened_store`, but None if nothing is stored yet."""
     config = resolve_config(args).config
     if not store_kind(config.store).exists(config):
@@ -44,7 +43,7 @@ def store_if_any(args: Namespace) -> Iterator[LocalStore | None]:
 
 
 @contextmanager
-def made_store(args: Namespace) -> Iterator[LocalStore]:
+def made_store(args: Namespace) -> Iterator[Store]:
     """Like `opened_store`, but creates state folder and store."""
     config = resolve_config(args).config
     ensure_home(config.home)
@@ -53,7 +52,7 @@ def made_store(args: Namespace) -> Iterator[LocalStore]:
 
 
 @contextmanager
-def _opened(config: Config) -> Iterator[LocalStore]:
+def _opened(config: Config) -> Iterator[Store]:
     with closing(open_store(config, notify=_print_notice, lazy=True)) as store:
         yield store
 
@@ -62,7 +61,7 @@ def _print_notice(level: str, text: str) -> None:
     print(f"foredeck: {level}: {text}", file=sys.stderr)
 
 
-def fetch_others(store: LocalStore, progress: Progress) -> None:
+def fetch_others(store: Store, progress: Progress) -> None:
     """Fetches what other machines wrote into a shared store, or says that its database is away."""
     if not store.fetch_all(progress.advance):
         print(

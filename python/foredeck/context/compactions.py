@@ -25,7 +25,8 @@ from foredeck.model.documents import Fields, Provenance
 from foredeck.model.identity import hash_text
 from foredeck.model.messages import pack, unpack
 from foredeck.model.observations import AskedBy, CompactionDocument, Writer, compaction_id
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.context.summary import ChatSummary

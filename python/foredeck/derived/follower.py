@@ -23,8 +23,14 @@ from foredeck.derived.layer import (
     reported,
 )
 from foredeck.errors import StoreUnavailable
-from foredeck.store.protocol import Advance, Change, Lineage, LocalStore, Token
+from foredeck.store.protocol import (
+    Advance,
+    Change,
+    Lineage,
+    Token,
+)
 from foredeck.store.sqlite.connection import immediate, is_damaged, vacuum
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:  # an engine never erases
     from foredeck.store.erasing import Erasure
@@ -64,7 +70,7 @@ class Follower:
 
     def __init__(
         self,
-        store: LocalStore,
+        store: Store,
         layer: Layer,
         home: Path,
         *,
@@ -240,7 +246,7 @@ def _tells_of_erasure(position: _Position, changes: Sequence[Change]) -> bool:
 
 
 @contextmanager
-def erasing(home: Path, store: LocalStore, erasure: Erasure) -> Iterator[None]:
+def erasing(home: Path, store: Store, erasure: Erasure) -> Iterator[None]:
     """Leaves nothing erased in any layer, even in free space.
 
     The text is gone before the block begins, and layers are locked until it ends.

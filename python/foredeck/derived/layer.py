@@ -12,8 +12,15 @@ from pathlib import Path
 
 from foredeck.errors import StoreUnavailable
 from foredeck.store.location import make_private_file
-from foredeck.store.protocol import Advance, Change, Head, LocalStore, Token, portions
+from foredeck.store.protocol import (
+    Advance,
+    Change,
+    Head,
+    Token,
+    portions,
+)
 from foredeck.store.sqlite.connection import file_size, is_damaged, primary_code, vacuum
+from foredeck.store.store import Store
 
 
 class OutOfTime(Exception):
@@ -50,7 +57,7 @@ class Layer(ABC):
             db.execute(statement)
 
     @abstractmethod
-    def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
+    def apply(self, db: sqlite3.Connection, store: Store, changes: Sequence[Change]) -> None:
         """Takes in further versions in the open transaction, skipping erased ones."""
 
     def has_rest(self, db: sqlite3.Connection) -> bool:
@@ -58,14 +65,12 @@ class Layer(ABC):
         del db
         return False
 
-    def read_rest(self, db: sqlite3.Connection, store: LocalStore) -> int:
+    def read_rest(self, db: sqlite3.Connection, store: Store) -> int:
         """Reads some of it in its own transactions; returns the number of documents."""
         del db, store
         return 0
 
-    def take_out(
-        self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
-    ) -> None:
+    def take_out(self, db: sqlite3.Connection, store: Store, documents: Collection[str]) -> None:
         """Takes documents out in the open transaction; the store still has them.
 
         Raises `HasToBeMadeAgain`, always if rows follow from several documents.
@@ -75,7 +80,7 @@ class Layer(ABC):
 
 
 def brought_portions(
-    db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change], types: Collection[str]
+    db: sqlite3.Connection, store: Store, changes: Sequence[Change], types: Collection[str]
 ) -> Iterator[list[Head]]:
     """Versions of these types from `absent` and the changes, in portions."""
     queue = take_absent(db)
@@ -84,7 +89,7 @@ def brought_portions(
         yield brought_versions(store, portion)
 
 
-def brought_versions(store: LocalStore, changes: Sequence[Change]) -> list[Head]:
+def brought_versions(store: Store, changes: Sequence[Change]) -> list[Head]:
     """Their heads in order, without erased ones."""
     newest = store.heads(change.id for change in changes)
     heads = []

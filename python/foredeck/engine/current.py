@@ -19,7 +19,8 @@ from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.store.at_work import AtWork
 from foredeck.store.kind import open_beside, open_store, store_file
 from foredeck.store.location import earlier_damage, inode_of
-from foredeck.store.protocol import Notify, Store
+from foredeck.store.protocol import Notify
+from foredeck.store.store import Store
 
 log = logging.getLogger(__name__)
 

@@ -50,7 +50,7 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.model.call_values import Decision
 from foredeck.store.at_work import AtWork
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck.version import __version__
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from foredeck.engine.tasks import make_tasks, work_on_tasks
 from foredeck.engine.worklog import make_work_log
 from foredeck.memory.session import SessionMemory
 from foredeck.model.memory import MemoryScope, by_an_agent
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck.tasks.session import SessionTasks
 from foredeck.working import ContextUpdates, WorkingMemory, WorkingSection, open_page
 

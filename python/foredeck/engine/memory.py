@@ -29,7 +29,7 @@ from foredeck.memory.session import (
 from foredeck.memory.trust import KEY_FILE, load_user, session_statement, user_of
 from foredeck.memory.words import all_words
 from foredeck.model.memory import MemoryDocument
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.engine.opened import OpenedSession

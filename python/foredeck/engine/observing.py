@@ -38,7 +38,8 @@ from foredeck.observations.rules import (
     to_condense,
 )
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Store, Token
+from foredeck.store.protocol import Token
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.engine.asking import SessionAsking

@@ -23,7 +23,7 @@ from foredeck.model.observations import Mode, observing_id
 from foredeck.observations.reading import OtherSessionsSection
 from foredeck.observations.rules import TimingRules, coverage, to_condense
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.observations.keeping import ObservationKeeper
@@ -75,7 +75,7 @@ def others_section(
 
 
 def _keeper(
-    info: SessionInfo, store: LocalStore, key: str, project: str, rules: TimingRules
+    info: SessionInfo, store: Store, key: str, project: str, rules: TimingRules
 ) -> ObservationKeeper:
     # Not at the top: most sessions end before there is anything to observe.
     from foredeck.observations.keeping import ObservationKeeper

@@ -26,7 +26,7 @@ from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.notes import live_graph
 from foredeck.sources.disk import open_source
 from foredeck.sources.recorded import FileSource
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck.timeline.guard import PathLocks, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
 

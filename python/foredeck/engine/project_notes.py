@@ -25,7 +25,8 @@ from foredeck.notes import StillReading, live_graph
 from foredeck.notes.parsed import MARKDOWN
 from foredeck.sources.filesystem import FilesystemMap, Location, is_within
 from foredeck.sources.projects import checkout_of, is_outside
-from foredeck.store.protocol import Store, portions
+from foredeck.store.protocol import portions
+from foredeck.store.store import Store
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from foredeck.model.memory import working_id
 from foredeck.model.own_tools import Facility
 from foredeck.regular_files import read_regular
 from foredeck.store.location import private_draft
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 FOLDER = "switches"
 _SAID = ("tasks", "findings", "data", "crowded", "unasked")

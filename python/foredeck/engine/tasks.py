@@ -18,7 +18,7 @@ from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
 from foredeck.model.quoting import one_line
 from foredeck.model.tasks import TaskLink
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck.tasks.board import Actor, Board, Task, holder
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.wording import counts_line

@@ -15,8 +15,8 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.layer import LayerBusy, OutOfTime, TimeBudget, reported, until
 from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
-from foredeck.store.protocol import LocalStore, Store
 from foredeck.store.sessions import private_sessions
+from foredeck.store.store import Store
 from foredeck.worklog import FinishedWork, WorkLog, done_by, folders
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ def follow_work(config: Config, store: Store) -> None:
 
 def _read(
     config: Config,
-    store: LocalStore,
+    store: Store,
     info: SessionInfo,
     session_folder: SessionFolder,
     wait: TimeBudget,

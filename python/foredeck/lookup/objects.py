@@ -21,7 +21,8 @@ from foredeck.notes.named_parts import field_text
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.looking import Volumes, is_orphaned
 from foredeck.sources.snapshots import MOVED_FROM, tool_call_of, version_ms
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 FIELDS = ("tool", "file_type", "harness")
 """Each object has at most one."""

@@ -16,7 +16,8 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SystemPromptDocument
 from foredeck.model.messages import MessageKey, load_message, load_messages, unpack
 from foredeck.model.records import SAME_TRANSACTION, call_id
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Head, Token
+from foredeck.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

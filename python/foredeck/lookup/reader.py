@@ -21,7 +21,8 @@ from foredeck.search.index import SearchIndex
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import checkout_of
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Advance, LocalStore, Store
+from foredeck.store.protocol import Advance
+from foredeck.store.store import Store
 
 PATIENCE_S = 1.0
 """A page mentions a layer that takes longer."""
@@ -41,13 +42,13 @@ class Reader:
     """Whether pages may change memory."""
 
     @contextmanager
-    def store(self) -> Iterator[LocalStore]:
+    def store(self) -> Iterator[Store]:
         """The store. Raises `StoreUnavailable`."""
         with closing(open_store(self.config, lazy=True)) as store:
             yield store
 
     @contextmanager
-    def search(self, store: LocalStore) -> Iterator[tuple[SearchIndex, str]]:
+    def search(self, store: Store) -> Iterator[tuple[SearchIndex, str]]:
         """The search index, as far as it gets in `PATIENCE_S`, with a line on the rest."""
         with Follower(store, load_layer("search"), self.config.home, batch=500) as follower:
             complete = _in_time(follower.catch_up)
@@ -55,7 +56,7 @@ class Reader:
                 yield SearchIndex(follower.db), "" if complete else BEHIND
 
     @contextmanager
-    def graph(self, store: LocalStore) -> Iterator[tuple[Graph, str]]:
+    def graph(self, store: Store) -> Iterator[tuple[Graph, str]]:
         """The graph, with such a line."""
         with Follower(store, load_layer("notes"), self.config.home, batch=500) as follower:
             complete = _in_time(follower.catch_up) and _in_time(

@@ -20,7 +20,8 @@ from foredeck.model.records import call_id
 from foredeck.names import short_ids
 from foredeck.regular_files import read_text
 from foredeck.search.texts import TITLE_CHARS, first_prompt
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 from foredeck.timeline.branches import users_words
 
 _WORKTREES = re.compile(r"^(.+?)/(?:\.[\w-]+/)?\.?worktrees/[^/]+")

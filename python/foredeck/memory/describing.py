@@ -19,7 +19,8 @@ from foredeck.model.records import turn_id
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_names, project_of
 from foredeck.store.clock import DAY_MS
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 _SAID_CHARS = 300
 _DEEPEST = 20

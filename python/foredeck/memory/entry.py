@@ -21,7 +21,8 @@ from foredeck.model.memory import (
     list_of_user,
 )
 from foredeck.store.clock import DAY_MS
-from foredeck.store.protocol import Head, Scalar, Store, Token
+from foredeck.store.protocol import Head, Scalar, Token
+from foredeck.store.store import Store
 
 PROPOSAL_DAYS = 30
 """Lifetime of a proposal."""

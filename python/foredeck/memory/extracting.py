@@ -34,8 +34,14 @@ from foredeck.model.memory import MemoryDocument, MemoryState
 from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import ExtractionDocument, extraction_id, turn_id
 from foredeck.search.texts import Fetched
-from foredeck.store.protocol import Batch, Head, Store, Token, retry_on_conflict
+from foredeck.store.protocol import (
+    Batch,
+    Head,
+    Token,
+    retry_on_conflict,
+)
 from foredeck.store.sessions import is_private
+from foredeck.store.store import Store
 
 LOOKED_BACK = 60
 """Earlier turns whose tool results are compared."""

@@ -36,8 +36,9 @@ from foredeck.model.memory import (
     is_kept_with,
 )
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, Store, Token, retry_on_conflict
+from foredeck.store.protocol import Batch, Token, retry_on_conflict
 from foredeck.store.sessions import is_private
+from foredeck.store.store import Store
 
 BUSY = "Memory is being changed by others all the time: try again."
 

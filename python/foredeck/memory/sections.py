@@ -21,7 +21,7 @@ from foredeck.regular_files import open_to_read, read_text
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.git import Repository, repository
 from foredeck.sources.projects import find_git
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 _COMMIT = "git:"
 _State = tuple[int, int, int]

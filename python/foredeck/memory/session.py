@@ -17,7 +17,8 @@ from foredeck.memory.words import KnownFact, compare
 from foredeck.model.documents import chat_id
 from foredeck.model.memory import LearnedFrom, MemoryDocument, Place
 from foredeck.model.own_tools import PROMOTE_FINDING, Severity
-from foredeck.store.protocol import Store, Token
+from foredeck.store.protocol import Token
+from foredeck.store.store import Store
 
 _UNCOMMITTED = Token("")
 

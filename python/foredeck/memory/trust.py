@@ -22,7 +22,7 @@ from foredeck.model.identity import canonical_json
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.records import imported_id
 from foredeck.regular_files import read_regular
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.config import Config

@@ -22,7 +22,8 @@ from foredeck.memory.keeping import BUSY, Edit, Kept, Memory, NewMemory, check_k
 from foredeck.memory.trust import Trust, load_user
 from foredeck.model.documents import Generator
 from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place
-from foredeck.store.protocol import Batch, Store, retry_on_conflict
+from foredeck.store.protocol import Batch, retry_on_conflict
+from foredeck.store.store import Store
 
 SHORTEST_TEXT = 6
 """Shorter texts are not searched literally."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from foredeck.derived.layer import LayerBusy, until
 from foredeck.errors import StoreUnavailable
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.notes.graph import Graph

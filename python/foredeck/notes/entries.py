@@ -26,7 +26,8 @@ from foredeck.notes.parsed import (
     names_of_path,
     word_key,
 )
-from foredeck.store.protocol import Head, Store, portions
+from foredeck.store.protocol import Head, portions
+from foredeck.store.store import Store
 
 READS = "reads"
 TOUCHES = "touches"

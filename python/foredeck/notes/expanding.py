@@ -18,7 +18,8 @@ from foredeck.notes.graph import EVERYTHING, Edge, Graph, Node, Selection
 from foredeck.notes.named_parts import field_text
 from foredeck.notes.parsed import HANDLE
 from foredeck.sources.snapshots import MOVED_FROM
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Head, Token
+from foredeck.store.store import Store
 
 LONGEST_FENCE = 3
 _TURNS = re.compile(

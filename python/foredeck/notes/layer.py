@@ -25,9 +25,15 @@ from foredeck.notes.entries import (
     links_of_turns,
 )
 from foredeck.notes.parsed import Rank, Reference, folded, keys_of
-from foredeck.store.protocol import Advance, Change, Head, LocalStore, Store, portions
+from foredeck.store.protocol import (
+    Advance,
+    Change,
+    Head,
+    portions,
+)
 from foredeck.store.sqlite.connection import immediate
 from foredeck.store.sqlite.rows import select_in
+from foredeck.store.store import Store
 
 _TABLES = """
 CREATE TABLE object (
@@ -110,7 +116,7 @@ class NotesLayer(Layer):
     version = 6
     tables = tuple(filter(str.strip, _TABLES.split(";")))
 
-    def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
+    def apply(self, db: sqlite3.Connection, store: Store, changes: Sequence[Change]) -> None:
         """Takes in the newest versions of changed documents."""
         types = OBJECTS | NAMING
         ids = dict.fromkeys(change.id for change in changes if change.type in types)
@@ -136,7 +142,7 @@ class NotesLayer(Layer):
     def has_rest(self, db: sqlite3.Connection) -> bool:
         return db.execute("SELECT 1 FROM unread_text LIMIT 1").fetchone() is not None
 
-    def read_rest(self, db: sqlite3.Connection, store: LocalStore) -> int:
+    def read_rest(self, db: sqlite3.Connection, store: Store) -> int:
         """Reads the rest, newest texts first."""
         until = time.monotonic() + SLICE_S
         newest = "SELECT number, id FROM unread_text ORDER BY number DESC LIMIT ?"
@@ -212,7 +218,7 @@ def loaded(value: Any) -> Any:
     return value.decode(errors="surrogatepass") if isinstance(value, bytes) else value
 
 
-def _entry(db: sqlite3.Connection, store: LocalStore, head: Head) -> GraphEntry | None:
+def _entry(db: sqlite3.Connection, store: Store, head: Head) -> GraphEntry | None:
     document = None
     if has_text(head.type, head.fields):
         document = store.get(head.id, kind_of(head.type), head.token)

@@ -42,7 +42,8 @@ from foredeck.observations.reading import (
 )
 from foredeck.observations.rules import ALL_FIELDS, ModeChoice, TimingRules, to_condense
 from foredeck.observations.texts import Malformed, TextRules, remarks_in, text_of, zone_of
-from foredeck.store.protocol import Batch, Store, Token
+from foredeck.store.protocol import Batch, Token
+from foredeck.store.store import Store
 
 T = TypeVar("T")
 _RETRIES_S = (1.0, 5.0)

@@ -20,7 +20,8 @@ from foredeck.model.memory import MemoryScope
 from foredeck.model.observations import ObservingDocument, Work, observing_id
 from foredeck.sources.filesystem import machine_id, text_or_nothing
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, LocalStore, Token
+from foredeck.store.protocol import Batch, Token
+from foredeck.store.store import Store
 
 LEASE_MS = 120_000
 HEARTBEAT_MS = 30_000
@@ -101,7 +102,7 @@ class ObservingLease:
     An *operation* spans `take` to `commit` or `give_back`.
     """
 
-    store: LocalStore
+    store: Store
     key: str
     """Id of the session or project."""
     scope: MemoryScope = "thread"

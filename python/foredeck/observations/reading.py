@@ -14,8 +14,9 @@ from foredeck.model.observations import ObservationDocument, ReflectionDocument,
 from foredeck.model.quoting import block, one_line
 from foredeck.observations.chunks import Position, WallTime
 from foredeck.observations.texts import text_of
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Head, Token
 from foredeck.store.sessions import private_sessions
+from foredeck.store.store import Store
 
 D = TypeVar("D", ObservationDocument, ReflectionDocument)
 

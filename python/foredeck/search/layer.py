@@ -28,7 +28,13 @@ from foredeck.search.writing import (
     key_of_text,
     uses_by_name,
 )
-from foredeck.store.protocol import Change, Head, LocalStore, Token, portions
+from foredeck.store.protocol import (
+    Change,
+    Head,
+    Token,
+    portions,
+)
+from foredeck.store.store import Store
 
 CHUNK = 100
 """Versions whose texts are held at once."""
@@ -85,7 +91,7 @@ class SearchLayer(Layer):
         # Shared between batches: most words of a batch were met in those before.
         self._vocabulary = Vocabulary()
 
-    def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
+    def apply(self, db: sqlite3.Connection, store: Store, changes: Sequence[Change]) -> None:
         writer = SearchWriter(db, self._vocabulary)
         for heads in brought_portions(db, store, changes, _TAKEN_IN):
             fetched = Fetched(store, (head for head in heads if head.type in SEARCHED))
@@ -94,9 +100,7 @@ class SearchLayer(Layer):
                 writer.add(_texts(db, head, fetched))
         writer.finish()
 
-    def take_out(
-        self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
-    ) -> None:
+    def take_out(self, db: sqlite3.Connection, store: Store, documents: Collection[str]) -> None:
         take_out(db, store, documents, self._vocabulary)
 
 
@@ -162,7 +166,7 @@ class _Row:
 
 
 def take_out(
-    db: sqlite3.Connection, store: LocalStore, documents: Collection[str], vocabulary: Vocabulary
+    db: sqlite3.Connection, store: Store, documents: Collection[str], vocabulary: Vocabulary
 ) -> None:
     """Raises `HasToBeMadeAgain` if a text differs from what was indexed."""
     id_by_key = {encodable(id): id for id in documents}
@@ -185,7 +189,7 @@ def take_out(
 
 
 def _contents(
-    store: LocalStore, rows: list[_Row], known: dict[str, str], vocabulary: Vocabulary
+    store: Store, rows: list[_Row], known: dict[str, str], vocabulary: Vocabulary
 ) -> Iterator[IndexedContent]:
     heads = [_head(store, known[row.document], row.token) for row in rows]
     fetched = Fetched(store, heads)
@@ -194,7 +198,7 @@ def _contents(
         yield content_of(replace(_text(row, head, fetched), path=row.path), vocabulary)
 
 
-def _head(store: LocalStore, id: str, token: Token) -> Head:
+def _head(store: Store, id: str, token: Token) -> Head:
     head = store.head(id, token)
     if head is None:
         raise HasToBeMadeAgain(f"there is no version {token} of {id}")

@@ -26,7 +26,8 @@ from foredeck.search.ranking import (
 )
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import VERSIONED, Fetched, SearchedText, texts_of, title_of
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Head, Token
+from foredeck.store.store import Store
 
 BEST_PASSAGE, PASSAGE = 1200, 200
 """Characters of the best hit's passage, and of others'."""

@@ -23,8 +23,10 @@ from foredeck.model.wrappings import asked, is_aside
 from foredeck.search.passages import passage
 from foredeck.search.secrets import mask_secrets
 from foredeck.sources.snapshots import version_ms
-from foredeck.store.protocol import Head, Store
-from foredeck.store.references import in_message, stored_messages
+from foredeck.store.protocol import Head
+from foredeck.store.references import in_message
+from foredeck.store.sessions import stored_messages
+from foredeck.store.store import Store
 
 SEARCHED = frozenset(
     {"turn", "toolcall", "file", "compaction", "task", "observation", "reflection", "memory"}

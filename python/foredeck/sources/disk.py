@@ -56,7 +56,7 @@ from foredeck.sources.snapshots import (
     unchanged,
 )
 from foredeck.sources.tool_calls import Touch, spellings, tool_path, touched_paths
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 REMEMBERED = 50_000
 """Files whose last look is remembered."""

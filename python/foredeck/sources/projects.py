@@ -23,7 +23,7 @@ from foredeck.sources.filesystem import (
     nearest_status,
     open_filesystems,
 )
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 _MOST = 64 * 1024
 _WORKTREE = re.compile(

@@ -26,7 +26,7 @@ from foredeck.sources.snapshots import (
     unchanged,
 )
 from foredeck.sources.tool_calls import apply_edits, edits_of, parse_read_range, touched_paths
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 REPLACEMENT_SHARE = 20
 """A text with more than one replacement character in this many was binary."""

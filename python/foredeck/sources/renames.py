@@ -28,7 +28,8 @@ from foredeck.sources.snapshots import (
     link_move,
     unchanged,
 )
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 FileNumber = tuple[int, int]
 SEARCHED_ENTRIES = 20_000

@@ -21,7 +21,8 @@ from foredeck.model.documents import (
 )
 from foredeck.model.identity import sha256_hex
 from foredeck.model.sources import path_of
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     # Commands that only read stored versions start faster without what looks at files.

@@ -19,7 +19,7 @@ class Registered:
 
 
 STORES: Mapping[str, Registered] = {
-    "sqlite": Registered("foredeck.store.sqlite", "PATH"),
+    "sqlite": Registered("foredeck.store", "PATH"),
     "xtdb": Registered(
         "foredeck_xtdb",
         "URL",

@@ -22,10 +22,8 @@ from foredeck.store.protocol import (
     Batch,
     Copyable,
     Head,
-    LocalStore,
     Record,
     ScanMark,
-    Store,
     digests_of,
     order_of,
     portions,
@@ -33,6 +31,7 @@ from foredeck.store.protocol import (
 )
 from foredeck.store.references import in_message, references
 from foredeck.store.sessions import documents_of
+from foredeck.store.store import Store
 
 _CHUNK = 200
 """Blobs read at once."""
@@ -110,7 +109,7 @@ def everything(store: Copyable, advance: Advance = lambda: None) -> Iterator[tup
 
 def erase(
     config: Config,
-    store: LocalStore,
+    store: Store,
     erasure: Erasure,
     advance: Callable[[Sequence[str]], None] = lambda _sessions: None,
 ) -> None:
@@ -127,7 +126,7 @@ def erase(
 def erase_from(
     place: StorePlace,
     home: Path,
-    store: LocalStore,
+    store: Store,
     erasure: Erasure,
     advance: Callable[[Sequence[str]], None] = lambda _sessions: None,
 ) -> None:
@@ -162,7 +161,7 @@ class Forgetting(ErasureStep):
 
 
 def plan_forgetting(
-    store: LocalStore, sessions: Sequence[str], advance: Advance = lambda: None
+    store: Store, sessions: Sequence[str], advance: Advance = lambda: None
 ) -> list[Forgetting]:
     """Plans erasing sessions in this order. Raises `UnknownSession`, and `StoreUnavailable` if
     others' needs are unknown."""

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Protocol
 from foredeck.errors import StoreDamaged, StoreUnavailable
 from foredeck.store import STORES
 from foredeck.store.location import quarantine
-from foredeck.store.protocol import Copyable, LocalStore, Notify, ScanMark, silent
+from foredeck.store.protocol import (
+    Copyable,
+    Notify,
+    ScanMark,
+    silent,
+)
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -51,7 +57,7 @@ class StorePlace(Protocol):
         """Opens the store. Raises `StoreUnavailable`, also for a missing one, unless it may be
         created."""
 
-    def open_local(self) -> LocalStore:
+    def open_local(self) -> Store:
         """Opens the store or its local copy. Raises `StoreUnavailable`."""
 
     def after_copy(self) -> None:
@@ -132,7 +138,7 @@ class StoreKind(ABC):
         return True
 
     @abstractmethod
-    def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> LocalStore:
+    def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> Store:
         """Opens it for an engine; `lazy`: see `open_store`."""
 
     @abstractmethod
@@ -171,7 +177,7 @@ class StoreKind(ABC):
 
 def store_kind(name: str) -> StoreKind:
     """The kind with a name in `STORES`, such as `config.store`."""
-    kind: StoreKind = import_module(f"{STORES[name].package}.kind").KIND
+    kind: StoreKind = import_module(f"{STORES[name].package}.{name}_kind").KIND
     return kind
 
 
@@ -187,7 +193,7 @@ def nothing_stored(config: Config) -> str:
     )
 
 
-def open_store(config: Config, *, notify: Notify = silent, lazy: bool = False) -> LocalStore:
+def open_store(config: Config, *, notify: Notify = silent, lazy: bool = False) -> Store:
     """Opens the configured store. Raises `StoreUnavailable`, also while an interrupted purge waits.
 
     `lazy`, for commands: a database is not started before something is needed from it.
@@ -203,7 +209,7 @@ def store_file(config: Config) -> Path:
 
 def open_beside(
     config: Config, damage: StoreDamaged, inode: int | None, *, notify: Notify
-) -> tuple[LocalStore, str]:
+) -> tuple[Store, str]:
     file = store_file(config)
     try:
         moved_to = quarantine(file, inode)

@@ -1,4 +1,4 @@
-"""What every store can do.
+"""What goes into a store and comes out of it.
 
 A store keeps documents, each a line of versions, and blobs by SHA-256. A commit is one atomic
 transaction; nothing is rewritten.
@@ -9,7 +9,7 @@ transactions (`order_of`), so that an imported version takes its place between o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NewType, Protocol, TypeAlias, TypeVar
@@ -146,82 +146,6 @@ class Copyable(Protocol):
     def close(self) -> None:
         """Closes the connection; may be called twice."""
 
-
-class Store(Copyable, Protocol):
-    """Documents and blobs. Not thread-safe: one per thread, many per database."""
-
-    def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
-        """The newest version, or the newest not later than `at`, with its content.
-
-        Raises `Missing` for an unknown token, `Corrupt` if bytes and hashes disagree, `ValueError`
-        if `kind` is another type's class.
-        """
-
-    def head(self, id: str, at: Token | None = None) -> Head | None:
-        """As `get`, without loading content."""
-
-    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
-        """Newest heads of documents, without missing ones."""
-
-    def query(
-        self,
-        type: str,
-        where: Mapping[str, Scalar | None] | None = None,
-        *,
-        limit: int | None = None,
-    ) -> list[Head]:
-        """Newest heads of one type whose fields equal `where`, oldest document first.
-
-        Equal as JSON: `True` is not 1, and an absent field is None. `source.path` reaches into the
-        source binding.
-        """
-
-    def blob(self, digest: str) -> bytes:
-        """The bytes, or what pruning has left of them. Raises `Missing`; `Corrupt` if they hash
-        otherwise."""
-
-    def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
-        """Versions that came in after `token` (None: all), in whole transactions.
-
-        What an import adds to a known token comes with that token: a follower starts over after an
-        import.
-        """
-
-    def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
-        """Those of `tokens` that are known here, with their times, oldest first."""
-
-    def latest(self) -> Token | None:
-        """The transaction that came in last."""
-
-    @property
-    def trouble(self) -> str:
-        """What a user should see at a glance, such as a database that is away."""
-
-    def needed(
-        self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
-    ) -> tuple[set[str], ScanMark]:
-        """Which of `digests` documents other than `gone` need, and how far the store was read.
-        Raises `StoreUnavailable`."""
-
-    def fetch_all(self, advance: Advance = lambda: None) -> bool:
-        """Fetches what only a database has; returns whether nothing is left there. May wait for the
-        database."""
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether other machines write to the same database."""
-
-    def commit_for_all(self, batch: Batch) -> Token:
-        """Like `commit`, but the database decides `expect` for all machines.
-
-        Raises `StoreUnavailable` while it is away; it may have been written all the same.
-        """
-
-    def lineage(self) -> Lineage:
-        """What a follower must find unchanged, or else starts over."""
-
-
-LocalStore: TypeAlias = Store
 
 PAGE = 500
 """Transactions that are listed at once."""

@@ -45,17 +45,16 @@ from foredeck.store.protocol import (
     Advance,
     Batch,
     Copyable,
-    LocalStore,
     Origin,
     Record,
     ScanMark,
-    Store,
     Token,
     digests_of,
 )
 from foredeck.store.redaction import OWN_WORDS, Redaction, Renaming
 from foredeck.store.references import RECORDS, references
-from foredeck.store.sqlite.kind import SQLITE, SqlitePlace
+from foredeck.store.sqlite_kind import SQLITE, SqlitePlace
+from foredeck.store.store import Store
 
 Amend = Callable[[Document, Document], None]
 """Receives a document before and after, before sealing."""
@@ -91,7 +90,7 @@ class Purge:
 
 def plan_purge(
     place: StorePlace,
-    store: LocalStore,
+    store: Store,
     redaction: Redaction,
     erased: Collection[str] = (),
     amend: Amend = lambda _before, _after: None,
@@ -127,7 +126,7 @@ def plan_purge(
 
 def _rename_blobs(
     place: StorePlace,
-    store: LocalStore,
+    store: Store,
     records: Iterable[Record],
     renaming: Renaming,
     advance: Advance,

@@ -8,7 +8,8 @@ from foredeck.errors import UnknownSession
 from foredeck.model.documents import Fields, SessionDocument, chat_id, session_object_id, session_of
 from foredeck.model.kinds import OWNED, PROJECTS, owner_of, project_of_document
 from foredeck.model.records import MemberDocument
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Head, Token
+from foredeck.store.store import Store
 
 
 def is_private(store: Store, session: str | None) -> bool:
@@ -134,3 +135,11 @@ def _histories(store: Store, ids: Sequence[str]) -> Iterator[list[Head]]:
         claims = store.history(name.id)
         if any(claim.fields.get("object") in id_set for claim in claims):
             yield claims
+
+
+def stored_messages(store: Store, addresses: Iterable[str]) -> dict[str, bytes]:
+    """Messages by address, as they were put, or what pruning has left of them."""
+    unique = set(addresses)
+    blobs = store.blobs(unique)
+    absent = unique - blobs.keys()
+    return blobs | store.left_of(absent) if absent else blobs

@@ -15,7 +15,13 @@ from foredeck.model.identity import TASK, ShortNames
 from foredeck.model.quoting import one_line
 from foredeck.model.tasks import ClaimDocument, ClaimState, TaskDocument, claim_id
 from foredeck.store.clock import DAY_MS, HOUR_MS
-from foredeck.store.protocol import Batch, Head, Lineage, LocalStore, Store, Token
+from foredeck.store.protocol import (
+    Batch,
+    Head,
+    Lineage,
+    Token,
+)
+from foredeck.store.store import Store
 
 SUMMARISED_MS, ARCHIVED_MS = 7 * DAY_MS, 30 * DAY_MS
 """Ages at which a closed task shrinks to its summary, and to a line."""
@@ -65,7 +71,7 @@ _CHANGES_AT_ONCE = 1_000
 class Board:
     """The tasks of one project; `refresh` takes in news."""
 
-    def __init__(self, store: LocalStore, project: str) -> None:
+    def __init__(self, store: Store, project: str) -> None:
         self.project = project
         self.names = ShortNames(TASK)
         self._store = store

@@ -22,8 +22,9 @@ from foredeck.model.tasks import (
     TaskType,
 )
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, LocalStore, Token, retry_on_conflict
+from foredeck.store.protocol import Batch, Token, retry_on_conflict
 from foredeck.store.sessions import is_private
+from foredeck.store.store import Store
 from foredeck.tasks.board import (
     Actor,
     Board,
@@ -79,7 +80,7 @@ class TaskWork:
 
     def __init__(
         self,
-        store: LocalStore,
+        store: Store,
         project: str,
         actor: Actor,
         clock: Callable[[], int] = now_ms,

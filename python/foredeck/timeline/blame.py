@@ -17,7 +17,8 @@ from foredeck.model.documents import (
 )
 from foredeck.model.identity import decode_text, hash_text
 from foredeck.sources.snapshots import is_captured, is_written_by_agent, tool_call_of, version_ms
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 from foredeck.timeline.branches import records_of
 
 AGENT = "agent"

@@ -12,8 +12,9 @@ from foredeck.model.identity import hash_text
 from foredeck.model.messages import load_message
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import FileChangeDocument, call_id
-from foredeck.store.protocol import Head, Store
-from foredeck.store.references import stored_messages
+from foredeck.store.protocol import Head
+from foredeck.store.sessions import stored_messages
+from foredeck.store.store import Store
 
 _SUMMARY = b'"compactionSummary"'
 

@@ -20,7 +20,8 @@ from foredeck.sources.looking import Fingerprint, fingerprint_at, is_fresh
 from foredeck.sources.renames import PASSED_OVER
 from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import GUESSES, WRITERS, path_argument, touched_paths
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 from foredeck.timeline.command_changes import (
     CommandVersions,
     RepositoryLook,

@@ -12,7 +12,7 @@ from foredeck.model.figures import counted, shortened, some_of, when
 from foredeck.model.quoting import name
 from foredeck.model.records import FileChangeDocument, PathChange, PathState, changes_of
 from foredeck.sources.looking import decode
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck.timeline import rewinding
 from foredeck.timeline.branches import prompt_of
 from foredeck.timeline.differences import difference

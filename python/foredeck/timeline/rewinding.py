@@ -30,7 +30,8 @@ from foredeck.model.records import (
 from foredeck.regular_files import read_text
 from foredeck.sources.tool_calls import READERS, WRITERS
 from foredeck.store.location import private_draft
-from foredeck.store.protocol import Batch, Head, Store
+from foredeck.store.protocol import Batch, Head
+from foredeck.store.store import Store
 from foredeck.timeline.branches import chain_to, on_branch
 from foredeck.timeline.keeping import next_ordinal
 from foredeck.timeline.states import capture, own_path, put_back

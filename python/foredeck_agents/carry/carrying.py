@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from shlex import join
 from tempfile import TemporaryDirectory
-from typing import TextIO
+from typing import Any, TextIO
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import answer
@@ -23,8 +23,8 @@ from foredeck.names import find_session
 from foredeck.sources.projects import project_at
 from foredeck.store.clock import now_ms
 from foredeck.store.kind import open_store, store_kind
-from foredeck.store.protocol import LocalStore, Store
 from foredeck.store.sessions import is_private
+from foredeck.store.store import Store
 from foredeck.tasks.board import Board
 from foredeck_agents.carry.agents import AGENTS, NAMES, Agent
 from foredeck_agents.carry.first_prompt import chars_beside, models_of, priced
@@ -78,7 +78,7 @@ def _asked_agent(session: str) -> str:
 
 
 @contextmanager
-def _opened(args: Namespace) -> Iterator[tuple[Config, LocalStore]]:
+def _opened(args: Namespace) -> Iterator[tuple[Config, Store]]:
     config = resolve_config(args).config
     has_own = Path(args.session).is_file() or opencode_origin(args.session) is not None
     if has_own and args.dry_run and not store_kind(config.store).exists(config):
@@ -91,7 +91,7 @@ def _opened(args: Namespace) -> Iterator[tuple[Config, LocalStore]]:
         yield config, store
 
 
-def _origin(store: LocalStore, args: Namespace) -> SourceSession:
+def _origin(store: Store, args: Namespace) -> SourceSession:
     path = Path(args.session)
     try:
         return stored_origin(store, find_session(store, args.session))
@@ -113,7 +113,7 @@ def _title(store: Store, origin: SourceSession) -> str:
     return whole_text(name) or f"Carried from {origin.session[:8]}"
 
 
-def _open_tasks(store: LocalStore, config: Config, folder: str) -> list[str]:
+def _open_tasks(store: Store, config: Config, folder: str) -> list[str]:
     board = Board(store, project_at(config, folder).id)
     board.refresh()
     tasks = [*board.in_progress(), *board.ready(MOST_TASKS, now_ms())]
@@ -121,7 +121,7 @@ def _open_tasks(store: LocalStore, config: Config, folder: str) -> list[str]:
 
 
 def _carried(
-    config: Config, store: LocalStore, origin: SourceSession, agent: Agent, args: Namespace
+    config: Config, store: Store, origin: SourceSession, agent: Agent, args: Namespace
 ) -> CarryReport:
     now, folder = now_ms(), (args.folder or Path(origin.cwd or ".")).absolute()
     if not folder.is_dir() and not args.dry_run:
@@ -146,7 +146,7 @@ def _carried(
     going = Going(session.id, cwd, str(file), agent.harness, record)
     # The file first: where there can be none, no session is stored that is nowhere.
     with nullcontext(None) if args.dry_run else _new_file(file) as out:
-        target = Unwritten(store, now) if out is None else store
+        target: Any = Unwritten(store, now) if out is None else store
         prompt = folded(config, target, origin, going, "\n".join(note), now)
         messages = carried(
             prompt.messages, prompt.ours, session.id, agent.words, Folders(origin.cwd, cwd)

@@ -13,7 +13,7 @@ from foredeck.model.quoting import looks_like_ours
 from foredeck.model.records import call_id
 from foredeck.model.wrappings import asked
 from foredeck.prices import Cost, prices, rates_at
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_agents.carry.origin import CALLS, messages_of
 
 MOST_SESSIONS = 20

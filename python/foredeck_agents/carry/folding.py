@@ -12,7 +12,7 @@ from foredeck.engine.engine import Engine
 from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import OutcomeParams, SessionOpenParams
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_agents.carry.origin import NOTE, SourceSession
 
 BEFORE = "before"

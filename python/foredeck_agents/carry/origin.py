@@ -14,7 +14,7 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields, progress_in, session_object_id
 from foredeck.model.messages import load_messages, text_in
 from foredeck.model.records import call_id
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_agents.carry.messages import call_ids
 from foredeck_agents.carry.opencode_store import opencode_session
 from foredeck_agents.histories.recordings import (

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from foredeck.model.documents import Document
-from foredeck.store.protocol import Batch, Head, Origin, Scalar, Store, Token
+from foredeck.store.protocol import (
+    Batch,
+    Head,
+    Origin,
+    Scalar,
+    Token,
+)
+from foredeck.store.store import Store
 from foredeck.store.versions import matches
 
 D = TypeVar("D", bound=Document)

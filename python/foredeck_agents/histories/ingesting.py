@@ -28,7 +28,7 @@ from foredeck.model.records import turn_id
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.recorded import FileSource
 from foredeck.sources.snapshots import FileSnapshot, Pending, ToolEvent
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_agents.histories.files import HistoryFiles
 from foredeck_agents.histories.lines import Lines, opened_lines
 from foredeck_agents.histories.progress import (

@@ -10,7 +10,7 @@ from typing import Literal
 from foredeck.context.messages.shape import time_of
 from foredeck.model.documents import HistoryProgress, progress_in, session_object_id
 from foredeck.model.records import call_id, forgotten_id
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_agents.histories.lines import Place
 from foredeck_agents.histories.records import Exchange
 

@@ -22,8 +22,9 @@ from foredeck.search import SEARCHED_TYPES, SearchedType
 from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
 from foredeck.sources.projects import project_at
-from foredeck.store.protocol import Head, LocalStore, Store
+from foredeck.store.protocol import Head
 from foredeck.store.sessions import is_hidden, is_private, private_sessions
+from foredeck.store.store import Store
 from foredeck.tasks.board import Actor
 from foredeck.tasks.tools import REASONS, TYPES, TaskMutate, TaskQuery
 from foredeck.tasks.work import TaskWork
@@ -224,12 +225,12 @@ class Answers:
         with self._reader.store() as store:
             return TaskMutate(self._work(store)).run(given)
 
-    def _work(self, store: LocalStore) -> TaskWork:
+    def _work(self, store: Store) -> TaskWork:
         work = TaskWork(store, self._project, self._actor)
         work.board.refresh()
         return work
 
-    def _visible(self, store: LocalStore, name: str) -> tuple[Found, AskedPart]:
+    def _visible(self, store: Store, name: str) -> tuple[Found, AskedPart]:
         try:
             found, part = find_part(store, name)
         except NotFound:
@@ -244,7 +245,7 @@ class Answers:
                 raise ForedeckError(f"{name!r} is not among what the user has stated.")
         return found, part
 
-    def _titled(self, store: LocalStore, name: str) -> tuple[Found, AskedPart]:
+    def _titled(self, store: Store, name: str) -> tuple[Found, AskedPart]:
         with self._reader.graph(store) as (graph, _):
 
             def titled(text: str) -> list[Head]:

@@ -20,7 +20,8 @@ from typing import Any, cast
 from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Batch, LocalStore, Origin, Token
+from foredeck.store.protocol import Batch, Origin, Token
+from foredeck.store.store import Store
 from foredeck_bench.crash.engine import SIGKILL, kill_node
 from foredeck_bench.crash.stores import NODE_TIMEOUT_MS, Tally
 
@@ -46,7 +47,7 @@ class Scene:
         """A place for the session's files."""
         return Path(self.settings["home"]).parent / self.session
 
-    def opened(self, *, lazy: bool = False) -> closing[LocalStore]:
+    def opened(self, *, lazy: bool = False) -> closing[Store]:
         """The store; `lazy` if the local copy is enough."""
         return closing(open_store(Config(**self.settings), lazy=lazy))
 
@@ -95,7 +96,7 @@ class Strike:
 class ReportingStore:
     """A store whose commits are places of an act."""
 
-    def __init__(self, store: LocalStore, reach: Reach) -> None:
+    def __init__(self, store: Store, reach: Reach) -> None:
         self._store = store
         self._reach = reach
 
@@ -119,9 +120,9 @@ class ReportingStore:
         return token
 
 
-def reporting(store: LocalStore, reach: Reach) -> LocalStore:
+def reporting(store: Store, reach: Reach) -> Store:
     """The store, whose commits are places."""
-    return cast("LocalStore", ReportingStore(store, reach))
+    return cast("Store", ReportingStore(store, reach))
 
 
 def settings_of(home: Path, store: str) -> dict[str, Any]:

@@ -49,7 +49,8 @@ from foredeck.observations.rules import ModeChoice, TimingRules
 from foredeck.store.kind import open_store
 from foredeck.store.portable.export import export_session
 from foredeck.store.portable.importing import import_file
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store
 from foredeck_bench.crash.acts import PATIENCE_S, Act, Reach, Scene, reporting
 
 SAID = "Fix the parser. Never use tabs in Python files."

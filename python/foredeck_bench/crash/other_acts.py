@@ -16,8 +16,8 @@ from foredeck.model.documents import FileDocument, Provenance, identity_hash
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument
 from foredeck.model.sources import FilesystemSource
-from foredeck.store.protocol import Batch, LocalStore
-from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.protocol import Batch
+from foredeck.store.store import Store, open_sqlite
 from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck.timeline.rewinding import apply, go_on, interrupted, plan_for_call
@@ -134,7 +134,7 @@ def contents(db: sqlite3.Connection) -> Contents:
     return tables
 
 
-def made_at_once(store: LocalStore, home: Path) -> Contents:
+def made_at_once(store: Store, home: Path) -> Contents:
     """What the layer holds when nobody is killed."""
     with Follower(store, load_layer("search"), home) as follower:
         follower.make_again()
@@ -160,7 +160,7 @@ def _no_index(scene: Scene) -> None:
     discard(path)
 
 
-def _fill(store: LocalStore) -> None:
+def _fill(store: Store) -> None:
     """Turns and files, repeated so that versions replace each other."""
     for number in range(60):
         blobs: dict[str, bytes] = {}

@@ -17,7 +17,7 @@ from foredeck.lookup.prompts import prompt_at
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import ToolcallDocument
 from foredeck.store.kind import open_store, store_kind
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_bench.figures import quantile
 
 MOST_EXAMPLES = 10

@@ -16,7 +16,7 @@ from foredeck.model.call_values import OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import counted, model_name
 from foredeck.model.records import MemberDocument, call_id, member_id
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.store import Store
 from foredeck.timeline.differences import hunks_of
 from foredeck_inspector.book import BookedCall, folded_handles, why
 from foredeck_inspector.pages import WebPage, link
@@ -44,7 +44,7 @@ _SUMMARY_CHARS = 140
 
 
 def call_page(
-    store: LocalStore, work: Work, name: str, call: int, asked: Mapping[str, str], base: int | None
+    store: Store, work: Work, name: str, call: int, asked: Mapping[str, str], base: int | None
 ) -> WebPage:
     """A call's prompt beside that of `base` (default: its parent). Raises `NotFound`."""
     session, _ = found_session(store, name)

@@ -29,7 +29,8 @@ from foredeck.notes.graph import Edge, Graph
 from foredeck.sources.projects import project_names
 from foredeck.sources.snapshots import version_ms
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Head, LocalStore, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 from foredeck.tasks.board import Board, Task
 from foredeck.tasks.wording import as_json
 from foredeck.timeline.blame import blame
@@ -50,7 +51,7 @@ _REFERENCES = (
 
 
 def object_page(
-    store: LocalStore,
+    store: Store,
     graph: Graph,
     config: Config,
     name: str,
@@ -171,7 +172,7 @@ _NOTES = (
 )
 
 
-def tasks_page(store: LocalStore, config: Config, project: str | None) -> WebPage:
+def tasks_page(store: Store, config: Config, project: str | None) -> WebPage:
     """A project's board (default: the one with most tasks)."""
     counts = Counter(str(head.fields.get("project")) for head in store.query("task"))
     names = project_names(store, config) if counts else {}
@@ -188,7 +189,7 @@ def tasks_page(store: LocalStore, config: Config, project: str | None) -> WebPag
     return WebPage("tasks.html", "Tasks", data, "tasks")
 
 
-def task_details(store: LocalStore, id: str) -> dict[str, Any]:
+def task_details(store: Store, id: str) -> dict[str, Any]:
     """A task, with what it waits for and what waits for it. Raises `NotFound`."""
     head = store.head(id)
     board = _board(store, "" if head is None else str(head.fields.get("project")))
@@ -203,13 +204,13 @@ def task_details(store: LocalStore, id: str) -> dict[str, Any]:
     }
 
 
-def _board(store: LocalStore, project: str) -> Board:
+def _board(store: Store, project: str) -> Board:
     board = Board(store, project)
     board.refresh()
     return board
 
 
-def _columns(store: LocalStore, project: str) -> list[dict[str, Any]]:
+def _columns(store: Store, project: str) -> list[dict[str, Any]]:
     board = _board(store, project)
     tasks = board.all()
     ready = {task.id for task in board.ready(len(tasks), now_ms())}

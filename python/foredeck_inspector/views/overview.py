@@ -22,7 +22,8 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument, chat_id, progress_in
 from foredeck.model.figures import amounts, counted
 from foredeck.names import short_ids
-from foredeck.store.protocol import Head, LocalStore, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 from foredeck_inspector.charts import weeks_chart
 from foredeck_inspector.pages import WebPage, link
 from foredeck_inspector.tables import Column, Row, Table
@@ -94,7 +95,7 @@ class ListedSession:
         }
 
 
-def overview_page(store: LocalStore, config: Config, asked: Mapping[str, str]) -> WebPage:
+def overview_page(store: Store, config: Config, asked: Mapping[str, str]) -> WebPage:
     """All sessions with their cost; `project` and `agent` choose."""
     listed = list_sessions(store)
     project, agent = asked.get("project", ""), asked.get("agent", "")
@@ -261,7 +262,7 @@ def _id(head: Head) -> str:
     return head.view(SessionDocument).session_id
 
 
-def _waiting(store: LocalStore, config: Config) -> int:
+def _waiting(store: Store, config: Config) -> int:
     # Without the key there is no user whose memory it could be.
     if not (config.home / KEY_FILE).exists():
         return 0

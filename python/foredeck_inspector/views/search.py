@@ -17,8 +17,8 @@ from foredeck.names import find_object, find_session
 from foredeck.search import SEARCHED_TYPES
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
-from foredeck.store.protocol import Store
 from foredeck.store.sessions import private_sessions
+from foredeck.store.store import Store
 from foredeck_inspector.pages import WebPage, link
 from foredeck_inspector.tables import Column, Table
 from foredeck_inspector.views.sessions import turn_address

@@ -13,7 +13,8 @@ from foredeck.model.documents import SessionDocument, chat_id, progress_in, sess
 from foredeck.model.figures import counted, lasted, money, short_count, some_of, when
 from foredeck.names import find_session
 from foredeck.observations.reading import Observation, Reflection, stored_notes
-from foredeck.store.protocol import Head, LocalStore, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 from foredeck_agents.histories.recordings import NO_MODEL
 from foredeck_inspector.book import Book, BookedAnswer, BookedCall
 from foredeck_inspector.charts import Scale, bars, outline
@@ -61,7 +62,7 @@ def title_of(store: Store, session: str) -> str:
     return titles(store, [session]).get(session) or f"Session {session[:13]}"
 
 
-def session_page(store: LocalStore, work: Work, name: str, asked: Mapping[str, str]) -> WebPage:
+def session_page(store: Store, work: Work, name: str, asked: Mapping[str, str]) -> WebPage:
     """A session, in the view that is asked for. Raises `NotFound`."""
     session, head = found_session(store, name)
     replaying = work.replaying(session, begin=bool(asked.get("replay")))
@@ -79,7 +80,7 @@ def session_page(store: LocalStore, work: Work, name: str, asked: Mapping[str, s
 
 
 def _view(
-    store: LocalStore,
+    store: Store,
     work: Work,
     book: Book,
     view: str,
@@ -353,7 +354,7 @@ def _note(one: Observation | Reflection) -> dict[str, Any]:
 _SIDES = (Column("what", "Measure"), Column("left", "Left"), Column("right", "Right"))
 
 
-def compare_page(store: LocalStore, work: Work, asked: Mapping[str, str]) -> WebPage:
+def compare_page(store: Store, work: Work, asked: Mapping[str, str]) -> WebPage:
     names = {side: asked.get(side, "").strip() for side in ("left", "right")}
     data: dict[str, Any] = {**names, "sides": [], "jobs": [], "listed": None, "wrong": ""}
     books: list[Book] = []

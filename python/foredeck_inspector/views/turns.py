@@ -15,7 +15,8 @@ from foredeck.lookup.objects import version_text
 from foredeck.model.identity import decode_text
 from foredeck.model.messages import load_message, marked, unpack
 from foredeck.model.records import TurnDocument
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 from foredeck.timeline.differences import hunks_of
 from foredeck_agents.histories.tools import in_pis_tools
 from foredeck_inspector.book import Book, BookedAnswer, BookedTool

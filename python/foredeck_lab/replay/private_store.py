@@ -16,7 +16,7 @@ from foredeck.model.call_values import CHARS_PER_TOKEN, ModelSpending
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import call_id
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck_agents.histories.recordings import load_recordings
 from foredeck_agents.histories.records import RecordedCall, Transcript
 from foredeck_lab.replay.options import Calibration, ReplayOptions, calibrate

@@ -29,7 +29,8 @@ from foredeck.model.call_values import (
 from foredeck.model.calls import BlockSpot, CallRecord, in_order
 from foredeck.model.messages import KnownMessages, MessageKey
 from foredeck.model.records import call_id
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
+from foredeck.store.store import Store
 
 Load = Callable[[str], CallRecord | None]
 """A call record of another session, by id."""

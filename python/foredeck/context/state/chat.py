@@ -22,7 +22,7 @@ from foredeck.model.documents import Fields
 from foredeck.model.identity import hash_text
 from foredeck.model.messages import marked
 from foredeck.model.records import call_id
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 
 @dataclass(slots=True)

@@ -17,7 +17,8 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.records import NicknameDocument, by_foredeck, nickname_id
 from foredeck.model.sources import path_of
 from foredeck.sources.snapshots import CAPTURED, FileSnapshot
-from foredeck.store.protocol import Batch, Head, Store, retry_on_conflict
+from foredeck.store.protocol import Batch, Head, retry_on_conflict
+from foredeck.store.store import Store
 
 DESCRIBED = ("file", "toolcall", "user", "pointer", "compaction")
 """Types that can be described."""

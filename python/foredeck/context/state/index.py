@@ -15,7 +15,8 @@ from foredeck.model.calls import Delta, SetChanges
 from foredeck.model.documents import Document, session_object_id
 from foredeck.model.records import SAME_TRANSACTION, MemberDocument, VersionRef, call_id, member_id
 from foredeck.sources.snapshots import CAPTURED
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Head, Token
+from foredeck.store.store import Store
 
 
 @dataclass(slots=True)

@@ -25,7 +25,8 @@ from foredeck.model.messages import put_blob, texts_in
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.model.sources import filesystem_source
 from foredeck.sources.snapshots import FileSnapshot, is_captured
-from foredeck.store.protocol import Batch, Head, Store, Token
+from foredeck.store.protocol import Batch, Head, Token
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:  # imported with the first question to it, and by sessions that are open
     from foredeck.notes.graph import Graph

@@ -29,7 +29,7 @@ from foredeck.model.records import VersionRef
 from foredeck.sources.filesystem import FilesystemMap, open_filesystems
 from foredeck.sources.projects import Project, project_of
 from foredeck.sources.recorded import FileSource
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.tasks.session import ActiveTask, SessionTasks

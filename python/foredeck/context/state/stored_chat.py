@@ -19,8 +19,9 @@ from foredeck.model.names import Slice
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import TurnDocument, call_id, forgotten_id, turn_id
 from foredeck.names import handles_in
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head
 from foredeck.store.sessions import ancestry
+from foredeck.store.store import Store
 
 
 def render_chat(

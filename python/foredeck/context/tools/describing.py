@@ -24,7 +24,7 @@ from foredeck.notes.graph import Edge, Graph, Node, Unresolved
 from foredeck.notes.named_parts import field_text, section_place
 from foredeck.notes.parsed import CONTENT
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 from foredeck.tasks.board import Board
 from foredeck.tasks.wording import details
 

@@ -19,7 +19,7 @@ from foredeck.search import SEARCHED_TYPES
 from foredeck.search.index import IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
 from foredeck.search.texts import VERSIONED
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 LINE_CHARS = 120
 

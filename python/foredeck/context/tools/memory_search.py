@@ -13,7 +13,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import SessionFolder
 from foredeck.memory.session import SessionMemory
-from foredeck.store.protocol import LocalStore
+from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.context.tools.found import FoundRow
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class SearchPlace:
     """`home`: the state folder with the index."""
 
-    store: LocalStore
+    store: Store
     home: Path
     session_folder: SessionFolder
     objects: Objects

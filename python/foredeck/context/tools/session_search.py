@@ -37,8 +37,8 @@ from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage
 from foredeck.search.searching import LeaveOut, SearchHit, SearchResult, search
 from foredeck.sources.projects import folders_of_project
-from foredeck.store.protocol import LocalStore
 from foredeck.store.sessions import private_sessions
+from foredeck.store.store import Store
 from foredeck.tasks.board import moment
 
 # In that time the index takes in some 10,000 messages. A larger store is indexed over several
@@ -238,7 +238,7 @@ def _holds(text: str, passage: Passage) -> bool:
     return bool(marked_lines) and all(line in text for line in marked_lines)
 
 
-def _catch_up(store: LocalStore, follower: Follower) -> bool:
+def _catch_up(store: Store, follower: Follower) -> bool:
     """Takes in what is new; returns whether that was everything."""
     advance = until(monotonic() + PATIENCE_S)
     try:

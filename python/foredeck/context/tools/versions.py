@@ -28,7 +28,7 @@ from foredeck.model.names import Slice
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.notes.named_parts import field_text, section_place
-from foredeck.store.protocol import Store
+from foredeck.store.store import Store
 
 _HANDLE_SAID = re.compile(r"(?<![\w@:.])(?<!^--- toolcall )(?<! in )@\d+\b", re.MULTILINE)
 

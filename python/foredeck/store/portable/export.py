@@ -26,9 +26,10 @@ from foredeck.errors import Missing
 from foredeck.model.documents import Document
 from foredeck.model.identity import encode_text, json_text, sha256_hex
 from foredeck.model.kinds import kind_of, rank_of
-from foredeck.store.protocol import Origin, Store, Token
-from foredeck.store.references import Archives, in_message, references
+from foredeck.store.protocol import Origin, Token
+from foredeck.store.references import in_message, references
 from foredeck.store.sessions import documents_of, documents_of_project, versions_of
+from foredeck.store.store import Store
 from foredeck.store.versions import SCHEMA
 from foredeck.version import __version__
 
@@ -111,7 +112,6 @@ class _Exporter:
     def __init__(self, store: Store, write: Callable[[str], object]) -> None:
         self._store = store
         self._write = write
-        self._archives = Archives(store)
         self._counts = Counts()
         self._written: set[str] = set()
         self._absent: set[str] = set()
@@ -162,7 +162,7 @@ class _Exporter:
 
     def _fetch(self, digests: set[str]) -> dict[str, bytes]:
         blobs = self._store.blobs(sorted(digests))
-        if absent := {one for one in digests - blobs.keys() if not self._archives.holds(one)}:
+        if absent := {one for one in digests - blobs.keys() if not self._store.is_pruned(one)}:
             raise Missing(f"blob {min(absent)} is named by the session, but not in the store")
         return blobs
 

@@ -23,7 +23,13 @@ from foredeck.store.portable.rewriting import (
     same,
 )
 from foredeck.store.portable.staged import ImportLimits, StagedFile
-from foredeck.store.protocol import Batch, Head, Origin, Store, Token
+from foredeck.store.protocol import (
+    Batch,
+    Head,
+    Origin,
+    Token,
+)
+from foredeck.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""The store in one SQLite file."""
+"""The rows of a store's SQLite file."""

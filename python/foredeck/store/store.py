@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from foredeck.errors import Conflict, Missing
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
+from foredeck.model.records import ARCHIVED
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import (
     Advance,
@@ -29,7 +30,6 @@ from foredeck.store.protocol import (
     Token,
     order_of,
 )
-from foredeck.store.references import Archives
 from foredeck.store.remote import Remote
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.connection import (
@@ -87,7 +87,7 @@ def open_sqlite(
     busy_timeout_ms: int = 800,
     clock: Callable[[], int] = now_ms,
     within: WithinCommit | None = None,
-) -> SqliteStore:
+) -> Store:
     """Opens the store at `path`, creating it (0600, folders 0700).
 
     Raises `StoreUnavailable` with file and advice if it cannot be opened, is damaged, no store, or
@@ -95,11 +95,14 @@ def open_sqlite(
     """
     path = Path(path)
     db = connect(path, synchronous, busy_timeout_ms)
-    return SqliteStore(db, path, busy_timeout_ms, clock, within)
+    return Store(db, path, busy_timeout_ms, clock, within)
 
 
-class SqliteStore:
-    """`foredeck.store.protocol.Store` in an SQLite file. Made by `open_sqlite`."""
+class Store:
+    """Documents and blobs in an SQLite file. Not thread-safe: one per thread, many per file.
+
+    What the file lacks is fetched from `remote` when it is read. Made by `open_sqlite`.
+    """
 
     def __init__(
         self,
@@ -111,16 +114,23 @@ class SqliteStore:
     ) -> None:
         self.path = path
         self.remote = Remote()
+        """The database that it is a copy of, if there is one."""
         self.within = within
         self.db = db
         """For what keeps tables of its own in the file."""
         self._busy_timeout_ms = busy_timeout_ms
         self._writer = SqliteWriter(db, clock)
-        self._archives = Archives(self)
+        self._pruned_at: Token | None = None
+        self._pruned: dict[str, str | None] = {}
+        """What is left of a pruned blob, or None, by hash; as of `_pruned_at`."""
 
     # Writing
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        """Writes all of it or nothing. Raises `Conflict`, `StoreUnavailable`.
+
+        `origin`: the transaction of another store that this one repeats.
+        """
         self.remote.before_commit(batch, origin)
         versions, blobs = prepare(batch)
         with self.translated(), writing(self.db, blobs) as new_blobs:
@@ -130,9 +140,14 @@ class SqliteStore:
 
     @property
     def is_shared(self) -> bool:
+        """Whether other machines write to the same database."""
         return self.remote.is_shared
 
     def commit_for_all(self, batch: Batch) -> Token:
+        """Like `commit`, but the database decides `expect` for all machines.
+
+        Raises `StoreUnavailable` while it is away; it may have been written all the same.
+        """
         return self.remote.commit(batch) if self.is_shared else self.commit(batch)
 
     def commit_all(self, transactions: Sequence[tuple[Origin, Batch]]) -> None:
@@ -160,12 +175,18 @@ class SqliteStore:
     # Reading. No transaction is needed, since rows are only ever added.
 
     def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
+        """The newest version, or the newest not later than `at`, with its content.
+
+        Raises `Missing` for an unknown token, `Corrupt` if bytes and hashes disagree, `ValueError`
+        if `kind` is another type's class.
+        """
         row = self._row(id, at)
         if row is None:
             return None
         return restore(kind, codec.decode_fields(id, *row[3:]), self.blob)
 
     def head(self, id: str, at: Token | None = None) -> Head | None:
+        """As `get`, without loading content."""
         row = self._row(id, at)
         return None if row is None else head_of_row(row)
 
@@ -194,6 +215,7 @@ class SqliteStore:
         return row
 
     def heads(self, ids: Iterable[str]) -> dict[str, Head]:
+        """Newest heads of documents, without missing ones."""
         unique = list(dict.fromkeys(ids))
         self.remote.fetch(unique)
         stored = [codec.id_column(id) for id in unique]
@@ -203,6 +225,7 @@ class SqliteStore:
         return {id: by_id[id] for id in unique if id in by_id}
 
     def history(self, id: str) -> list[Head]:
+        """All versions, oldest first; empty for an unknown id."""
         self.remote.fetch([id])
         with self.translated():
             rows = self.db.execute(
@@ -217,7 +240,11 @@ class SqliteStore:
         *,
         limit: int | None = None,
     ) -> list[Head]:
-        """Fields in `INDEXED` are looked up, others compared."""
+        """Newest heads of one type whose fields equal `where`, oldest document first.
+
+        Equal as JSON: `True` is not 1, and an absent field is None. `source.path` reaches into the
+        source binding. Fields in `INDEXED` are looked up, others compared.
+        """
         self.remote.fetch_query(type, where)
         conditions = dict(where or {})
         keys = [
@@ -241,10 +268,15 @@ class SqliteStore:
         return self.db.execute(lookup_statement(1 + len(more)), [*more, first])
 
     def blob(self, digest: str) -> bytes:
-        blobs = self.blobs([digest])
-        return blobs[digest] if digest in blobs else self._archives.bytes_of(digest)
+        """The bytes, or what pruning has left of them. Raises `Missing`; `Corrupt` if they hash
+        otherwise."""
+        blobs = self.blobs([digest]) or self.left_of([digest])
+        if digest not in blobs:
+            raise Missing(f"no blob {digest} in this store")
+        return blobs[digest]
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """Several blobs as they were put, without missing and pruned ones."""
         wanted = list(digests)
         with self.translated():
             rows = list(select_in(self.db, BLOB, "hash", raw_digests(wanted)))
@@ -257,7 +289,41 @@ class SqliteStore:
         absent = [digest for digest in wanted if digest not in blobs]
         return blobs | self.remote.fetch_blobs(absent) if absent else blobs
 
+    def is_pruned(self, digest: str) -> bool:
+        """Whether this missing blob was pruned."""
+        self._refresh_pruned()
+        return digest in self._pruned
+
+    def left_of(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """What pruning has left of missing blobs, by old hash."""
+        self._refresh_pruned()
+        pruned = {digest: self._pruned[digest] for digest in digests if digest in self._pruned}
+        stubs = self.blobs({stub for stub in pruned.values() if stub is not None})
+        return {
+            digest: ARCHIVED.encode() if stub is None else stubs[stub]
+            for digest, stub in pruned.items()
+            if stub is None or stub in stubs
+        }
+
+    def _refresh_pruned(self) -> None:
+        latest = self.latest()
+        if latest == self._pruned_at:
+            return
+        self._pruned.clear()
+        archived = self.query("archived")
+        for head in archived:
+            self._pruned |= dict.fromkeys(head.fields.get("texts") or ())
+        for head in archived:
+            marks = head.fields.get("messages") or {}
+            self._pruned |= {address: mark.get("$json") for address, mark in marks.items()}
+        self._pruned_at = latest
+
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
+        """Versions that came in after `token` (None: all), in whole transactions.
+
+        What an import adds to a known token comes with that token: a follower starts over after an
+        import.
+        """
         with self.translated():
             first = 0 if token is None else (self._transaction_at(token)[0] + 1) << POSITION_BITS
             (last,) = self.db.execute(
@@ -273,6 +339,7 @@ class SqliteStore:
             return [Change(Token(t), ms, codec.id_text(id), type) for _, t, ms, id, type in rows]
 
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
+        """Those of `tokens` that are known here, with their times, oldest first."""
         unique = list(dict.fromkeys(tokens))
         self.remote.fetch_transactions(unique)
         with self.translated():
@@ -281,11 +348,13 @@ class SqliteStore:
         return sorted(origins, key=order_of)
 
     def latest(self) -> Token | None:
+        """The transaction that came in last."""
         with self.translated():
             row = self.db.execute("SELECT token FROM tx ORDER BY seq DESC LIMIT 1").fetchone()
         return None if row is None else Token(row[0])
 
     def lineage(self) -> Lineage:
+        """What a follower must find unchanged, or else starts over."""
         with self.translated():
             (id,) = self.db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
             return Lineage(id, late_versions(self.db))
@@ -293,6 +362,8 @@ class SqliteStore:
     # Copying
 
     def records(self, after: Token | None, limit: int) -> list[Record]:
+        """Transactions in the order in which they came in. Raises `Missing` for an unknown
+        token."""
         with self.translated():
             seq = 0 if after is None else self._transaction_at(after)[0]
             rows = self.db.execute(
@@ -307,11 +378,13 @@ class SqliteStore:
         return [Record(Origin(token, ms), tuple(changes[seq])) for seq, token, ms in rows]
 
     def documents(self, record: Record) -> list[Document]:
+        """A transaction's versions with their content, in its order."""
         token = record.origin.token
         documents = [self.get(id, kind_of(type), token) for id, type in record.changes]
         return [document for document in documents if document is not None]
 
     def digests(self, after: str, limit: int) -> list[str]:
+        """Hashes of the blobs that come after `after`, in ascending order."""
         with self.translated():
             rows = self.db.execute(
                 "SELECT hash FROM blob WHERE hash > ? ORDER BY hash LIMIT ?",
@@ -320,13 +393,17 @@ class SqliteStore:
             return [hash.hex() for (hash,) in rows]
 
     def fetch_all(self, advance: Advance = lambda: None) -> bool:
+        """Fetches what only a database has; returns whether nothing is left there. May wait for the
+        database."""
         return self.remote.fetch_all(advance)
 
     @property
     def trouble(self) -> str:
+        """What a user should see at a glance, such as a database that is away."""
         return self.remote.trouble
 
     def close(self) -> None:
+        """Closes the connection; may be called twice."""
         self.remote.close()
         with self.translated():
             self.db.close()
@@ -336,6 +413,8 @@ class SqliteStore:
     def needed(
         self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
     ) -> tuple[set[str], ScanMark]:
+        """Which of `digests` documents other than `gone` need, and how far the store was read.
+        Raises `StoreUnavailable`."""
         self.remote.fetch_documents(advance)
         with self.translated():
             self.db.execute("BEGIN")  # one state, whatever is committed meanwhile
@@ -346,6 +425,7 @@ class SqliteStore:
                 self.db.execute("ROLLBACK")
 
     def check_unused(self, scanned: ScanMark, ids: Collection[str], blobs: Iterable[str]) -> None:
+        """Raises `Conflict` if anything since `scanned` uses them."""
         with self.translated():
             used = is_used_since(self.db, self.blobs, scanned, ids, blobs)
         if used:

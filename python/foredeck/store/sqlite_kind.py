@@ -12,7 +12,7 @@ from foredeck.errors import StoreUnavailable
 from foredeck.regular_files import open_to_read
 from foredeck.store.kind import PENDING_PURGE, BackupReport, Report, StoreKind
 from foredeck.store.protocol import Notify, ScanMark
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.store import Store, open_sqlite
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -45,7 +45,7 @@ class SqlitePlace:
     def describe(self) -> str:
         return f"sqlite:{self.path}"
 
-    def open(self, *, create: bool) -> SqliteStore:
+    def open(self, *, create: bool) -> Store:
         if not create and not self.path.exists():
             raise StoreUnavailable(f"there is nothing to copy: {self.path} does not exist")
         # A file that a user has named, unlike the configured one, is most often another program's,
@@ -57,7 +57,7 @@ class SqlitePlace:
             )
         return _opened(self.path, self.config, _PATIENCE_MS)
 
-    def open_local(self) -> SqliteStore:
+    def open_local(self) -> Store:
         return _opened(self.path, self.config)
 
     def after_copy(self) -> None:
@@ -79,7 +79,7 @@ class SqlitePlace:
             store.vacuum()
         return []
 
-    def all_parts(self) -> Iterator[SqliteStore]:
+    def all_parts(self) -> Iterator[Store]:
         yield self.open_local()
 
 
@@ -92,7 +92,7 @@ def may_be_sqlite(path: Path) -> bool:
         return True
 
 
-def _opened(path: Path, config: Config, busy_timeout_ms: int | None = None) -> SqliteStore:
+def _opened(path: Path, config: Config, busy_timeout_ms: int | None = None) -> Store:
     busy_ms = busy_timeout_ms or config.sqlite.busy_timeout_ms
     return open_sqlite(path, synchronous=config.sqlite.synchronous, busy_timeout_ms=busy_ms)
 
@@ -115,7 +115,7 @@ class SqliteKind(StoreKind):
         *,
         notify: Notify,  # noqa: ARG002
         lazy: bool = False,  # noqa: ARG002
-    ) -> SqliteStore:
+    ) -> Store:
         return _opened(config.sqlite_file, config)
 
     def place(self, config: Config, where: str = "") -> SqlitePlace:
@@ -124,7 +124,7 @@ class SqliteKind(StoreKind):
 
     def findings(self, config: Config) -> Iterator[Finding]:
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.store.sqlite.backup import check_file
+        from foredeck.store.backup import check_file
 
         yield check_file(config.sqlite_file)
 
@@ -132,7 +132,7 @@ class SqliteKind(StoreKind):
         self, config: Config, target: Path, report: Report, *, verify: bool
     ) -> BackupReport:
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.store.sqlite.backup import back_up
+        from foredeck.store.backup import back_up
 
         if not config.sqlite_file.exists():
             raise StoreUnavailable(f"nothing is stored yet: {config.sqlite_file} does not exist")
@@ -141,15 +141,15 @@ class SqliteKind(StoreKind):
 
     def _verified(self, config: Config, backup: Path, report: Report) -> str:
         # Not at the top: only commands need it, an engine starts without.
+        from foredeck.store.backup import opened_backup
         from foredeck.store.copying import verified
-        from foredeck.store.sqlite.backup import opened_backup
 
         with opened_backup(backup) as copy, closing(_opened(config.sqlite_file, config)) as store:
             return verified(store, copy, backup, lambda: report(1, "verifying"))
 
     def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.store.sqlite.backup import contents_of, restore
+        from foredeck.store.backup import contents_of, restore
 
         old_store = restore(source, config.sqlite_file, force=force, report=report)
         return replace(contents_of(config.sqlite_file), kept=old_store)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from foredeck.store.kind import BackupReport, DeliveredCopy, Report, Settings, StoreKind
 from foredeck.store.protocol import Notify
-from foredeck.store.sqlite.adapter import SqliteStore
+from foredeck.store.store import Store
 from foredeck_xtdb.link import copy_file
 from foredeck_xtdb.local_copy import open_copy
 
@@ -40,7 +40,7 @@ class XtdbKind(StoreKind):
 
         return config.xtdb.url is not None or own_node_folder(config.home).running() is not None
 
-    def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> SqliteStore:
+    def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> Store:
         """See `StoreKind.open`: the local copy, so that no request waits for the database."""
         return open_copy(config, notify=notify, lazy=lazy)
 

@@ -16,8 +16,8 @@ from foredeck.regular_files import NotRegular, require_regular
 from foredeck.store.clock import now_ms
 from foredeck.store.kind import BackupReport, Report
 from foredeck.store.location import LOGS, draft_beside, exclusively, free_name, holders, rename_with
-from foredeck.store.sqlite.adapter import SqliteStore
 from foredeck.store.sqlite.connection import check_ours, is_busy, translated
+from foredeck.store.store import Store
 from foredeck.store.versions import new_store_id
 
 PATIENCE_MS = 60_000
@@ -77,10 +77,10 @@ def contents_of(path: Path) -> BackupReport:
 
 
 @contextmanager
-def opened_backup(path: Path) -> Iterator[SqliteStore]:
+def opened_backup(path: Path) -> Iterator[Store]:
     """A backup as a read-only store, without side files."""
     with _reading(path) as db:
-        yield SqliteStore(db, path, PATIENCE_MS, now_ms)
+        yield Store(db, path, PATIENCE_MS, now_ms)
 
 
 @contextmanager
