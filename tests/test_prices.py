@@ -89,7 +89,7 @@ def test_what_no_list_has_is_unknown_or_as_it_was_recorded() -> None:
 
 def test_the_list_is_read_where_a_price_is_asked_for() -> None:
     code = (
-        "import sys, foredeck.prices, foredeck_lab.replay.run\n"
+        "import sys, foredeck.prices, foredeck_lab.replay_command\n"
         "assert 'genai_prices' not in sys.modules\n"
         "foredeck.prices.prices('claude-opus-4-5')\n"
         "assert 'genai_prices' in sys.modules"

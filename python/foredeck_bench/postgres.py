@@ -52,19 +52,6 @@ class Postgres:
             *("-A", "scram-sha-256", f"--pwfile={password}", "--no-instructions", "--no-sync"),
         )
 
-    @contextmanager
-    def in_environment(self) -> Iterator[None]:
-        before = {name: os.environ.get(name) for name in self.environment}
-        os.environ.update(self.environment)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
-
     @property
     def environment(self) -> dict[str, str]:
         """Variables by which a `postgres` node finds it."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from foredeck.accounting.cache import CACHES, blocks_of, chars_of
+from foredeck.accounting.cache import CACHES, chars_of
 from foredeck.cli.output import Progress, table
 from foredeck.context.messages.shape import Message
 from foredeck.errors import ForedeckError
@@ -45,45 +45,7 @@ from foredeck_bench.judging.comparison import (
 )
 from foredeck_bench.judging.evidence import ReasoningShare
 from foredeck_bench.judging.judge import Judgement, SessionFacts
-from foredeck_lab.replay.as_model import ReplayedModel, replayed_model
-from foredeck_lab.replay.options import ReplayOptions
-
-SEALS = ("thinkingSignature", "thoughtSignature", "textSignature")
-
-
-def on_wire(transcript: Transcript, api: str) -> Transcript:
-    """The session over another wire, with no model of Anthropic's."""
-
-    def changed(message: Message) -> Message:
-        return {**message, "api": api, "model": _renamed(str(message.get("model") or ""))}
-
-    calls = [replace(c, api=api, model=_renamed(c.model)) for c in transcript.calls]
-    return replace(_with_answers(transcript, changed), calls=calls)
-
-
-def unsealed(transcript: Transcript) -> Transcript:
-    """The session without any signed or encrypted reasoning."""
-
-    def changed(message: Message) -> Message:
-        bare = [{k: v for k, v in block.items() if k not in SEALS} for block in blocks_of(message)]
-        return {**message, "content": bare} if bare else message
-
-    return _with_answers(transcript, changed)
-
-
-def _with_answers(transcript: Transcript, change: Callable[[Message], Message]) -> Transcript:
-    messages = [
-        replace(recorded, message=change(recorded.message))
-        if recorded.message.get("role") == "assistant"
-        else recorded
-        for recorded in transcript.messages
-    ]
-    return replace(transcript, messages=messages)
-
-
-def _renamed(model: str) -> str:
-    return model.replace("claude", "model")
-
+from foredeck_lab.replay.options import ReplayedModel, ReplayOptions, replayed_model
 
 NEWEST = 10
 """Results that stay."""
@@ -156,12 +118,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--as", dest="as_model", help="as if this model had answered")
     parser.add_argument("--warm", action="store_true", help="with --as: as warmed by Pi")
     parser.add_argument("--ttl", type=float, help="seconds that the cache lives")
-    parser.add_argument("--wire", help="as if this wire had carried all answers")
-    parser.add_argument("--unsealed", action="store_true", help="as if no reasoning was sealed")
     chosen = parser.parse_args(arguments)
     try:
         model = replayed_model(chosen.as_model) if chosen.as_model else None
-        load = partial(_load, chosen.wire, chosen.unsealed, model)
+        load = partial(_load, model)
         ttl_s = chosen.ttl or (model.ttl_s if model else DEFAULT_TTL_S)
         prices = None if model else "claude-opus-4-5"
         options = ReplayOptions(
@@ -235,15 +195,9 @@ def _session_row(session: Weighed, name: str) -> tuple[str, ...]:
     )
 
 
-def _load(
-    wire: str | None, is_unsealed: bool, model: ReplayedModel | None, path: Path
-) -> Transcript:
+def _load(model: ReplayedModel | None, path: Path) -> Transcript:
     transcript = load_recording(path)
-    if model is not None:
-        transcript = model.answering(transcript)
-    if is_unsealed:
-        transcript = unsealed(transcript)
-    return on_wire(transcript, wire) if wire else transcript
+    return transcript if model is None else model.answering(transcript)
 
 
 def _weighed(variants: Sequence[Way], load: Load, path: Path) -> Weighed:

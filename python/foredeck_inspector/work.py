@@ -198,7 +198,7 @@ class Work:
     def _replay(self, session: str, store: Store, job: LongJob) -> None:
         # Loads the engine, which pages have no use for otherwise.
         from foredeck_lab.replay.options import ReplayOptions
-        from foredeck_lab.replay.private_store import replayed
+        from foredeck_lab.replay.replayed_session import replayed
 
         head = store.head(session_object_id(session))
         progress = None if head is None else progress_in(head.fields)

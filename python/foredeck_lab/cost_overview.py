@@ -22,7 +22,7 @@ from foredeck.model.figures import counted, shortened
 from foredeck.store.store import Store
 
 if TYPE_CHECKING:  # loads the engine
-    from foredeck_lab.replay.private_store import RecordedFigure
+    from foredeck_lab.replay.replayed_session import RecordedFigure
 
 WEEKS, PROJECTS = 12, 15
 _NAME = 24
@@ -117,7 +117,7 @@ def add_histories(overview: Overview, files: Iterable[Path]) -> None:
     After Ctrl-C the sums so far are kept.
     """
     # Loads the engine, which a stored session has no use for.
-    from foredeck_lab.replay.private_store import recorded_figures
+    from foredeck_lab.replay.replayed_session import recorded_figures
 
     listed = sorted(files, key=_changed, reverse=True)
     stored = frozenset(overview.known)

@@ -17,16 +17,18 @@ from foredeck.cli.output import print_json, table
 from foredeck.errors import CommandRefused, ForedeckError
 from foredeck.model.figures import counted, short_count
 from foredeck_lab.evaluation.evaluating import EvalPlan, evaluate, users_agent_dir
-from foredeck_lab.evaluation.results import (
+from foredeck_lab.evaluation.tasks import (
+    LONG,
+    SHIPPED,
     ResultsFile,
     RunResult,
     SideSum,
     compared,
     comparison_json,
+    load_tasks,
     paired,
     summed,
 )
-from foredeck_lab.evaluation.task_folders import LONG, SHIPPED, load_tasks
 
 RESULTS = "evaluations.jsonl"
 """In the state folder."""

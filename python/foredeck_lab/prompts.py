@@ -24,7 +24,7 @@ from foredeck_agents.histories.records import Transcript
 if TYPE_CHECKING:  # loads the engine, which a stored session has no use for
     # Loads what replays, which a stored session has no use for.
     from foredeck_lab.replay.options import ReplayOptions
-    from foredeck_lab.replay.private_store import Replayed
+    from foredeck_lab.replay.replayed_session import Replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def replayed_for(
 ) -> Iterator[tuple[Replayed, ReplayOptions]]:
     """A replay with progress, and its options."""
     # Loads the engine, which a stored session has no use for.
-    from foredeck_lab.replay.private_store import replayed
+    from foredeck_lab.replay.replayed_session import replayed
 
     options = _replay_options(args)
     with ExitStack() as stack:

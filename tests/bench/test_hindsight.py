@@ -16,7 +16,7 @@ from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.records import Transcript
 from foredeck_bench.hindsight import NEVER, Stay, cheapest, head_cost, hindsight_cost, stays_of
 from foredeck_bench.judging.judge import Rule, SessionFacts
-from foredeck_bench.weigh import MASK, masked_prompts, on_wire, unsealed
+from foredeck_bench.weigh import MASK, masked_prompts
 from replay.recordings import SOURCE, Recording, call, text
 
 PRICES = Prices(0.1, 1.25)
@@ -99,15 +99,3 @@ def test_all_but_the_newest_results_are_masked(tmp_path: Path) -> None:
     assert [sum(MASK in str(m["content"]) for m in results) for results in shown[-3:]] == [1, 2, 3]
     assert all(MASK not in str(m["content"]) for m in shown[-1][3:])
     assert [len(prompt) for prompt in prompts] == [c.seen for c in transcript.calls]
-
-
-def test_another_wire_and_no_seals_change_nothing_else(tmp_path: Path) -> None:
-    transcript = recorded(tmp_path)
-    moved, bare = on_wire(transcript, "openai-responses"), unsealed(transcript)
-    assert {c.api for c in moved.calls} == {"openai-responses"}
-    assert "claude" not in str(moved.messages)
-    assert "sealed" in str(transcript.messages)
-    assert "sealed" not in str(bare.messages)
-    for made in (moved, bare):
-        assert [r.entry for r in made.messages] == [r.entry for r in transcript.messages]
-        assert [c.seen for c in made.calls] == [c.seen for c in transcript.calls]

@@ -12,8 +12,13 @@ from foredeck_agents.histories.records import Transcript
 from foredeck_bench.judging.comparison import PLAIN, WITHOUT, Way, compactions_at, compare
 from foredeck_bench.judging.evidence import answers_of, needs_of
 from foredeck_bench.judging.judge import Judge, SessionFacts
-from foredeck_lab.replay.as_model import ASSUMED_REASONING
-from foredeck_lab.replay.options import Calibration, ReplayOptions, calibrate, plain_prompts
+from foredeck_lab.replay.options import (
+    ASSUMED_REASONING,
+    Calibration,
+    ReplayOptions,
+    calibrate,
+    plain_prompts,
+)
 from replay.recordings import Recording, call, everything, text
 
 

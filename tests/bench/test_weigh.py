@@ -42,16 +42,15 @@ def test_the_simple_rules_and_hindsight_stand_beside_the_variants(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     everything().write(tmp_path / "owner__one__s1.jsonl")
-    for wire in ([], ["--unsealed", "--wire", "openai-responses"]):
-        assert main(["--sessions", *wire, str(tmp_path)]) == 0
-        shown = capsys.readouterr().out
-        rows = {cells[0]: cells[1:] for line in shown.splitlines() if (cells := _CELL.split(line))}
-        cost = {name: float(rows[name][0]) for name in (*SIMPLE, "default", HINDSIGHT)}
-        assert cost[PLAIN] == 100
-        assert cost[HINDSIGHT] < min(cost[name] for name in (*SIMPLE, "default"))
-        assert rows[PLAIN][1] == "0.0"
-        assert "system prompt and tools, which nothing changes: 0.0 of the cost" in shown
-        assert sum(line.startswith("owner__one__s1") for line in shown.splitlines()) == 1
+    assert main(["--sessions", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    rows = {cells[0]: cells[1:] for line in shown.splitlines() if (cells := _CELL.split(line))}
+    cost = {name: float(rows[name][0]) for name in (*SIMPLE, "default", HINDSIGHT)}
+    assert cost[PLAIN] == 100
+    assert cost[HINDSIGHT] < min(cost[name] for name in (*SIMPLE, "default"))
+    assert rows[PLAIN][1] == "0.0"
+    assert "system prompt and tools, which nothing changes: 0.0 of the cost" in shown
+    assert sum(line.startswith("owner__one__s1") for line in shown.splitlines()) == 1
 
 
 def test_a_setting_without_a_value_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

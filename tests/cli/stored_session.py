@@ -11,7 +11,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.run import replay
+from foredeck_lab.replay_command import replay
 
 SESSION = "0199cccc-0000-7000-8000-000000000001"
 START_MS = 1_770_000_000_000

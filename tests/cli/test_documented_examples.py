@@ -35,7 +35,7 @@ from foredeck.config.keys import all_keys, sections
 from foredeck.store.clock import DAY_MS
 from foredeck.store.kind import open_store
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.run import replay
+from foredeck_lab.replay_command import replay
 from foredeck_xtdb.node import private_node
 from foredeck_xtdb.runtime import Runtime
 from observations.desk import noted

@@ -10,8 +10,14 @@ from foredeck.cli.main import main
 from foredeck_lab.eval_command import run_evaluation
 from foredeck_lab.evaluation import evaluating
 from foredeck_lab.evaluation.evaluating import EvalPlan, evaluate
-from foredeck_lab.evaluation.results import ResultsFile, RunKey, RunResult
-from foredeck_lab.evaluation.task_folders import SHIPPED, EvalTask, load_tasks
+from foredeck_lab.evaluation.tasks import (
+    SHIPPED,
+    EvalTask,
+    ResultsFile,
+    RunKey,
+    RunResult,
+    load_tasks,
+)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.errors import ForedeckError
 from foredeck_lab.evaluation.evaluating import ScratchRun, _marked, run_command
-from foredeck_lab.evaluation.results import ResultsFile, RunKey, RunResult, comparison_json
+from foredeck_lab.evaluation.tasks import ResultsFile, RunKey, RunResult, comparison_json
 
 
 @pytest.fixture

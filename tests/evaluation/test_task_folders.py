@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.errors import ConfigError
 from foredeck_lab.evaluation.evaluating import ScratchRun, run_command
-from foredeck_lab.evaluation.task_folders import LONG, SHIPPED, EvalTask, load_tasks
+from foredeck_lab.evaluation.tasks import LONG, SHIPPED, EvalTask, load_tasks
 
 SOLUTIONS = Path(__file__).parent / "solutions"
 """A folder for each task, in it one for each message of the user's: files as they shall be, and in

@@ -19,7 +19,7 @@ from foredeck.config import Config
 from foredeck.store.kind import open_store
 from foredeck.store.store import Store
 from foredeck_agents.histories.ingesting import ingest_files
-from foredeck_agents.histories.patches import patched, patches_in, unpatched
+from foredeck_agents.histories.tools import patched, patches_in, unpatched
 
 ROLLOUT = "0199c0de-0000-7000-8000-000000000001"
 SHOWN = "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code {}\nOutput:\n{}"

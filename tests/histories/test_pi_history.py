@@ -18,7 +18,7 @@ from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.replayed_session import ReplayedSession
-from foredeck_lab.replay.run import replay
+from foredeck_lab.replay_command import replay
 
 PI_SESSION = "0199aaaa-0000-7000-8000-00000000000a"
 

@@ -15,7 +15,7 @@ from foredeck_agents.histories.records import TranscriptError
 from foredeck_agents.histories.tools import in_pis_tools
 from foredeck_bench.judging.evidence import needs_of
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.run import replay
+from foredeck_lab.replay_command import replay
 
 
 def calls_of(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

@@ -106,10 +106,6 @@ class Pi:
         """The folder that Pi works in; empty at first."""
         return self.workspace.repo
 
-    def recording(self, name: str) -> Path:
-        """One of the recorded sessions."""
-        return self._checkout / "tests" / "recordings" / f"{name}.jsonl"
-
     def serve(
         self,
         script: Script,

@@ -11,7 +11,7 @@ from foredeck.cli.main import main
 from foredeck_bench.scripted import ScriptedModel, call, write_agent_dir
 from foredeck_bench.scripted.pi_process import MODEL, PROVIDER, VERSIONS, checkout_pi
 from foredeck_bench.twin.steps import Script
-from foredeck_lab.evaluation.task_folders import SHIPPED
+from foredeck_lab.evaluation.tasks import SHIPPED
 
 SOLUTION = Path(__file__).parents[1] / "evaluation/solutions/failing-test/1/pricing.py"
 SOLVED: Script = [

@@ -10,7 +10,7 @@ import pytest
 
 from foredeck_bench.judging.comparison import Way, compare
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.run import replay
+from foredeck_lab.replay_command import replay
 from replay.recordings import Recording, text
 
 

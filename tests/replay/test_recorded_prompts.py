@@ -12,7 +12,7 @@ from foredeck.accounting.cache import texts_of
 from foredeck.context.messages.shape import Message
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_agents.histories.records import RecordedCall
-from foredeck_lab.replay.private_store import replayed
+from foredeck_lab.replay.replayed_session import replayed
 
 RECORDINGS = sorted((Path(__file__).parent.parent / "recordings").glob("*.jsonl"))
 

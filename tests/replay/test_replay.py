@@ -19,7 +19,7 @@ from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.recordings import find_recordings
 from foredeck_agents.histories.records import TranscriptError
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.run import replay
+from foredeck_lab.replay_command import replay
 from replay.recordings import Recording, everything, text
 
 

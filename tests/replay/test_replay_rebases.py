@@ -16,7 +16,7 @@ from foredeck_agents.histories.pi import load_transcript
 from foredeck_bench.judging.comparison import Way, compare
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.replayed_session import ReplayedSession
-from foredeck_lab.replay.run import replay
+from foredeck_lab.replay_command import replay
 from replay.recordings import Recording, call, text
 
 SETTINGS = ("seed_window.per_turn=2", "rebase.guard=0.5")

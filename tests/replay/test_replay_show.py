@@ -15,7 +15,7 @@ from foredeck.errors import Missing, UnknownSession
 from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.store.store import open_sqlite
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.run import replay
+from foredeck_lab.replay_command import replay
 from replay.recordings import everything
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from foredeck.errors import CommandRefused
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.run import replay
+from foredeck_lab.replay_command import replay
 from replay.recordings import everything
 from store.xtdb_node import installed_home
 

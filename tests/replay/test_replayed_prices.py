@@ -8,9 +8,8 @@ import pytest
 from foredeck.accounting.figure import CostFigure
 from foredeck.errors import ConfigError
 from foredeck_agents.histories.recordings import load_recording
-from foredeck_lab.replay.as_model import replayed_model
-from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.private_store import replayed
+from foredeck_lab.replay.options import ReplayOptions, replayed_model
+from foredeck_lab.replay.replayed_session import replayed
 from replay.recordings import Recording, text
 
 

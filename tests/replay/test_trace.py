@@ -20,7 +20,7 @@ from foredeck.store.kind import open_store
 from foredeck.store.store import Store
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.private_store import replayed as replayed_session
+from foredeck_lab.replay.replayed_session import replayed as replayed_session
 from replay.recordings import SOURCE, Recording, text
 
 PAUSE_MS = 3_600_000

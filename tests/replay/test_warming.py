@@ -14,10 +14,8 @@ from foredeck.prices import prices
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_bench.judging.comparison import PLAIN, Comparison, rule_of
 from foredeck_bench.judging.judge import SessionFacts
-from foredeck_lab.replay.as_model import replayed_model
-from foredeck_lab.replay.options import ReplayOptions
-from foredeck_lab.replay.private_store import replayed
-from foredeck_lab.replay.warming import WarmedSides, Warmer
+from foredeck_lab.replay.options import ReplayOptions, WarmedSides, Warmer, replayed_model
+from foredeck_lab.replay.replayed_session import replayed
 from replay.recordings import Recording, text
 
 HOUR_MS = 3_600_000

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foredeck.context.messages.shape import Message
-from foredeck_agents.carry import claude_file, codex_file, opencode_file, pi_file, tools
-from foredeck_agents.carry.messages import NewSession
+from foredeck_agents.carry import claude_file, codex_file, opencode, tools
+from foredeck_agents.carry.messages import NewSession, made_id, stamp
 from foredeck_agents.histories.recordings import usual_places
 
 Lines = Callable[[NewSession, Sequence[Message]], str]
@@ -64,7 +65,42 @@ def _of(agent: str) -> Path:
 
 def _pi_place(session: NewSession, _home: Path) -> Path:
     began = session.began.replace(":", "-").replace(".", "-")
-    return _of("Pi") / pi_file.folder_name(session.cwd) / f"{began}_{session.id}.jsonl"
+    return _of("Pi") / _pi_folder(session.cwd) / f"{began}_{session.id}.jsonl"
+
+
+_COUNTS = ("input", "output", "cacheRead", "cacheWrite")
+_NO_USAGE = {
+    **dict.fromkeys((*_COUNTS, "totalTokens"), 0),
+    "cost": dict.fromkeys((*_COUNTS, "total"), 0),
+}
+"""Nothing was asked in this session yet."""
+
+
+def _pi_folder(cwd: str) -> str:
+    """The folder of a project's sessions, below `sessions`."""
+    path = re.sub(r"^[/\\]", "", cwd)
+    return "--" + re.sub(r"[/:\\]", "-", path) + "--"
+
+
+def _pi_lines(session: NewSession, messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
+    """The lines of a session in Pi's format (the other side of `histories/pi.py`)."""
+    header = {"type": "session", "version": 3, "id": session.id, "cwd": session.cwd}
+    yield {**header, "timestamp": session.began}
+    parent: str | None = None
+    for number, message in enumerate(messages):
+        entry = made_id(session.id, f"entry {number}")[:8]
+        given = {"id": entry, "parentId": parent, "timestamp": stamp(message)}
+        parent = entry
+        own = {name: value for name, value in message.items() if name != "number"}
+        if message["role"] == "assistant":
+            own["usage"] = _NO_USAGE
+        if message["role"] == "custom":
+            kind = {"customType": message["customType"], "content": message["content"]}
+            yield {"type": "custom_message", **given, **kind, "display": False}
+        else:
+            yield {"type": "message", **given, "message": own}
+    named = {"id": made_id(session.id, "name")[:8], "parentId": parent, "timestamp": session.began}
+    yield {"type": "session_info", **named, "name": session.title}
 
 
 def _claude_place(session: NewSession, _home: Path) -> Path:
@@ -80,7 +116,7 @@ def _opencode_place(session: NewSession, home: Path) -> Path:
 
 
 def _opencode_text(session: NewSession, messages: Sequence[Message]) -> str:
-    return json.dumps(opencode_file.whole(session, messages), ensure_ascii=False)
+    return json.dumps(opencode.whole(session, messages), ensure_ascii=False)
 
 
 AGENTS: Mapping[str, Agent] = {
@@ -88,7 +124,7 @@ AGENTS: Mapping[str, Agent] = {
         name="Pi",
         harness="pi",
         place=_pi_place,
-        text=_jsonl(pi_file.lines_of),
+        text=_jsonl(_pi_lines),
         resumed=lambda _session, file: [["pi", "--session", str(file)]],
         beside=6_800,
     ),
@@ -126,7 +162,7 @@ AGENTS: Mapping[str, Agent] = {
         ],
         beside=31_000,
         words=tools.OPENCODE,
-        new_id=lambda: opencode_file.session_id(_uuid()),
+        new_id=lambda: opencode.session_id(_uuid()),
     ),
 }
 NAMES = {agent.harness: agent.name for agent in AGENTS.values()}

@@ -16,33 +16,24 @@ from foredeck.cli.output import answer
 from foredeck.cli.person import asked, can_ask, named_or_chosen
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import Config
-from foredeck.errors import ForedeckError, NotFound
-from foredeck.lookup.sessions import title
-from foredeck.model.documents import session_object_id
-from foredeck.names import find_session
-from foredeck.sources.projects import project_at
+from foredeck.errors import ForedeckError
 from foredeck.store.clock import now_ms
 from foredeck.store.kind import open_store, store_kind
 from foredeck.store.sessions import is_private
 from foredeck.store.store import Store
-from foredeck.tasks.board import Board
 from foredeck_agents.carry.agents import AGENTS, NAMES, Agent
-from foredeck_agents.carry.first_prompt import chars_beside, models_of, priced
-from foredeck_agents.carry.folding import Going, folded
-from foredeck_agents.carry.messages import Folders, NewSession, carried, stamp_of, whole_text
-from foredeck_agents.carry.note import changed_since, foreign_tools, note_lines
-from foredeck_agents.carry.origin import (
-    SourceSession,
-    file_origin,
-    opencode_origin,
-    stored_origin,
+from foredeck_agents.carry.first_prompt import (
+    Going,
+    Unwritten,
+    chars_beside,
+    folded,
+    models_of,
+    priced,
 )
+from foredeck_agents.carry.messages import Folders, NewSession, carried, stamp_of
+from foredeck_agents.carry.note import changed_since, foreign_tools, note_lines, open_tasks
+from foredeck_agents.carry.origin import SourceSession, find_origin, opencode_origin, title_of
 from foredeck_agents.carry.report import CarryReport
-from foredeck_agents.carry.unwritten import Unwritten
-from foredeck_agents.histories.ingesting import ingest_files
-
-MOST_TASKS = 5
-"""Open tasks that are named."""
 
 
 class CarryRefused(ForedeckError):
@@ -56,7 +47,7 @@ def run(args: Namespace) -> int:
     args.session = named_or_chosen(args, args.session)
     agent = AGENTS[args.to or _asked_agent(args.session)]
     with _opened(args) as (config, store):
-        origin = _origin(store, args)
+        origin = find_origin(store, args.session, ingests=not args.dry_run)
         if is_private(store, origin.session) and not args.private:
             raise CarryRefused(
                 f"session {origin.session} is private: {agent.name} would keep it as it keeps its "
@@ -91,35 +82,6 @@ def _opened(args: Namespace) -> Iterator[tuple[Config, Store]]:
         yield config, store
 
 
-def _origin(store: Store, args: Namespace) -> SourceSession:
-    path = Path(args.session)
-    try:
-        return stored_origin(store, find_session(store, args.session))
-    except NotFound:
-        if (own := opencode_origin(args.session)) is not None:
-            return own
-        if not path.is_file():
-            raise
-    origin = file_origin(path)
-    if not args.dry_run:
-        ingest_files(store, [path])
-    is_stored = store.head(session_object_id(origin.session)) is not None
-    return stored_origin(store, origin.session) if is_stored else origin
-
-
-def _title(store: Store, origin: SourceSession) -> str:
-    head = store.head(session_object_id(origin.session))
-    name = "" if head is None else title(store, head)
-    return whole_text(name) or f"Carried from {origin.session[:8]}"
-
-
-def _open_tasks(store: Store, config: Config, folder: str) -> list[str]:
-    board = Board(store, project_at(config, folder).id)
-    board.refresh()
-    tasks = [*board.in_progress(), *board.ready(MOST_TASKS, now_ms())]
-    return [f"{board.known_name(task.id)} {task.called}" for task in tasks[:MOST_TASKS]]
-
-
 def _carried(
     config: Config, store: Store, origin: SourceSession, agent: Agent, args: Namespace
 ) -> CarryReport:
@@ -134,12 +96,12 @@ def _carried(
     others = () if args.model else chain(models_of(store, agent.harness), [origin.model])
     price = priced(chain([model], others))
     beside = chars_beside(store, agent.harness) or agent.beside
-    session = NewSession(agent.new_id(), cwd, _title(store, origin), stamp_of(now), model)
+    session = NewSession(agent.new_id(), cwd, title_of(store, origin), stamp_of(now), model)
     file = agent.place(session, resolve_config(args).config.home)
     changed = changed_since(origin.messages, origin.cwd, cwd)
     source = NAMES.get(origin.harness, origin.harness or "another agent")
     foreign = [] if agent.harness == origin.harness else foreign_tools(origin.messages)
-    tasks = _open_tasks(store, config, cwd)
+    tasks = open_tasks(store, config, cwd)
     before = "" if origin.cwd == cwd else origin.cwd
     note = note_lines(source, origin.session, session.id, before, changed, foreign, tasks)
     record = agent.record(model or "unknown", args.fit)

@@ -6,15 +6,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
+from foredeck.config import Config
 from foredeck.context.messages.shape import time_of
 from foredeck.context.wording import CARRIED
 from foredeck.model.quoting import name as named
+from foredeck.sources.projects import project_at
+from foredeck.store.clock import now_ms
+from foredeck.store.store import Store
+from foredeck.tasks.board import Board
 from foredeck_agents.carry.tools import PI_TOOLS
 from foredeck_agents.histories.records import RecordedMessage
 from foredeck_agents.histories.tools import touching
 
 MOST_FILES = 12
 """Files that are named; the rest is counted."""
+MOST_TASKS = 5
+"""Open tasks that are named."""
 _CLOCKS_MS = 2_000
 """How far a file's time and a message's may differ."""
 
@@ -50,6 +57,14 @@ def note_lines(
         yield f"Tools called there that you do not have: {', '.join(map(named, foreign))}."
     if tasks:
         yield f"Open tasks of the project: {'; '.join(tasks)}."
+
+
+def open_tasks(store: Store, config: Config, folder: str) -> list[str]:
+    """The project's tasks in progress, and those that can begin."""
+    board = Board(store, project_at(config, folder).id)
+    board.refresh()
+    tasks = [*board.in_progress(), *board.ready(MOST_TASKS, now_ms())]
+    return [f"{board.known_name(task.id)} {task.called}" for task in tasks[:MOST_TASKS]]
 
 
 def foreign_tools(messages: Sequence[RecordedMessage]) -> list[str]:

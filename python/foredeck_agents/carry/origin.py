@@ -9,14 +9,16 @@ from pathlib import Path
 from foredeck.context.messages.shape import Message
 from foredeck.context.state.call_log import CallLog
 from foredeck.errors import NotFound
-from foredeck.lookup.sessions import newest_calls
+from foredeck.lookup.sessions import newest_calls, title
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields, progress_in, session_object_id
 from foredeck.model.messages import load_messages, text_in
 from foredeck.model.records import call_id
+from foredeck.names import find_session
 from foredeck.store.store import Store
-from foredeck_agents.carry.messages import call_ids
-from foredeck_agents.carry.opencode_store import opencode_session
+from foredeck_agents.carry.messages import call_ids, whole_text
+from foredeck_agents.carry.opencode import opencode_session
+from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.recordings import (
     format_of,
     history_files,
@@ -43,6 +45,33 @@ class SourceSession:
     messages: Entries
     parent: str | None
     model: str = ""
+
+
+def find_origin(store: Store, name: str, *, ingests: bool) -> SourceSession:
+    """The session of that name, or of a file, which is taken into the store if it `ingests`.
+
+    Raises `NotFound` or `TranscriptError`.
+    """
+    path = Path(name)
+    try:
+        return stored_origin(store, find_session(store, name))
+    except NotFound:
+        if (own := opencode_origin(name)) is not None:
+            return own
+        if not path.is_file():
+            raise
+    origin = file_origin(path)
+    if ingests:
+        ingest_files(store, [path])
+    is_stored = store.head(session_object_id(origin.session)) is not None
+    return stored_origin(store, origin.session) if is_stored else origin
+
+
+def title_of(store: Store, origin: SourceSession) -> str:
+    """What the new session is called."""
+    head = store.head(session_object_id(origin.session))
+    name = "" if head is None else title(store, head)
+    return whole_text(name) or f"Carried from {origin.session[:8]}"
 
 
 def stored_origin(store: Store, session: str) -> SourceSession:

@@ -10,8 +10,7 @@ from typing import Any
 
 from foredeck.model.figures import counted, short_count
 from foredeck_agents.carry.agents import NAMES, Agent
-from foredeck_agents.carry.first_prompt import Priced
-from foredeck_agents.carry.folding import Folded
+from foredeck_agents.carry.first_prompt import Folded, Priced
 from foredeck_agents.carry.messages import Carried, NewSession
 from foredeck_agents.carry.origin import SourceSession
 

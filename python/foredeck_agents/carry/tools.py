@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
-from foredeck_agents.histories.patches import FilePatch, patches_in
+from foredeck_agents.histories.tools import FilePatch, patches_in
 
 Arguments = dict[str, Any]
 Call = tuple[str, Arguments]

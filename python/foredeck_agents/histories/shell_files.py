@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from foredeck.commands import Heredoc, ShellStep, joined, split_cd, steps
 from foredeck.context.messages.items import Block
-from foredeck_agents.histories.patches import Hunk, patched, patches_in, unpatched
-from foredeck_agents.histories.tools import in_pis_tools
+from foredeck_agents.histories.tools import Hunk, in_pis_tools, patched, patches_in, unpatched
 
 CODEX_TOOLS = frozenset({"apply_patch", "exec_command", "local_shell", "shell", "shell_command"})
 _HEADER = re.compile(r"(?:Chunk ID|Exit code|Wall time): [^\n]*\n(?:[^\n]*\n){0,6}?Output:\n")

@@ -21,7 +21,11 @@ from starlette.types import Receive, Scope, Send
 from foredeck.embedded.format import as_json
 from foredeck_agents.proxy import refusals
 from foredeck_agents.proxy.conversations import ClientChat, Conversations, ConversationState
-from foredeck_agents.proxy.passing import (
+from foredeck_agents.proxy.recognition import UnnamedSessions, is_compaction, stable_words
+from foredeck_agents.proxy.refusals import asks_to_drop, without_signed
+from foredeck_agents.proxy.relays import Events, Relay
+from foredeck_agents.proxy.status import StatusPage, status_page
+from foredeck_agents.proxy.upstream import (
     NOT_PASSED,
     TOKEN_HEADER,
     plain,
@@ -29,12 +33,8 @@ from foredeck_agents.proxy.passing import (
     rest_of,
     streamed,
     unless_gone,
+    upstream_client,
 )
-from foredeck_agents.proxy.reasoning import asks_to_drop, without_signed
-from foredeck_agents.proxy.recognition import UnnamedSessions, is_compaction, stable_words
-from foredeck_agents.proxy.relays import Events, Relay
-from foredeck_agents.proxy.status import StatusPage, status_page
-from foredeck_agents.proxy.upstream import upstream_client
 from foredeck_agents.proxy.wires import ModelApi, harness_of, session_of, wire_of
 
 log = logging.getLogger(__name__)

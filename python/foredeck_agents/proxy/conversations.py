@@ -29,8 +29,8 @@ from foredeck.lookup.prompts import system_at
 from foredeck.model.messages import text_in
 from foredeck.model.own_tools import OWN_TOOLS, Facility, short_definitions
 from foredeck_agents.histories.tools import in_pis_tools, in_their_tools, touching
-from foredeck_agents.proxy.reasoning import earlier_turns, unsigned, without_signed
 from foredeck_agents.proxy.recognition import Profile, alike, first_key, stable_words
+from foredeck_agents.proxy.refusals import earlier_turns, unsigned, without_signed
 from foredeck_agents.proxy.weaving import Weaver, Woven, first_call, own_calls
 from foredeck_agents.proxy.wires import ModelApi
 

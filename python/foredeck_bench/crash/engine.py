@@ -19,6 +19,7 @@ from foredeck.hosts.host import Host
 from foredeck.rpc.server import serve
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Origin, Token
+from foredeck_xtdb.node import own_node_folder
 
 BEFORE_COMMIT = "before the commit"
 AFTER_COMMIT = "between commit and reply"
@@ -98,7 +99,6 @@ def _strike(charge: KillPoint) -> None:
 
 def kill_node(home: Path) -> None:
     """Kills the XTDB node of a state folder, if one runs."""
-    from foredeck_xtdb.node import own_node_folder
 
     node = own_node_folder(home).running()
     if node is not None:

@@ -19,6 +19,8 @@ from foredeck.model.documents import ToolcallDocument
 from foredeck.store.kind import open_store, store_kind
 from foredeck.store.store import Store
 from foredeck_bench.figures import quantile
+from foredeck_xtdb.node import own_node_folder, start, stop
+from foredeck_xtdb.runtime import find_runtime, runtime_folder
 
 MOST_EXAMPLES = 10
 
@@ -142,8 +144,6 @@ def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[
     if store == "sqlite":
         yield
         return
-    from foredeck_xtdb.node import own_node_folder, start, stop
-    from foredeck_xtdb.runtime import find_runtime, runtime_folder
 
     runtime = find_runtime(installed or load_config(environ=os.environ).config.home)
     link = runtime_folder(home)

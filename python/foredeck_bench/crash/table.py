@@ -55,50 +55,38 @@ class CrashRow:
     """What is killed, how its rounds are run, and on which stores."""
 
     text: str
-    run: Callable[[CrashSetting, Path, Tally, random.Random], None]
+    run: Callable[[CrashSetting, PiWorkspace, Tally, random.Random], None]
     stores: Sequence[str] = STORES
 
 
 def _alone(
-    victim: Victim, setting: CrashSetting, folder: Path, tally: Tally, chosen: random.Random
+    victim: Victim, setting: CrashSetting, place: PiWorkspace, tally: Tally, chosen: random.Random
 ) -> None:
-    home = folder / "home"
-    with stores.prepared(home, setting.store, setting.installed):
-        EngineRounds(folder, home, setting.store, victim, tally, chosen, setting.advance).run(
-            setting.rounds
-        )
-        stores.check_database(home, setting.store, tally)
+    where = (place.root, place.foredeck_home, setting.store)
+    EngineRounds(*where, victim, tally, chosen, setting.advance).run(setting.rounds)
 
 
 def _through_pi(
-    victim: Victim, setting: CrashSetting, folder: Path, tally: Tally, chosen: random.Random
+    victim: Victim, setting: CrashSetting, place: PiWorkspace, tally: Tally, chosen: random.Random
 ) -> None:
     install = checkout_pi(CHECKOUT, setting.pi)
     if install is None:
         raise CannotRun(f"Pi {setting.pi} is not installed in {CHECKOUT}: run scripts/setup there")
-    workspace = PiWorkspace(folder / "pi")
-    with stores.prepared(workspace.foredeck_home, setting.store, setting.installed):
-        PiRounds(
-            *(install, workspace, CHECKOUT, setting.store),
-            *(victim, tally, chosen, setting.advance),
-        ).run(setting.rounds)
-        stores.check_database(workspace.foredeck_home, setting.store, tally)
+    where = (install, place, CHECKOUT, setting.store)
+    PiRounds(*where, victim, tally, chosen, setting.advance).run(setting.rounds)
 
 
 def _act(
-    act: Act, setting: CrashSetting, folder: Path, tally: Tally, chosen: random.Random
+    act: Act, setting: CrashSetting, place: PiWorkspace, tally: Tally, chosen: random.Random
 ) -> None:
-    home = folder / "home"
-    with stores.prepared(home, setting.store, setting.installed):
-        settings = settings_of(home, setting.store)
-        ActRounds(act, settings, tally, chosen, setting.advance).run(setting.rounds)
-        stores.check_database(home, setting.store, tally)
+    settings = settings_of(place.foredeck_home, setting.store)
+    ActRounds(act, settings, tally, chosen, setting.advance).run(setting.rounds)
 
 
-def _storm(setting: CrashSetting, folder: Path, tally: Tally, _chosen: random.Random) -> None:
+def _storm(setting: CrashSetting, place: PiWorkspace, tally: Tally, _chosen: random.Random) -> None:
     if sys.platform != "linux" or shutil.which("git") is None:
         raise CannotRun("this row needs Linux and git")
-    storm_rounds(folder, setting.rounds, tally, setting.advance)
+    storm_rounds(place.root, setting.rounds, tally, setting.advance)
 
 
 ROWS: dict[str, CrashRow] = {
@@ -128,7 +116,10 @@ def run_row(name: str, setting: CrashSetting) -> Tally:
         raise CannotRun(f"{name} is for the store {', '.join(row.stores)}")
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="foredeck-crash-", ignore_cleanup_errors=True) as root:
-        row.run(setting, Path(root), tally, random.Random(f"{setting.seed} {name}"))
+        place = PiWorkspace(Path(root))
+        with stores.prepared(place.foredeck_home, setting.store, setting.installed):
+            row.run(setting, place, tally, random.Random(f"{setting.seed} {name}"))
+            stores.check_database(place.foredeck_home, setting.store, tally)
     return tally
 
 

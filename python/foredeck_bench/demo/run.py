@@ -22,6 +22,7 @@ from foredeck.config import Config, load_config
 from foredeck.errors import Corrupt, ForedeckError
 from foredeck.lookup.sessions import newest_calls
 from foredeck.store.kind import open_store, store_kind
+from foredeck_bench.crash.stores import prepared
 from foredeck_bench.demo.story import (
     PROMPT,
     TESTS,
@@ -50,6 +51,7 @@ from foredeck_bench.scripted.pi_process import (
     checkout_pi,
 )
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
+from foredeck_xtdb.node import own_node_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,6 @@ def demo_store(home: Path) -> Iterator[DemoStore]:
     if user.store != "xtdb":
         yield DemoStore(home)
         return
-    from foredeck_bench.crash.stores import prepared
-    from foredeck_xtdb.node import own_node_folder
 
     own = own_node_folder(user.home)
     node = own.running() if user.xtdb.url is None else None

@@ -16,7 +16,7 @@ from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.figures import short_count
 from foredeck.store.kind import open_store
 from foredeck_agents.histories.recordings import load_recording
-from foredeck_lab.replay.private_store import replayed
+from foredeck_lab.replay.replayed_session import replayed
 
 _DOES_WIDTH, WIDTH = 21, 80
 _LEAST_TOKENS = 30

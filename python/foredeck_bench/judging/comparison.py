@@ -18,9 +18,8 @@ from foredeck.sources.tool_calls import path_argument
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_agents.histories.records import Compaction, Transcript
 from foredeck_bench.judging.judge import Judge, Judgement, Rule, SessionFacts
-from foredeck_lab.replay.options import ReplayOptions, plain_prompts
+from foredeck_lab.replay.options import ReplayOptions, awaits_user, plain_prompts
 from foredeck_lab.replay.replayed_session import ReplayedSession
-from foredeck_lab.replay.warming import awaits_user
 
 PLAIN = "plain Pi"
 WITHOUT = "plain Pi, no compaction"

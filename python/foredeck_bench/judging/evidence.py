@@ -16,7 +16,7 @@ from foredeck.model.names import identifiers
 from foredeck.model.quoting import is_reference, is_run
 from foredeck.sources.tool_calls import edits_of
 from foredeck_agents.histories.records import Transcript
-from foredeck_lab.replay.as_model import ASSUMED_REASONING
+from foredeck_lab.replay.options import ASSUMED_REASONING
 
 _CODE = re.compile(r"[A-Za-z]{3}")
 _SHAPED = re.compile(r"[_/$]|[a-z][A-Z]|[A-Za-z]\.[A-Za-z]")

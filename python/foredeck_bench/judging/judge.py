@@ -31,8 +31,7 @@ from foredeck_bench.judging.evidence import (
     has_code_shape,
     needs_of,
 )
-from foredeck_lab.replay.options import Calibration, calibrate
-from foredeck_lab.replay.warming import WarmedSide, Warmer
+from foredeck_lab.replay.options import Calibration, WarmedSide, Warmer, calibrate
 
 RETURN_TOKENS = 300
 """Of a call that fetches something, besides the prompt."""

@@ -295,8 +295,8 @@ class PiWorkspace:
     def session_files(self) -> list[Path]:
         return sorted((self.agent_dir / "sessions").rglob("*.jsonl"), key=lambda path: path.name)
 
-    def session_entries(self, position: int = -1) -> list[dict[str, Any]]:
-        text = self.session_files()[position].read_text(encoding="utf-8")
+    def session_entries(self) -> list[dict[str, Any]]:
+        text = self.session_files()[-1].read_text(encoding="utf-8")
         return [json.loads(line) for line in text.split("\n") if line]
 
     def leftovers(self, timeout_s: float = 10.0) -> list[Process]:

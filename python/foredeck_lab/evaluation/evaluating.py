@@ -25,8 +25,7 @@ from foredeck.errors import ForedeckError
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument
 from foredeck.store.kind import open_store, store_kind
-from foredeck_lab.evaluation.results import SIDES, ResultsFile, RunKey, RunResult
-from foredeck_lab.evaluation.task_folders import EvalTask
+from foredeck_lab.evaluation.tasks import SIDES, EvalTask, ResultsFile, RunKey, RunResult
 
 CHECK_S = 120.0
 """Longest check or setup."""
