@@ -10,7 +10,7 @@ from store.xtdb_node import installed_home
 
 HERE = [name for name, row in ROWS.items() if "sqlite" in row.stores]
 """The rows that run on SQLite."""
-ROUNDS = {"files": 4, "pi": 2, "pi-both": 1, "pi-engine": 1}
+ROUNDS = {"pi": 1, "pi-both": 1, "pi-engine": 1}
 
 
 def sound(name: str, setting: CrashSetting) -> Tally:
@@ -26,13 +26,13 @@ def sound(name: str, setting: CrashSetting) -> Tally:
 
 @pytest.mark.parametrize("name", HERE)
 def test_each_row_on_sqlite(name: str) -> None:
-    sound(name, CrashSetting(ROUNDS.get(name, 5)))
+    sound(name, CrashSetting(ROUNDS.get(name, 2)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "rounds"),
-    [("engine", 3), ("node", 2), ("pi-node", 1), ("observe", 4), ("claim", 3)],
+    [("engine", 2), ("node", 1), ("pi-node", 1), ("observe", 2), ("claim", 2)],
 )
 @pytest.mark.usefixtures("runtime")
 def test_rows_on_xtdb(name: str, rounds: int) -> None:

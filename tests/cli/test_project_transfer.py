@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
-from contextlib import closing
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from subprocess import run
 from typing import Any
 
 import pytest
 
 from cli.stored_session import SESSION as STORED
+from foredeck.cli.main import main
 from foredeck.model.documents import (
     FileDocument,
     SessionDocument,
@@ -53,14 +52,20 @@ class Machine:
 
     def does(self, *arguments: str, code: int = 0, agent: str | None = None) -> str:
         """What a command prints. `agent`: the session whose agent runs it."""
-        unset = {"FOREDECK_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"}
-        env = {name: value for name, value in os.environ.items() if name not in unset}
-        env |= {"HOME": str(self.home), "FOREDECK_SOURCES__FILESYSTEM_ID": self.home.name}
-        env |= {} if agent is None else {"FOREDECK_SESSION": agent}
-        command = [sys.executable, "-m", "foredeck.cli.main", *arguments]
-        ended = run(command, cwd=self.repo, env=env, capture_output=True, text=True, timeout=120)
-        assert ended.returncode == code, ended.stderr
-        return ended.stdout if code == 0 else ended.stderr
+        out, err = (TextIOWrapper(BytesIO(), "utf-8") for _ in range(2))
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            for name in ("FOREDECK_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+                patch.delenv(name, raising=False)
+            patch.setenv("HOME", str(self.home))
+            patch.setenv("FOREDECK_SOURCES__FILESYSTEM_ID", self.home.name)
+            if agent is not None:
+                patch.setenv("FOREDECK_SESSION", agent)
+            patch.chdir(self.repo)
+            ended = main(list(arguments))
+        for said in (out, err):
+            said.seek(0)
+        assert ended == code, err.read()
+        return (out if code == 0 else err).read()
 
     def told(self, *arguments: str) -> Any:
         """The same as JSON."""

@@ -12,9 +12,13 @@ from hostile.ground import Ground, make
 
 @pytest.fixture(autouse=True)
 def _little_time_for_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notes that could take minutes are given up soon, as they are outside of tests."""
-    monkeypatch.setattr(markdown, "LEAST_S", 0.1)
-    monkeypatch.setattr(markdown, "MOST_S", 0.6)
+    give_notes_up_soon(monkeypatch)
+
+
+def give_notes_up_soon(patch: pytest.MonkeyPatch) -> None:
+    """Notes that could take minutes are given up as soon as they are outside of tests."""
+    patch.setattr(markdown, "LEAST_S", 0.1)
+    patch.setattr(markdown, "MOST_S", 0.6)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.cli.registry import COMMANDS
 from foredeck_bench.file_agent import FileAgent
+from hostile.conftest import give_notes_up_soon
 from hostile.ground import SECRET, Ground, make
 
 APART = {
@@ -103,9 +103,9 @@ def test_every_command_is_run() -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Ground:
     """The repository, with the state folder of a session in it."""
     ground = make(tmp_path_factory.mktemp("ground"))
-    before = Path.cwd()
-    os.chdir(ground.repo)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        give_notes_up_soon(patch)
+        patch.chdir(ground.repo)
         agent = FileAgent(ground.root / "home", ground.repo)
         agent.answer()
         agent.read("src/app.py")
@@ -114,8 +114,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Ground:
         agent.answer()
         agent.run("write", path="src/app.py", content="print('hello again')\n")
         agent.close()
-    finally:
-        os.chdir(before)
     first = '{"type":"session","id":"../../x","cwd":"/"}'
     ground.write("hostile.jsonl", first + '\n{"a":' + "[" * 9_999)
     assert ground.ran() == []

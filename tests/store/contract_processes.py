@@ -17,8 +17,8 @@ from .documents import batch, note
 from .factory import StoreFactory
 
 SPAWN = multiprocessing.get_context("spawn")
-ROUNDS = 25
-KILLS = 6
+ROUNDS = 12
+KILLS = 3
 PARTS = 4
 PATIENCE_S = 240.0
 """Far beyond what anything here takes: only a process that hangs gets there."""
