@@ -52,20 +52,30 @@ _import_all(foredeck_bench)
 CHECKOUT = Path(__file__).resolve().parent.parent
 collect_ignore = ["evaluation/solutions"]  # somebody else's projects, with tests of their own
 
-SHARED = {
-    "tests/machines/test_agents.py": "machines",
-    "tests/machines/test_stores.py": "machines",
-    "tests/machines/test_tasks.py": "machines",
-    "tests/cli/test_query_command.py": "query command",
-    "tests/store/test_xtdb_backup.py": "backup",
-    "tests/ui/test_access.py": "served",
-    "tests/ui/test_memory_pages.py": "memory pages",
-    "tests/ui/test_pages.py": "pages",
-    "tests/realpi/test_demo.py": "demo",
-    "tests/realpi/test_pi_npm_extensions.py": "npm extensions",
-}
-"""Files whose tests look at something that takes long to make, and with whom they share it: one
-worker runs them. By file, since pytest 9.2 no longer sees the mark of pytest-xdist."""
+SHARED = (
+    "tests/machines/",
+    "tests/bench/test_release.py",
+    "tests/bench/test_site.py",
+    "tests/cli/test_documented_examples.py",
+    "tests/cli/test_query_command.py",
+    "tests/context/test_hits_opened.py",
+    "tests/histories/test_projection.py",
+    "tests/hostile/test_commands.py",
+    "tests/hostile/test_terminal.py",
+    "tests/hostile/test_written.py",
+    "tests/replay/test_trace.py",
+    "tests/search/test_unspaced.py",
+    "tests/sources/test_host_tools.py",
+    "tests/store/test_xtdb_backup.py",
+    "tests/ui/test_access.py",
+    "tests/ui/test_memory_pages.py",
+    "tests/ui/test_pages.py",
+    "tests/ui/test_turns.py",
+    "tests/realpi/test_demo.py",
+    "tests/realpi/test_pi_npm_extensions.py",
+)
+"""Folders and files whose tests look at something that takes long to make: one worker runs them.
+By path, since pytest 9.2 no longer sees the mark of pytest-xdist."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -76,7 +86,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 class _Sharing(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        return SHARED.get(nodeid.partition("::")[0], nodeid)
+        return next((shared for shared in SHARED if nodeid.startswith(shared)), nodeid)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""`foredeck mcp` as a process, asked by the protocol's own client."""
+"""`foredeck mcp`, asked by the protocol's own client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from foredeck_bench.file_agent import FileAgent
 
 pytest.importorskip("mcp", reason="needs the package mcp")
 
-from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp import Client, StdioServerParameters
+
+from foredeck_agents.mcp_server.server import make_server
 
 PASTED = "secret_word in a long log\n" * 400
 PASTE = user_object_id(hash_text(PASTED))
@@ -80,18 +82,14 @@ class _Private(_Talking):
 
 
 @asynccontextmanager
-async def _asked(folder: Path, *arguments: str) -> AsyncIterator[ClientSession]:
-    parameters = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "foredeck.cli.main", "mcp", "--project", str(folder), *arguments],
-        env={**os.environ, "FOREDECK_HOME": str(folder.parent / "home")},
-    )
-    async with stdio_client(parameters) as (read, write), ClientSession(read, write) as client:
-        await client.initialize()
+async def _asked(folder: Path, *, writes: bool = False) -> AsyncIterator[Client]:
+    """The protocol's own client, of a server in this process."""
+    server = make_server(Config(home=folder.parent / "home"), folder, writes=writes)
+    async with Client(server) as client:
         yield client
 
 
-async def _text(client: ClientSession, tool: str, **arguments: Any) -> str:
+async def _text(client: Client, tool: str, **arguments: Any) -> str:
     result = await client.call_tool(tool, arguments)
     (block,) = result.content
     text: str = block.text  # type: ignore[union-attr]
@@ -99,7 +97,12 @@ async def _text(client: ClientSession, tool: str, **arguments: Any) -> str:
 
 
 async def test_it_reads_and_no_more(folder: Path) -> None:
-    async with _asked(folder) as client:
+    process = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "foredeck.cli.main", "mcp", "--project", str(folder)],
+        env={**os.environ, "FOREDECK_HOME": str(folder.parent / "home")},
+    )
+    async with Client(process) as client:
         tools = (await client.list_tools()).tools
     assert [tool.name for tool in tools] == [
         f"foredeck_{name}"
@@ -159,7 +162,7 @@ async def test_private_sessions_are_neither_found_nor_read(folder: Path) -> None
 
 
 async def test_tasks_are_changed_where_that_is_allowed(folder: Path) -> None:
-    async with _asked(folder, "--write") as client:
+    async with _asked(folder, writes=True) as client:
         made = await _text(
             client, "foredeck_change_tasks", action="create", title="Chart the tides"
         )
@@ -177,7 +180,7 @@ async def test_tasks_are_changed_where_that_is_allowed(folder: Path) -> None:
 
 async def test_answers_name_the_clients_tools_and_leave_what_others_wrote(folder: Path) -> None:
     title = "Have task-mutate say `foredeck tasks`"
-    async with _asked(folder, "--write") as client:
+    async with _asked(folder, writes=True) as client:
         none = await _text(client, "foredeck_tasks")
         await _text(client, "foredeck_change_tasks", action="create", title=title)
         ready = await _text(client, "foredeck_tasks")
@@ -186,7 +189,7 @@ async def test_answers_name_the_clients_tools_and_leave_what_others_wrote(folder
 
 
 async def test_every_parameter_is_described(folder: Path) -> None:
-    async with _asked(folder, "--write") as client:
+    async with _asked(folder, writes=True) as client:
         tools = (await client.list_tools()).tools
     for tool in tools:
         for name, schema in tool.input_schema.get("properties", {}).items():

@@ -14,13 +14,13 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.model.call_values import CHARS_PER_TOKEN
-from foredeck_bench.demo.run import copy_sample
+from foredeck_bench.demo.run import copy_sample, demo_store
 from foredeck_bench.demo.story import PLAN
 from foredeck_bench.demo.table import answers_in
 from foredeck_bench.judging.comparison import DEFINITION_TOKENS
-from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi, with_environment
+from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_xtdb.database.adapter import open_xtdb
-from foredeck_xtdb.node import NodeFolder, own_node_folder, start, stop
+from foredeck_xtdb.node import own_node_folder, start, stop
 from foredeck_xtdb.runtime import Runtime
 
 PATIENT = {"FOREDECK_TEST_CONSTANTS": "1", "FOREDECK_XTDB__TIMEOUT_MS": "60000"}
@@ -139,15 +139,18 @@ def test_the_demo_on_the_node_that_runs(
         assert len(store.find("call")) == CALLS + SECOND_SESSION
 
 
-def test_the_demo_starts_a_node_and_ends_it(
-    checkout: Path, folder: Path, home: Path, on_sqlite: subprocess.CompletedProcess[str]
+def test_the_demo_starts_a_node_where_none_runs_and_ends_it(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    demo = run_demo(checkout, folder / "xtdb-2", FOREDECK_HOME=str(home), FOREDECK_STORE="xtdb")
-    assert table_of(demo) == table_of(on_sqlite)
-    assert re.search(HELD, demo.stdout), demo.stdout
-    (scratch,) = (folder / "xtdb-2").glob("foredeck-demo-*")
-    assert NodeFolder(scratch / "foredeck" / "xtdb").is_free()
-    assert not with_environment("TMPDIR", str(folder / "xtdb-2"))
+    monkeypatch.setenv("FOREDECK_HOME", str(home))
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    node = own_node_folder(tmp_path / "demo")
+    with demo_store(tmp_path / "demo") as used:
+        assert used.config.store == "xtdb"
+        assert used.config.xtdb.namespace.startswith("demo-")
+        assert node.running() is not None
+    assert node.is_free()
+    assert own_node_folder(home).running() is None
 
 
 def test_the_demo_says_that_no_node_is_installed(

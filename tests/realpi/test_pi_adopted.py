@@ -9,7 +9,7 @@ from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
 from foredeck_bench.twin.steps import Step
 from foredeck_bench.work_session import WorkSession, transcript_line
-from harness import Pi, both_versions
+from harness import Pi
 from observed import answered, assert_stable, calls_of, messages, notified, results, stored
 from test_pi_compaction import SMALL, TALK
 
@@ -152,7 +152,6 @@ def test_a_file_of_an_older_pi_is_taken_in(pi: Pi) -> None:
         assert len(calls_of(store, session)) == 3
 
 
-@both_versions
 def test_foredeck_removed_in_the_middle_leaves_plain_pi(pi: Pi) -> None:
     model = pi.serve([*WORK, "on", "plain", "plainer"])
     (pi.repo / "a.txt").write_text(TEXT)

@@ -18,13 +18,12 @@ from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.server import answer_summaries
 from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, server_error
-from harness import Pi, both_versions
+from harness import Pi, on_either
 from observed import assert_recorded, assert_stable, calls_of, notified, session_of, stored
 
 Json = dict[str, Any]
 
 WIRES: tuple[Api, ...] = ("anthropic-messages", "openai-completions")
-both_wires = pytest.mark.parametrize("api", WIRES)
 
 ASIDE = "Beside the work: what is in hand?"
 WORK: list[Step] = [[call("bash", command="seq 2000")], "worked", "more"]
@@ -100,7 +99,7 @@ def worked(pi: Pi, api: Api, answer: StepResult = "ready", **options: Any) -> Sc
     return pi.serve(WORK, api=api, side=beside(answer), plain=True, **options)
 
 
-@both_wires
+@pytest.mark.parametrize("api", WIRES)
 def test_the_doctor_asks_with_the_last_prompt_and_reads_it_from_the_cache(pi: Pi, api: Api) -> None:
     model = worked(pi, api, kept_s=300)
     rpc = pi.rpc(foredeck=True)
@@ -139,8 +138,7 @@ def test_the_doctor_asks_with_the_last_prompt_and_reads_it_from_the_cache(pi: Pi
             assert_recorded(store, session_of(store), own)
 
 
-@both_versions
-@both_wires
+@on_either("api", *WIRES)
 def test_a_question_of_its_own_goes_out_as_it_was_asked(
     pi: Pi, questions: Questions, api: Api
 ) -> None:
@@ -189,12 +187,9 @@ def test_what_is_refused_sends_nothing(pi: Pi, questions: Questions) -> None:
     assert len(model.requests) == 2
 
 
-@both_wires
-def test_an_answer_of_no_use_is_told_with_what_it_took(
-    pi: Pi, questions: Questions, api: Api
-) -> None:
+def test_an_answer_of_no_use_is_told_with_what_it_took(pi: Pi, questions: Questions) -> None:
     answers: list[StepResult] = [call("bash", command="rm -r ."), server_error()]
-    model = pi.serve(WORK, api=api, side=lambda r: beside(answers[0])(r), plain=True)
+    model = pi.serve(WORK, side=lambda r: beside(answers[0])(r), plain=True)
     questions.rpc.prompt("go")
     (pi.repo / "kept").touch()
     answer = questions.ask(warm=2)

@@ -13,7 +13,7 @@ from foredeck.accounting.stored import StoredCalls
 from foredeck_bench.scripted import ModelRequest, PromptCache, RecordedRequest, Usage, call
 from foredeck_bench.twin.steps import Step
 from foredeck_lab.cost_command import cost_text
-from harness import Pi, both_versions
+from harness import Pi
 from observed import calls_of, session_of, stored
 
 EAGER = {
@@ -39,7 +39,6 @@ def parallel(count: int) -> Step:
     return [call("bash", command=f"echo {number}") for number in range(count)]
 
 
-@both_versions
 def test_one_more_marker_finds_what_the_look_back_misses(pi: Pi) -> None:
     steps: list[Step] = [[call("bash", command="seq 2000")], parallel(25), "done"]
     plain = pi.serve(steps, plain=True)

@@ -129,7 +129,6 @@ def test_by_configuration_the_users_compaction_needs_no_model(pi: Pi) -> None:
     assert records(pi)[0]["asked_by"] == "user"
 
 
-@both_versions
 def test_a_prompt_that_is_refused_as_too_long_is_tried_once_more_and_smaller(pi: Pi) -> None:
     """Pi believes in a larger window than the provider has."""
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(4)] + ["went through", "on"]

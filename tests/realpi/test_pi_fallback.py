@@ -34,9 +34,9 @@ from observed import (
 
 FAULTS = [
     (ASSEMBLE, 3, "ignore"),
-    *((ASSEMBLE, n, "die-twice") for n in (1, 3)),
+    (ASSEMBLE, 1, "die-twice"),
     (ASSEMBLE, 3, "rubbish"),
-    *((ASSEMBLE, 3, do) for do in ("refuse", "misplace", "misfit", "empty")),
+    *((ASSEMBLE, 3, do) for do in ("refuse", "misfit")),
 ]
 
 
@@ -194,7 +194,7 @@ def test_an_engine_that_ends_at_once_is_left_alone_after_a_few_tries(pi: Pi) -> 
     assert results(model.requests[-1])[0] == TEXT
 
 
-@pytest.mark.parametrize("do", ["hang", "rubbish", "refuse"])
+@pytest.mark.parametrize("do", ["hang", "refuse"])
 def test_an_engine_that_never_gets_ready(pi: Pi, checkout: Path, tmp_path: Path, do: str) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(WORK)

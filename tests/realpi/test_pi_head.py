@@ -75,9 +75,8 @@ def _two_hours_ago(line: str) -> str:
     return json.dumps(entry)
 
 
-@pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
-def test_after_a_pause_the_users_message_says_what_time_it_is(pi: Pi, api: Api) -> None:
-    model = pi.serve(["one", "two", "three"], api=api)
+def test_after_a_pause_the_users_message_says_what_time_it_is(pi: Pi) -> None:
+    model = pi.serve(["one", "two", "three"])
     assert pi.print("Begin.").code == 0
     (file,) = pi.workspace.session_files()
     file.write_text("\n".join(map(_two_hours_ago, file.read_text().splitlines())) + "\n")

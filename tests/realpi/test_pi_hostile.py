@@ -13,7 +13,7 @@ import pytest
 from foredeck.model.documents import FileDocument
 from foredeck.store.kind import open_store
 from foredeck_bench.scripted import call
-from harness import Pi, both_versions
+from harness import Pi
 from hostile.ground import SECRET, make
 from observed import errors, results
 
@@ -171,7 +171,6 @@ def test_where_read_is_another_extensions_only_what_it_has_read_is_shown(
     assert "harbour" not in model.requests[-1].request.text
 
 
-@both_versions
 def test_the_real_pi_at_work_in_the_hostile_repository(pi: Pi, tmp_path: Path) -> None:
     ground = make(tmp_path / "ground")
     pi.repo.rmdir()

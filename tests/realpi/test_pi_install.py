@@ -300,7 +300,6 @@ def test_an_older_pi_gets_one_line_and_stays_plain(pi: Pi, tmp_path: Path) -> No
     assert not any(pi.workspace.foredeck_home.iterdir())
 
 
-@both_versions
 def test_of_two_copies_the_second_stands_back(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """Installed, and loaded from a checkout too: Pi would not start with the same tools twice."""
     copy = tmp_path / "copy"

@@ -106,12 +106,11 @@ def contents(pi: Pi, tool: str) -> list[str | None]:
         return [document.content for document in found if document and document.tool == tool]
 
 
-@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
-def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path, first: bool) -> None:
+def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path) -> None:
     """It cancels the user's first compaction and writes the second."""
     other = extension(tmp_path, OWNS_COMPACTION)
     model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)] + ["on", "and on"], settings=SMALL)
-    rpc = pi.rpc(foredeck=True, **placed(other, first=first))
+    rpc = pi.rpc(foredeck=True, before=[other])
     for number in range(3):
         rpc.prompt(f"Question {number}")
     with pytest.raises(Exception, match=r"[Cc]ancel"):

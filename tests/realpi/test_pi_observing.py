@@ -177,11 +177,10 @@ def test_the_agent_works_on_while_the_observer_is_slow_and_ends_before_it(pi: Pi
     assert "Question 0" in answered(model)[-1].request.text
 
 
-@both_wires
-def test_the_users_compaction_has_all_of_the_chat_observed(pi: Pi, api: Api) -> None:
+def test_the_users_compaction_has_all_of_the_chat_observed(pi: Pi) -> None:
     settings = {**OBSERVED, "FOREDECK_OBSERVING__BUFFER_TOKENS": "50000"}
     small = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 500}}
-    model = pi.serve(work(4), api=api, side=observed_by(BLOCK), settings=small)
+    model = pi.serve(work(4), side=observed_by(BLOCK), settings=small)
     rpc = pi.rpc(foredeck=True, environment=settings)
     prompts(rpc, 3)
     assert observers(model) == []
@@ -206,13 +205,10 @@ def by_what_it_shows(request: ModelRequest) -> StepResult | None:
     return f"<observations>\n2026-05-03\n{noted}\n</observations>"
 
 
-@both_wires
-def test_a_branch_sees_what_was_noted_of_its_own_past_alone(
-    pi: Pi, api: Api, tmp_path: Path
-) -> None:
+def test_a_branch_sees_what_was_noted_of_its_own_past_alone(pi: Pi, tmp_path: Path) -> None:
     extension = tmp_path / "goto.ts"
     extension.write_text(GOTO)
-    model = pi.serve(work(10), api=api, side=by_what_it_shows)
+    model = pi.serve(work(10), api=WIRES[1], side=by_what_it_shows)
     rpc = pi.rpc(foredeck=True, extensions=[extension], environment=OBSERVED)
     prompts(rpc, 5)
     until(lambda: "answer number 2" in noted(pi))

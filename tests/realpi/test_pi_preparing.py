@@ -40,7 +40,7 @@ def turn(*, sealed: bool) -> list[Step]:
 
 @pytest.mark.parametrize(
     ("api", "sealed"),
-    [("anthropic-messages", False), ("openai-completions", False), ("openai-responses", True)],
+    [("anthropic-messages", False), ("openai-responses", True)],
 )
 def test_what_a_turn_has_read_stays_until_it_edits_it(pi: Pi, api: str, sealed: bool) -> None:
     for name in NAMES:

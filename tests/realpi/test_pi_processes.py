@@ -15,7 +15,6 @@ from harness import PATIENCE_S, Pi, both_versions
 from observed import answered, assert_stable, calls_of, last_result, notified, results, stored
 
 
-@both_versions
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_no_engine_outlives_a_pi_that_is_killed(pi: Pi) -> None:
     killed = Event()

@@ -7,12 +7,9 @@ import re
 from pathlib import Path
 from threading import Event
 
-import pytest
-
 from foredeck.context.state.stored_chat import chat_fields
 from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import ModelRequest, Reply, Text, Thinking, ToolCall, call
-from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.steps import Step
 from harness import PATIENCE_S, Pi, both_versions
 from observed import (
@@ -63,10 +60,9 @@ def test_parallel_calls_keep_their_results_apart(pi: Pi) -> None:
         assert_recorded(store, session_of(store), model.requests)
 
 
-@pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
-def test_an_image_passes_as_it_is(pi: Pi, api: Api) -> None:
+def test_an_image_passes_as_it_is(pi: Pi) -> None:
     (pi.repo / "red.png").write_bytes(png())
-    model = pi.serve([call("read", path="red.png"), call("read", path="red.png"), "done"], api=api)
+    model = pi.serve([call("read", path="red.png"), call("read", path="red.png"), "done"])
     assert pi.print("look", foredeck=True).code == 0
     assert model.violations == []
     data = base64.b64encode(png()).decode()
@@ -79,8 +75,7 @@ def test_an_image_passes_as_it_is(pi: Pi, api: Api) -> None:
         assert store.blob(image) == png()
 
 
-@pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
-def test_empty_results_and_errors_pass_valid(pi: Pi, api: Api) -> None:
+def test_empty_results_and_errors_pass_valid(pi: Pi) -> None:
     (pi.repo / "empty.txt").write_text("")
     model = pi.serve(
         [
@@ -88,7 +83,7 @@ def test_empty_results_and_errors_pass_valid(pi: Pi, api: Api) -> None:
             [call("bash", command="false"), call("nonsense", x=1), call("read")],
             "done",
         ],
-        api=api,
+        api="openai-completions",
     )
     assert pi.print("go", foredeck=True).stdout.strip() == "done"
     assert model.violations == []
@@ -135,7 +130,6 @@ def test_an_aborted_run_goes_on(pi: Pi) -> None:
     assert notified(rpc) == []
 
 
-@both_versions
 def test_signed_thinking_keeps_its_prefix_inside_a_turn(pi: Pi) -> None:
     """The window is small: rebases must happen, and only between the user's turns, or with a word
     that ends the turn under way."""

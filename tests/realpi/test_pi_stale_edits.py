@@ -9,7 +9,7 @@ from pathlib import Path
 from foredeck_bench.scripted import Reply, call
 from foredeck_bench.twin.request import ModelRequest
 from foredeck_bench.twin.steps import StepResult
-from harness import Pi, both_versions
+from harness import Pi
 from observed import answered, assert_stable, handle, results
 from test_pi_disk import wait_for_versions
 
@@ -50,7 +50,6 @@ def save(pi: Pi, text: str) -> Change:
     return lambda: (pi.repo / "a.txt").write_text(text)
 
 
-@both_versions
 def test_a_persons_change_between_read_and_edit_is_shown_before_it_is_lost(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     again = edit(7, "line VII:")

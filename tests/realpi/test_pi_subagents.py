@@ -7,11 +7,10 @@ from pathlib import Path
 
 from foredeck_bench.scripted import ModelRequest, call
 from foredeck_bench.twin.steps import StepResult
-from harness import Pi, both_versions
+from harness import Pi
 from observed import answered, stored
 
 
-@both_versions
 def test_a_subagent_is_a_session_of_its_own_linked_to_its_parent(pi: Pi, checkout: Path) -> None:
     (pi.repo / "a.txt").write_text("shared\n")
     command = [*pi.install.command, "-e", str(checkout), "-p", "look as a subagent"]

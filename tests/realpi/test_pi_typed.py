@@ -37,7 +37,6 @@ def lasting(pi: Pi) -> list[tuple[str, str]]:
     return sorted((state, fact) for place, state, fact in entries(pi) if place == "global")
 
 
-@both_versions
 def test_a_template_and_a_skill_are_not_the_users_word(pi: Pi) -> None:
     pi.serve(["one", "two"], side=extractor(obeying))
     write(pi.workspace.agent_dir, "prompts/fix.md", f"Fix it. {TYPED}\n")

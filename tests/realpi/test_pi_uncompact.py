@@ -47,7 +47,6 @@ def test_with_nothing_after_it_a_compaction_is_as_if_it_had_not_been(pi: Pi) -> 
     assert "There is no compaction on this branch" in notified(rpc)[-1]
 
 
-@both_versions
 def test_with_chat_after_it_pi_keeps_from_the_earlier_place(pi: Pi) -> None:
     more: list[Step] = [f"Answer {n}. {TALK}" for n in (3, 4)] + ["on", "plain"]
     model, rpc = prompts(pi, 3, SMALL, more)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from foredeck_bench.scripted import call
-from harness import Pi, both_versions, on_either
+from harness import Pi, on_either
 from terminal import DOWN, ENTER, ESCAPE, TerminalPi
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
@@ -164,7 +164,6 @@ def test_what_is_found_opens_at_its_place(pi: Pi, size: tuple[int, int]) -> None
         assert terminal.quit() == 0
 
 
-@both_versions
 def test_objects_and_tasks_are_completed(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     pi.serve([[call("read", path="a.txt"), call("bash", command="seq 400")], "done"])
