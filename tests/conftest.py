@@ -64,6 +64,7 @@ SHARED = (
     "tests/hostile/test_terminal.py",
     "tests/hostile/test_written.py",
     "tests/replay/test_trace.py",
+    "tests/rpc/test_engine_process.py",
     "tests/search/test_unspaced.py",
     "tests/sources/test_host_tools.py",
     "tests/store/test_xtdb_backup.py",

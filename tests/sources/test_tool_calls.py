@@ -74,6 +74,10 @@ def test_bash_leaves_out_here_documents_and_system_files() -> None:
     assert not [path for path in found if path.startswith("/dev")]
 
 
+def test_a_file_in_shared_memory_is_one() -> None:
+    assert "/dev/shm/work/a.py" in touched("bash", {"command": "cat /dev/shm/work/a.py"})
+
+
 def test_bash_guesses_are_bounded() -> None:
     found = touched("bash", {"command": " ".join(f"f{n}.py" for n in range(10_000))})
     assert 0 < len(found) <= GUESSES

@@ -36,7 +36,7 @@ _LISTED = re.compile(r"\s*ls(?:\s+-\w+)*\s+([^\s;&|<>\"'$*?~-][^\s;&|<>\"'$*?]*)
 _QUOTED = re.compile(r"\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'")
 _WORD = re.compile(r"[^\s\"'`;|&<>(){}$=,:*?\[\]!#^\\]+")
 _PATH_LIKE = re.compile(r"(?=.*[\w])(?!-)(?!\d+(?:\.\d+)*\Z).{2,300}\Z")
-_SYSTEM_FOLDERS = ("/dev/", "/proc/", "/sys/", "/bin/", "/sbin/", "/lib", "/usr/bin/", "/usr/sbin/")
+_SYSTEM_FOLDER = re.compile(r"/(?:dev/(?!shm/)|proc/|sys/|s?bin/|lib|usr/s?bin/)")
 
 
 class Touch(NamedTuple):
@@ -188,7 +188,7 @@ def _guesses(text: str, limit: int) -> list[str]:
             words.setdefault(inner)
     for word in _WORD.findall(text):
         words.setdefault(word.rstrip(".,"))
-    likely = (w for w in words if _PATH_LIKE.match(w) and not w.startswith(_SYSTEM_FOLDERS))
+    likely = (w for w in words if _PATH_LIKE.match(w) and not _SYSTEM_FOLDER.match(w))
     return [word for word, _ in zip(likely, range(limit), strict=False)]
 
 
