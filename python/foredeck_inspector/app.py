@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import webbrowser
@@ -32,6 +31,7 @@ from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
 from foredeck.lookup.objects import tracking
 from foredeck.lookup.reader import Reader
+from foredeck.lookup.sessions import collect_seldom
 from foredeck.loopback import LOOPBACK, listening_on
 from foredeck.memory.entry import NoSuchEntry
 from foredeck.store.kind import nothing_stored, store_kind
@@ -165,13 +165,6 @@ def run(args: Namespace) -> int:
                 webbrowser.open(page.as_uri())
             server.run(sockets=[listener])
     return 0
-
-
-def collect_seldom() -> None:
-    # A page over a long session makes that many, all of which it needs, and looking took a fourth
-    # of its time.
-    gc.freeze()
-    gc.set_threshold(500_000, 5, 5)
 
 
 @contextmanager

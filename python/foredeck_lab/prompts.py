@@ -15,6 +15,7 @@ from foredeck.cli.output import Progress
 from foredeck.cli.person import named_or_chosen
 from foredeck.cli.stored import opened_store, store_if_any
 from foredeck.errors import NotFound
+from foredeck.lookup.sessions import collect_seldom
 from foredeck.model.documents import progress_in, session_object_id
 from foredeck.names import find_session
 from foredeck.store.store import Store
@@ -45,6 +46,7 @@ class NamedSession:
 @contextmanager
 def named_session(args: Namespace) -> Iterator[NamedSession]:
     """The session of `args.session`. Raises `NotFound` without calls or file."""
+    collect_seldom()
     args.session = named_or_chosen(args, args.session)
     path = Path(args.session)
     if path.suffix == ".jsonl" and not path.exists():

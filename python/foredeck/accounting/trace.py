@@ -124,9 +124,13 @@ class _Walk:
         self._plan.apply(record)
         self._take(record)
         self._look_at_says(record)
+        left_out = set(record.omitted)
         # They are other sets only where something was taken out of them.
-        left_out = {*record.omitted, *(self._plan.omitted ^ omitted)}
-        self._leave_out(left_out | (self._in_runs ^ in_runs))
+        if self._plan.omitted is not omitted:
+            left_out |= self._plan.omitted ^ omitted
+        if self._in_runs is not in_runs:
+            left_out |= self._in_runs ^ in_runs
+        self._leave_out(left_out)
         self._is_in_system = self._in_system(record)
         if self._is_in_system:
             return Visibility.IN_VIEW
