@@ -6,11 +6,9 @@ import sys
 import threading
 import webbrowser
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, unquote
 
 import uvicorn
@@ -29,15 +27,13 @@ from foredeck.cli.person import check_person
 from foredeck.config import Resolved
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
-from foredeck.lookup.objects import tracking
 from foredeck.lookup.reader import Reader
 from foredeck.lookup.sessions import collect_seldom
 from foredeck.loopback import LOOPBACK, listening_on
 from foredeck.memory.entry import NoSuchEntry
 from foredeck.store.kind import nothing_stored, store_kind
-from foredeck.store.store import Store
 from foredeck_inspector.access import OnlyThisUser
-from foredeck_inspector.pages import FORMS, STATIC, WebPage, link, respond
+from foredeck_inspector.pages import FORMS, STATIC, Asked, BadRequest, WebPage, link, respond
 from foredeck_inspector.views.calls import call_page
 from foredeck_inspector.views.objects import (
     change_memory,
@@ -53,80 +49,19 @@ from foredeck_inspector.views.sessions import compare_page, session_page
 from foredeck_inspector.work import Work
 
 MOST_FIELDS = 10_000
-MOST_SAID = 200
-
-
-class BadRequest(ForedeckError):
-    """An address with a value that is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    request: Request
-    reader: Reader
-    store: Store
-    work: Work
-    resolved: Resolved
-
-    def part(self, name: str) -> Any:
-        return self.request.path_params[name]
-
-    @property
-    def values(self) -> Mapping[str, str]:
-        """The query values."""
-        return self.request.query_params
-
-    def number(self, name: str) -> int | None:
-        """A whole number from 1 on. Raises `BadRequest`."""
-        text = self.values.get(name, "")
-        if not text:
-            return None
-        # `isdecimal` alone takes the digits of every script.
-        if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
-            raise BadRequest(f"{name} must be a whole number of at least 1, not {text!r}.")
-        return int(text)
-
-
-def _object(asked: Asked) -> WebPage:
-    numbers = {name: asked.number(name) for name in ("version", "base", "depth")}
-    config, store = asked.reader.config, asked.store
-    with asked.reader.graph(store) as (graph, behind):
-        found = asked.part("object"), asked.values, numbers, tracking(config, store), behind
-        return object_page(store, graph, config, *found, edits=asked.reader.edits)
-
-
-def _notes(asked: Asked) -> WebPage:
-    with asked.reader.graph(asked.store) as (graph, behind):
-        return notes_page(graph, asked.reader.config, asked.values, behind)
-
-
-def _memory(asked: Asked) -> WebPage:
-    desk, values = desk_of(asked.store, asked.reader.config), asked.values
-    page = memory_page(
-        desk, values.get("place"), values.get("contains", ""), values.get("tag"),
-        edits=asked.reader.edits,
-    )  # fmt: skip
-    return replace(page, data={**page.data, "said": values.get("said", "")[:MOST_SAID]})
-
-
-def _search(asked: Asked) -> WebPage:
-    with asked.reader.search(asked.store) as (index, behind):
-        return search_page(asked.store, index, asked.reader.config, asked.values, behind)
 
 
 _VIEWS: dict[str, Callable[[Asked], WebPage]] = {
-    "/overview": lambda a: overview_page(a.store, a.reader.config, a.values),
-    "/compare": lambda a: compare_page(a.store, a.work, a.values),
-    "/sessions/{session}": lambda a: session_page(a.store, a.work, a.part("session"), a.values),
-    "/sessions/{session}/calls/{call:int}": lambda a: call_page(
-        a.store, a.work, a.part("session"), a.part("call"), a.values, a.number("base")
-    ),
-    "/objects/{object}": _object,
-    "/search": _search,
-    "/notes": _notes,
-    "/tasks": lambda a: tasks_page(a.store, a.reader.config, a.values.get("project")),
-    "/memory": _memory,
-    "/settings": lambda a: settings_page(a.resolved, a.values),
+    "/overview": overview_page,
+    "/compare": compare_page,
+    "/sessions/{session}": session_page,
+    "/sessions/{session}/calls/{call:int}": call_page,
+    "/objects/{object}": object_page,
+    "/search": search_page,
+    "/notes": notes_page,
+    "/tasks": tasks_page,
+    "/memory": memory_page,
+    "/settings": settings_page,
 }
 
 

@@ -24,10 +24,15 @@ from pygments.util import ClassNotFound
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from foredeck.config import Resolved
+from foredeck.errors import ForedeckError
 from foredeck.home import command_name
+from foredeck.lookup.reader import Reader
 from foredeck.model.figures import counted, lasted, money, short_count, when
 from foredeck.model.quoting import printable
+from foredeck.store.store import Store
 from foredeck_inspector.tables import Table
+from foredeck_inspector.work import Work
 
 TEMPLATES, STATIC = (Path(__file__).parent / name for name in ("templates", "static"))
 FORMS = (".json", ".csv")
@@ -52,6 +57,39 @@ class WebPage:
         """Its tables by name."""
         found = (value for value in self.data.values() if isinstance(value, Table))
         return {table.name: table for table in found}
+
+
+class BadRequest(ForedeckError):
+    """An address with a value that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a page is asked for, and what it reads."""
+
+    request: Request
+    reader: Reader
+    store: Store
+    work: Work
+    resolved: Resolved
+
+    def part(self, name: str) -> Any:
+        return self.request.path_params[name]
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """The query values."""
+        return self.request.query_params
+
+    def number(self, name: str) -> int | None:
+        """A whole number from 1 on. Raises `BadRequest`."""
+        text = self.values.get(name, "")
+        if not text:
+            return None
+        # `isdecimal` alone takes the digits of every script.
+        if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
+            raise BadRequest(f"{name} must be a whole number of at least 1, not {text!r}.")
+        return int(text)
 
 
 def respond(request: Request, page: WebPage) -> Response:

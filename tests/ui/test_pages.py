@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
-from foredeck.config import Config
+from foredeck.config import Config, load_config
+from foredeck.lookup.reader import Reader
 from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch
 from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
-from foredeck_inspector.pages import link
+from foredeck_inspector.pages import Asked, link
 from foredeck_inspector.views.overview import overview_page
+from foredeck_inspector.work import Work
 
 from .conftest import Served
 
@@ -281,9 +284,15 @@ def test_worktrees_are_listed_with_their_project(tmp_path: Path) -> None:
             for name, folder in folders.items()
         ]
         store.commit(Batch(puts=[*documents]))
+        reader = Reader(config)
+
+        def overview(query: str) -> Any:
+            request = Request({"type": "http", "query_string": query.encode()})
+            return overview_page(Asked(request, reader, store, Work(reader), load_config())).data
+
         for folder in ("/p/app", "/p/app/.worktrees/fix"):
-            rows = overview_page(store, config, {"project": folder}).data["sessions"].rows
+            rows = overview(f"project={folder}")["sessions"].rows
             assert {row["session"] for row in rows} == {"a", "b"}
             assert {row["project"] for row in rows} == {"app"}
-        projects = overview_page(store, config, {}).data["projects"].rows
+        projects = overview("")["projects"].rows
         assert {(row["project"], row["sessions"]) for row in projects} == {("app", 2), ("other", 1)}

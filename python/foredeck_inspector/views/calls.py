@@ -19,11 +19,10 @@ from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.store.store import Store
 from foredeck.timeline.differences import hunks_of
 from foredeck_inspector.book import BookedCall, folded_handles, why
-from foredeck_inspector.pages import WebPage, link
+from foredeck_inspector.pages import Asked, WebPage, link
 from foredeck_inspector.tables import Column, Row, Table
 from foredeck_inspector.views.sessions import found_session, title_of
 from foredeck_inspector.views.turns import blocks_of
-from foredeck_inspector.work import Work
 
 _FORMS = {
     "full": "in full",
@@ -43,11 +42,10 @@ MOST_CHARS = 150_000
 _SUMMARY_CHARS = 140
 
 
-def call_page(
-    store: Store, work: Work, name: str, call: int, asked: Mapping[str, str], base: int | None
-) -> WebPage:
+def call_page(asked: Asked) -> WebPage:
     """A call's prompt beside that of `base` (default: its parent). Raises `NotFound`."""
-    session, _ = found_session(store, name)
+    store, work, call, base = asked.store, asked.work, asked.part("call"), asked.number("base")
+    session, _ = found_session(store, asked.part("session"))
     with work.prompts(session, store) as prompts:
         for number in (call, base or call):
             checked_call(prompts, session, number)
@@ -64,13 +62,14 @@ def call_page(
         rows = [_written(prompts, session, row) for row in record.ops if row.form not in _UNSEEN]
     states = [message["state"] for message in messages]
     size = sum(len(block["text"]) for message in messages for block in message["blocks"])
-    shows_all = bool(asked.get("all"))
+    shows_all = bool(asked.values.get("all"))
     is_short = shows_all or size <= MOST_CHARS
     for message in messages:
         if not is_short and message["state"] == "same":
             message["blocks"] = []
     book, _ = work.book(session)
     booked = book.calls[call - 1] if len(book.calls) >= call else None
+    written = Table("written", "What was written for this call", _WRITTEN, rows, 40)
     data = {
         **_described(store, session, record, last),
         **_answered(booked),
@@ -85,9 +84,7 @@ def call_page(
         "all": shows_all,
         "shortened": not is_short,
         "counts": {state: states.count(state) for state in ("same", "new", "changed", "gone")},
-        "written": Table("written", "What was written for this call", _WRITTEN, rows, 40).arranged(
-            asked
-        ),
+        "written": written.arranged(asked.values),
         "left_out": sum(1 for row in record.ops if row.form == "omitted"),
     }
     return WebPage("call.html", f"Call {call}", data, "overview")

@@ -10,9 +10,9 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.objects import (
-    Tracking,
     number_of,
     numbered,
+    tracking,
     version_of,
     version_text,
     versions_until_now,
@@ -24,7 +24,7 @@ from foredeck.memory.keeping import Kept
 from foredeck.model.figures import counted
 from foredeck.model.quoting import printable
 from foredeck.model.records import MemberDocument
-from foredeck.names import find_part, name_of
+from foredeck.names import Found, find_part, name_of
 from foredeck.notes.graph import Edge, Graph
 from foredeck.sources.projects import project_names
 from foredeck.sources.snapshots import version_ms
@@ -36,7 +36,7 @@ from foredeck.tasks.wording import as_json
 from foredeck.timeline.blame import blame
 from foredeck.timeline.differences import hunks_of
 from foredeck_inspector.charts import drawing
-from foredeck_inspector.pages import WebPage, link
+from foredeck_inspector.pages import Asked, WebPage, link
 from foredeck_inspector.tables import Column, Row, Table
 
 SESSIONS_SHOWN = 20
@@ -50,37 +50,34 @@ _REFERENCES = (
 )
 
 
-def object_page(
-    store: Store,
-    graph: Graph,
-    config: Config,
-    name: str,
-    asked: Mapping[str, str],
-    numbers: Mapping[str, int | None],
-    tracking: Tracking,
-    behind: str,
-    *,
-    edits: bool,
-) -> WebPage:
+def object_page(asked: Asked) -> WebPage:
     """An object at a version, or a part; `base` is compared, `lines` traced. Raises `NotFound`."""
-    part = asked.get("part", "")
+    with asked.reader.graph(asked.store) as (graph, behind):
+        return _object(asked, graph, behind)
+
+
+def _object(asked: Asked, graph: Graph, behind: str) -> WebPage:
+    store, config, name = asked.store, asked.reader.config, asked.part("object")
+    version, base, depth = (asked.number(each) for each in ("version", "base", "depth"))
+    part, by_line = asked.values.get("part", ""), bool(asked.values.get("lines"))
     found, place = find_part(store, name + (part if part.startswith("::") else f" {part}".rstrip()))
     head, history = found.head, store.history(found.id)
-    number = numbers["version"] or number_of(history, version_of(store, found, place))
+    number = version or number_of(history, version_of(store, found, place))
     shown = numbered(found, history, number)
     text, why = version_text(store, shown, place)
-    base, lines = numbers["base"], None
+    lines = None
     if base is not None:
         older, _ = version_text(store, numbered(found, history, base))
         lines = hunks_of(older or "", text or "")
-    if asked.get("lines") and head.type != "file":
+    if by_line and head.type != "file":
         raise NotFound(f"{found.name} is not a file: only the lines of files are traced to calls.")
-    depth = min(3, numbers["depth"] or 1)
+    depth = min(3, depth or 1)
     around = graph.neighbours(found.id, depth, limit=NEIGHBOURS)
     rows = [_edge(graph, edge, edge.target, "to it") for edge in graph.links(found.id)]
     rows += [_edge(graph, edge, edge.source, "from it") for edge in graph.backlinks(found.id)]
     members = store.query("member", {"object": found.id})
     met = [(m.view(MemberDocument).session, m.view(MemberDocument).ordinal) for m in members]
+    references = Table("references", "References", _REFERENCES, rows, 50)
     data = {
         "object": found.id,
         "name": name_of(head),
@@ -88,25 +85,23 @@ def object_page(
         "version": number,
         "base": base,
         "part": part,
-        "state": tracking.state(history[-1]),
+        "state": tracking(config, store).state(history[-1]),
         "sessions": [{"session": s, "handle": f"@{n}"} for s, n in met[:SESSIONS_SHOWN]],
         "sessions_total": len(met),
         "versions": [_version(n, each) for n, each in enumerate(history, start=1)],
         "content": text,
         "no_content": why,
         "difference": lines,
-        "blame": list(_blamed(blame(store, versions_until_now(store, found))))
-        if asked.get("lines")
-        else None,
+        "blame": list(_blamed(store, found)) if by_line else None,
         "fields": _fields(shown),
-        "references": Table("references", "References", _REFERENCES, rows, 50).arranged(asked),
+        "references": references.arranged(asked.values),
         "depth": depth,
         "complete": around.complete,
         "chart": drawing(around.nodes, [(e.source, e.target) for e in around.edges]),
         "behind": behind,
         "entry": entry_details(store, config, found.id) if head.type == "memory" else None,
         "task": task_details(store, found.id) if head.type == "task" else None,
-        "edits": edits,
+        "edits": asked.reader.edits,
     }
     section = {"memory": "memory", "task": "tasks"}.get(head.type, "search")
     return WebPage("object.html", name_of(head), data, section)
@@ -146,9 +141,9 @@ def _edge(graph: Graph, edge: Edge, other: str, way: str) -> Row:
     }
 
 
-def _blamed(lines: list[Any]) -> Iterator[dict[str, Any]]:
+def _blamed(store: Store, found: Found) -> Iterator[dict[str, Any]]:
     before = None
-    for line in lines:
+    for line in blame(store, versions_until_now(store, found)):
         author = line.author
         yield {
             "number": line.number,
@@ -172,10 +167,11 @@ _NOTES = (
 )
 
 
-def tasks_page(store: Store, config: Config, project: str | None) -> WebPage:
+def tasks_page(asked: Asked) -> WebPage:
     """A project's board (default: the one with most tasks)."""
+    store, project = asked.store, asked.values.get("project")
     counts = Counter(str(head.fields.get("project")) for head in store.query("task"))
-    names = project_names(store, config) if counts else {}
+    names = project_names(store, asked.reader.config) if counts else {}
     projects = [
         {"project": id, "name": names.get(id, id[:12]), "count": count}
         for id, count in counts.most_common()
@@ -249,12 +245,13 @@ def _short(board: Board, task: Task) -> dict[str, str]:
 
 
 PLACES = ("global", "session", "findings")
+MOST_SAID = 200
 
 
-def memory_page(
-    desk: MemoryDesk, place: str | None, contains: str, tag: str | None, *, edits: bool
-) -> WebPage:
-    """What is kept or proposed; `edits`: can be changed here."""
+def memory_page(asked: Asked) -> WebPage:
+    """What is kept or proposed."""
+    desk, values = desk_of(asked.store, asked.reader.config), asked.values
+    place, contains, tag = values.get("place"), values.get("contains", ""), values.get("tag")
     entries = [entry for entry in desk.acts.all() if entry.document.state in ("kept", "proposed")]
     shown = [entry for entry in entries if _is_asked(entry, place, contains, tag)]
     described = [desk.describe.json(entry) for entry in shown]
@@ -269,7 +266,8 @@ def memory_page(
         "total": len(entries),
         "inbox": waiting,
         "entries": [entry for entry in described if entry["state"] != "proposed"],
-        "edits": edits,
+        "edits": asked.reader.edits,
+        "said": values.get("said", "")[:MOST_SAID],
     }
     return WebPage("memory.html", "Memory", data, "memory")
 
@@ -335,9 +333,15 @@ def _is_asked(entry: MemoryEntry, place: str | None, contains: str, tag: str | N
 # Notes
 
 
-def notes_page(graph: Graph, config: Config, asked: Mapping[str, str], behind: str) -> WebPage:
-    """Notes by title, and broken links; `behind` says what the index lacks."""
-    rule, orphans, tag = note_rule(config), graph.orphans(), asked.get("tag", "")
+def notes_page(asked: Asked) -> WebPage:
+    """Notes by title, and broken links."""
+    with asked.reader.graph(asked.store) as (graph, behind):
+        return _notes(asked, graph, behind)
+
+
+def _notes(asked: Asked, graph: Graph, behind: str) -> WebPage:
+    rule, orphans = note_rule(asked.reader.config), graph.orphans()
+    tag = asked.values.get("tag", "")
     rows: list[Row] = [
         {
             **node.as_json(),
@@ -351,10 +355,11 @@ def notes_page(graph: Graph, config: Config, asked: Mapping[str, str], behind: s
     for row in rows:
         row["kind"] += ", nothing refers to it" if row["orphan"] else ""
         row["tags_said"] = " ".join(f"#{name}" for name in row["tags"])
+    listed = Table("notes", counted(len(rows), "Markdown file"), _NOTES, rows)
     data = {
         "tag": tag,
         "tags": [{"tag": name, "count": count} for name, count in graph.tags()],
-        "notes": Table("notes", counted(len(rows), "Markdown file"), _NOTES, rows).arranged(asked),
+        "notes": listed.arranged(asked.values),
         "broken": [
             {
                 "object": each.source.id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import reduce
@@ -14,7 +14,7 @@ from typing import Any
 
 from foredeck.accounting.figure import CostFigure, recorded_figure, session_figure
 from foredeck.cli.doctor_command import check_programs, check_state, check_stored
-from foredeck.config import Config, Resolved
+from foredeck.config import Config
 from foredeck.context.state.stored_chat import turns_of_session
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.memory.trust import KEY_FILE
@@ -25,7 +25,7 @@ from foredeck.names import short_ids
 from foredeck.store.protocol import Head
 from foredeck.store.store import Store
 from foredeck_inspector.charts import weeks_chart
-from foredeck_inspector.pages import WebPage, link
+from foredeck_inspector.pages import Asked, WebPage, link
 from foredeck_inspector.tables import Column, Row, Table
 
 PER_PAGE = 50
@@ -95,10 +95,11 @@ class ListedSession:
         }
 
 
-def overview_page(store: Store, config: Config, asked: Mapping[str, str]) -> WebPage:
+def overview_page(asked: Asked) -> WebPage:
     """All sessions with their cost; `project` and `agent` choose."""
+    store, values = asked.store, asked.values
     listed = list_sessions(store)
-    project, agent = asked.get("project", ""), asked.get("agent", "")
+    project, agent = values.get("project", ""), values.get("agent", "")
     wanted = project_folder(project) if project else ""
     chosen = [
         each
@@ -128,7 +129,7 @@ def overview_page(store: Store, config: Config, asked: Mapping[str, str]) -> Web
         "figure": figure.to_json(),
         "seen": len(counts),
         "read_in": sum(each.newest is None for each in chosen),
-        "waiting": _waiting(store, config),
+        "waiting": _waiting(store, asked.reader.config),
         "project": wanted,
         "agent": agent,
         "agents": sorted({each.agent for each in listed}),
@@ -140,7 +141,7 @@ def overview_page(store: Store, config: Config, asked: Mapping[str, str]) -> Web
             (Column("week", "Week of"), Column("sessions", "Sessions", "count"), *_MONEY),
             weeks,
             per_page=8,
-        ).arranged(asked),
+        ).arranged(values),
         "projects": Table(
             "projects",
             "By project",
@@ -148,7 +149,7 @@ def overview_page(store: Store, config: Config, asked: Mapping[str, str]) -> Web
              *_MONEY),
             projects,
             per_page=8,
-        ).arranged(asked),
+        ).arranged(values),
         "sessions": Table(
             "sessions",
             counted(len(rows), "session"),
@@ -156,7 +157,7 @@ def overview_page(store: Store, config: Config, asked: Mapping[str, str]) -> Web
             rows,
             PER_PAGE,
             lambda shown: _name(store, shown),
-        ).arranged(asked),
+        ).arranged(values),
     }  # fmt: skip
     return WebPage("overview.html", "Overview", data, "overview")
 
@@ -284,8 +285,9 @@ _CHECKS = (
 )
 
 
-def settings_page(resolved: Resolved, asked: Mapping[str, str]) -> WebPage:
+def settings_page(asked: Asked) -> WebPage:
     """Settings in force, and the state of machine and store."""
+    resolved, values = asked.resolved, asked.values
     plain = resolved.config.model_dump(mode="json")
     rows: list[Row] = [
         {
@@ -299,8 +301,8 @@ def settings_page(resolved: Resolved, asked: Mapping[str, str]) -> WebPage:
     findings += check_stored(resolved.config, forget_refusals=False)
     checks = [asdict(finding) for finding in findings]
     data: dict[str, Any] = {
-        "settings": Table("settings", "Settings", _SETTINGS, rows).arranged(asked),
-        "checks": Table("checks", "Health", _CHECKS, checks).arranged(asked),
+        "settings": Table("settings", "Settings", _SETTINGS, rows).arranged(values),
+        "checks": Table("checks", "Health", _CHECKS, checks).arranged(values),
         "to_do": sum(finding.status != "ok" for finding in findings),
         "left_out": list(resolved.left_out),
     }

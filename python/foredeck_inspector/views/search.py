@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from foredeck.config import Config
 from foredeck.context.tools.found import counted_hits, kind_of_hit
 from foredeck.errors import ForedeckError
 from foredeck.lookup.objects import find_objects, listed
@@ -19,7 +18,7 @@ from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
 from foredeck.store.sessions import private_sessions
 from foredeck.store.store import Store
-from foredeck_inspector.pages import WebPage, link
+from foredeck_inspector.pages import Asked, WebPage, link
 from foredeck_inspector.tables import Column, Table
 from foredeck_inspector.views.sessions import turn_address
 
@@ -35,16 +34,16 @@ _OBJECTS = (
 )
 
 
-def search_page(
-    store: Store,
-    index: SearchIndex,
-    config: Config,
-    asked: Mapping[str, str],
-    behind: str,
-) -> WebPage:
+def search_page(asked: Asked) -> WebPage:
     """What a query finds, and the thing that it names; else what is stored."""
-    query, type = asked.get("q", "").strip(), asked.get("type", "")
-    session = asked.get("session", "")
+    with asked.reader.search(asked.store) as (index, behind):
+        return _search(asked, index, behind)
+
+
+def _search(asked: Asked, index: SearchIndex, behind: str) -> WebPage:
+    store, values = asked.store, asked.values
+    query, type = values.get("q", "").strip(), values.get("type", "")
+    session = values.get("session", "")
     only = None if not session else (find_session(store, session),)
     data: dict[str, Any] = {
         "query": query,
@@ -56,9 +55,9 @@ def search_page(
         "behind": behind,
     }
     if not query:
-        return WebPage("search.html", "Search", {**data, **_stored(store, asked)}, "search")
+        return WebPage("search.html", "Search", {**data, **_stored(store, values)}, "search")
     kind = type if type in SEARCHED_TYPES else None
-    memories = shown_memories(store, config, only)
+    memories = shown_memories(store, asked.reader.config, only)
     found = search(
         store,
         index,

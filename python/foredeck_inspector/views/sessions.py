@@ -18,7 +18,7 @@ from foredeck.store.store import Store
 from foredeck_agents.histories.recordings import NO_MODEL
 from foredeck_inspector.book import Book, BookedAnswer, BookedCall
 from foredeck_inspector.charts import Scale, bars, outline
-from foredeck_inspector.pages import WebPage, link
+from foredeck_inspector.pages import Asked, WebPage, link
 from foredeck_inspector.tables import Column, Row, Table
 from foredeck_inspector.views.overview import read_in_figure
 from foredeck_inspector.views.turns import turns_of
@@ -62,16 +62,17 @@ def title_of(store: Store, session: str) -> str:
     return titles(store, [session]).get(session) or f"Session {session[:13]}"
 
 
-def session_page(store: Store, work: Work, name: str, asked: Mapping[str, str]) -> WebPage:
+def session_page(asked: Asked) -> WebPage:
     """A session, in the view that is asked for. Raises `NotFound`."""
-    session, head = found_session(store, name)
-    replaying = work.replaying(session, begin=bool(asked.get("replay")))
+    store, work, values = asked.store, asked.work, asked.values
+    session, head = found_session(store, asked.part("session"))
+    replaying = work.replaying(session, begin=bool(values.get("replay")))
     book, reading = work.book(session)
     described = _described(store, work, session, head, book)
-    view = asked.get("view") or ("calls" if book.calls else "turns")
+    view = values.get("view") or ("calls" if book.calls else "turns")
     data: dict[str, Any] = {**described, "view": view, "jobs": []}
     if reading is None:
-        data |= _view(store, work, book, view, asked, data)
+        data |= _view(store, work, book, view, values, data)
     for job in (reading, replaying):
         if job is not None:
             data["jobs"].append(job.to_json())
@@ -354,8 +355,9 @@ def _note(one: Observation | Reflection) -> dict[str, Any]:
 _SIDES = (Column("what", "Measure"), Column("left", "Left"), Column("right", "Right"))
 
 
-def compare_page(store: Store, work: Work, asked: Mapping[str, str]) -> WebPage:
-    names = {side: asked.get(side, "").strip() for side in ("left", "right")}
+def compare_page(asked: Asked) -> WebPage:
+    store, work = asked.store, asked.work
+    names = {side: asked.values.get(side, "").strip() for side in ("left", "right")}
     data: dict[str, Any] = {**names, "sides": [], "jobs": [], "listed": None, "wrong": ""}
     books: list[Book] = []
     for name in filter(None, names.values()):
@@ -375,7 +377,7 @@ def compare_page(store: Store, work: Work, asked: Mapping[str, str]) -> WebPage:
         for side, book in zip(data["sides"], books, strict=True):
             side["chart"] = bars(book.calls[-CALLS_PER_PAGE:], _call_address(book), scale)
         rows = _compared(*data["sides"])
-        data["listed"] = Table("both", "Both", _SIDES, rows).arranged(asked)
+        data["listed"] = Table("both", "Both", _SIDES, rows).arranged(asked.values)
     renews = 1 if data["jobs"] else 0
     return WebPage("compare.html", "Two sessions", data, "overview", renews=renews)
 
