@@ -8,7 +8,7 @@ import pytest
 from command_screen import Screen
 from stored_session import SESSION
 
-from foredeck.cli.main import main
+from cli.conftest import Foredeck
 
 COMMANDS = {
     "show --sets": f"session {SESSION}, call 5 of 5",
@@ -51,7 +51,8 @@ def test_or_by_another_id_or_not_at_all(typed: bytes, said: str, code: int, home
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_elsewhere_the_error_says_how_to_get_an_id(
-    line: str, home: Path, capsys: pytest.CaptureFixture[str]
+    line: str, home: Path, foredeck: Foredeck
 ) -> None:
-    assert main([*line.split(), "--home", str(home)]) == 2
-    assert "`foredeck sessions` lists them" in capsys.readouterr().err.replace(".venv/bin/", "")
+    assert "`foredeck sessions` lists them" in foredeck(home, *line.split(), code=2).replace(
+        ".venv/bin/", ""
+    )

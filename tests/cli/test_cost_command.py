@@ -14,6 +14,7 @@ import pytest
 from stored_session import SESSION, make_home, run
 from syrupy.assertion import SnapshotAssertion
 
+from cli.conftest import Foredeck
 from foredeck.accounting.figure import CostFigure
 from foredeck.cli.main import main
 from foredeck.cli.output import Progress
@@ -73,9 +74,8 @@ def test_a_recorded_file_is_replayed(home: Path, capsys: pytest.CaptureFixture[s
     assert value["reported_of"] == "plain"
 
 
-def test_what_is_neither_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cost", "nowhere", "--home", str(home)]) == 4
-    assert "nowhere" in capsys.readouterr().err
+def test_what_is_neither_is_said(home: Path, foredeck: Foredeck) -> None:
+    assert "nowhere" in foredeck(home, "cost", "nowhere", code=4)
 
 
 def test_a_long_session_shows_where_something_happened(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import Foredeck
 from foredeck.cli import doctor_command as checked
 from foredeck.cli.doctor_command import check_programs, check_state
 from foredeck.cli.main import main
@@ -49,12 +50,9 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_sound_machine_is_exit_code_0(
-    home: Path, programs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sound_machine_is_exit_code_0(home: Path, programs: Path, foredeck: Foredeck) -> None:
     assert programs.is_dir()
-    assert main(["doctor", "--json", "--home", str(home)]) == 0
-    value = json.loads(capsys.readouterr().out)
+    value = foredeck.json(home, "doctor")
     assert value["ok"] is True
     assert {check["name"] for check in value["checks"]} >= {
         "python",
@@ -69,8 +67,7 @@ def test_a_sound_machine_is_exit_code_0(
         "store",
         "watcher",
     }
-    assert main(["doctor", "--home", str(home)]) == 0
-    assert "All well." in capsys.readouterr().out
+    assert "All well." in foredeck(home, "doctor")
 
 
 @pytest.mark.usefixtures("programs")

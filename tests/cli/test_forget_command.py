@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.conftest import Foredeck
 from context.driver import Host
 from context.messages import lines, user
 from context.scenes import ask, bash
@@ -82,9 +83,8 @@ def test_a_session_goes_and_the_others_stay(home: Path, capsys: pytest.CaptureFi
     with_store.close()
 
 
-def test_several_go_at_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["forget", "first", "second", "--yes", "--json", "--home", str(home)]) == 0
-    told = json.loads(capsys.readouterr().out)["sessions"]
+def test_several_go_at_once(home: Path, foredeck: Foredeck) -> None:
+    told = foredeck.json(home, "forget", "first", "second", "--yes")["sessions"]
     assert [(plan["session"], plan["erased"]) for plan in told] == [
         ("first", True),
         ("second", True),
@@ -95,10 +95,9 @@ def test_several_go_at_once(home: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert forget(home, "second", "--yes") == 4
 
 
-def test_a_session_has_to_be_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["forget", "--yes", "--home", str(home)]) == 2
-    assert "which session?" in capsys.readouterr().err
-    assert main(["show", "first", "--home", str(home)]) == 0
+def test_a_session_has_to_be_named(home: Path, foredeck: Foredeck) -> None:
+    assert "which session?" in foredeck(home, "forget", "--yes", code=2)
+    foredeck(home, "show", "first")
 
 
 def test_a_dry_run_erases_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,9 +139,7 @@ def test_the_text_is_gone_from_the_file(home: Path) -> None:
     assert not [data for data in erased if data[:64] in everything or data[-64:] in everything]
 
 
-def test_a_fork_keeps_the_calls_that_it_continues(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fork_keeps_the_calls_that_it_continues(home: Path, foredeck: Foredeck) -> None:
     parent = Host(home, session="third")
     bash(parent, "t1", lines(30, "before the fork"))
     ask(parent)
@@ -150,12 +147,9 @@ def test_a_fork_keeps_the_calls_that_it_continues(
     bash(fork, "t2", lines(30, "after the fork"))
     fork.close()
     parent.close()
-    assert main(["show", "fourth", "--home", str(home)]) == 0
-    before = capsys.readouterr().out
+    before = foredeck(home, "show", "fourth")
     assert forget(home, "third", "--yes") == 0
-    capsys.readouterr()
-    assert main(["show", "fourth", "--home", str(home)]) == 0
-    assert capsys.readouterr().out == before
+    assert foredeck(home, "show", "fourth") == before
 
 
 def test_the_names_of_what_goes_go_too(home: Path) -> None:
@@ -249,21 +243,19 @@ def test_what_is_left_of_a_session_begins_anew(home: Path, left_over: Host) -> N
     resumed.close()
 
 
-def test_vacuum_gives_space_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_vacuum_gives_space_back(home: Path, foredeck: Foredeck) -> None:
     assert forget(home, "first", "--yes") == 0
-    capsys.readouterr()
-    assert main(["doctor", "--vacuum", "--home", str(home), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = foredeck.json(home, "doctor", "--vacuum")
     assert told["bytes_after"] < told["bytes_before"]
-    assert main(["show", "second", "--home", str(home)]) == 0
+    foredeck(home, "show", "second")
 
 
-def test_sessions_show_their_size(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sessions", "--size", "--json", "--home", str(home)]) == 0
-    sizes = {s["session"]: s["size_bytes"] for s in json.loads(capsys.readouterr().out)["sessions"]}
+def test_sessions_show_their_size(home: Path, foredeck: Foredeck) -> None:
+    sizes = {
+        s["session"]: s["size_bytes"] for s in foredeck.json(home, "sessions", "--size")["sessions"]
+    }
     assert all(size > 1000 for size in sizes.values())
-    assert main(["sessions", "--size", "--home", str(home)]) == 0
-    assert "B  " in capsys.readouterr().out
+    assert "B  " in foredeck(home, "sessions", "--size")
 
 
 @pytest.mark.usefixtures("runtime")

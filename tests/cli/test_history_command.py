@@ -11,11 +11,11 @@ from base64 import b64encode
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from stored_session import FIRST, SECOND, SESSION, START_MS, copy_home
 
+from cli.conftest import Foredeck
 from foredeck.cli.main import main
 from foredeck.model.calls import CallDocument
 from foredeck.model.documents import (
@@ -32,22 +32,6 @@ from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.store import open_sqlite
-
-
-def run(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> str:
-    assert main([*arguments, "--home", str(home)]) == 0
-    return capsys.readouterr().out
-
-
-def refused(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str, code: int = 4) -> str:
-    assert main([*arguments, "--home", str(home)]) == code
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    return captured.err
-
-
-def history(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> Any:
-    return json.loads(run(capsys, home, "history", *arguments, "--json"))
 
 
 def cat_bytes(home: Path, *arguments: str) -> bytes:
@@ -71,17 +55,15 @@ def add_file(home: Path, filesystem: str, path: str, content: str) -> str:
     return document.id
 
 
-def test_history_lists_numbers_session_versions_and_tokens(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    value = history(capsys, home, "/repo/src/a.txt")
+def test_history_lists_numbers_session_versions_and_tokens(home: Path, foredeck: Foredeck) -> None:
+    value = foredeck.json(home, "history", "/repo/src/a.txt")
     assert (value["type"], value["session"], value["handle"]) == ("file", SESSION, "@3")
     assert value["source"]["path"] == "/repo/src/a.txt"
     versions = value["versions"]
     assert [version["version"] for version in versions] == [1, 2]
     assert [version["session_version"] for version in versions] == ["v1", "v2"]
     assert len({version["token"] for version in versions}) == 2
-    text = run(capsys, home, "history", "/repo/src/a.txt")
+    text = foredeck(home, "history", "/repo/src/a.txt")
     assert text.startswith("/repo/src/a.txt\nfile ")
     assert f"@3 in session {SESSION}" in text
     assert versions[0]["token"] in text
@@ -91,17 +73,15 @@ def test_history_lists_numbers_session_versions_and_tokens(
     "name",
     ["/repo/src/a.txt", "src/a.txt", "./src/a.txt", "a.txt", f"{SESSION}:@3", "0199cc:@3"],
 )
-def test_an_object_goes_by_many_names(
-    home: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert history(capsys, home, name)["source"]["path"] == "/repo/src/a.txt"
+def test_an_object_goes_by_many_names(home: Path, name: str, foredeck: Foredeck) -> None:
+    assert foredeck.json(home, "history", name)["source"]["path"] == "/repo/src/a.txt"
 
 
 def test_a_path_is_relative_to_the_current_folder(
     home: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    foredeck: Foredeck,
 ) -> None:
     home = copy_home(home, tmp_path / "home")
     here = tmp_path / "tides"
@@ -110,15 +90,15 @@ def test_a_path_is_relative_to_the_current_folder(
     id = add_file(home, "this machine", str(here / "notes.md"), "mine")
     monkeypatch.chdir(here)
     for name in ("notes.md", "./notes.md", "../tides/notes.md", "../link/notes.md"):
-        assert history(capsys, home, name)["object"] == id
+        assert foredeck.json(home, "history", name)["object"] == id
 
 
 def test_one_path_on_two_file_systems_is_asked_back(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     home = copy_home(home, tmp_path / "home")
     other = add_file(home, "another machine", "/repo/src/a.txt", "theirs")
-    told = refused(capsys, home, "cat", "/repo/src/a.txt")
+    told = foredeck.refused(home, "cat", "/repo/src/a.txt")
     assert "fits several objects" in told
     assert other[:12] in told
     assert cat_bytes(home, "/repo/src/a.txt", "--session", SESSION) == SECOND.encode()
@@ -155,15 +135,15 @@ def test_cat_prints_the_bytes_and_nothing_else(home: Path, tmp_path: Path) -> No
 
 
 def test_cat_at_a_version_by_number_session_version_or_token(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, foredeck: Foredeck
 ) -> None:
-    versions = history(capsys, home, "a.txt")["versions"]
+    versions = foredeck.json(home, "history", "a.txt")["versions"]
     for name in ("1", "v1", versions[0]["token"]):
-        assert run(capsys, home, "cat", "a.txt", "--at", name, "--json")
+        assert foredeck(home, "cat", "a.txt", "--at", name, "--json")
         assert cat_bytes(home, "a.txt", "--at", name) == FIRST.encode()
     for name in ("2", "v2", versions[1]["token"]):
         assert cat_bytes(home, "a.txt", "--at", name) == SECOND.encode()
-    newest = history(capsys, home, f"chat:{SESSION}")["versions"][-1]["token"]
+    newest = foredeck.json(home, "history", f"chat:{SESSION}")["versions"][-1]["token"]
     assert cat_bytes(home, "a.txt", "--at", newest) == SECOND.encode()
 
 
@@ -185,9 +165,7 @@ def make_versions_days_apart(home: Path) -> list[str]:
     return texts
 
 
-def test_a_version_goes_by_a_time(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_version_goes_by_a_time(home: Path, tmp_path: Path, foredeck: Foredeck) -> None:
     home = copy_home(home, tmp_path / "home")
     texts = make_versions_days_apart(home)
     for at, text in (
@@ -199,34 +177,28 @@ def test_a_version_goes_by_a_time(
         ("1 hour ago", texts[2]),
     ):
         assert cat_bytes(home, "days.txt", "--at", at) == text.encode()
-    lines = run(capsys, home, "history", "--diff", "days.txt", "--at", "2025-03-03").splitlines()
+    lines = foredeck(home, "history", "--diff", "days.txt", "--at", "2025-03-03").splitlines()
     assert lines[3:] == ["-monday", "+wednesday", " "]
-    lines = run(
-        capsys, home, "history", "--diff", "days.txt", "2025-03-03", "2025-03-04"
-    ).splitlines()
+    lines = foredeck(home, "history", "--diff", "days.txt", "2025-03-03", "2025-03-04").splitlines()
     assert lines[3:] == ["-monday", "+tuesday", " "]
-    listed = history(capsys, home, "days.txt", "--at", "2025-03-04")["versions"]
+    listed = foredeck.json(home, "history", "days.txt", "--at", "2025-03-04")["versions"]
     assert [version["version"] for version in listed] == [1, 2]
 
 
-def test_a_version_goes_by_a_hash(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first, second = history(capsys, home, "a.txt")["versions"]
+def test_a_version_goes_by_a_hash(home: Path, foredeck: Foredeck) -> None:
+    first, second = foredeck.json(home, "history", "a.txt")["versions"]
     assert first["text_hash"] == hash_text(FIRST)
     for name in ("text_hash", "content_hash"):
         for hash in (first[name], first[name][:8]):
             assert cat_bytes(home, "a.txt", "--at", hash) == FIRST.encode()
-            assert history(capsys, home, "a.txt", "--at", hash)["versions"] == [first]
-    lines = run(
-        capsys, home, "history", "--diff", "a.txt", first["text_hash"], second["content_hash"]
-    )
+            assert foredeck.json(home, "history", "a.txt", "--at", hash)["versions"] == [first]
+    lines = foredeck(home, "history", "--diff", "a.txt", first["text_hash"], second["content_hash"])
     assert "\n-two\n+2\n" in lines
 
 
-def test_a_call_goes_by_a_time_or_by_a_hash_in_its_prompt(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_call_goes_by_a_time_or_by_a_hash_in_its_prompt(home: Path, foredeck: Foredeck) -> None:
     def shown(at: str) -> int:
-        return int(json.loads(run(capsys, home, "show", SESSION, "--at", at, "--json"))["call"])
+        return int(foredeck.json(home, "show", SESSION, "--at", at)["call"])
 
     times = [f"{datetime.fromtimestamp(START_MS / 1000 + n)}" for n in range(1, 10)]
     by_time = [shown(time) for time in times]
@@ -263,16 +235,14 @@ def rename_twice(home: Path, folder: Path) -> list[str]:
     return ids
 
 
-def test_history_follows_renames_both_ways(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_history_follows_renames_both_ways(home: Path, tmp_path: Path, foredeck: Foredeck) -> None:
     home, folder = copy_home(home, tmp_path / "home"), (tmp_path / "work")
     folder.mkdir()
     a, b, c = rename_twice(home, folder.resolve())
     path = f"{folder.resolve()}/"
 
     def entries(name: str) -> list[tuple[str, int, str]]:
-        versions = history(capsys, home, name)["versions"]
+        versions = foredeck.json(home, "history", name)["versions"]
         return [(v["path"].removeprefix(path), v["version"], v["note"]) for v in versions]
 
     moved = [
@@ -289,18 +259,18 @@ def test_history_follows_renames_both_ways(
         :2
     ]
     assert {entry[0] for entry in entries(a)} == {"a.md", "b.md", "c.md"}
-    text = run(capsys, home, "history", c)
+    text = foredeck(home, "history", c)
     # Stored by another machine.
     orphaned = "orphaned: it cannot be looked at where it was, and its last version stays"
     assert text.startswith(f"{path}c.md\nfile {c}\n{orphaned}\n\n{path}a.md\nversion ")
-    assert [v["path"] for v in history(capsys, home, c, "--at", "1")["versions"]][
+    assert [v["path"] for v in foredeck.json(home, "history", c, "--at", "1")["versions"]][
         -1
     ] == f"{path}c.md"
-    assert f"it moved to {path}c.md" in refused(capsys, home, "cat", b, code=1)
+    assert f"it moved to {path}c.md" in foredeck.refused(home, "cat", b, code=1)
 
 
 def test_content_that_is_not_there_is_exit_code_1(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     home = copy_home(home, tmp_path / "home")
     with closing(open_sqlite(home / "foredeck.db")) as store:
@@ -309,15 +279,15 @@ def test_content_that_is_not_there_is_exit_code_1(
         assert document is not None
         document.content, document.state = None, "deleted"
         store.commit(Batch(puts=[document.seal()]))
-    assert "it was deleted" in refused(capsys, home, "cat", "a.txt", code=1)
-    assert "it was deleted" in refused(capsys, home, "history", "--diff", "a.txt", "1", "3", code=1)
+    assert "it was deleted" in foredeck.refused(home, "cat", "a.txt", code=1)
+    assert "it was deleted" in foredeck.refused(
+        home, "history", "--diff", "a.txt", "1", "3", code=1
+    )
     assert cat_bytes(home, "a.txt", "--at", "2") == SECOND.encode()
-    assert history(capsys, home, "a.txt")["versions"][2]["note"] == "deleted"
+    assert foredeck.json(home, "history", "a.txt")["versions"][2]["note"] == "deleted"
 
 
-def test_images_of_a_result_come_as_data(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_images_of_a_result_come_as_data(home: Path, tmp_path: Path, foredeck: Foredeck) -> None:
     home = copy_home(home, tmp_path / "home")
     picture = b"\x89PNG\r\n\x1a\n"
     address = hashlib.sha256(picture).hexdigest()
@@ -332,16 +302,14 @@ def test_images_of_a_result_come_as_data(
         with closing(open_sqlite(home / "foredeck.db")) as store:
             store.commit(Batch(puts=[document], blobs={address: picture}))
     why = "it is an image, which --json prints in base64"
-    assert why in refused(capsys, home, "cat", "shot", code=1)
+    assert why in foredeck.refused(home, "cat", "shot", code=1)
     for name, content in (("shot", ""), ("both", "Seen.")):
-        said = json.loads(run(capsys, home, "cat", name, "--json"))
+        said = foredeck.json(home, "cat", name)
         assert (said["content"], said["images"]) == (content, [b64encode(picture).decode()])
-    assert run(capsys, home, "cat", "both") == "Seen."
+    assert foredeck(home, "cat", "both") == "Seen."
 
 
-def test_a_chat_is_written_as_markdown_from_its_turns(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_chat_is_written_as_markdown_from_its_turns(home: Path, foredeck: Foredeck) -> None:
     text = cat_bytes(home, f"chat:{SESSION}").decode(errors="surrogatepass")
     assert text.splitlines() == [
         "--- user",
@@ -351,13 +319,13 @@ def test_a_chat_is_written_as_markdown_from_its_turns(
         '--- toolcall @6 tool=bash args="make test" status=fail',
         '--- toolcall @7 tool=bash args="rm src/a.txt" status=ok',
     ]
-    count = len(history(capsys, home, f"chat:{SESSION}")["versions"])
+    count = len(foredeck.json(home, "history", f"chat:{SESSION}")["versions"])
     assert cat_bytes(home, f"chat:{SESSION}", "--at", "2").count(b"toolcall") == 1
     assert count > 3
 
 
-def test_a_chat_as_data_has_its_turns(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chat = json.loads(run(capsys, home, "cat", f"chat:{SESSION}", "--json"))
+def test_a_chat_as_data_has_its_turns(home: Path, foredeck: Foredeck) -> None:
+    chat = foredeck.json(home, "cat", f"chat:{SESSION}")
     assert chat["session_ref"] == f"session:{SESSION}"
     assert chat["turn_count"] == len(chat["turns"]) == 4
     assert chat["toolcall_refs"] == ["toolu_a", "toolu_b", "toolu_c", "toolu_d"]
@@ -366,40 +334,39 @@ def test_a_chat_as_data_has_its_turns(home: Path, capsys: pytest.CaptureFixture[
     assert first["assistant"]["content"][0]["name"] == "read"
     assert [turn["user_turn"] for turn in chat["turns"]] == [1] * 4
     assert [turn["toolcall_ids"] for turn in chat["turns"][:2]] == [["toolu_a"], ["toolu_b"]]
-    older = json.loads(run(capsys, home, "cat", f"chat:{SESSION}", "--json", "--at", "2"))
+    older = json.loads(foredeck(home, "cat", f"chat:{SESSION}", "--json", "--at", "2"))
     assert older["turns"] == chat["turns"][:1]
 
 
 def test_a_chat_that_names_its_session_as_before_is_read_alike(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     place, id = copy_home(home, tmp_path / "copy"), f"chat:{SESSION}"
-    shown = cat_bytes(place, id), json.loads(run(capsys, place, "cat", id, "--json"))["turns"]
+    shown = cat_bytes(place, id), foredeck.json(place, "cat", id)["turns"]
     with closing(open_sqlite(place / "foredeck.db")) as store:
         chat = store.get(id, ChatDocument)
         assert chat is not None
         store.commit(Batch(puts=[chat.model_copy(update={"session_ref": SESSION}).seal()]))
-    again = cat_bytes(place, id), json.loads(run(capsys, place, "cat", id, "--json"))["turns"]
+    again = cat_bytes(place, id), foredeck.json(place, "cat", id)["turns"]
     assert again == shown
 
 
-def test_diff_shows_what_changed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_shows_what_changed(home: Path, foredeck: Foredeck) -> None:
     expected = ["@@ -1,5 +1,5 @@", " one", "-two", "+2", " three", " filler", " filler"]
     for versions in (["1", "2"], ["v1", "v2"], []):
-        lines = run(capsys, home, "history", "--diff", "a.txt", *versions).splitlines()
+        lines = foredeck(home, "history", "--diff", "a.txt", *versions).splitlines()
         assert lines[0].startswith("--- /repo/src/a.txt (version 1)\t")
         assert lines[1].startswith("+++ /repo/src/a.txt (version 2)\t")
         assert lines[2:] == expected
-    value = json.loads(run(capsys, home, "history", "--diff", "a.txt", "2", "1", "--json"))
+    value = foredeck.json(home, "history", "--diff", "a.txt", "2", "1")
     assert (value["old"]["version"], value["new"]["version"]) == (2, 1)
     assert "-2\n+two" in value["diff"]
-    assert main(["history", "--diff", "a.txt", "1", "1", "--home", str(home)]) == 0
-    captured = capsys.readouterr()
-    assert (captured.out, "is compared with itself" in captured.err) == ("", True)
+    same = foredeck.refused(home, "history", "--diff", "a.txt", "1", "1", code=0)
+    assert "is compared with itself" in same
 
 
 def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     home = copy_home(home, tmp_path / "home")
     with closing(open_sqlite(home / "foredeck.db")) as store:
@@ -416,11 +383,11 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
         assert prompt is not None
         call.system = prompt.version_ref
         store.commit(Batch(puts=[call.seal()]))
-    assert "v9 is damaged" in refused(capsys, home, "cat", "a.txt", "--at", "v9", code=3)
-    assert "v9 is damaged" in refused(
-        capsys, home, "history", "--diff", "a.txt", "v1", "v9", code=3
+    assert "v9 is damaged" in foredeck.refused(home, "cat", "a.txt", "--at", "v9", code=3)
+    assert "v9 is damaged" in foredeck.refused(
+        home, "history", "--diff", "a.txt", "v1", "v9", code=3
     )
-    assert "v9 is damaged" in refused(capsys, home, "show", SESSION, "--call", "2", code=3)
+    assert "v9 is damaged" in foredeck.refused(home, "show", SESSION, "--call", "2", code=3)
     assert cat_bytes(home, "a.txt", "--at", "v1") == FIRST.encode()
 
 
@@ -448,23 +415,21 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
     ],
 )
 def test_what_is_not_there_is_told_with_the_nearest(
-    home: Path, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    home: Path, arguments: list[str], told: str, foredeck: Foredeck
 ) -> None:
-    text = refused(capsys, home, *arguments)
+    text = foredeck.refused(home, *arguments)
     assert told in text
 
 
-def test_a_version_before_the_object_is_told(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = history(capsys, home, f"chat:{SESSION}")["versions"][0]["token"]
-    assert "did not exist yet" in refused(capsys, home, "cat", "toolu_d", "--at", first)
+def test_a_version_before_the_object_is_told(home: Path, foredeck: Foredeck) -> None:
+    first = foredeck.json(home, "history", f"chat:{SESSION}")["versions"][0]["token"]
+    assert "did not exist yet" in foredeck.refused(home, "cat", "toolu_d", "--at", first)
 
 
 @pytest.mark.parametrize("asked", ["chars 0-5", "chars 9-5", "chars 9000-9010"])
 def test_a_place_beyond_the_text_is_no_empty_text(
-    home: Path, capsys: pytest.CaptureFixture[str], asked: str
+    home: Path, foredeck: Foredeck, asked: str
 ) -> None:
-    assert f"it has no {asked}, but chars 1-" in refused(
-        capsys, home, "cat", f"a.txt {asked}", code=1
+    assert f"it has no {asked}, but chars 1-" in foredeck.refused(
+        home, "cat", f"a.txt {asked}", code=1
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import Foredeck
 from cli.stored_session import SESSION
 from foredeck.cli.main import main
 
@@ -256,6 +257,5 @@ def test_starting_the_command_line_does_not_load_a_markdown_parser(vault: Path) 
     assert done.stdout == "set()\n"
 
 
-def test_a_chat_is_called_once_by_its_id(home: Path, capsys: Out) -> None:
-    assert main(["graph", f"chat:{SESSION}", "--home", str(home)]) == 0
-    assert f"chat      chat:{SESSION}\n" in capsys.readouterr().out
+def test_a_chat_is_called_once_by_its_id(home: Path, foredeck: Foredeck) -> None:
+    assert f"chat      chat:{SESSION}\n" in foredeck(home, "graph", f"chat:{SESSION}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import Foredeck
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask
@@ -48,11 +49,8 @@ def found(home: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     return run
 
 
-def test_a_file_that_was_only_listed_is_said_to_be_so(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["history", f"{home.parent}/repo/notes.md", "--home", str(home)]) == 0
-    assert "listed, not read" in capsys.readouterr().out
+def test_a_file_that_was_only_listed_is_said_to_be_so(home: Path, foredeck: Foredeck) -> None:
+    assert "listed, not read" in foredeck(home, "history", f"{home.parent}/repo/notes.md")
 
 
 def test_each_filter_leaves_what_it_names(found: Any) -> None:
@@ -70,15 +68,13 @@ def test_each_filter_leaves_what_it_names(found: Any) -> None:
 def test_the_newest_come_first_and_the_rest_is_counted(
     home: Path,
     found: Any,
-    capsys: pytest.CaptureFixture[str],
+    foredeck: Foredeck,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     every = found()
     assert found("--limit", "2") == (every[0][:2], every[1])
-    capsys.readouterr()
-    assert main(["objects", "--type", "file", "--limit", "1", "--home", str(home)]) == 0
-    told = capsys.readouterr().out.splitlines()
+    told = foredeck(home, "objects", "--type", "file", "--limit", "1").splitlines()
     assert told[0] == "1 object, the newest first of 2; --limit shows more."
     assert "notes.md" in told[3]
 
@@ -97,11 +93,10 @@ def test_a_nickname_is_named_and_an_unknown_type_refused(
 
 
 def test_a_path_keeps_its_end_and_a_listed_file_has_no_size(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    assert main(["objects", "--type", "file", "--home", str(home)]) == 0
-    told = capsys.readouterr().out.splitlines()
+    told = foredeck(home, "objects", "--type", "file").splitlines()
     assert told[2].split() == ["type", "time", "status", "chars", "object"]
     rows = [line.split() for line in told[3:5]]
     assert [(row[-2], row[-1][0], row[-1][-8:]) for row in rows] == [

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.conftest import Foredeck
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.store.kind import open_store
@@ -86,7 +87,6 @@ def test_what_cannot_be_done_is_said(
     assert said in capsys.readouterr().err
 
 
-def test_reading_makes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["observations", "s1", "--home", str(tmp_path / "none")]) == 3
-    assert "nothing is stored yet" in capsys.readouterr().err
+def test_reading_makes_no_store(tmp_path: Path, foredeck: Foredeck) -> None:
+    assert "nothing is stored yet" in foredeck(tmp_path / "none", "observations", "s1", code=3)
     assert not (tmp_path / "none").exists()

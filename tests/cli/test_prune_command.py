@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.conftest import Foredeck
 from cli.test_forget_command import wait_until_delivered
 from context.driver import START_MS, Host
 from context.messages import assistant, calls, lines, result
@@ -66,75 +67,61 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def prune(home: Path, *more: str) -> int:
-    return main(["forget", "--texts", "--home", str(home), *more])
-
-
-def pruned(home: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, int]:
+def pruned(home: Path, foredeck: Foredeck, *more: str) -> dict[str, int]:
     """What pruning the only session with a plan says of it."""
-    capsys.readouterr()
-    assert prune(home, "--yes", "--json", *more) == 0
-    (told,) = json.loads(capsys.readouterr().out)["sessions"]
+    (told,) = foredeck.json(home, "forget", "--texts", "--yes", *more)["sessions"]
     return {name: value for name, value in told.items() if name != "session"}
-
-
-def shown(home: Path, capsys: pytest.CaptureFixture[str], *command: str) -> str:
-    capsys.readouterr()
-    assert main([*command, "--home", str(home)]) == 0
-    return capsys.readouterr().out
 
 
 def bytes_in(home: Path) -> bytes:
     return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
-def test_messages_lose_their_text_and_keep_their_entry(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = json.loads(shown(home, capsys, "show", "first", "--call", "2", "--json"))
+def test_messages_lose_their_text_and_keep_their_entry(home: Path, foredeck: Foredeck) -> None:
+    before = foredeck.json(home, "show", "first", "--call", "2")
     assert ASKED in str(before)
-    told = pruned(home, capsys)
+    told = pruned(home, foredeck)
     assert told["messages"] >= 4
     assert told["bytes"] > 1000
-    after = json.loads(shown(home, capsys, "show", "first", "--call", "2", "--json"))
+    after = foredeck.json(home, "show", "first", "--call", "2")
     text = str(after)
     assert "kumquat" not in text
     assert ARCHIVED in text
     # What the model was shown of a result is still all there, and so is the summary.
     assert "output of the profiler 3" in text
     assert [m["role"] for m in after["messages"]] == [m["role"] for m in before["messages"]]
-    chat = shown(home, capsys, "cat", "chat:first")
+    chat = foredeck(home, "cat", "chat:first")
     assert "kumquat" not in chat
     assert "tangerine" not in chat
     assert ARCHIVED in chat
     assert "They pass." in chat
     # What is left of the first prompt is no title, and what is gone was not "never seen".
-    (session,) = json.loads(shown(home, capsys, "sessions", "--json"))["sessions"]
+    (session,) = foredeck.json(home, "sessions")["sessions"]
     assert session["title"] == ARCHIVED
-    traced = shown(home, capsys, "trace", "kumquat", "first")
+    traced = foredeck(home, "trace", "kumquat", "first")
     assert "was pruned, and is not looked through" in traced
-    asked = shown(home, capsys, "trace", "kumquat", "first", "--json")
+    asked = foredeck(home, "trace", "kumquat", "first", "--json")
     assert json.loads(asked)["archived"] > 0
 
 
 @pytest.mark.parametrize("how", ["told", "while no engine was there, or by /tree"])
 def test_what_was_brought_back_into_the_chat_stays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+    tmp_path: Path, foredeck: Foredeck, how: str
 ) -> None:
     home = tmp_path / "home"
     converse(home, taken_back=how)
-    assert pruned(home, capsys)["messages"] == 0
-    assert "kumquat" in shown(home, capsys, "cat", "chat:first")
+    assert pruned(home, foredeck)["messages"] == 0
+    assert "kumquat" in foredeck(home, "cat", "chat:first")
 
 
-def test_the_text_is_gone_from_the_file(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_is_gone_from_the_file(home: Path, foredeck: Foredeck) -> None:
     with closing(open_store(Config(home=home), notify=lambda *_: None)) as store:
         (turn,) = [
             t for t in store.query("turn", {"session": "first"}) if t.fields["user_turn"] == 1
         ][:1]
         address = turn.fields["user"]
         (data,) = store.blobs([address]).values()
-    assert pruned(home, capsys)["messages"]
+    assert pruned(home, foredeck)["messages"]
     with closing(open_store(Config(home=home), notify=lambda *_: None)) as store:
         assert store.blobs([address]) == {}
         stub = load_message(address, store.blob)
@@ -150,54 +137,49 @@ def test_the_text_is_gone_from_the_file(home: Path, capsys: pytest.CaptureFixtur
     assert data not in bytes_in(home)
 
 
-def test_it_is_still_found_by_its_words(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(shown(home, capsys, "search", "kumquat", "--json"))
+def test_it_is_still_found_by_its_words(home: Path, foredeck: Foredeck) -> None:
+    found = foredeck.json(home, "search", "kumquat")
     assert "kumquat" in found["hits"][0]["snippet"]
     message = found["hits"][0]["message"]
-    assert pruned(home, capsys)["messages"]
-    found = json.loads(shown(home, capsys, "search", "kumquat", "--json"))
+    assert pruned(home, foredeck)["messages"]
+    found = foredeck.json(home, "search", "kumquat")
     best = found["hits"][0]
     assert (best["message"], best["snippet"]) == (message, ARCHIVED)
 
 
-def test_a_second_time_there_is_nothing_left(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert pruned(home, capsys)["messages"]
-    told = pruned(home, capsys)
+def test_a_second_time_there_is_nothing_left(home: Path, foredeck: Foredeck) -> None:
+    assert pruned(home, foredeck)["messages"]
+    told = pruned(home, foredeck)
     assert (told["messages"], told["bytes"]) == (0, 0)
 
 
-def test_a_dry_run_takes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_takes_nothing(home: Path, foredeck: Foredeck) -> None:
     before = bytes_in(home)
-    out = shown(home, capsys, "forget", "--texts", "--dry-run")
+    out = foredeck(home, "forget", "--texts", "--dry-run")
     assert "messages would lose their text" in out
     assert bytes_in(home) == before
 
 
 def test_without_a_yes_nothing_goes(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: PTH123, SIM115
-    assert prune(home) == 2
-    assert "--yes" in capsys.readouterr().err
-    assert "kumquat" in shown(home, capsys, "cat", "chat:first")
+    assert "--yes" in foredeck(home, "forget", "--texts", code=2)
+    assert "kumquat" in foredeck(home, "cat", "chat:first")
 
 
-def test_what_is_young_or_uncovered_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_young_or_uncovered_stays(home: Path, foredeck: Foredeck) -> None:
     days = str((int(time.time() * 1000) - START_MS) // 86_400_000 + 1)
-    told = pruned(home, capsys, "--days", days)
+    told = pruned(home, foredeck, "--days", days)
     assert (told["messages"], told["uncovered"]) == (0, 0)
     assert told["young"] > 4
-    told = pruned(home, capsys)
+    told = pruned(home, foredeck)
     assert told["uncovered"] >= 2  # what was said after the compaction, and its last messages
-    assert "They pass." in shown(home, capsys, "cat", "chat:first")
+    assert "They pass." in foredeck(home, "cat", "chat:first")
 
 
 @pytest.mark.parametrize("object", ["chat:first", "first-r"])
-def test_what_an_open_task_is_linked_to_stays(
-    home: Path, object: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_an_open_task_is_linked_to_stays(home: Path, object: str, foredeck: Foredeck) -> None:
     task = TaskDocument(
         id="01900000-0000-7000-8000-000000000001",
         project="p",
@@ -209,29 +191,26 @@ def test_what_an_open_task_is_linked_to_stays(
     )
     with closing(open_store(Config(home=home), notify=lambda *_: None)) as store:
         store.commit(Batch(puts=[task.seal()]))
-    told = pruned(home, capsys, "--dry-run")
+    told = pruned(home, foredeck, "--dry-run")
     assert told["linked"] >= 1
     task.status = "closed"
     with closing(open_store(Config(home=home), notify=lambda *_: None)) as store:
         store.commit(Batch(puts=[task.seal()]))
-    assert pruned(home, capsys)["messages"] > told["messages"]
+    assert pruned(home, foredeck)["messages"] > told["messages"]
 
 
-def test_a_text_that_another_session_holds_stays(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_text_that_another_session_holds_stays(home: Path, foredeck: Foredeck) -> None:
     host = Host(home, session="second")
     ask(host, ASKED)
     finish(host)
     ask(host)
     host.close()
-    capsys.readouterr()
-    assert prune(home, "--yes", "--json") == 0
-    assert "kumquat" in shown(home, capsys, "cat", "chat:second")
+    foredeck(home, "forget", "--texts", "--yes")
+    assert "kumquat" in foredeck(home, "cat", "chat:second")
 
 
-def test_a_pruned_session_can_be_taken_up(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert pruned(home, capsys)["messages"]
+def test_a_pruned_session_can_be_taken_up(home: Path, foredeck: Foredeck) -> None:
+    assert pruned(home, foredeck)["messages"]
     host = Host(home, session="first")
     sent = ask(host, "What was that about?")
     assert sent.text(len(sent.messages) - 1).endswith("What was that about?")
@@ -239,14 +218,14 @@ def test_a_pruned_session_can_be_taken_up(home: Path, capsys: pytest.CaptureFixt
 
 
 def test_it_is_exported_imported_and_forgotten(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
-    assert pruned(home, capsys)["messages"]
-    chat = shown(home, capsys, "cat", "chat:first")
+    assert pruned(home, foredeck)["messages"]
+    chat = foredeck(home, "cat", "chat:first")
     file, other = str(tmp_path / "session.jsonl"), tmp_path / "other"
     assert main(["export", "first", file, "--home", str(home)]) == 0
     assert main(["import", file, "--home", str(other)]) == 0
-    assert shown(other, capsys, "cat", "chat:first") == chat
+    assert foredeck(other, "cat", "chat:first") == chat
     assert main(["import", file, "--as-new", "--home", str(other)]) == 0
     with closing(open_store(Config(home=other), notify=lambda *_: None)) as store:
         assert len(store.query("archived")) == 2
@@ -256,9 +235,9 @@ def test_it_is_exported_imported_and_forgotten(
 
 
 def test_an_export_that_lacks_a_text_is_still_refused(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
-    assert pruned(home, capsys)["messages"]
+    assert pruned(home, foredeck)["messages"]
     file = tmp_path / "session.jsonl"
     assert main(["export", "first", str(file), "--home", str(home)]) == 0
     kept = [line for line in file.read_text().splitlines() if '"archived:first"' not in line]
@@ -268,7 +247,7 @@ def test_an_export_that_lacks_a_text_is_still_refused(
 
 @pytest.mark.usefixtures("runtime")
 def test_the_text_goes_from_xtdb_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck
 ) -> None:
     home = tmp_path / "home"
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
@@ -278,7 +257,7 @@ def test_the_text_goes_from_xtdb_too(
         with closing(open_copy(config)) as store:
             remote_of(store).start()
             wait_until_delivered(store)
-        assert pruned(home, capsys)["messages"] >= 4
+        assert pruned(home, foredeck)["messages"] >= 4
         with closing(open_copy(config)) as store:
             remote_of(store).start()
             wait_until_delivered(store)
@@ -288,5 +267,5 @@ def test_the_text_goes_from_xtdb_too(
         with closing(open_database(config)) as database:
             assert database.blobs(gone) == {}
             assert database.history(archived_id("first"))
-        assert "kumquat" not in shown(home, capsys, "cat", "chat:first")
+        assert "kumquat" not in foredeck(home, "cat", "chat:first")
         assert main(["doctor", "--home", str(home)]) in (0, 1)

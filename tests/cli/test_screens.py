@@ -10,6 +10,7 @@ from command_screen import Screen
 from stored_session import make_home, run
 from syrupy.assertion import SnapshotAssertion
 
+from cli.conftest import Foredeck
 from foredeck.cli.main import main
 
 WIDTH = 80
@@ -68,10 +69,9 @@ def test_the_first_search_says_that_it_builds_its_index(
 
 
 def test_an_empty_state_folder_names_ingest_and_stays_empty(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, foredeck: Foredeck
 ) -> None:
-    assert main(["search", "filler", "--home", str(tmp_path)]) == 3
-    assert "`foredeck ingest`" in capsys.readouterr().err
+    assert "`foredeck ingest`" in foredeck(tmp_path, "search", "filler", code=3)
     assert list(tmp_path.iterdir()) == []
 
 

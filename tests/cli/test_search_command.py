@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import Foredeck
 from foredeck.cli.main import main
 from search.sessions import Talk, searched
 
@@ -97,10 +98,9 @@ def test_a_task_that_a_person_made_is_found_in_its_project(
     assert totals == [1, 0]
 
 
-def test_nothing_found_is_no_failure(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", "nougat", "--home", str(home)]) == 0
-    assert capsys.readouterr().out.startswith("Nothing found. ")
-    assert main(["search", '"(', "--home", str(home)]) == 0
+def test_nothing_found_is_no_failure(home: Path, foredeck: Foredeck) -> None:
+    assert foredeck(home, "search", "nougat").startswith("Nothing found. ")
+    foredeck(home, "search", '"(')
 
 
 def test_forgetting_takes_a_session_out_of_the_index_at_once(

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import Foredeck
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, context_tool, finish
 from context.working import Work
-from foredeck.cli.main import main
 
 
 @pytest.fixture
@@ -40,15 +40,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def printed(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> str:
-    capsys.readouterr()
-    assert main([*arguments, "--home", str(home)]) == 0
-    return capsys.readouterr().out
-
-
-def sets_at(capsys: pytest.CaptureFixture[str], home: Path, call: int) -> Any:
-    text = printed(capsys, home, "show", "first", "--call", str(call), "--sets", "--json")
-    return json.loads(text)
+def sets_at(foredeck: Foredeck, home: Path, call: int) -> Any:
+    return foredeck.json(home, "show", "first", "--call", str(call), "--sets")
 
 
 def named(sets: Any) -> tuple[list[str], ...]:
@@ -59,8 +52,8 @@ def entry(sets: Any, handle: str) -> Any:
     return next(entry for entry in sets["index"] if entry["handle"] == handle)
 
 
-def test_the_sets_are_those_of_the_call(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first, second, third, fourth, last = (sets_at(capsys, home, call) for call in range(1, 6))
+def test_the_sets_are_those_of_the_call(home: Path, foredeck: Foredeck) -> None:
+    first, second, third, fourth, last = (sets_at(foredeck, home, call) for call in range(1, 6))
     assert [entry["handle"] for entry in first["index"]] == ["@1", "@2"]
     assert named(first) == ([], [], [])
     assert named(second) == (["@3", "@4"], ["@3"], [])
@@ -75,9 +68,9 @@ def at_3(sets: Any) -> Any:
     return entry(sets, "@3")
 
 
-def test_a_person_reads_a_table(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    head, totals, _, columns, *rows = printed(
-        capsys, home, "show", "first", "--call", "3", "--sets"
+def test_a_person_reads_a_table(home: Path, foredeck: Foredeck) -> None:
+    head, totals, _, columns, *rows = foredeck(
+        home, "show", "first", "--call", "3", "--sets"
     ).splitlines()
     assert head.startswith("session first, call 3 of 5, ")
     assert totals == "5 objects in the index, 2 in the pool, 1 active, 1 pinned"
@@ -87,44 +80,40 @@ def test_a_person_reads_a_table(home: Path, capsys: pytest.CaptureFixture[str]) 
         ["@4", "inactive", "v1"],
     ]
     assert rows[2].endswith("/repo/a.py")
-    newest = printed(capsys, home, "show", "first", "--sets").splitlines()
+    newest = foredeck(home, "show", "first", "--sets").splitlines()
     assert ", deleted " in newest[6]
     assert newest[6].endswith("/repo/a.py")
 
 
-def test_a_session_is_shown_as_its_sets(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = printed(capsys, home, "show", "first", "--sets")
-    assert printed(capsys, home, "cat", "session:first") == shown
-    data = json.loads(printed(capsys, home, "cat", "session:first", "--json"))
+def test_a_session_is_shown_as_its_sets(home: Path, foredeck: Foredeck) -> None:
+    shown = foredeck(home, "show", "first", "--sets")
+    assert foredeck(home, "cat", "session:first") == shown
+    data = foredeck.json(home, "cat", "session:first")
     assert data["content"] == shown
-    assert named(data) == named(sets_at(capsys, home, 5))
+    assert named(data) == named(sets_at(foredeck, home, 5))
     assert (data["type"], data["call"]) == ("session", 5)
 
 
-def test_a_fork_has_the_sets_that_it_inherited(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data = json.loads(printed(capsys, home, "show", "second", "--sets", "--json"))
+def test_a_fork_has_the_sets_that_it_inherited(home: Path, foredeck: Foredeck) -> None:
+    data = foredeck.json(home, "show", "second", "--sets")
     assert data["pool"] == ["@3", "@4"]
     assert at_3(data)["version"] == "v3"
 
 
 def test_a_session_at_a_time_is_that_of_its_last_call_by_then(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, foredeck: Foredeck
 ) -> None:
-    versions = json.loads(printed(capsys, home, "history", "session:first", "--json"))["versions"]
+    versions = foredeck.json(home, "history", "session:first")["versions"]
     begun = json.loads(
-        printed(capsys, home, "cat", "session:first", "--json", "--at", versions[0]["token"])
+        foredeck(home, "cat", "session:first", "--json", "--at", versions[0]["token"])
     )
     assert begun["call"] in (None, 1)
     assert named(begun) == ([], [], [])
-    now = json.loads(printed(capsys, home, "cat", "session:first", "--json", "--at", "now"))
+    now = json.loads(foredeck(home, "cat", "session:first", "--json", "--at", "now"))
     assert now["call"] == 5
 
 
-def test_a_session_before_its_first_call_has_empty_sets(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_session_before_its_first_call_has_empty_sets(tmp_path: Path, foredeck: Foredeck) -> None:
     host = Host(tmp_path / "home", session="first")
     host.observe(
         {
@@ -136,23 +125,21 @@ def test_a_session_before_its_first_call_has_empty_sets(
         {"command": "ls"},
     )
     host.close()
-    text = printed(capsys, tmp_path / "home", "cat", "session:first")
+    text = foredeck(tmp_path / "home", "cat", "session:first")
     assert text.startswith("session first, before its first call\n")
     assert ", 0 in the pool, 0 active, 0 pinned" in text
 
 
-def test_what_is_always_in_view_is_active_and_locked(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sets = sets_at(capsys, home, 2)
+def test_what_is_always_in_view_is_active_and_locked(home: Path, foredeck: Foredeck) -> None:
+    sets = sets_at(foredeck, home, 2)
     chats = [each for each in sets["index"] if each["type"] in ("chat", "system_prompt")]
     assert len(chats) == 2
     assert [(each["state"], each["locked"]) for each in chats] == [("active", True)] * 2
     assert not entry(sets, "@3")["locked"]
-    text = printed(capsys, home, "show", "first", "--call", "2", "--sets")
+    text = foredeck(home, "show", "first", "--call", "2", "--sets")
     assert text.count(", locked ") == 2
     # A parent's chat is of another session.
-    index = json.loads(printed(capsys, home, "show", "second", "--sets", "--json"))["index"]
+    index = foredeck.json(home, "show", "second", "--sets")["index"]
     others = {each["object"]: each["locked"] for each in index if each["type"] == "chat"}
     assert others["chat:second"]
     assert not others.get("chat:first", False)

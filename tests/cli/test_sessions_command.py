@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_session import SESSION, START_MS, make_home, run
+from stored_session import SESSION, START_MS, make_home
 
+from cli.conftest import Foredeck
 from foredeck.cli.main import main
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    code = main(list(arguments))
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    return code, captured.err
-
-
-def test_sessions_tells_what_is_stored(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    value: Any = json.loads(run(capsys, "sessions", "--json", "--home", str(home)))
+def test_sessions_tells_what_is_stored(home: Path, foredeck: Foredeck) -> None:
+    value: Any = foredeck.json(home, "sessions")
     figure = value["sessions"][0].pop("figure")
     assert figure["text"].endswith("with plain Pi, over 5 calls")
     assert value == {
@@ -47,38 +40,35 @@ def test_sessions_tells_what_is_stored(home: Path, capsys: pytest.CaptureFixture
             }
         ]
     }
-    text = run(capsys, "sessions", "--home", str(home))
+    text = foredeck(home, "sessions")
     assert text.splitlines()[0] == "1 session, the latest first."
     assert "  saved  " in text.splitlines()[2]
     assert text.splitlines()[3].startswith(f"{SESSION[:8]}  ")
 
 
 def test_a_narrow_screen_leaves_out_columns_and_no_title(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for width, columns in ((80, "last used msgs saved project"), (50, "last used saved")):
         monkeypatch.setenv("COLUMNS", str(width))
-        _, _, head, row, *_ = run(capsys, "sessions", "--home", str(home)).splitlines()
+        _, _, head, row, *_ = foredeck(home, "sessions").splitlines()
         assert " ".join(head.split()) == f"session {columns} title"
         assert "Read it" in row
         assert len(row) <= width
 
 
-def test_the_newest_session_stands_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_newest_session_stands_first(tmp_path: Path, foredeck: Foredeck) -> None:
     old = make_home(tmp_path / "1", "old-one")
     new = make_home(tmp_path / "2", "new", START_MS * 2, "call_")
     for session, source in (("old-one", old), ("new", new)):
         assert main(["export", session, str(tmp_path / session), "--home", str(source)]) == 0
         assert main(["import", str(tmp_path / session), "--home", str(tmp_path / "both")]) == 0
-    capsys.readouterr()
-    value = json.loads(run(capsys, "sessions", "--json", "--home", str(tmp_path / "both")))
+    value = foredeck.json(tmp_path / "both", "sessions")
     assert [session["session"] for session in value["sessions"]] == ["new", "old-one"]
 
 
-def test_show_prints_a_call_for_people(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = run(capsys, "show", SESSION, "--call", "2", "--home", str(home))
+def test_show_prints_a_call_for_people(home: Path, foredeck: Foredeck) -> None:
+    text = foredeck(home, "show", SESSION, "--call", "2")
     assert f"session {SESSION}, call 2 of 5" in text
     assert "--- 1 user" in text
     assert '[call toolu_a] read {"path": "src/a.txt"}' in text
@@ -87,13 +77,13 @@ def test_show_prints_a_call_for_people(home: Path, capsys: pytest.CaptureFixture
 
 
 def test_show_without_a_call_is_the_last_and_takes_the_start_of_an_id(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, foredeck: Foredeck
 ) -> None:
-    text = run(capsys, "show", SESSION[:6], "--home", str(home))
+    text = foredeck(home, "show", SESSION[:6])
     assert "call 5 of 5" in text
     assert "toolResult bash toolu_c failed" in text
     assert "1 failed \\x1b[31mred" in text
-    value = json.loads(run(capsys, "show", SESSION, "--json", "--home", str(home)))
+    value = foredeck.json(home, "show", SESSION)
     assert value["call"] == 5
 
 
@@ -113,10 +103,9 @@ def test_what_is_not_there_is_told(
     arguments: list[str],
     code: int,
     told: str,
-    capsys: pytest.CaptureFixture[str],
+    foredeck: Foredeck,
 ) -> None:
-    got, text = refused(capsys, *arguments, "--home", str(home))
-    assert (got, told in text) == (code, True), text
+    assert told in foredeck.refused(home, *arguments, code=code)
 
 
 @pytest.mark.parametrize(
@@ -132,17 +121,14 @@ def test_what_is_not_there_is_told(
     ],
 )
 def test_a_store_that_is_missing_foreign_or_damaged_is_exit_code_3(
-    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, arguments: list[str], foredeck: Foredeck
 ) -> None:
-    code, text = refused(capsys, *arguments, "--home", str(tmp_path))
-    assert (code, "nothing is stored yet" in text) == (3, True), text
+    assert "nothing is stored yet" in foredeck.refused(tmp_path, *arguments, code=3)
     assert list(tmp_path.iterdir()) == []
     database = tmp_path / "foredeck.db"
     with sqlite3.connect(database) as other:
         other.execute("CREATE TABLE theirs (a)")
     other.close()
-    code, text = refused(capsys, *arguments, "--home", str(tmp_path))
-    assert (code, "another program" in text) == (3, True), text
+    assert "another program" in foredeck.refused(tmp_path, *arguments, code=3)
     database.write_bytes(b"no database at all" * 500)
-    code, text = refused(capsys, *arguments, "--home", str(tmp_path))
-    assert (code, "damaged" in text) == (3, True), text
+    assert "damaged" in foredeck.refused(tmp_path, *arguments, code=3)

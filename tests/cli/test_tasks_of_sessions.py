@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from cli.conftest import Foredeck
 from context.driver import Host
 from context.scenes import ask
 from foredeck.cli.main import main
@@ -77,13 +77,9 @@ def test_an_exported_session_brings_its_tasks(home: Path, tmp_path: Path, more: 
     assert main(["import", file, "--home", str(home)]) == 0
 
 
-def test_its_name_is_enough_for_every_command(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_name_is_enough_for_every_command(home: Path, foredeck: Foredeck) -> None:
     with closing(open_sqlite(home / "foredeck.db")) as store:
         id = store.query("task", {"title": "Done"})[0].id
     name = TASK + key_of(id)[:SHORTEST]
-    assert main(["cat", name, "--home", str(home)]) == 0
-    assert capsys.readouterr().out.strip() == "Done (closed)\n\nIt is done.\n\nAbout Done."
-    assert main(["history", name, "--home", str(home), "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["versions"]) == 3
+    assert foredeck(home, "cat", name).strip() == "Done (closed)\n\nIt is done.\n\nAbout Done."
+    assert len(foredeck.json(home, "history", name)["versions"]) == 3

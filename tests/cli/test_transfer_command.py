@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from stored_session import SECOND, SESSION, copy_home
 
+from cli.conftest import Foredeck
 from foredeck.cli.main import main
 
 
@@ -61,14 +62,14 @@ def test_fresh_ids_stand_beside_the_old_ones(
 
 
 def test_a_file_that_was_tampered_with_is_exit_code_5_and_stores_nothing(
-    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    exported: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     exported.write_text(exported.read_text().replace("three", "threw"))
     other = tmp_path / "other"
-    assert main(["import", str(exported), "--home", str(other)]) == 5
-    assert capsys.readouterr().err.startswith(f"foredeck: {exported} is not imported: line ")
-    assert main(["sessions", "--json", "--home", str(other)]) == 0
-    assert json.loads(capsys.readouterr().out) == {"sessions": []}
+    assert foredeck(other, "import", str(exported), code=5).startswith(
+        f"foredeck: {exported} is not imported: line "
+    )
+    assert foredeck.json(other, "sessions") == {"sessions": []}
 
 
 def test_standard_streams(
