@@ -9,6 +9,7 @@ from typing import Any
 
 from foredeck.embedded.format import ToolRequest
 from foredeck_bench.scripted import ScriptedModel
+from foredeck_bench.twin.steps import Script
 from proxy.proxied import ProxiedAgent, RunningProxy
 
 APIS = ("anthropic-messages", "openai-completions", "openai-responses")
@@ -49,6 +50,27 @@ def proxied(
     folder.mkdir(exist_ok=True)
     with RunningProxy(model.url, home, folder, **options) as proxy:
         yield proxy
+
+
+@contextmanager
+def at_work(
+    script: Script, tmp_path: Path, api: str, **options: Any
+) -> Iterator[tuple[ScriptedModel, ProxiedAgent]]:
+    """A model that refuses nothing and says all of its script, and an agent before it, in a folder
+    with two files."""
+    folder = tmp_path / "work"
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        (folder / "a.py").write_text(LONG)
+        (folder / "b.py").write_text("b = 1\n")
+        yield model, agent(proxy, api, folder, **options)
+    assert not model.violations
+    assert model.steps_left == 0
+
+
+def goes_on(model: ScriptedModel, earlier: int, later: int) -> bool:
+    """Whether a prompt begins with an earlier one, byte for byte."""
+    before, after = prompts(model)[earlier], prompts(model)[later]
+    return bool(after[: len(before)] == before)
 
 
 def prompts(model: ScriptedModel) -> list[Any]:

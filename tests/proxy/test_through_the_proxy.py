@@ -20,7 +20,7 @@ from foredeck_agents.proxy.conversations import ClientChat
 from foredeck_agents.proxy.wires import harness_of
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, Thinking, call
 from foredeck_bench.twin.steps import StepResult
-from proxy.agents import APIS, LONG, agent, in_folder, prompts, proxied
+from proxy.agents import APIS, LONG, agent, at_work, goes_on, in_folder, prompts, proxied
 from proxy.proxied import ProxiedAgent
 
 by_api = pytest.mark.parametrize("api", APIS)
@@ -38,21 +38,16 @@ def test_the_model_calls_activate_and_the_agent_does_not_see_it(
         "It is fine.",
         "Goodbye.",
     ]
-    folder = tmp_path / "work"
-    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
-        (folder / "a.py").write_text(LONG)
-        one = agent(proxy, api, folder, streams=streams)
+    with at_work(script, tmp_path, api, streams=streams) as (model, one):
         one.run("Check it.")
         one.run("Thanks.")
-    assert not model.violations
     said = json.dumps(one.messages)
     assert "activate" not in said
     assert "It is fine." in said
     sent = model.requests[2].request
     assert [name for name, _ in sent.calls.values()] == ["read", "activate"]
     # The next request has what the agent does not have, byte for byte.
-    before, after = prompts(model)[2:]
-    assert after[: len(before)] == before
+    assert goes_on(model, 2, 3)
     assert [name for name, _ in model.requests[3].request.calls.values()] == ["read", "activate"]
 
 
@@ -68,8 +63,7 @@ def test_a_refused_call_is_stored_as_a_failure_of_its_agents_session(
         one.run("Check it.")
         one.run("Thanks.")
     assert not model.violations
-    before, after = prompts(model)[1:]
-    assert after[: len(before)] == before
+    assert goes_on(model, 1, 2)
     store = open_store(Config(home=tmp_path / "home"))
     assert [head.fields["status"] for head in store.query("toolcall")] == ["fail"]
     assert [head.fields["harness"] for head in store.query("session")] == ["claude-code"]
@@ -140,12 +134,8 @@ def test_a_model_that_only_calls_foredecks_tools_is_given_none_at_last(
         return call("activate", id="@1") if is_given else call("read", path="a.py")
 
     script: list[Any] = [*[endless] * 4, "Done."]
-    folder = tmp_path / "work"
-    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
-        (folder / "a.py").write_text(LONG)
-        one = agent(proxy, api, folder, streams=streams)
+    with at_work(script, tmp_path, api, streams=streams) as (model, one):
         one.run("Check it.")
-    assert not model.violations
     assert "Done." in json.dumps(one.messages)
     assert "activate" in model.requests[4].request.tools
 
@@ -192,18 +182,12 @@ def test_both_kinds_of_tools_in_one_answer(tmp_path: Path, api: str) -> None:
         [Text("Again."), call("read", path="b.py")],
         "Done.",
     ]
-    folder = tmp_path / "work"
-    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
-        (folder / "a.py").write_text(LONG)
-        (folder / "b.py").write_text("b = 1\n")
-        one = agent(proxy, api, folder)
+    with at_work(script, tmp_path, api) as (model, one):
         one.run("Check it.")
-    assert not model.violations
     sent = model.requests[2].request
     assert [name for name, _ in sent.calls.values()] == ["read", "activate", "read"]
     assert list(sent.calls) == list(sent.results)
-    before, after = prompts(model)[2:]
-    assert after[: len(before)] == before
+    assert goes_on(model, 2, 3)
     assert "activate" not in json.dumps(one.messages)
 
 
@@ -215,16 +199,11 @@ def test_a_call_of_foredecks_alone_after_both_kinds_in_one_answer(tmp_path: Path
         call("read", path="b.py"),
         "Done.",
     ]
-    folder = tmp_path / "work"
-    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
-        (folder / "a.py").write_text(LONG)
-        (folder / "b.py").write_text("b = 1\n")
-        agent(proxy, api, folder).run("Check it.")
-    assert not model.violations
+    with at_work(script, tmp_path, api) as (model, one):
+        one.run("Check it.")
     called = [name for name, _ in model.requests[3].request.calls.values()]
     assert called == ["activate", "read", "activate", "read"]
-    before, after = prompts(model)[2:]
-    assert after[: len(before)] == before
+    assert goes_on(model, 2, 3)
 
 
 @by_stream
@@ -361,7 +340,6 @@ def test_two_agents_at_once_do_not_mix(tmp_path: Path, api: str) -> None:
 def test_a_list_that_its_client_has_rewound_or_compacted_is_a_branch(
     tmp_path: Path, api: str
 ) -> None:
-    folder = tmp_path / "work"
     script = [
         call("read", path="a.py"),
         [Text("Again."), call("activate", id="a.py")],
@@ -370,9 +348,7 @@ def test_a_list_that_its_client_has_rewound_or_compacted_is_a_branch(
         "Other.",
         "From the summary.",
     ]
-    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
-        (folder / "a.py").write_text(LONG)
-        one = agent(proxy, api, folder)
+    with at_work(script, tmp_path, api) as (model, one):
         one.run("Check it.")
         before = len(one.messages)
         one.run("Is it?")
@@ -380,7 +356,6 @@ def test_a_list_that_its_client_has_rewound_or_compacted_is_a_branch(
         one.run("Something else.")
         one.messages = []
         one.run("Summary of all that: it was fine.")
-    assert not model.violations
     sent = prompts(model)
     assert sent[4][: len(sent[3]) - 1] == sent[3][:-1]
     assert [name for name, _ in model.requests[4].request.calls.values()] == ["read", "activate"]
@@ -390,7 +365,6 @@ def test_a_list_that_its_client_has_rewound_or_compacted_is_a_branch(
 
 @by_api
 def test_a_client_that_goes_back_and_returns_gets_the_same_bytes(tmp_path: Path, api: str) -> None:
-    folder = tmp_path / "work"
     script = [
         call("read", path="a.py"),
         [Text("Again."), call("activate", id="a.py")],
@@ -399,9 +373,7 @@ def test_a_client_that_goes_back_and_returns_gets_the_same_bytes(tmp_path: Path,
         "It reads it twice.",
         "Goodbye.",
     ]
-    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
-        (folder / "a.py").write_text(LONG)
-        one = agent(proxy, api, folder)
+    with at_work(script, tmp_path, api) as (model, one):
         one.run("Check it.")
         whole = list(one.messages)
         for question in ("What is it doing?", "And now?"):
@@ -409,9 +381,7 @@ def test_a_client_that_goes_back_and_returns_gets_the_same_bytes(tmp_path: Path,
             one.run(question)
         one.messages = whole
         one.run("Thanks.")
-    assert not model.violations
-    before, after = prompts(model)[2], prompts(model)[5]
-    assert after[: len(before)] == before
+    assert goes_on(model, 2, 5)
 
 
 @by_api
@@ -439,8 +409,7 @@ def test_another_request_of_the_session_parts_no_answer_from_its_calls(
     assert not model.violations
     for recorded in model.requests[2:]:
         assert [name for name, _ in recorded.request.calls.values()] == ["activate", "read"]
-    before, after = prompts(model)[2:]
-    assert after[: len(before)] == before
+    assert goes_on(model, 2, 3)
 
 
 @by_api
@@ -486,8 +455,7 @@ def test_what_has_been_idle_is_dropped_and_comes_back_with_the_same_bytes(
         assert "s0" not in status
         one.run("Thanks.")
     assert not model.violations
-    before, after = prompts(model)[2], prompts(model)[-1]
-    assert after[: len(before)] == before
+    assert goes_on(model, 2, -1)
 
 
 @by_api
@@ -510,8 +478,7 @@ def test_a_conversation_that_is_dropped_while_the_model_answers_goes_on(
     assert not model.violations
     assert model.steps_left == 0
     assert [name for name, _ in model.requests[3].request.calls.values()] == ["activate"]
-    before, after = prompts(model)[2:]
-    assert after[: len(before)] == before
+    assert goes_on(model, 2, 3)
 
 
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])

@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
 from foredeck_bench.twin.prompts import Segment, segments
@@ -217,7 +218,10 @@ class ModelRecord:
         name = str(record["id"])
         return cls(
             id=name,
-            rates=(_rates(cost), *sorted(map(_rates, cost.get("tiers") or ()), key=_above)),
+            rates=(
+                _rates(cost),
+                *sorted(map(_rates, cost.get("tiers") or ()), key=attrgetter("above")),
+            ),
             cache=CacheRule(rule.kind, float(life), rule.minimum_tokens),
             bound=bool(_BOUND.search(name)),
             carries=not _FORGETS.search(name),
@@ -240,7 +244,3 @@ class ModelRecord:
 def _rates(cost: Json) -> Rates:
     above = int(cost.get("inputTokensAbove", 0))
     return Rates(cost["input"], cost["output"], cost["cacheRead"], cost["cacheWrite"], above)
-
-
-def _above(rates: Rates) -> int:
-    return rates.above

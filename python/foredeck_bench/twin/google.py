@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from foredeck_bench.twin.billing import Usage
+from foredeck_bench.twin.request import Json
 from foredeck_bench.twin.steps import Failure
-
-Json = dict[str, Any]
 
 _STOP = {"max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}
 

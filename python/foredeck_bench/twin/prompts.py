@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck_bench.twin.request import ModelRequest, content_text
-
-Json = dict[str, Any]
+from foredeck_bench.twin.request import Json, ModelRequest, content_text
 
 IMAGE_TOKENS = 1500
 

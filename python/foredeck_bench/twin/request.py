@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -156,11 +156,16 @@ Finding = tuple[str, str]
 """A rule's name and the provider's words for it."""
 
 
-def check_list(body: Json) -> Iterator[Finding]:
-    """A message list must be one, and not empty."""
+def check_list(body: Json, roles: Sequence[str]) -> Iterator[Finding]:
+    """A message list must be one, not empty, and of these roles."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         yield "empty_messages", "messages: at least one message is required"
+        return
+    for index, message in enumerate(messages):
+        role = message.get("role") if isinstance(message, dict) else None
+        if role not in roles:
+            yield "unknown_role", f"messages.{index}: role {role!r} is none of {', '.join(roles)}"
 
 
 def check_invented_result(messages: list[Json]) -> Iterator[Finding]:

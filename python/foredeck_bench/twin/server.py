@@ -15,7 +15,7 @@ from foredeck_bench.twin import anthropic, google, openai, responses, thinking
 from foredeck_bench.twin.billing import ModelRecord, PromptCache, Usage
 from foredeck_bench.twin.handler import ModelAnswer, ModelHandler
 from foredeck_bench.twin.prompts import estimate_tokens, prompt_tokens
-from foredeck_bench.twin.request import Api, Finding, ModelRequest, Violation
+from foredeck_bench.twin.request import Api, Finding, Json, ModelRequest, Violation
 from foredeck_bench.twin.steps import (
     Failure,
     Reply,
@@ -31,8 +31,6 @@ from foredeck_bench.twin.steps import (
 )
 from foredeck_bench.twin.thinking import SealedMemory, ThinkingMemory, without_items
 from foredeck_bench.twin.threads import ThreadRefusal, Threads
-
-Json = dict[str, Any]
 
 _WIRES = {
     "anthropic-messages": anthropic,

@@ -7,9 +7,8 @@ Sources: platform.claude.com/docs/en/build-with-claude/message-threads; pi-ai 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-Json = dict[str, Any]
+from foredeck_bench.twin.request import Json
 
 BETA = "message-threads-2026-08-12"
 
