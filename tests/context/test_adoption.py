@@ -9,7 +9,7 @@ import pytest
 from context.driver import Host
 from context.messages import assistant, calls, result, user
 from context.scenes import ask, bash
-from foredeck.context.intake.take_in import adoption_report, damage_report
+from foredeck.context.calls.recording import adoption_report, damage_report
 from foredeck.context.messages.shape import Message, to_item
 
 HEAD = "foredeck has taken in "

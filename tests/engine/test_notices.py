@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.context.calls.deciding import TURN_ENDED
 from foredeck.context.calls.own_lines import WITHDRAWN_LATER, withdrawn_now
-from foredeck.context.intake.take_in import damage_report
+from foredeck.context.calls.recording import damage_report
 from foredeck.context.state.session import CUT
 from foredeck.engine.advice import large_fold
 from foredeck.engine.current import FORGOTTEN

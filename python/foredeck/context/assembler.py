@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foredeck.context.calls.call import AssemblySettings, CallInProgress, Finders, rendering_of
+from foredeck.context.calls.call import AssemblySettings, CallInProgress, rendering_of
 from foredeck.context.calls.costs import predict_cache
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window
 from foredeck.context.calls.feedback import (
@@ -37,6 +37,7 @@ from foredeck.context.layouts import Layout
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering import RenderContext
+from foredeck.context.rewriting.current import Finders
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Request
 from foredeck.context.state.session import ContextFacilities, Session
@@ -54,17 +55,17 @@ class Assembler:
         session: Session,
         layout: Layout,
         policy: Policy,
-        settings: AssemblySettings | None = None,
-        facilities: ContextFacilities | None = None,
+        settings: AssemblySettings,
+        facilities: ContextFacilities,
     ) -> None:
         self.session = session
         self._objects, self._chat, self._inbox = session.objects, session.chat, session.inbox
         self.policy = policy
-        self.settings = settings or AssemblySettings()
+        self.settings = settings
         self.uses = Uses(session.info.cwd, policy.use_rule or UseRule())
         self.finders = Finders(self.uses)
         self._layout = layout
-        self.facilities = facilities or ContextFacilities()
+        self.facilities = facilities
         self._calibrator = Calibrator(session.objects.workspace)
         self.refusals = Refusals(session.objects, session.chat, session.inbox)
         self._gauge = Gauge()

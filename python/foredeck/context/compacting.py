@@ -11,13 +11,10 @@ from typing import Any, Literal
 
 from foredeck.context.compactions import (
     Compacted,
-    SummaryAuthor,
     SummaryRequest,
     compact,
     lines_around,
-    names_of,
     summary_lines,
-    summary_of,
 )
 from foredeck.context.fitting import (
     SUMMARY_SHARE,
@@ -33,15 +30,14 @@ from foredeck.context.rebase import WaterMarks
 from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.rewriting.replacing import span_of
-from foredeck.context.state.chat import Branch, Chat, Compactions, by_summary, host_compaction
+from foredeck.context.state.chat import Branch, Chat, by_summary
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.request import CompactionRequest, Inbox
+from foredeck.context.state.request import CompactionRequest, Inbox, SummaryAuthor
 from foredeck.context.state.session import StandIn, StandIns
-from foredeck.context.summary import ASKED_CHARS, losses_of
+from foredeck.context.summary import ASKED_CHARS
 from foredeck.context.wording import turn_line, turns_span
-from foredeck.errors import ToolError
 from foredeck.model.figures import shortened
-from foredeck.model.observations import CompactionDocument, Writer
+from foredeck.model.observations import Writer
 from foredeck.model.quoting import block
 
 LEAST_SUMMARY_CHARS = 400
@@ -285,40 +281,3 @@ def _heading(ordinal: int, first: int, last: int) -> str:
         f'activate "@{ordinal} turns A-B" shows these turns in full, "@{ordinal}::lost" what is '
         "left out here."
     )
-
-
-def last_compaction(objects: Objects, compactions: Compactions) -> str:
-    """The newest summary, and what it leaves out."""
-    ordinals = {objects.index.by_object[id]: id for id in compactions}
-    for ordinal in sorted(ordinals, reverse=True):
-        document = objects.store.get(ordinals[ordinal], CompactionDocument)
-        if document is not None and document.lost is not None:
-            return report_of(f"@{ordinal}", document.content or "", document.lost)
-    raise ToolError(
-        "No chat of this session was compacted while foredeck was on. /foredeck compact --preview "
-        "shows what a summary would say, and what it would not."
-    )
-
-
-def preview(objects: Objects, chat: Chat, max_chars: int) -> str:
-    """The summary foredeck would write of all but the newest turn; stores nothing.
-
-    Raises `ToolError` without an earlier turn.
-    """
-    items = chat.branch.plan.items
-    newest = max(0, chat.branch.plan.newest_question)
-    before = host_compaction(chat)
-    span = items[1 if before else 0 : newest]
-    if not span:
-        raise ToolError("There is nothing to compact: the chat has one turn.")
-    fields = chat.compactions.get(before or "")
-    turns = split_turns(span, int(fields["last_turn"]) + 1 if fields else 1)
-    request = SummaryRequest("user", max_chars, span[-1].time_ms)
-    head = None if before is None else objects.workspace.head(before)
-    summary = summary_of(objects, turns, len(objects.index) + 1, request, head, ()).long
-    lost = losses_of(turns, names_of(objects), summary)
-    return report_of("What foredeck would write", summary, lost)
-
-
-def report_of(what: str, summary: str, lost: str) -> str:
-    return f"{what}:\n{summary}\n\nWhat it does not name:\n{lost}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from foredeck.context import wording
 from foredeck.context.messages.items import Item, text_block
@@ -19,6 +19,7 @@ from foredeck.context.state.chat import (
     turn_of,
 )
 from foredeck.context.state.objects import Objects
+from foredeck.context.summary import losses_of
 from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
 from foredeck.model.documents import Fields, Provenance
@@ -30,8 +31,6 @@ from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.context.summary import ChatSummary
-
-SummaryAuthor = Literal["foredeck", "model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,3 +246,40 @@ def _document(
         asked_by="window",
         provenance=Provenance(origin=objects.info.id, generator="system"),
     )
+
+
+def last_compaction(objects: Objects, compactions: Compactions) -> str:
+    """The newest summary, and what it leaves out."""
+    ordinals = {objects.index.by_object[id]: id for id in compactions}
+    for ordinal in sorted(ordinals, reverse=True):
+        document = objects.store.get(ordinals[ordinal], CompactionDocument)
+        if document is not None and document.lost is not None:
+            return report_of(f"@{ordinal}", document.content or "", document.lost)
+    raise ToolError(
+        "No chat of this session was compacted while foredeck was on. /foredeck compact --preview "
+        "shows what a summary would say, and what it would not."
+    )
+
+
+def preview(objects: Objects, chat: Chat, max_chars: int) -> str:
+    """The summary foredeck would write of all but the newest turn; stores nothing.
+
+    Raises `ToolError` without an earlier turn.
+    """
+    items = chat.branch.plan.items
+    newest = max(0, chat.branch.plan.newest_question)
+    before = host_compaction(chat)
+    span = items[1 if before else 0 : newest]
+    if not span:
+        raise ToolError("There is nothing to compact: the chat has one turn.")
+    fields = chat.compactions.get(before or "")
+    turns = split_turns(span, int(fields["last_turn"]) + 1 if fields else 1)
+    request = SummaryRequest("user", max_chars, span[-1].time_ms)
+    head = None if before is None else objects.workspace.head(before)
+    summary = summary_of(objects, turns, len(objects.index) + 1, request, head, ()).long
+    lost = losses_of(turns, names_of(objects), summary)
+    return report_of("What foredeck would write", summary, lost)
+
+
+def report_of(what: str, summary: str, lost: str) -> str:
+    return f"{what}:\n{summary}\n\nWhat it does not name:\n{lost}"

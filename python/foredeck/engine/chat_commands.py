@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from foredeck.context.compacting import last_compaction, preview, report_of
-from foredeck.context.compactions import names_of
+from foredeck.context.compactions import last_compaction, names_of, preview, report_of
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import split_turns
 from foredeck.context.plan.ops import REASONING

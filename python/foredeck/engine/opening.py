@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from foredeck.config import Config
-from foredeck.context.intake.take_in import damage_report
+from foredeck.context.calls.recording import damage_report
 from foredeck.context.state.session import (
     Beginning,
     Session,

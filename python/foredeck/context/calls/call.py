@@ -5,66 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from foredeck.context.compactions import SummaryAuthor
 from foredeck.context.digests import DigestSize
 from foredeck.context.fitting import marks_below, usable_window
-from foredeck.context.head import MOST_WRAPPING, HeadBudget
+from foredeck.context.head import HeadBudget
 from foredeck.context.intake.take_in import Alignment
 from foredeck.context.layouts import Layout
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import Say
 from foredeck.context.policies.policy import Policy
-from foredeck.context.policies.uses import Uses
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import RebaseThresholds, WaterMarks
 from foredeck.context.rendering import PromptNames, RenderContext
-from foredeck.context.rewriting.current import RefreshFinder
-from foredeck.context.rewriting.folding import FoldFinder
+from foredeck.context.rewriting.current import Finders
 from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.request import Request
+from foredeck.context.state.request import Request, SummaryAuthor
 from foredeck.context.state.session import ContextFacilities, Session
-from foredeck.context.wording import CARRIED
 from foredeck.model.call_values import Decision, ReportedUsage
-from foredeck.model.messages import text_in
-from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 
 
 @dataclass(frozen=True, slots=True)
 class AssemblySettings:
     """Settings of assembly."""
 
-    marks: WaterMarks = field(default_factory=WaterMarks)
-    thresholds: RebaseThresholds = field(default_factory=RebaseThresholds)
-    ending_share: float = 1.0
+    marks: WaterMarks
+    thresholds: RebaseThresholds
+    ending_share: float
     """After a pause, a turn ends if that frees at least this share of the chat; 1: never."""
-    within_sealed_turns: bool = False
+    within_sealed_turns: bool
     """Whether bytes before the turn's sealed reasoning may change unless a refusal is known."""
-    cache_ttl_s: float | None = None
+    cache_ttl_s: float | None
     """Seconds, if the model does not say."""
-    cache_rule: CacheRule | None = None
-    min_saving_chars: int = 120
-    digests: DigestSize = field(default_factory=DigestSize)
-    summary_chars: int = 8000
+    cache_rule: CacheRule | None
+    min_saving_chars: int
+    digests: DigestSize
+    summary_chars: int
     """At most a tenth of the window."""
-    automatic_summary: SummaryAuthor = "foredeck"
+    automatic_summary: SummaryAuthor
     """Author of the host's automatic summaries."""
-    manual_summary: SummaryAuthor = "model"
-    pastes: bool = True
-    definition_chars: int = definition_chars(*DEFAULT_FACILITIES)
+    manual_summary: SummaryAuthor
+    pastes: bool
+    definition_chars: int
     """Of foredeck's tool definitions, for a host that does not declare its tools."""
-    pause_minutes: int = 30
+    pause_minutes: int
     """Silence after which a user message carries the time; 0: never."""
-    head: HeadBudget = field(default_factory=HeadBudget)
-
-
-@dataclass(slots=True)
-class Finders:
-    """Lookups over a plan's messages, kept from call to call."""
-
-    uses: Uses
-    folds: FoldFinder = field(default_factory=FoldFinder)
-    refreshes: RefreshFinder = field(default_factory=RefreshFinder)
+    head: HeadBudget
 
 
 @dataclass(slots=True)
@@ -108,12 +93,6 @@ class CallInProgress:
         self.window = usable_window(self.session.chat.compactions, model, self.gauge)
         self.marks = marks_below(self.settings.marks, model, self.window)
         self.start_rendering()
-
-    @property
-    def is_carried(self) -> bool:
-        """Whether the session was carried over from another agent, and this is its first call."""
-        text = text_in(self.items[0].blocks) if self.alignment.replaced and self.items else ""
-        return CARRIED in text[: len(CARRIED) + MOST_WRAPPING]
 
     @property
     def first_changed(self) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from foredeck.context.calls.call import CallInProgress
+from foredeck.context.head import MOST_WRAPPING
 from foredeck.context.messages.items import IMAGE_CHARS, Item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.uses import PolicyRun
@@ -25,6 +26,7 @@ from foredeck.context.rewriting.folding import Fold
 from foredeck.context.rewriting.replacing import Cover
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.request import Model
+from foredeck.context.wording import CARRIED
 from foredeck.model.call_values import (
     CHARS_PER_TOKEN,
     DEFAULT_TTL_S,
@@ -33,6 +35,7 @@ from foredeck.model.call_values import (
     CalledModel,
     PromptTokens,
 )
+from foredeck.model.messages import text_in
 from foredeck.model.own_tools import declared_chars
 
 Candidate = Fold | Refresh | Cover
@@ -92,7 +95,7 @@ def why_lost(call: CallInProgress) -> RebaseReason | None:
     model, last = call.request.model, call.session.chat.newest_record
     if call.layout_changed:
         return "layout"
-    if call.is_carried:
+    if is_carried(call):
         return None  # it was folded when it was carried, and its price was said
     if call.alignment.replaced:
         return "history"
@@ -104,6 +107,12 @@ def why_lost(call: CallInProgress) -> RebaseReason | None:
     if model is not None and around not in ("", call.session.frame.before_chat(model.inline)):
         return "system"
     return "cold" if is_cold(call) else None
+
+
+def is_carried(call: CallInProgress) -> bool:
+    """Whether the session was carried over from another agent, and this is its first call."""
+    text = text_in(call.items[0].blocks) if call.alignment.replaced and call.items else ""
+    return CARRIED in text[: len(CARRIED) + MOST_WRAPPING]
 
 
 def is_cold(call: CallInProgress) -> bool:

@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from foredeck.context.calls.call import CallInProgress
+from foredeck.context.calls.costs import is_carried
 from foredeck.context.head import WithdrawingSection, chars_of, compose, is_head, said_by
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import Say
@@ -141,7 +142,7 @@ def _line(time_ms: int, zone: Zone) -> str:
 def attach_continuation(call: CallInProgress) -> None:
     """Adds once a line to go on as before, after observations replaced messages."""
     context, decision = call.context, call.decision
-    is_summary = call.items[0].kind == "context" and not call.is_carried
+    is_summary = call.items[0].kind == "context" and not is_carried(call)
     summed_up = call.alignment.replaced and is_summary
     has_replaced = decision.covers or decision.compaction or summed_up
     if call.facilities.stand_ins is None or not has_replaced:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.feedback import losses_of
-from foredeck.context.intake.take_in import adoption_report, take_in
+from foredeck.context.intake.take_in import take_in
+from foredeck.context.messages.items import Item
 from foredeck.context.plan.codec import pack_op, pack_says
 from foredeck.context.plan.wires import repair
 from foredeck.context.state.call_log import CallLog, spent_after
@@ -23,6 +27,7 @@ from foredeck.model.call_values import (
     Decision,
 )
 from foredeck.model.calls import NOTHING_LOST, CallDocument, CallRecord, LostReasoning, LostSum
+from foredeck.model.figures import counted
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 
 
@@ -240,3 +245,44 @@ def answer_call(call: CallInProgress, record: CallRecord, start: int) -> Answer:
     start = start if call.alignment.continued else 0
     marker = "" if marked is None else plan.items[marked - 1].call_id
     return Answer(record.ordinal, start, list(plan.outgoing(start)), marker)
+
+
+def adoption_report(messages: Sequence[Item]) -> str:
+    """Tells the user what was taken in of a history, and what is missing."""
+    # What the model has not answered yet is not history.
+    items = _answered(messages)
+    kinds = Counter(item.kind for item in items)
+    with_result = {item.call_id for item in items if item.kind == "result"}
+    called = {call.id for item in items if not item.unsent for call in item.calls}
+    sentences = [
+        f"foredeck has taken in {counted(len(items), 'message')} and "
+        f"{counted(kinds['result'], 'tool result')} from before it was on."
+    ]
+    if kinds["result"]:
+        sentences.append("Of files it knows what they hold now, not what they held then.")
+    lost, stray = len(called - with_result), len(with_result - called)
+    if lost:
+        sentences.append(f"{counted(lost, 'tool call')} had no result in the session file.")
+    if stray:
+        sentences.append(f"{counted(stray, 'result')} had no tool call there, and cannot be sent.")
+    if kinds["opaque"]:
+        sentences.append(
+            f"{counted(kinds['opaque'], 'message')} of other kinds went by as they are."
+        )
+    return " ".join(sentences)
+
+
+def _answered(items: Sequence[Item]) -> Sequence[Item]:
+    length = len(items)
+    while length and items[length - 1].kind in ("user", "context"):
+        length -= 1
+    return items[:length]
+
+
+def damage_report(count: int) -> str:
+    """How many lines of a session file are unreadable."""
+    were, they = ("was", "it") if count == 1 else ("were", "they")
+    return (
+        f"{counted(count, 'line')} of the session file {were} cut off or damaged: what {they} held "
+        "is lost."
+    )

@@ -7,7 +7,6 @@ A history older than foredeck counts as one call that went out without it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,6 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
-from foredeck.model.figures import counted
 from foredeck.model.messages import MessageKey, newest_answer, pack
 from foredeck.model.records import call_id
 
@@ -123,40 +121,6 @@ def _adopted(items: Sequence[Item]) -> list[Outcome]:
     return []
 
 
-def adoption_report(messages: Sequence[Item]) -> str:
-    """Tells the user what was taken in of a history, and what is missing."""
-    # What the model has not answered yet is not history.
-    items = _answered(messages)
-    kinds = Counter(item.kind for item in items)
-    with_result = {item.call_id for item in items if item.kind == "result"}
-    called = {call.id for item in items if not item.unsent for call in item.calls}
-    sentences = [
-        f"foredeck has taken in {counted(len(items), 'message')} and "
-        f"{counted(kinds['result'], 'tool result')} from before it was on."
-    ]
-    if kinds["result"]:
-        sentences.append("Of files it knows what they hold now, not what they held then.")
-    lost, stray = len(called - with_result), len(with_result - called)
-    if lost:
-        sentences.append(f"{counted(lost, 'tool call')} had no result in the session file.")
-    if stray:
-        sentences.append(f"{counted(stray, 'result')} had no tool call there, and cannot be sent.")
-    if kinds["opaque"]:
-        sentences.append(
-            f"{counted(kinds['opaque'], 'message')} of other kinds went by as they are."
-        )
-    return " ".join(sentences)
-
-
-def damage_report(count: int) -> str:
-    """How many lines of a session file are unreadable."""
-    were, they = ("was", "it") if count == 1 else ("were", "they")
-    return (
-        f"{counted(count, 'line')} of the session file {were} cut off or damaged: what {they} held "
-        "is lost."
-    )
-
-
 def with_progress(calls: CallLog, inbox: Inbox, indexes: range) -> Iterator[int]:
     """Yields the indexes of messages, and reports progress on a long history."""
     is_long = calls.newest == 0 and len(indexes) >= LONG
@@ -216,13 +180,6 @@ def _before(chat: Chat, matched_id: str | None, matched: int, state: BranchState
     if record is not None and record.length == matched:
         return state
     return chat.replay(newest)
-
-
-def _answered(items: Sequence[Item]) -> Sequence[Item]:
-    length = len(items)
-    while length and items[length - 1].kind in ("user", "context"):
-        length -= 1
-    return items[:length]
 
 
 # How far behind an assistant message its results are searched for: no model makes as many calls at

@@ -5,6 +5,7 @@ Content blocks have the stored shape (`shape.py`).
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -244,3 +245,17 @@ def next_tip(tip: str, key: MessageKey) -> str:
 def tips_of(keys: Iterable[MessageKey]) -> list[str]:
     """The rolling hashes after each message."""
     return list(accumulate(keys, next_tip, initial=ROOT_TIP))[1:]
+
+
+IMAGE_BEGINS = {"png": b"\x89PNG\r\n\x1a\n", "jpeg": b"\xff\xd8", "gif": b"GIF8"}
+
+
+def image_block(raw: bytes) -> dict[str, Any] | None:
+    """The block of a PNG, JPEG, GIF or WebP file; None for anything else."""
+    kind = next((kind for kind, begins in IMAGE_BEGINS.items() if raw.startswith(begins)), "")
+    if raw.startswith(b"RIFF") and raw[8:12] == b"WEBP":
+        kind = "webp"
+    if not kind:
+        return None
+    data = base64.b64encode(raw).decode()
+    return {"type": "image", "data": data, "mimeType": f"image/{kind}"}

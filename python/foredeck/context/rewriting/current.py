@@ -14,7 +14,11 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.wires import Wire
 from foredeck.context.policies.policy import Piece, folded_blocks
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rebase import first_mutable, is_immutable, may_change
+from foredeck.context.rebase import (
+    first_mutable,
+    is_immutable,
+    may_change,
+)
 from foredeck.context.rendering import (
     RenderContext,
     contains_lines,
@@ -324,3 +328,12 @@ def _replaced_by(
         elif op.shows and op.subject == subject and folds.may_fold(context, ref.message, flight):
             gone[ref] = plan.chars[ref.message]
     return gone
+
+
+@dataclass(slots=True)
+class Finders:
+    """Lookups over a plan's messages, kept from call to call."""
+
+    uses: Uses
+    folds: FoldFinder = field(default_factory=FoldFinder)
+    refreshes: RefreshFinder = field(default_factory=RefreshFinder)

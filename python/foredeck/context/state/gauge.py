@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, NamedTuple
 
-from foredeck.context.messages.items import IMAGE_CHARS
+from foredeck.context.messages.items import IMAGE_BEGINS, IMAGE_CHARS
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.objects import Workspace
 from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
@@ -26,8 +26,6 @@ UNKNOWN_TOKENS = 1200
 
 HEADER_CHARS = (64, 4096, 4 * 65_536)
 """Read step by step: a JPEG has its size after metadata."""
-
-_BEGINS = {"png": b"\x89PNG\r\n\x1a\n", "jpeg": b"\xff\xd8", "gif": b"GIF8"}
 
 
 class Pixels(NamedTuple):
@@ -67,18 +65,6 @@ def _google(size: Pixels) -> int:
     return 258 * math.ceil(size.width / 768) * math.ceil(size.height / 768)
 
 
-def image_block(raw: bytes) -> dict[str, Any] | None:
-    """The block of a PNG, JPEG, GIF or WebP file; None for anything else."""
-    webp = raw.startswith(b"RIFF") and raw[8:12] == b"WEBP"
-    kind = (
-        "webp" if webp else next((k for k, begins in _BEGINS.items() if raw.startswith(begins)), "")
-    )
-    if not kind:
-        return None
-    data = base64.b64encode(raw).decode()
-    return {"type": "image", "data": data, "mimeType": f"image/{kind}"}
-
-
 def pixels_of(data: str) -> Pixels | None:
     """Size of a base64 PNG, JPEG, GIF or WebP file; None for anything else."""
     for length in HEADER_CHARS:
@@ -92,13 +78,13 @@ def pixels_of(data: str) -> Pixels | None:
 
 
 def _size(raw: bytes) -> Pixels | None:
-    if raw.startswith(_BEGINS["png"]):
+    if raw.startswith(IMAGE_BEGINS["png"]):
         return Pixels(*struct.unpack(">II", raw[16:24]))
     if raw.startswith((b"GIF87a", b"GIF89a")):
         return Pixels(*struct.unpack("<HH", raw[6:10]))
     if raw.startswith(b"RIFF") and raw[8:12] == b"WEBP":
         return _webp(raw)
-    return _jpeg(raw) if raw.startswith(_BEGINS["jpeg"]) else None
+    return _jpeg(raw) if raw.startswith(IMAGE_BEGINS["jpeg"]) else None
 
 
 def _webp(raw: bytes) -> Pixels | None:

@@ -347,3 +347,6 @@ class Inbox:
         """Takes the messages to the user."""
         messages, self.user_messages = self.user_messages, []
         return messages
+
+
+SummaryAuthor = Literal["foredeck", "model"]

@@ -12,11 +12,10 @@ from typing import Any
 
 from foredeck.context import wording
 from foredeck.context.intake.file_changes import PATIENCE_S, look_again, read_listed, renamed
-from foredeck.context.messages.items import Block
+from foredeck.context.messages.items import Block, image_block
 from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.rendering import shown_lines, shown_name, shown_text
 from foredeck.context.state.chat import Branch, Chat
-from foredeck.context.state.gauge import image_block
 from foredeck.context.state.handles import Wanted, resolve_name
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
