@@ -69,7 +69,7 @@ def check(host: Host, sent: Sent, shown: Prompt) -> None:
 def _what_is_kept_is_true(host: Host) -> None:
     """Whatever is kept from call to call equals what the whole list says."""
     assembler = host.opened.assembler
-    context = rendering_of(host.state, assembler.settings, Gauge(), assembler.uses.names)
+    context = rendering_of(host.state, assembler.config, Gauge(), assembler.uses.names)
     plan = host.state.chat.branch.plan
     for index, chars in enumerate([0, *accumulate(plan.chars)]):
         assert plan.chars_before(index) == chars

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foredeck.config import RebaseSection
 from foredeck.context.rebase import (
     CandidateMessage,
     Prices,
-    RebaseThresholds,
     best_rebase,
     calls_until,
     prices_of,
@@ -50,8 +50,8 @@ def test_a_rebase_pays_when_the_rent_has_reached_the_premium() -> None:
     premium = 1.15 * 900
     short = due(5, 100, premium - 1, 1000)
     enough = due(5, 100, premium, 1000)
-    assert best_rebase([short], Prices(), RebaseThresholds(), RICH) is None
-    offer = best_rebase([enough], Prices(), RebaseThresholds(), RICH)
+    assert best_rebase([short], Prices(), RebaseSection(), RICH) is None
+    offer = best_rebase([enough], Prices(), RebaseSection(), RICH)
     assert offer is not None
     assert (offer.index, offer.rewrite_cost) == (5, pytest.approx(premium))
     explained = Decision("rebase", "pays", 5, carrying_cost=1035, rewrite_cost=1035)
@@ -60,7 +60,7 @@ def test_a_rebase_pays_when_the_rent_has_reached_the_premium() -> None:
 
 def test_the_earliest_position_that_pays_is_taken() -> None:
     dues = [due(2, 10, 0, 9000), due(5, 100, 3000, 2000), due(9, 100, 3000, 300)]
-    offer = best_rebase(dues, Prices(), RebaseThresholds(), RICH)
+    offer = best_rebase(dues, Prices(), RebaseSection(), RICH)
     assert offer is not None
     assert (offer.index, offer.saving) == (5, 200)
 
@@ -69,21 +69,21 @@ def test_the_guard_keeps_a_session_from_falling_behind() -> None:
     dues = [due(5, 100, 3000, 1100)]
     premium = 1150
     at_edge = BranchCost(baseline=100_000, actual=105_000 - premium)
-    assert best_rebase(dues, Prices(), RebaseThresholds(), at_edge) is not None
+    assert best_rebase(dues, Prices(), RebaseSection(), at_edge) is not None
     over = BranchCost(baseline=100_000, actual=105_001 - premium)
-    assert best_rebase(dues, Prices(), RebaseThresholds(), over) is None
+    assert best_rebase(dues, Prices(), RebaseSection(), over) is None
 
 
 def test_reasoning_that_is_lost_counts_with_what_is_written() -> None:
     message = CandidateMessage(5, 100, 2000, 1000, reasoning=200)
-    assert best_rebase([message], Prices(output=5), RebaseThresholds(), RICH) is None
-    assert best_rebase([message], Prices(output=5), RebaseThresholds(reasoning=0.5), RICH)
-    assert best_rebase([message], Prices(output=4), RebaseThresholds(), RICH)
+    assert best_rebase([message], Prices(output=5), RebaseSection(), RICH) is None
+    assert best_rebase([message], Prices(output=5), RebaseSection(reasoning=0.5), RICH)
+    assert best_rebase([message], Prices(output=4), RebaseSection(), RICH)
 
 
 def test_without_a_premium_on_writing_it_always_pays() -> None:
     flat = prices_of({"input": 1, "cacheRead": 1, "cacheWrite": 1})
-    assert best_rebase([due(5, 1, 0, 9999)], flat, RebaseThresholds(), BranchCost(1, 1)) is not None
+    assert best_rebase([due(5, 1, 0, 9999)], flat, RebaseSection(), BranchCost(1, 1)) is not None
 
 
 @given(
@@ -102,7 +102,7 @@ def test_what_is_offered_is_within_the_rules(
         dues.append(due(100 - index, saving, rent, suffix))
     dues.reverse()
     ledger = BranchCost(plain, ours)
-    offer = best_rebase(dues, Prices(), RebaseThresholds(), ledger)
+    offer = best_rebase(dues, Prices(), RebaseSection(), ledger)
     if offer is None:
         return
     taken = [d for d in dues if d.index >= offer.index]
@@ -131,7 +131,7 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
     """Messages of any size, any share of which may go one call later; the cache may expire."""
     prices, terms, tools = (
         Prices(),
-        RebaseThresholds(),
+        RebaseSection(),
         definition_chars(*DEFAULT_FACILITIES) / CHARS_PER_TOKEN,
     )
     host: list[float] = []
@@ -174,7 +174,7 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
 def test_a_rebase_pays_at_the_call_that_was_foreseen_and_not_before(
     pieces: list[tuple[float, float, float]],
 ) -> None:
-    prices, terms, rich = Prices(), RebaseThresholds(guard=1000.0), BranchCost(1e9, 0.0)
+    prices, terms, rich = Prices(), RebaseSection(guard=10), BranchCost(1e9, 0.0)
 
     def after(calls: int) -> list[CandidateMessage]:
         found: list[CandidateMessage] = []

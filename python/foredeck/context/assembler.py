@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foredeck.context.calls.call import AssemblySettings, CallInProgress, rendering_of
-from foredeck.context.calls.costs import predict_cache
+from foredeck.config import Config
+from foredeck.context.calls.call import CallInProgress, marks_of, rendering_of
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window
 from foredeck.context.calls.feedback import (
     Refusals,
     learn_bindings,
     seal_rule,
     take_report,
-    withheld_chars,
 )
 from foredeck.context.calls.own_lines import attach_continuation, attach_task_news, attach_time
 from foredeck.context.calls.recording import (
@@ -33,8 +32,8 @@ from foredeck.context.intake.take_in import (
     take_in,
     take_system,
 )
-from foredeck.context.layouts import Layout
-from foredeck.context.policies.policy import Policy, UseRule
+from foredeck.context.layouts import make_layout
+from foredeck.context.policies.built_in import make_policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.current import Finders
@@ -50,21 +49,14 @@ if TYPE_CHECKING:  # imported with the first compaction
 class Assembler:
     """Assembles the calls of one session."""
 
-    def __init__(
-        self,
-        session: Session,
-        layout: Layout,
-        policy: Policy,
-        settings: AssemblySettings,
-        facilities: ContextFacilities,
-    ) -> None:
+    def __init__(self, config: Config, session: Session, facilities: ContextFacilities) -> None:
+        self.config = config
         self.session = session
         self._objects, self._chat, self._inbox = session.objects, session.chat, session.inbox
-        self.policy = policy
-        self.settings = settings
-        self.uses = Uses(session.info.cwd, policy.use_rule or UseRule())
+        self.policy = make_policy(config.policy, config)
+        self.uses = Uses.of_policy(session.info.cwd, self.policy)
         self.finders = Finders(self.uses)
-        self._layout = layout
+        self._layout = make_layout(config.layout)
         self.facilities = facilities
         self._calibrator = Calibrator(session.objects.workspace)
         self.refusals = Refusals(session.objects, session.chat, session.inbox)
@@ -102,7 +94,7 @@ class Assembler:
             call.items,
             call.first_new,
             active=self.facilities.active_task,
-            pastes=self.settings.pastes,
+            pastes=self.config.pastes.objects,
         )
         follow_renames(context, self._inbox, continued=continued)
         if self.facilities.memory is not None:
@@ -116,13 +108,11 @@ class Assembler:
             call.shorter_by = max(0, before - after)
         # After the window was fitted: the lines are short, and `fitting.py` leaves room for them.
         if call.first_new < len(call.items):
-            attach_time(context, call.first_new, request.zone, self.settings.pause_minutes)
+            attach_time(context, call.first_new, request.zone, self.config.head.pause_minutes)
             attach_continuation(call)
             attach_task_news(self.facilities.tasks, context)
             attach_notices(context, self._inbox)
-        withheld = withheld_chars(call)
-        cache = predict_cache(call, costs, policy_run, withheld)
-        record = record_call(call, cache, withheld)
+        record = record_call(call, costs, policy_run)
         return answer_call(call, record, call.first_changed)
 
     def take_history(self, request: Request) -> int:
@@ -148,19 +138,22 @@ class Assembler:
         if request.model is not None:
             self._gauge = self._calibrator.gauge(request.model.name, request.model.api)
         self._chat.take_up_newest()
-        context = rendering_of(self.session, self.settings, self._gauge, self.uses.names)
-        settings = self.settings
-        compaction = HostCompaction(context, request, self.facilities.stand_ins, settings.marks)
-        by_user = request.by == "user"
-        author = settings.manual_summary if by_user else settings.automatic_summary
+        compaction = HostCompaction(
+            self._rendering(), request, self.facilities.stand_ins, marks_of(self.config)
+        )
+        authors, by_user = self.config.compaction, request.by == "user"
+        author = authors.manual if by_user else authors.automatic
         return decide_compaction(compaction, self._inbox, self.finders.folds, author)
 
     def finish_compaction(self, summary: str, writer: Writer) -> None:
         # Loads with the first compaction.
         from foredeck.context.compacting import finish_compaction
 
-        context = RenderContext(self._objects, self._chat)
-        finish_compaction(context, self._inbox, self.facilities.stand_ins, summary, writer)
+        stand_ins = self.facilities.stand_ins
+        finish_compaction(self._rendering(), self._inbox, stand_ins, summary, writer)
+
+    def _rendering(self) -> RenderContext:
+        return rendering_of(self.session, self.config, self._gauge, self.uses.names)
 
     def _align(self, request: Request) -> CallInProgress:
         """Goes to the branch that the list continues, and learns from the last call."""
@@ -171,7 +164,7 @@ class Assembler:
         if message is not None:
             self._inbox.user_messages.append(message)
         # A layout that renders all at every call would move its blocks each time they may move.
-        within = self.settings.within_sealed_turns and self._layout.keeps_bytes
+        within = self.config.rebase.within_sealed_turns and self._layout.keeps_bytes
         self._chat.branch.plan.seals = seal_rule(
             self._objects.workspace, self._chat, alignment, request.model, within=within
         )
@@ -188,7 +181,7 @@ class Assembler:
             request,
             self._layout,
             self.policy,
-            self.settings,
+            self.config,
             self._gauge,
             alignment,
             self.finders,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from foredeck.config import RebaseSection
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING
 from foredeck.context.plan.plan import Plan
@@ -150,30 +151,13 @@ def prices_of(cost: Mapping[str, Any] | None) -> Prices:
     return Prices(read / base, write / base if write > 0 else 1.0, known=True, output=output)
 
 
-@dataclass(frozen=True, slots=True)
-class RebaseThresholds:
-    """Parameters of the rule."""
+CLOSING = 0.5
+"""Multiplies `carrying_factor` at the last chance for a while."""
 
-    factor: float = 1.0
-    """Multiple of the rewrite cost that the carrying cost must reach."""
-    guard: float = 0.05
-    """Largest extra cost of a session over nothing folded, as a share."""
-    closing: float = 0.5
-    """Multiplies `factor` at the last chance for a while."""
-    reasoning: float = 1.0
-    """Worth of a lost reasoning token, as a share of its generation cost."""
-    old_reasoning: float = 0.1
-    """Share of that for older reasoning."""
-    pause_factor: float = 4.0
-    """Multiple of the lost worth that a rebase after a pause must save."""
-    gap: int = 10
-    """Least calls between rebases that pay or lose reasoning."""
 
-    def allow(self, branch: BranchCost, rewrite_cost: float) -> bool:
-        """Whether the session can afford this; free ones pass."""
-        return (
-            rewrite_cost <= 0 or branch.actual + rewrite_cost <= (1 + self.guard) * branch.baseline
-        )
+def can_afford(rebase: RebaseSection, branch: BranchCost, rewrite_cost: float) -> bool:
+    """Whether the session can afford this; free ones pass."""
+    return rewrite_cost <= 0 or branch.actual + rewrite_cost <= (1 + rebase.guard) * branch.baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +193,13 @@ class RebaseOffer:
 def best_rebase(
     messages: Sequence[CandidateMessage],
     prices: Prices,
-    thresholds: RebaseThresholds,
+    rebase: RebaseSection,
     ledger: BranchCost,
+    factor: float = 1.0,
 ) -> RebaseOffer | None:
     """The earliest position where a rebase pays.
 
-    `messages` are in order; `ledger` includes this call.
+    `messages` are in order; `ledger` includes this call; `factor` multiplies `carrying_factor`.
     """
     carrying_cost = saving = cached = 0.0
     offer: RebaseOffer | None = None
@@ -226,15 +211,15 @@ def best_rebase(
         cached += message.saving if message.suffix else 0.0
         # What leaves the prompt need not be written again.
         rewrite_cost = prices.rewrite * max(0.0, message.suffix - cached)
-        lost = thresholds.reasoning * prices.output * message.reasoning
-        pays = carrying_cost >= thresholds.factor * (rewrite_cost + lost)
-        if pays and thresholds.allow(ledger, rewrite_cost):
+        lost = rebase.reasoning * prices.output * message.reasoning
+        pays = carrying_cost >= factor * rebase.carrying_factor * (rewrite_cost + lost)
+        if pays and can_afford(rebase, ledger, rewrite_cost):
             offer = RebaseOffer(message.index, carrying_cost, rewrite_cost, saving)
     return offer
 
 
 def calls_until(
-    messages: Sequence[CandidateMessage], prices: Prices, thresholds: RebaseThresholds
+    messages: Sequence[CandidateMessage], prices: Prices, rebase: RebaseSection
 ) -> int | None:
     """Fewest calls until a rebase pays; None if nothing may go, or reading is free."""
     carrying_cost = saving = 0.0
@@ -243,8 +228,8 @@ def calls_until(
         carrying_cost += message.carrying_cost
         saving += message.saving
         rewrite_cost = prices.rewrite * max(0.0, message.suffix - saving)
-        rewrite_cost += thresholds.reasoning * prices.output * message.reasoning
-        missing = thresholds.factor * rewrite_cost - carrying_cost
+        rewrite_cost += rebase.reasoning * prices.output * message.reasoning
+        missing = rebase.carrying_factor * rewrite_cost - carrying_cost
         if prices.read * saving <= 0:
             continue
         calls = max(1, math.ceil(missing / (prices.read * saving)))

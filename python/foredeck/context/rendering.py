@@ -105,13 +105,13 @@ def _texts(block: Block) -> Iterable[str]:
 class RenderContext:
     objects: Objects
     chat: Chat
-    gauge: Gauge = field(default_factory=Gauge)
-    names: PromptNames = field(default_factory=PromptNames)
+    gauge: Gauge
+    names: PromptNames
     """The identifiers readable in the prompt."""
-    min_saving_chars: int = 120
-    digests: DigestSize = field(default_factory=DigestSize)
+    min_saving_chars: int
+    digests: DigestSize
     """Length of digests."""
-    summary_chars: int = 8000
+    summary_chars: int
     """Longest summary of a message whose middle folds."""
     branch: Branch = field(init=False)
     plan: Plan = field(init=False)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from foredeck.context.calls.call import SUMMARY_CHARS
 from foredeck.context.compactions import last_compaction, names_of, preview, report_of
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import split_turns
@@ -14,7 +15,6 @@ from foredeck.context.plan.ops import REASONING
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import Chat, by_summary
 from foredeck.context.summary import losses_of
-from foredeck.engine.assembling import SUMMARY_CHARS
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.hosts.host import dollars

@@ -14,7 +14,6 @@ from foredeck.context.intake.file_changes import look_again
 from foredeck.context.state.session import ContextFacilities, Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.asking import BackgroundWorker
-from foredeck.engine.assembling import make_assembler
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch, files_met
 from foredeck.errors import ForedeckError, StoreError
@@ -95,7 +94,7 @@ class OpenedSession:
     def assembler(self) -> Assembler:
         """The assembler, made on first use."""
         if self._assembler is None:
-            self._assembler = make_assembler(self.config, self.session, self.facilities)
+            self._assembler = Assembler(self.config, self.session, self.facilities)
         return self._assembler
 
     def reconcile(self, paths: Iterable[str] | None = None, patience_s: float = 0.0) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from foredeck.config import RebaseSection
 from foredeck.context.compactions import SummaryRequest, summary_of
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import observable, split_turns
-from foredeck.context.rebase import Prices, RebaseThresholds, later_calls
+from foredeck.context.rebase import Prices, can_afford, later_calls
 from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import Objects
@@ -71,7 +72,7 @@ class AskedBill:
             return False
         # It is not known how long a session goes on. So a question that is not worth many times its
         # price must not make the session dearer than it would be with nothing folded.
-        return worth >= SAFE_WORTH * price or RebaseThresholds().allow(ledger, total)
+        return worth >= SAFE_WORTH * price or can_afford(RebaseSection(), ledger, total)
 
     def add(self, price: float, now_ms: int) -> None:
         """One more question."""

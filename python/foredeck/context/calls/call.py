@@ -5,51 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from foredeck.config import Config
 from foredeck.context.digests import DigestSize
 from foredeck.context.fitting import marks_below, usable_window
-from foredeck.context.head import HeadBudget
 from foredeck.context.intake.take_in import Alignment
 from foredeck.context.layouts import Layout
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import Say
 from foredeck.context.policies.policy import Policy
-from foredeck.context.provider_cache import CacheRule
-from foredeck.context.rebase import RebaseThresholds, WaterMarks
+from foredeck.context.rebase import WaterMarks
 from foredeck.context.rendering import PromptNames, RenderContext
 from foredeck.context.rewriting.current import Finders
 from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.request import Request, SummaryAuthor
+from foredeck.context.state.request import Request
 from foredeck.context.state.session import ContextFacilities, Session
 from foredeck.model.call_values import Decision, ReportedUsage
 
+LIMIT_CHARS_PER_TOKEN = 4
+"""For limits configured in tokens and kept in characters."""
 
-@dataclass(frozen=True, slots=True)
-class AssemblySettings:
-    """Settings of assembly."""
-
-    marks: WaterMarks
-    thresholds: RebaseThresholds
-    ending_share: float
-    """After a pause, a turn ends if that frees at least this share of the chat; 1: never."""
-    within_sealed_turns: bool
-    """Whether bytes before the turn's sealed reasoning may change unless a refusal is known."""
-    cache_ttl_s: float | None
-    """Seconds, if the model does not say."""
-    cache_rule: CacheRule | None
-    min_saving_chars: int
-    digests: DigestSize
-    summary_chars: int
-    """At most a tenth of the window."""
-    automatic_summary: SummaryAuthor
-    """Author of the host's automatic summaries."""
-    manual_summary: SummaryAuthor
-    pastes: bool
-    definition_chars: int
-    """Of foredeck's tool definitions, for a host that does not declare its tools."""
-    pause_minutes: int
-    """Silence after which a user message carries the time; 0: never."""
-    head: HeadBudget
+SUMMARY_CHARS = 2000 * LIMIT_CHARS_PER_TOKEN
+"""Longest summary that foredeck writes; at most a tenth of the window."""
 
 
 @dataclass(slots=True)
@@ -59,7 +36,7 @@ class CallInProgress:
     layout: Layout
     """The configured one; the previous one while sent bytes must stay."""
     policy: Policy
-    settings: AssemblySettings
+    config: Config
     gauge: Gauge
     alignment: Alignment
     finders: Finders
@@ -91,7 +68,7 @@ class CallInProgress:
         model = self.request.model
         self.items = self.alignment.items
         self.window = usable_window(self.session.chat.compactions, model, self.gauge)
-        self.marks = marks_below(self.settings.marks, model, self.window)
+        self.marks = marks_below(marks_of(self.config), model, self.window)
         self.start_rendering()
 
     @property
@@ -113,12 +90,18 @@ class CallInProgress:
 
     def start_rendering(self) -> None:
         names, stand_ins = self.finders.uses.names, self.facilities.stand_ins
-        self.context = rendering_of(self.session, self.settings, self.gauge, names)
+        self.context = rendering_of(self.session, self.config, self.gauge, names)
         self.replacer = None if stand_ins is None else Replacer(self.context, stand_ins)
 
 
+def marks_of(config: Config) -> WaterMarks:
+    return WaterMarks(config.rebase.high_water)
+
+
 def rendering_of(
-    session: Session, settings: AssemblySettings, gauge: Gauge, names: PromptNames
+    session: Session, config: Config, gauge: Gauge, names: PromptNames
 ) -> RenderContext:
-    limits = settings.min_saving_chars, settings.digests, settings.summary_chars
+    least = config.rebase.min_saving_tokens * LIMIT_CHARS_PER_TOKEN
+    digests = DigestSize(config.digests.max_tokens * LIMIT_CHARS_PER_TOKEN)
+    limits = least, digests, SUMMARY_CHARS
     return RenderContext(session.objects, session.chat, gauge, names, *limits)

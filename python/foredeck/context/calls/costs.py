@@ -36,7 +36,7 @@ from foredeck.model.call_values import (
     PromptTokens,
 )
 from foredeck.model.messages import text_in
-from foredeck.model.own_tools import declared_chars
+from foredeck.model.own_tools import declared_chars, definition_chars
 
 Candidate = Fold | Refresh | Cover
 """A possible change: its place (`ref`) and the characters saved."""
@@ -144,8 +144,8 @@ def call_costs(call: CallInProgress, reason: RebaseReason | None, tokens: int) -
     model = request.model or Model("", "")
     branch.cache_entries.warm(request.warmed_ms)
     rule = model.cache if model.prices.cached else "none"
-    if call.settings.cache_rule and rule != "none":
-        rule = call.settings.cache_rule
+    if call.config.rebase.cache != "auto" and rule != "none":
+        rule = call.config.rebase.cache
     ends, start = _ends_alive(call), call.first_new
     if _other_model(call):
         # It has been sent no more than at its last call.
@@ -160,7 +160,8 @@ def call_costs(call: CallInProgress, reason: RebaseReason | None, tokens: int) -
         threads=model.threads,
     )
     # A host may have sent no tools.
-    own_chars = declared_chars(frame.tools) if frame.tools else call.settings.definition_chars
+    declared = call.config.tools.declared()
+    own_chars = declared_chars(frame.tools) if frame.tools else definition_chars(*declared)
     around = frame.chars, own_chars, frame.chars + branch.plan.head_chars
     return CallCosts(reason, tokens, model.prices, *around, reach)
 
@@ -196,8 +197,8 @@ def priced(
 
 
 def _ttl_s(call: CallInProgress) -> float:
-    if call.settings.cache_ttl_s is not None:
-        return call.settings.cache_ttl_s
+    if call.config.rebase.cache_ttl_s is not None:
+        return call.config.rebase.cache_ttl_s
     model = call.request.model
     return (model.cache_ttl_s if model else None) or DEFAULT_TTL_S
 

@@ -32,6 +32,7 @@ from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
 from foredeck.context.policies.uses import PolicyRun, newest_from, run_policy
 from foredeck.context.rebase import (
+    CLOSING,
     best_rebase,
     calls_until,
     first_mutable,
@@ -135,18 +136,18 @@ def _tier_ahead(call: CallInProgress, tokens: int) -> int | None:
 
 def _reasoning_is_dearer(call: CallInProgress, run: PolicyRun) -> bool:
     """Whether a rebase after a pause loses reasoning worth more than it saves."""
-    thresholds, model = call.settings.thresholds, call.request.model
+    rebase, model = call.config.rebase, call.request.model
     # All of it: the head may be written anew, too.
     lost = next(iter(reasoning_behind(call)), 0.0)
     if model is None or not lost:
         return False
-    if call.context.branch.calls_to_wait(thresholds.gap):
+    if call.context.branch.calls_to_wait(rebase.gap):
         return True
     prices, folds = model.prices, call.finders.folds.find(call.context, run.foldable)
     saved = sum(fold.saving for fold in folds) / CHARS_PER_TOKEN
     worth = saved * (prices.write + later_calls(call.context.branch.depth) * prices.read)
-    price = thresholds.reasoning * prices.output * lost
-    return worth < thresholds.pause_factor * price
+    price = rebase.reasoning * prices.output * lost
+    return worth < rebase.pause_factor * price
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,7 @@ class Rebase:
     def _choose(self, candidates: Sequence[Candidate]) -> Decision | None:
         """Picks where to rebase: forced, free, or the earliest place that pays."""
         call, costs, branch = self.call, self.costs, self.call.context.branch
-        thresholds = call.settings.thresholds
+        rebase = call.config.rebase
         branch.rebase_in = None
         reason = costs.reason
         if self.keeps:
@@ -225,21 +226,19 @@ class Rebase:
         if messages:
             lost = reasoning_behind(call, messages[0].index)
             messages = [replace(each, reasoning=lost[each.index]) for each in messages]
-        terms = thresholds
-        if precedes_bound_turn(branch.plan):
-            terms = replace(terms, factor=terms.factor * terms.closing)
+        factor = CLOSING if precedes_bound_turn(branch.plan) else 1.0
         # As if this call changed nothing: the guard asks what a rebase would add to that.
         so_far = costs.ledger_after(branch, costs.reach.start)
-        offer = best_rebase(messages, costs.prices, terms, so_far) if messages else None
+        offer = best_rebase(messages, costs.prices, rebase, so_far, factor) if messages else None
         if offer is None:
-            branch.rebase_in = calls_until(messages, costs.prices, thresholds)
+            branch.rebase_in = calls_until(messages, costs.prices, rebase)
             return None
         # What it changes may not be cached in any case.
         is_cached = costs.reach.hit(costs.reach.start) > offer.index
         reason = "pays" if is_cached else "look-back"
         if costs.reach.rule == "none":
             reason = "no-cache"
-        if reason == "pays" and (wait := branch.calls_to_wait(thresholds.gap)):
+        if reason == "pays" and (wait := branch.calls_to_wait(rebase.gap)):
             branch.rebase_in = wait
             return None
         return offer.explain(Decision("rebase", reason, offer.index))
@@ -381,7 +380,7 @@ class Rebase:
     def _ends_turn(self, folds: Sequence[Fold]) -> bool:
         """Whether to end the turn: after a pause, if its reasoning alone holds enough."""
         call, plan, wire = self.call, self.call.context.plan, self.call.request.wire
-        share, items = call.settings.ending_share, plan.items
+        share, items = call.config.rebase.ending_share, plan.items
         if not call.layout.keeps_bytes or not wire.thinking or wire.between_turns:
             return False
         if self.keeps or (call.request.model and call.request.model.is_bound):

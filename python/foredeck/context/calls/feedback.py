@@ -88,7 +88,7 @@ def reasoning_behind(call: CallInProgress, first: int = 0) -> list[float]:
         # What stands behind the newest rebase was lost with it.
         is_valid = not rewritten.first <= index < rewritten.until
         own = _held_tokens(plan, index, branch.lost, model) if is_valid else 0.0
-        weight = 1.0 if answers <= CALLS_AT_WORK else call.settings.thresholds.old_reasoning
+        weight = 1.0 if answers <= CALLS_AT_WORK else call.config.rebase.old_reasoning
         tokens[index] = tokens[index + 1] + weight * own
     # A message does not precede its own reasoning.
     return tokens[1:]

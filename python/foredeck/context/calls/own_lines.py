@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.costs import is_carried
-from foredeck.context.head import WithdrawingSection, chars_of, compose, is_head, said_by
+from foredeck.context.head import (
+    HeadBudget,
+    WithdrawingSection,
+    chars_of,
+    compose,
+    is_head,
+    said_by,
+)
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import Say
-from foredeck.context.rebase import Prices, first_mutable
+from foredeck.context.rebase import Prices, can_afford, first_mutable
 from foredeck.context.rendering import RenderContext
 from foredeck.context.state.request import Zone
 from foredeck.context.state.session import StandIn
@@ -79,7 +86,7 @@ def withdrawn_now(tokens: int, price: float) -> str:
 def replace_head(call: CallInProgress) -> None:
     """Rewrites the head within its limit, as all after it was rewritten."""
     if call.layout.keeps_bytes:
-        _put(call, _before(call) or call.settings.head.least)
+        _put(call, _before(call) or _budget(call).least)
 
 
 def _put(call: CallInProgress, tokens: int) -> bool:
@@ -101,13 +108,17 @@ def _has_carried_head(call: CallInProgress) -> bool:
     return any(isinstance(text, str) and is_head(text) for text in texts)
 
 
+def _budget(call: CallInProgress) -> HeadBudget:
+    return HeadBudget(call.config.head.tokens, call.config.head.max_tokens)
+
+
 def _before(call: CallInProgress) -> int:
     record = call.session.chat.newest_record
-    return 0 if record is None else min(record.head_tokens, call.settings.head.most)
+    return 0 if record is None else min(record.head_tokens, _budget(call).most)
 
 
 def _affordable(call: CallInProgress) -> int:
-    budget, before = call.settings.head, _before(call)
+    budget, before = _budget(call), _before(call)
     ledger, model = call.session.chat.branch.ledger, call.request.model
     if not ledger.baseline:
         # Nothing is known of the cost, as after the host's compaction.
@@ -115,7 +126,7 @@ def _affordable(call: CallInProgress) -> int:
     prices = model.prices if model else Prices()
     longer = budget.next(before)
     price = longer * (prices.write + HORIZON_CALLS * prices.read)
-    return longer if call.settings.thresholds.allow(ledger, price) else budget.least
+    return longer if can_afford(call.config.rebase, ledger, price) else budget.least
 
 
 def attach_time(context: RenderContext, first_new: int, zone: Zone | None, minutes: int) -> None:

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.calls.feedback import losses_of
+from foredeck.context.calls.costs import CallCosts, predict_cache
+from foredeck.context.calls.feedback import losses_of, withheld_chars
 from foredeck.context.intake.take_in import take_in
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.codec import pack_op, pack_says
 from foredeck.context.plan.wires import repair
+from foredeck.context.policies.uses import PolicyRun
 from foredeck.context.state.call_log import CallLog, spent_after
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import SessionInfo, Workspace
@@ -67,9 +69,10 @@ def repeated_record(call: CallInProgress) -> CallRecord | None:
 ACKNOWLEDGED = ("applied", "aborted")
 
 
-def record_call(call: CallInProgress, cache: CachePrediction, withheld: int) -> CallRecord:
+def record_call(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> CallRecord:
     """Commits the record of a call that goes out as decided."""
     session, request, inbox = call.session, call.request, call.session.inbox
+    withheld = withheld_chars(call)
     reported = [outcome for outcome in request.outcomes if outcome.call]
     acks = [Ack(o.call or 0, o.kind) for o in reported if o.kind in ACKNOWLEDGED]
     # One that was rewritten comes once more.
@@ -88,7 +91,7 @@ def record_call(call: CallInProgress, cache: CachePrediction, withheld: int) -> 
             shorter_by=call.shorter_by, withheld=withheld
         ),
         acks=acks + [Ack(ordinal, "refused") for ordinal in inbox.refused],
-        cache=cache,
+        cache=predict_cache(call, costs, policy, withheld),
         lost=losses_of(call),
     )
     inbox.refused.clear()

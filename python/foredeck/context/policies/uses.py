@@ -90,6 +90,10 @@ class Uses:
     _paths: dict[str, str] = field(default_factory=dict)
     """Absolute paths by argument, since sessions repeat paths."""
 
+    @classmethod
+    def of_policy(cls, cwd: str, policy: Policy) -> Uses:
+        return cls(cwd, policy.use_rule or UseRule())
+
     def follow(self, plan: Plan) -> None:
         """Reads appended messages; after a change of list all of them."""
         if self._plan is not plan or self.read > len(plan):
