@@ -19,7 +19,6 @@ from foredeck.context.state.chat import (
     turn_of,
 )
 from foredeck.context.state.objects import Objects
-from foredeck.context.summary import losses_of
 from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
 from foredeck.model.documents import Fields, Provenance
@@ -266,6 +265,8 @@ def preview(objects: Objects, chat: Chat, max_chars: int) -> str:
 
     Raises `ToolError` without an earlier turn.
     """
+    from foredeck.context.summary import losses_of
+
     items = chat.branch.plan.items
     newest = max(0, chat.branch.plan.newest_question)
     before = host_compaction(chat)

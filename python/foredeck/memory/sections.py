@@ -322,6 +322,13 @@ def dated_line(entry: MemoryEntry) -> str:
     return f"- [{entry.trust}] [{document.category}] {text} (learned {learned})"
 
 
+def entry_with_place(entry: MemoryEntry) -> str:
+    """An entry, and where it was said."""
+    turn = (entry.document.turn or "").rpartition(":")
+    where = f"\n  said in chat:{turn[0].partition(':')[2]} message {turn[2]}" if turn[0] else ""
+    return dated_line(entry).removeprefix("- ") + where
+
+
 def _names(text: str) -> list[str]:
     words = [word for word in _NAME.findall(one_line(text)) if len(word) <= WORD_CHARS]
     telling = [word for word in words if len(word) > 2 and content_words(word)]

@@ -8,8 +8,11 @@ from textwrap import indent
 from typing import Any
 
 from foredeck.model.figures import some_of
+from foredeck.model.identity import TASK, ShortNames
 from foredeck.model.quoting import block, one_line
-from foredeck.model.tasks import TaskLink
+from foredeck.model.tasks import TaskDocument, TaskLink
+from foredeck.store.clock import now_ms
+from foredeck.store.store import Store
 from foredeck.tasks.board import Board, Task, holder, moment, until_of
 
 _SUMMARY = 120
@@ -179,3 +182,18 @@ def _entry(board: Board, task: Task, description: str | None, now_ms: int) -> li
     if description and task.level(now_ms) == 0:
         lines.append(indent(description.strip(), "  "))
     return lines
+
+
+def task_by_name(store: Store, name: str) -> str | None:
+    """A task in full, by its short name or id; None if no single one has it."""
+    heads = {head.id: head for head in store.query("task")}
+    ids = ShortNames(TASK, heads).find(name)
+    if len(ids) != 1:
+        return None
+    id = ids[0]
+    board = Board(store, heads[id].view(TaskDocument).project)
+    board.refresh()
+    task, document = board.get(id), store.get(id, TaskDocument)
+    if task is None or document is None:
+        return None
+    return details(board, task, document.content, now_ms(), full=True)

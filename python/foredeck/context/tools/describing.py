@@ -11,22 +11,18 @@ from foredeck.context.state.handles import Wanted, asked_graph, meet, name_of_no
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.stored_chat import inherited_turns
-from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.sections import dated_line
+from foredeck.memory.sections import entry_with_place
 from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import Document
-from foredeck.model.identity import ENTRY, TASK, ShortNames
+from foredeck.model.identity import ENTRY, ShortNames
 from foredeck.model.quoting import name, one_line, quoted
-from foredeck.model.tasks import TaskDocument
 from foredeck.notes.entries import is_reference_field
 from foredeck.notes.expanding import as_markdown, expand, links_in_field
 from foredeck.notes.graph import Edge, Graph, Node, Unresolved
 from foredeck.notes.named_parts import field_text, section_place
 from foredeck.notes.parsed import CONTENT
-from foredeck.store.clock import now_ms
 from foredeck.store.store import Store
-from foredeck.tasks.board import Board
-from foredeck.tasks.wording import details
+from foredeck.tasks.wording import task_by_name
 
 SHOWS = ("content", "metadata", "links")
 LISTED = 20
@@ -220,27 +216,7 @@ def read_record(store: Store, memory: SessionMemory | None, name: str) -> str | 
     if _NAME.fullmatch(name) is None:
         return None
     if not name.lower().startswith("m"):
-        return _task(store, name)
+        return task_by_name(store, name)
     entries = {} if memory is None else {entry.id: entry for entry in memory.entries()}
     ids = ShortNames(ENTRY, entries).find(name)
-    return "\n".join(_described(entries[id]) for id in ids) or None
-
-
-def _described(entry: MemoryEntry) -> str:
-    turn = (entry.document.turn or "").rpartition(":")
-    where = f"\n  said in chat:{turn[0].partition(':')[2]} message {turn[2]}" if turn[0] else ""
-    return dated_line(entry).removeprefix("- ") + where
-
-
-def _task(store: Store, name: str) -> str | None:
-    heads = {head.id: head for head in store.query("task")}
-    ids = ShortNames(TASK, heads).find(name)
-    if len(ids) != 1:
-        return None
-    id = ids[0]
-    board = Board(store, heads[id].view(TaskDocument).project)
-    board.refresh()
-    task, document = board.get(id), store.get(id, TaskDocument)
-    if task is None or document is None:
-        return None
-    return details(board, task, document.content, now_ms(), full=True)
+    return "\n".join(entry_with_place(entries[id]) for id in ids) or None
