@@ -40,6 +40,15 @@ export interface SessionParams extends Fields {
   cwd: string;
 }
 
+/** A tool call that runs. */
+export interface RunningCall {
+  since: number;
+  /** What the engine has to say about it. */
+  notice: string | undefined;
+  /** What `session/open` says of it, if it may write files. */
+  writes: Fields | undefined;
+}
+
 /** What the parts of one extension instance share. */
 export class Shim implements PeerHost {
   readonly host = new Host();
@@ -52,6 +61,8 @@ export class Shim implements PeerHost {
   /** Pi's own module. */
   readonly pi: PiModule;
   readonly state = stateDir();
+  /** Calls by id, until the engine has their results. */
+  readonly running = new Map<string, RunningCall>();
   /** While the session is being opened, until a call has waited for that. Never rejects. */
   opening: Promise<void> | null = null;
   private session: SessionParams | null = null;
@@ -211,8 +222,10 @@ export class Shim implements PeerHost {
   open(): void {
     const { session } = this;
     if (!session) return;
+    const running = [...this.running.values()].flatMap(({ writes }) => writes ?? []);
+    const params = running.length > 0 ? { ...session, running } : { ...session };
     this.opening = this.engine
-      .request("session/open", { ...session }, { deadlineMs: OPEN_MS, holdsProcess: false })
+      .request("session/open", params, { deadlineMs: OPEN_MS, holdsProcess: false })
       .then((result) => {
         this.host.showState(result);
         if (this.session?.session === session.session) this.session.calls ??= result.calls;

@@ -22,8 +22,7 @@ const MOST_RESULT_CHARS = 16 * 1024 * 1024;
 
 /** Registers what happens before and after a tool call, and a notice about replaced tools. */
 export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
-  /** Calls that run, by id: since when, and what the engine has to say about them. */
-  const running = new Map<string, { since: number; notice: string | undefined }>();
+  const { running } = shim;
   pi.on("tool_call", async (event, ctx) => {
     const { toolCallId, toolName, input } = event;
     // First what is decided at once: a call that cannot succeed need not wait for the engine.
@@ -38,6 +37,7 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     running.set(toolCallId, {
       since: performance.now(),
       notice: isText(notice) ? notice : undefined,
+      writes: mayWrite(event) ? { id: toolCallId, tool: toolName, input } : undefined,
     });
     return undefined;
   });
@@ -49,7 +49,8 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     // list still has the result.
     shim.safely("tool_result", () => {
       const { since, notice } = running.get(event.toolCallId) ?? {};
-      running.delete(event.toolCallId);
+      // An engine that is being started opens the session before it gets the report.
+      if (shim.engine.state === "ready") running.delete(event.toolCallId);
       const tookMs = since === undefined ? null : Math.round(performance.now() - since);
       if (notice) content = [...event.content, { type: "text", text: notice }];
       report({ ...event, content: content ?? event.content }, tookMs, shim);
@@ -59,6 +60,7 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
   // Also of a call that another extension has blocked, and which has no result.
   pi.on("tool_execution_end", ({ toolCallId }) => void running.delete(toolCallId));
   pi.on("agent_start", () => {
+    running.clear();
     shim.safely("looking for replaced tools", () => {
       const names = shim.isOff() ? "" : replaced(pi).join(", ");
       const text = `Another extension replaces Pi's own ${names}; foredeck keeps the results all the same.`;
@@ -136,12 +138,12 @@ function foldMarker(input: Fields): string | undefined {
 
 /** What the engine says about a call that may write: why it is blocked, or what to add to its result. */
 async function askEngine(
-  { toolCallId: id, toolName: tool, input }: ToolCallEvent,
+  event: ToolCallEvent,
   shim: Shim,
 ): Promise<{ block?: unknown; notice?: unknown }> {
+  const { toolCallId: id, toolName: tool, input } = event;
   const { prepareMs: deadlineMs } = shim.engine;
-  const isAsked = deadlineMs > 0 && !shim.isOff() && !READERS.has(tool) && !TOOL_NAMES.has(tool);
-  if (!isAsked || charsOf(input) > MOST_ARGUMENT_CHARS) return {};
+  if (deadlineMs <= 0 || shim.isOff() || !mayWrite(event)) return {};
   try {
     return await shim.engine.request("tool/prepare", { id, tool, input }, { deadlineMs });
   } catch (error) {
@@ -149,4 +151,9 @@ async function askEngine(
     shim.logError("tool/prepare", error);
     return {};
   }
+}
+
+function mayWrite({ toolName, input }: ToolCallEvent): boolean {
+  const reads = READERS.has(toolName) || TOOL_NAMES.has(toolName);
+  return !reads && charsOf(input) <= MOST_ARGUMENT_CHARS;
 }

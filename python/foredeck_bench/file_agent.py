@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
+    RunningTool,
     ToolObservedParams,
     ToolPrepareParams,
     ToolPrepareResult,
@@ -46,9 +48,10 @@ class FileAgent:
         self._made: list[tuple[str, str, dict[str, Any], str]] = []
         """Tool calls since the last answer, with their output."""
 
-    def open(self) -> None:
+    def open(self, running: Sequence[RunningTool] = ()) -> None:
         """Open the session, or open it again."""
-        self.engine.open_session(self._host.opening(str(self.cwd)))
+        params = self._host.opening(str(self.cwd))
+        self.engine.open_session(params.model_copy(update={"running": [*running]}))
         self._host.replace_engine()
 
     def answer(self) -> int:

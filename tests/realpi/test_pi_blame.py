@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
+import pytest
+
+from faults import hostile, wait_for_count
 from foredeck_bench.scripted import call
 from harness import Asked, Pi
 from observed import results, session_of, stored
@@ -112,3 +116,41 @@ def test_what_commands_do_has_a_history_and_an_author(pi: Pi, asked: Asked) -> N
     assert lines(file) == [("retries = 3", "person", None), ("timeout = 30", "person", None)]
     asked("restore", session, "--undo")
     assert lines(file) == [("retries = 7", "agent", 4), ("timeout = 30", "person", None)]
+
+
+@pytest.mark.parametrize("case", ["written before", "written after", "ends meanwhile"])
+def test_what_a_command_writes_is_its_own_though_the_engine_dies(
+    pi: Pi, asked: Asked, checkout: Path, tmp_path: Path, case: str
+) -> None:
+    git(pi, "init", "-q")
+    file, other, made = (pi.repo / name for name in ("app.py", "other.py", "made.py"))
+    file.write_text("retries = 3\ntimeout = 30\n")
+    other.write_text("limit = 1\n")
+    write = (
+        "sed -i 's/retries = 3/retries = 5/' app.py; sed -i s/1/2/ oth*; echo 'made = 1' > made.py"
+    )
+    wait = "touch .git/runs; until [ -e .git/goes-on ]; do sleep 0.05; done"
+    order = (write, wait) if case == "written before" else (wait, write)
+    reads = [call("read", path=each.name) for each in (file, other)]
+    model = pi.serve([*reads, call("bash", command="; ".join(order)), "done"])
+    rpc = pi.rpc(foredeck=True, environment=hostile(checkout, tmp_path))
+    start = len(rpc.events)
+    rpc.send("prompt", message="set it up")
+    while not (pi.repo / ".git" / "runs").exists():
+        time.sleep(0.05)
+    assert rpc.kill_engine()
+    while rpc.engines():
+        time.sleep(0.05)
+    if case != "ends meanwhile":
+        wait_for_count(tmp_path, "session/open", 2)
+        rpc.command("/foredeck")  # answered after the session was opened
+    (pi.repo / ".git" / "goes-on").touch()
+    rpc.wait_idle(start)
+    assert model.violations == []
+    # Of a new file nobody knows whether it is older than the engine.
+    lines = {file: "retries = 5", other: "limit = 2"}
+    lines |= {made: "made = 1"} if case == "written after" else {}
+    blamed = {path: json.loads(asked("blame", str(path), "--json"))["lines"][0] for path in lines}
+    assert {path: (line["text"], line["by"], line["tool"]) for path, line in blamed.items()} == {
+        path: (line, "agent", "bash") for path, line in lines.items()
+    }

@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
+from foredeck.config import Config
+from foredeck.engine.engine import Engine
+from foredeck.hosts.host import Host
+from foredeck.hosts.protocol import RunningTool
 from foredeck.sources.snapshots import tool_call_of
 from foredeck.store.protocol import Head
 from foredeck.store.store import Store
@@ -301,3 +305,24 @@ def test_a_listing_by_a_command_finds_files_as_the_tool_does(agent: Agent, comma
     found = {Path(str(h.fields["source"]["path"])).name for h in store_of(agent).query("file")}
     wanted = {"ls": "top.txt", "cd d && ls ../e": "in_e.txt"}.get(command, "in_d.txt")
     assert found == {wanted}
+
+
+@pytest.mark.parametrize("begins", ["one = 1\n", "uno = 1\n"])
+def test_a_command_that_began_with_an_earlier_engine(
+    agent: Agent, said: Callable[..., Any], begins: str
+) -> None:
+    file, command = agent.cwd / "a.py", f"sed -i s/one/uno/ a*; {HERE}"
+    file.write_text("one = 1\n")
+    agent.answer()
+    agent.read("a.py")
+    agent.answer()
+    id, _ = agent.prepare("bash", command=command)
+    file.write_text(begins)
+    agent.close()
+    agent.engine = Engine(Config(home=agent.home), Host())
+    agent.open([RunningTool(id=id, tool="bash", input={"command": command})])
+    agent.finish(id, "bash", command=command)
+    agent.answer()
+    for name in ("a.py", "made.py"):
+        (line, *_) = said("blame", str(agent.cwd / name))["lines"]
+        assert (line["by"], line["tool"]) == ("agent", "bash")

@@ -253,3 +253,19 @@ test("a tool that names a file is reported before it runs", async () => {
     [{ session: "s1", id: "a", tool: "edit", path: "x" }],
   );
 });
+
+test("an engine that takes another's place hears of tools that run and may write", async () => {
+  const { fire, harness } = registered("good");
+  const { engine } = harness.shim;
+  await engine.whenReady();
+  const input = { command: "make" };
+  await fire("tool_call", { toolCallId: "t1", toolName: "bash", input });
+  await fire("tool_call", { toolCallId: "t2", toolName: "read", input: { path: "a" } });
+  await fire("tool_call", { toolCallId: "t3", toolName: "bash", input });
+  await fire("tool_result", { toolCallId: "t3", toolName: "bash", input, content: [] });
+  engine.process?.kill();
+  await until(() => harness.requests("session/open").length === 2, "opened again");
+  const [first, second] = harness.requests("session/open").map(({ params }) => params);
+  assert.equal(first?.running, undefined);
+  assert.deepEqual(second?.running, [{ id: "t1", tool: "bash", input }]);
+});

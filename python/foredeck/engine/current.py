@@ -114,9 +114,11 @@ class CurrentSession:
         self._background.attach(opened.session, opened.facilities.workers)
         # From here on a failure takes down what was started: jobs, guard and watch.
         with self.use(params.session):
-            # Else the first call does so, once it has brought the results of tools that ran
-            # meanwhile: what these changed is theirs.
-            if not opened.watch.always_asked:
+            # Else it waits for the results of tools that run or ran meanwhile: what these change is
+            # theirs.
+            if params.running:
+                opened.take_up(params.running)
+            elif not opened.watch.always_asked:
                 opened.reconcile()
             take_in_notes(opened)
             tidy_memory(opened)

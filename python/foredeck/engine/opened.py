@@ -17,7 +17,13 @@ from foredeck.engine.asking import BackgroundWorker
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch, files_met
 from foredeck.errors import ForedeckError, StoreError
-from foredeck.hosts.protocol import CommandResult, SessionOpenResult, ToolCallResult
+from foredeck.hosts.protocol import (
+    CommandResult,
+    RunningTool,
+    SessionOpenResult,
+    ToolCallResult,
+)
+from foredeck.sources.tool_calls import WRITERS
 from foredeck.timeline.guard import ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
 
@@ -103,6 +109,17 @@ class OpenedSession:
         self.watch.follow()
         # What was still being written is read once more in a moment.
         self.watch.remind()
+
+    def take_up(self, running: Iterable[RunningTool]) -> None:
+        """Goes on with tools that an earlier engine saw begin; what they change is theirs."""
+        self.watch.postpone(files_met(self.session.objects))
+        for each in running:
+            self.watch.hold_all(each.id)
+            if self.guard is None or each.tool in WRITERS:
+                continue
+            self.guard.windows.begin_late(each.id)
+            if self.keeper is not None:
+                self.keeper.begin(each.id, each.tool, each.input, self.guard.windows.known)
 
     def prepare(self) -> None:
         self.assembler.prepare()

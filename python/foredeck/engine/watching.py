@@ -42,6 +42,8 @@ class NoWatch:
 
     def hold_all(self, call_id: str) -> None: ...
 
+    def postpone(self, files: Iterable[str]) -> None: ...
+
     def release(self, call_id: str | None = None) -> None: ...
 
     def stop(self) -> None: ...
@@ -141,6 +143,10 @@ class SessionWatch:
     def hold_all(self, call_id: str) -> None:
         """Holds back all changes until a tool ends."""
         self._held[call_id] = None
+
+    def postpone(self, files: Iterable[str]) -> None:
+        """Looks at files when a tool ends."""
+        self._waiting.update(files)
 
     def release(self, call_id: str | None = None) -> None:
         if call_id is None:

@@ -47,6 +47,14 @@ class SessionParams(Params):
     session: Name
 
 
+class RunningTool(Params):
+    """A tool that may write files and began with an earlier engine."""
+
+    id: Name
+    tool: Name
+    input: HostObject
+
+
 class SessionOpenParams(SessionParams):
     """`session/open`: a session has started or resumed."""
 
@@ -66,6 +74,8 @@ class SessionOpenParams(SessionParams):
     """Calls when this process first opened it."""
     by_user: bool = True
     """Whether a new session's user text is the user's; programs may put words there."""
+    running: list[RunningTool] = []
+    """Tools whose results the engine does not have yet."""
 
 
 class OutcomeParams(Params):

@@ -10,7 +10,7 @@ from foredeck.model.documents import FileDocument, chat_id
 from foredeck.model.identity import hash_text
 from foredeck.model.sources import filesystem_source
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.looking import Fingerprint, fingerprint_at
+from foredeck.sources.looking import Fingerprint, fingerprint_at, look
 from foredeck.sources.snapshots import FileSnapshot, is_captured, tool_call_of
 
 UNKNOWN_HASH = "unknown"
@@ -111,6 +111,7 @@ def state_of_text(text: str) -> KnownState:
 
 MAX_FILES = 500
 """Newest handles first; some 5 ms."""
+COMPARED_BYTES = 2 * 1024 * 1024
 
 
 class ToolWindows:
@@ -139,6 +140,17 @@ class ToolWindows:
 
     def begin(self, call_id: str) -> None:
         self._began[call_id] = dict(self._stamps)
+
+    def begin_late(self, call_id: str) -> None:
+        """Begins a tool that an earlier engine saw begin: changes since then are its own."""
+        self._began[call_id] = {path: self._stamp_as_stored(path) for path in self.known()}
+
+    def _stamp_as_stored(self, local: str) -> Fingerprint | None:
+        """The file's time stamp, if the newest version is what it holds."""
+        stamp, seen = fingerprint_at(local), look(local, COMPARED_BYTES)
+        head = self._objects.workspace.head(self._filesystems.locate_local(local).object_id)
+        is_stored = head is not None and head.fields.get("source_hash") == seen.source_hash
+        return stamp if is_stored else None
 
     def end(self, call_id: str) -> list[str]:
         """Files changed while the tool ran; empty if `begin` was not called."""
