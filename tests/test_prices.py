@@ -80,7 +80,8 @@ def test_what_no_list_has_is_unknown_or_as_it_was_recorded() -> None:
     usage = {"input": 100, "cacheRead": 1000, "cost": {"input": 0.0003, "cacheRead": 0.0001}}
     answer = {"role": "assistant", "provider": "own", "model": "m", "usage": usage}
     free = {**answer, "model": "free", "usage": {"input": 1, "cost": {"input": 0}}}
-    paid = prices_paid([answer, {"role": "user"}, answer, free])
+    summed = {**answer, "model": "summed", "usage": {"input": 1, "cost": {"input": 0, "total": 1}}}
+    paid = prices_paid([answer, {"role": "user"}, answer, free, summed])
     assert paid == {
         "own/m": {"input": pytest.approx(3), "cacheRead": pytest.approx(0.1)},
         "own/free": {},

@@ -114,12 +114,16 @@ def prices_paid(messages: Iterable[Mapping[str, Any]]) -> dict[str, Cost]:
     """What models cost by Pi's records, by `provider/id`."""
     tokens: defaultdict[str, Counter[str]] = defaultdict(Counter)
     spent: defaultdict[tuple[str, str], float] = defaultdict(float)
+    totals: defaultdict[str, float] = defaultdict(float)
     for message in messages:
         usage = message.get("usage")
         paid = usage.get("cost") if isinstance(usage, dict) else None
         if not isinstance(usage, dict) or not isinstance(paid, dict):
             continue
         model = f"{message.get('provider')}/{message.get('model')}"
+        # Some name only what a call cost in all.
+        if isinstance(total := paid.get("total"), int | float):
+            totals[model] += total
         for name in COUNTED:
             count, cost = usage.get(name), paid.get(name)
             if isinstance(count, int) and isinstance(cost, int | float) and count > 0 <= cost < inf:
@@ -129,5 +133,7 @@ def prices_paid(messages: Iterable[Mapping[str, Any]]) -> dict[str, Cost]:
         model: {name: 1e6 * spent[model, name] / count for name, count in counts.items()}
         for model, counts in tokens.items()
     }
-    free: dict[str, Cost] = {model: {} for model, cost in rates.items() if not any(cost.values())}
+    free: dict[str, Cost] = {
+        model: {} for model, cost in rates.items() if not any((*cost.values(), totals[model]))
+    }
     return free | {model: cost for model, cost in rates.items() if cost.get("input")}

@@ -87,6 +87,22 @@ def test_a_later_answer_may_be_the_first_that_was_asked_for(
     assert text.splitlines()[3].endswith("  app      Move the plus button")
 
 
+@pytest.mark.parametrize("first", ["hello", "clear", "Hi!", "/mode"])
+def test_a_greeting_is_no_title(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: str
+) -> None:
+    text = sessions_of(tmp_path, capsys, message(first), message("Write about geese", "e3"))
+    assert text.splitlines()[3].endswith("  app      Write about geese")
+
+
+def test_an_accepted_plan_is_called_by_its_heading(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "Implement the following plan:\n\n# Plan: Switch the keys\n\nFirst"
+    text = sessions_of(tmp_path, capsys, message(said))
+    assert text.splitlines()[3].endswith("  app      Plan: Switch the keys First")
+
+
 def test_where_nothing_was_asked_the_first_command_is_the_title(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,6 +53,7 @@ def test_a_plan_from_beginning_to_end(tasks: Shell) -> None:
     assert (closed["status"], closed["close_reason"]) == ("closed", "completed")
     assert [t["name"] for t in tasks.json("ready")["tasks"]] == [form]
     assert [t["name"] for t in tasks.json("search", "loginschema")["tasks"]] == [schema]
+    assert tasks("search", "s3").startswith("No task has these words.\n")
     assert [t["name"] for t in tasks.json("list", "--status", "closed")["tasks"]] == [schema]
 
 

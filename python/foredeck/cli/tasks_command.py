@@ -78,11 +78,13 @@ def _is_wanted(task: Task, args: Namespace) -> bool:
     return not task.is_closed or bool(args.markdown)
 
 
-def _print(work: TaskWork, tasks: list[Task], args: Namespace) -> None:
+def _print(work: TaskWork, tasks: list[Task], args: Namespace, *, none: str = "") -> None:
     now = work.now_ms()
     ready, blocked = work.board.counts(now)
     listed = [as_json(work.board, task, now) for task in tasks]
     lines = [any_line(work.board, task, now) for task in tasks]
+    if none and not tasks:
+        lines.append(none)
     lines.append(counts_line(work.board, now) if work.board.all() else "No tasks.")
     answer(args, {"ready": ready, "blocked": blocked, "tasks": listed}, lines)
 
@@ -92,7 +94,8 @@ def _ready(args: Namespace, work: TaskWork) -> None:
 
 
 def _search(args: Namespace, work: TaskWork) -> None:
-    _print(work, TaskMatcher(work).find(" ".join(args.query))[: args.limit], args)
+    matches = TaskMatcher(work).find(" ".join(args.query))[: args.limit]
+    _print(work, matches, args, none="No task has these words.")
 
 
 def _show(args: Namespace, work: TaskWork) -> None:

@@ -99,6 +99,10 @@ _NOTES = (
     "[SYSTEM NOTIFICATION",
 )
 """Beginnings of texts that an agent writes whole as the user's."""
+_PLAN = "Implement the following plan:"
+"""What Claude Code puts before a plan that its user has accepted."""
+_WORD = re.compile(r"[A-Za-z]+[.!]*")
+"""A greeting, or a command without its slash."""
 _PICTURE = re.compile(r"<image name=\[Image #\d+\]>\s*(?:</image>)?\s*")
 _ATTACHED = "\nCalled the Read tool with the following input:"
 """opencode's addition for each file named in a prompt."""
@@ -106,7 +110,7 @@ _LOCAL_NAMES = """
     add-dir agents allowed-tools approvals background bashes bug cd chrome clear color compact
     config context copy cost desktop diff doctor effort exit export extra-usage fast feedback fork
     help hooks ide install-github-app install-slack-app keybindings login logout mcp memory
-    migrate-installer mobile model name new output-style passes permissions plugin plugins
+    migrate-installer mobile mode model name new output-style passes permissions plugin plugins
     privacy-settings quit rate-limit-options release-notes reload remote-control remote-env rename
     resume rewind sandbox session settings share skills stats status statusline stickers tag tasks
     terminal-setup theme thinkback todos tree upgrade usage vim
@@ -150,8 +154,15 @@ def is_users(content: Any) -> bool:
     return has_more or not text.strip() or asked(text) != ""
 
 
+def topic(said: str) -> str:
+    """The user's words from where they differ from those of other sessions."""
+    return said.removeprefix(_PLAN).lstrip("# \n") if said.startswith(_PLAN) else said
+
+
 def is_aside(said: str) -> bool:
     """Whether the user's words ask nothing of the model."""
+    if _WORD.fullmatch(said):
+        return True
     if said.startswith("/"):
         return not _LOCAL.isdisjoint(said[1:].split(maxsplit=1)[:1])
     opens = _OPENS.match(said)

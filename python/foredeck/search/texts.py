@@ -19,7 +19,7 @@ from foredeck.model.messages import WORDS_LEFT, load_message, load_with_words, m
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.model.records import ARCHIVED, TurnDocument, messages_of_turn, turn_id
 from foredeck.model.sources import history_source
-from foredeck.model.wrappings import asked, is_aside
+from foredeck.model.wrappings import asked, is_aside, topic
 from foredeck.search.passages import passage
 from foredeck.search.secrets import mask_secrets
 from foredeck.sources.snapshots import version_ms
@@ -185,7 +185,7 @@ def first_prompt(store: Store, session: str) -> str:
             return ARCHIVED
         words = asked(said_by(message))
         if words and not is_aside(words):
-            return _beginning(words)
+            return _beginning(topic(words))
         aside = aside or words
     return _beginning(aside)
 
