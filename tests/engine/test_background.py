@@ -37,7 +37,8 @@ from foredeck.hosts.host import (
     UselessAnswer,
     cost_of,
 )
-from foredeck.hosts.protocol import AssembleParams, CommandParams, SessionOpenParams
+from foredeck.hosts.protocol import AssembleParams, CommandParams
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.records import AskedDocument
 from foredeck.prices import rates_at
 from foredeck.store.clock import MINUTE_MS
@@ -54,9 +55,7 @@ class Opened:
         self.seen: list[str] = []
         config = Config(home=home, asking=AskingSection(**asking))
         self.engine = Engine(config, Host(models=models), facilities=self._facilities)
-        params = SessionOpenParams(
-            session="s", file=None, cwd=str(home), reason="startup", parent=None
-        )
+        params = SimulatedHost("s").opening(str(home))
         self.engine.open_session(params)
 
     def _facilities(self, _opening: FacilityInputs) -> Facilities:

@@ -19,10 +19,10 @@ from foredeck.hosts.protocol import (
     SessionCloseParams,
     SessionCompactParams,
     SessionEventParams,
-    SessionOpenParams,
     ToolCallParams,
     ToolObservedParams,
 )
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Token
 
@@ -59,8 +59,7 @@ class Opened:
         self.open("s")
 
     def open(self, session: str) -> int:
-        params = {"session": session, "file": None, "cwd": "/", "reason": "startup", "parent": None}
-        return self.engine.open_session(SessionOpenParams.model_validate(params))["calls"]
+        return self.engine.open_session(SimulatedHost(session).opening("/"))["calls"]
 
     def assemble(self) -> int:
         params = {"session": "s", "keep": 0, "messages": MESSAGES, "entries": [None] * 3}
@@ -158,11 +157,7 @@ def test_opening_another_session_ends_the_watch_of_the_one_before(tmp_path: Path
     ]
     engine = Engine(Config(home=tmp_path / "home"), Host(call_soon=lambda _function: None))
     for session in ("one", "two"):
-        engine.open_session(
-            SessionOpenParams(
-                session=session, file=None, cwd=str(tmp_path), reason="new", parent=None
-            )
-        )
+        engine.open_session(SimulatedHost(session).opening(str(tmp_path)))
         engine.assemble(
             AssembleParams(
                 session=session, keep=0, messages=messages, entries=[None] * 3, time_ms=4

@@ -16,7 +16,7 @@ from foredeck.engine import facilities
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams
+from foredeck.hosts.protocol import ToolCallParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.own_tools import CONTEXT_TOOLS, FACILITY_TOOLS, OWN_TOOLS
 from foredeck.sources.filesystem import FilesystemMap
@@ -41,11 +41,7 @@ def echo_only(_opening: FacilityInputs) -> Facilities:
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
     with closing(Engine(Config(home=tmp_path / "home"), facilities=echo_only)) as made:
-        made.open_session(
-            SessionOpenParams(
-                session="s", file=None, cwd=str(tmp_path), reason="startup", parent=None
-            )
-        )
+        made.open_session(SimulatedHost("s").opening(str(tmp_path)))
         yield made
 
 
@@ -91,11 +87,7 @@ def test_the_project_of_a_session_is_looked_for_once(
 
     monkeypatch.setattr(session, "project_of", look)
     with closing(Engine(Config(home=tmp_path / "home"))) as engine:
-        engine.open_session(
-            SessionOpenParams(
-                session="s", file=None, cwd=str(tmp_path), reason="startup", parent=None
-            )
-        )
+        engine.open_session(SimulatedHost("s").opening(str(tmp_path)))
         opened = engine.opened
         assert opened is not None
         assert opened.session_folder.project.root == str(tmp_path)

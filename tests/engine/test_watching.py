@@ -18,10 +18,10 @@ from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
     AssembleParams,
     AssembleResult,
-    SessionOpenParams,
     ToolObservedParams,
     ToolStartedParams,
 )
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.store.protocol import Head
 
 WAIT_S = 120.0
@@ -37,11 +37,7 @@ class Watched:
 
     def _open(self) -> Engine:
         engine = Engine(Config(home=self.folder / "home"), Host(call_soon=self.soon.put))
-        engine.open_session(
-            SessionOpenParams(
-                session="s", cwd=str(self.folder), file=None, reason="startup", parent=None
-            )
-        )
+        engine.open_session(SimulatedHost("s").opening(str(self.folder)))
         return engine
 
     def turn(self) -> None:

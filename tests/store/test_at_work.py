@@ -11,7 +11,8 @@ from pathlib import Path
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
-from foredeck.hosts.protocol import HostProgram, InitializeParams, SessionOpenParams
+from foredeck.hosts.protocol import HostProgram, InitializeParams
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.store.at_work import EngineAtWork, engines_at_work
 from foredeck_bench.file_agent import FileAgent
 
@@ -28,9 +29,7 @@ def test_an_engine_says_what_it_has_open_until_it_ends(tmp_path: Path) -> None:
 
 
 def test_it_names_its_host(tmp_path: Path) -> None:
-    params = SessionOpenParams(
-        session="s", file=None, cwd=str(tmp_path), reason="startup", parent=None
-    )
+    params = SimulatedHost("s").opening(str(tmp_path))
     with closing(Engine(Config(home=tmp_path / "home"))) as engine:
         engine.initialize(
             InitializeParams(

@@ -96,7 +96,8 @@ class Responses:
         if message["role"] == "assistant":
             return {"role": "assistant", "items": list(_answer_items(blocks_of(message), items))}
         if message["role"] == "toolResult":
-            item = items[0] if items else _output_item(message)
+            call = {"type": "function_call_output", "call_id": message["toolCallId"]}
+            item = items[0] if items else call
             return {
                 "role": "tool",
                 "items": [{**item, "output": _content(message, item, "output")}],
@@ -212,10 +213,6 @@ def _call_item(block: dict[str, Any], item: Item | None) -> Item:
                 new = json.dumps(new, ensure_ascii=False)
             return {**item, name: new}
     return item
-
-
-def _output_item(message: Message) -> Item:
-    return {"type": "function_call_output", "call_id": message["toolCallId"]}
 
 
 def _content(message: Message, item: Item, name: str) -> str | list[dict[str, Any]]:

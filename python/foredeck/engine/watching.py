@@ -169,16 +169,14 @@ class SessionWatch:
 
     def _look(self, paths: set[str]) -> None:
         self._reported.difference_update(paths)
-        held_back = paths if None in self._held.values() else self._held_among(paths)
+        held = set().union(*(names for names in self._held.values() if names))
+        held_back = paths if None in self._held.values() else paths & held
         # Looked at when the tool has ended: by then its result has made them known.
         self._waiting |= held_back
         if held_back and self._saw_held is not None:
             self._saw_held(sorted(held_back))
         if paths - held_back:
             self._reconcile(sorted(paths - held_back))
-
-    def _held_among(self, paths: set[str]) -> set[str]:
-        return paths & set().union(*(names for names in self._held.values() if names))
 
     def _on_overflow(self) -> None:
         # The system has dropped events: any file may have changed.

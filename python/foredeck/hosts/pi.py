@@ -27,7 +27,6 @@ from foredeck.hosts.protocol import (
     ListParams,
     OutcomeParams,
     SessionCompactParams,
-    SessionHistoryParams,
     ToolObservedParams,
 )
 from foredeck.model.call_values import PriceTier
@@ -52,23 +51,21 @@ def to_request(
 ) -> Request:
     """New messages are stored in `blobs`, `known` ones are not."""
     zone = params.zone
-    return Request(
+    return replace(
+        to_history(params, blobs, known),
         keep=params.keep,
-        items=_items(params, blobs, known),
         time_ms=int(params.time_ms),
         model=to_model(params.model),
         outcomes=[to_outcome(outcome) for outcome in params.outcomes],
-        system=None if params.system is None else sections_as_text(params.system),
-        tools=params.tools,
         warmed_ms=int(params.warmed_ms or 0),
         zone=None if zone is None else Zone(zone.name, zone.offset_minutes),
     )
 
 
 def to_history(
-    params: SessionHistoryParams, blobs: dict[str, bytes], known: KnownMessages | None = None
+    params: ListParams, blobs: dict[str, bytes], known: KnownMessages | None = None
 ) -> Request:
-    """The messages behind `session/history`, as a call that is never made."""
+    """A list of messages as a call that is never made."""
     return Request(
         keep=0,
         items=_items(params, blobs, known),
@@ -111,6 +108,8 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
     if not model:
         return None
     cost = model["cost"] if isinstance(model.get("cost"), dict) else {}
+    compat = model["compat"] if isinstance(model.get("compat"), dict) else {}
+    breaks = compat.get("supportsExplicitPromptCacheMode") is True
     per_million = cost.get("input")
     provider, id, api = (str(model.get(name) or "") for name in ("provider", "id", "api"))
     prices = prices_of(cost)
@@ -124,18 +123,14 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
         reserve=_positive(model.get("reserve")),
         cache_ttl_s=kept_s(model),
         prices=prices,
-        cache=rule_of(api, provider, id, breaks=_breaks(model.get("compat"))),
+        cache=rule_of(api, provider, id, breaks=breaks),
         marks=api == "anthropic-messages",
         threads=model.get("threads") is True,
         input_price=float(per_million) if isinstance(per_million, int | float) else 0.0,
-        inline=_inline(api, model.get("compat")),
+        inline=_inline(api, compat),
         tiers=_tiers(cost) if prices.known and prices.cached else (),
         assumed_reasoning=float(model.get("assumedReasoning") or 0),
     )
-
-
-def _breaks(compat: Any) -> bool:
-    return isinstance(compat, dict) and compat.get("supportsExplicitPromptCacheMode") is True
 
 
 def _tiers(cost: Mapping[str, Any]) -> tuple[PriceTier, ...]:
@@ -150,9 +145,8 @@ def _tiers(cost: Mapping[str, Any]) -> tuple[PriceTier, ...]:
     return tuple(tiers)
 
 
-def _inline(api: str, compat: Any) -> InlineChanges:
+def _inline(api: str, flags: Mapping[str, Any]) -> InlineChanges:
     # `resolveTranscript` and `resolveTranscriptTools` in pi-ai, as each adapter calls them.
-    flags: Mapping[str, Any] = compat if isinstance(compat, dict) else {}
     if not flags.get("supportsMidConvoSystemMessages") or api in _COLLAPSING:
         return "none"
     if api == "anthropic-messages":

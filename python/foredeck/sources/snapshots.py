@@ -237,15 +237,11 @@ def differs(known: Known, seen: Look, state: str) -> bool:
     """Whether a look found another state than stored."""
     if known.state != state:
         return True
+    before = known.fields
     if state == "huge":
-        return _is_rewritten(known, seen)
-    return bool(known.fields.get("source_hash") != seen.source_hash)
-
-
-def _is_rewritten(known: Known, seen: Look) -> bool:
-    if known.fields.get("size") != seen.size:
-        return True
-    return bool(known.fields.get("revision") != seen.revision)
+        now = seen.size, seen.revision
+        return (before.get("size"), before.get("revision")) != now
+    return bool(before.get("source_hash") != seen.source_hash)
 
 
 def is_emptied(known: Known, seen: Look) -> bool:

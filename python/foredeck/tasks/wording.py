@@ -10,7 +10,7 @@ from typing import Any
 from foredeck.model.figures import some_of
 from foredeck.model.identity import TASK, ShortNames
 from foredeck.model.quoting import block, one_line
-from foredeck.model.tasks import TaskDocument, TaskLink
+from foredeck.model.tasks import TaskDocument
 from foredeck.store.clock import now_ms
 from foredeck.store.store import Store
 from foredeck.tasks.board import Board, Task, holder, moment, until_of
@@ -82,14 +82,11 @@ def details(
     if task.metadata:
         lines.append(f"metadata: {one_line(json.dumps(task.metadata, ensure_ascii=False))}")
     if task.links:
-        lines.append(f"linked: {', '.join(map(_link_name, task.links))}")
+        links = [one_line(f"{k.label or k.object} {k.part}".rstrip()) for k in task.links]
+        lines.append(f"linked: {', '.join(links)}")
     if said:
         lines.append(f"worked on in: {', '.join(map(one_line, said))}")
     return "\n".join(lines)
-
-
-def _link_name(link: TaskLink) -> str:
-    return one_line(f"{link.label or link.object} {link.part}".rstrip())
 
 
 def _status_lines(task: Task, now_ms: int) -> list[str]:
