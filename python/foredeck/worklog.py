@@ -238,6 +238,9 @@ def _short(file: str, cwd: str) -> str:
     return file.removeprefix(inside) if file.startswith(inside) else posixpath.basename(file)
 
 
+# The layer
+
+
 MOST_DONE = 50
 """Older work is found by search."""
 

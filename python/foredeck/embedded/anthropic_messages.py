@@ -201,6 +201,9 @@ def _from_engine(block: dict[str, Any], own: dict[str, Any] | None) -> dict[str,
     return {**released(block), **marker}
 
 
+# One more marker for the cache, before a rebase
+
+
 MOST = 4
 """Of one request: platform.claude.com/docs/en/build-with-claude/prompt-caching"""
 

@@ -240,6 +240,10 @@ def bare(message: Message) -> Message:
     return {name: value for name, value in message.items() if name not in _ADDED}
 
 
+# Which result answers which call, where ids do not say. Inside, each call of an answer has an id of
+# its own; outside, nothing changes.
+
+
 @dataclass(slots=True)
 class _Call:
     given: str

@@ -286,6 +286,9 @@ def is_rate_limit(reason: str) -> bool:
     return any(words in text for words in _RATE_LIMITS)
 
 
+# Jobs beside the agent: one at a time, and only after an event
+
+
 SessionEvent = Literal["call", "tool", "answer", "command", "compaction"]
 """What has just happened in the session.
 

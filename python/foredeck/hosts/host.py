@@ -220,6 +220,9 @@ NO_HOST = Host()
 """A host that offers nothing."""
 
 
+# The price of asking
+
+
 THINKING_ROOM = {"minimal": 1024, "low": 2048, "medium": 8192}
 """By level: Pi's budgets for models that need one."""
 MOST_THINKING = 16_384

@@ -233,6 +233,9 @@ def _part_chars(message: SourceMessage, rules: ChunkRules) -> int:
     return max(1, int(rules.most * rate))
 
 
+# A chunk as an observer reads it: quoted, dated, bounded
+
+
 _SPEAKERS = {"user": "user", "assistant": "agent", "context": "context"}
 _TAGS = re.compile(r"<(?=/?(?:conversation|notes|observations|current-task|suggested-response)\b)")
 _BEGINNING = 2 / 3

@@ -298,6 +298,10 @@ def _folder_device(folder: str) -> int:
     return 0 if status is None else status.st_dev
 
 
+# The default id: of this machine, or of the container around this process. Equal ids must mean a
+# shared file system.
+
+
 MACHINE_ID_FILES = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 FALLBACK_NAME = "filesystem-id"
 

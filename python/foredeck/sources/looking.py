@@ -2,8 +2,7 @@
 # ruff: noqa: PTH116, PTH120
 """One look at a path: what it is, its bytes, its file system, and whether a change has settled.
 
-`missing`: no such path. `unreachable`: invisible, which says nothing of the file. A mount is
-another place than the folder under it.
+`missing`: no such path. `unreachable`: invisible, which says nothing of the file.
 """
 
 from __future__ import annotations
@@ -255,6 +254,10 @@ class SettlingFiles:
     def forget(self, path: str) -> None:
         """Forgets a file whose newest version is known."""
         self._waiting.pop(path, None)
+
+
+# A folder's file system and place in it, to tell a missing file from a missing file system. A mount
+# is another place than the folder under it.
 
 
 _MOUNTS = Path("/proc/self/mountinfo")

@@ -391,6 +391,9 @@ class TaskWork:
         return task
 
 
+# Tasks found by words
+
+
 _TITLE, _LABEL, _SUMMARY, _DESCRIPTION = 8, 6, 3, 2
 """Weight of a word by place."""
 _WHOLE = 2

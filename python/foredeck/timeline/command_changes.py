@@ -259,6 +259,9 @@ def _all_said(git: Git, asked: Iterable[Sequence[str]], until: float) -> list[by
     return outputs
 
 
+# Versions of what changed, so that lines have authors
+
+
 MOST_FILES = 1000
 """Of one command."""
 IGNORED_S = 0.5
