@@ -242,7 +242,7 @@ def test_an_audit_finds_what_no_event_reported(
     tracker = trackers(TrackerOptions(debounce_s=0.02, check_s=0.1, audit_s=0.1))
     path = work.write("a")
     attach(tracker, listener, path)
-    tracker._watcher.stop()  # as if the system dropped every event from now on
+    tracker._end_watches()  # as if the system dropped every event from now on
     work.write("a", "changed, and longer")
     listener.wait(lambda: listener.heard(path))
 

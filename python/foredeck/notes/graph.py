@@ -10,7 +10,7 @@ from typing import Any
 
 from foredeck.notes.layer import TURN_ROOM, loaded, stored
 from foredeck.notes.named_parts import anchor_key
-from foredeck.notes.parsed import Reference, folded
+from foredeck.notes.parsed import Reference
 from foredeck.notes.resolving import (
     ReferenceRow,
     Resolution,
@@ -276,7 +276,7 @@ class Graph:
         return selected
 
     def _with_tag(self, tag: str) -> set[int]:
-        name = folded(tag.lstrip("#").strip("/"))
+        name = tag.lstrip("#").strip("/").casefold()
         rows = self._db.execute(
             "SELECT owner FROM tag WHERE folded = ? OR substr(folded, 1, ?) = ?",
             (stored(name), len(name) + 1, stored(name + "/")),

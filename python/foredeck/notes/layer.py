@@ -24,7 +24,7 @@ from foredeck.notes.entries import (
     has_text,
     links_of_turns,
 )
-from foredeck.notes.parsed import Rank, Reference, folded, keys_of
+from foredeck.notes.parsed import Rank, Reference, keys_of
 from foredeck.store.protocol import (
     Advance,
     Change,
@@ -303,7 +303,7 @@ class _GraphRows:
         self.anchors += ((owner, key) for key in sorted(entry.anchors))
         if entry.markdown is not None:
             tags = entry.markdown.tags
-            self.tags += ((owner, folded(t.name), t.name, t.field, t.start, t.end) for t in tags)
+            self.tags += ((owner, t.name.casefold(), t.name, t.field, t.start, t.end) for t in tags)
 
     def add_turn(self, links: TurnLinks) -> None:
         """Adds a turn's rows."""

@@ -211,11 +211,6 @@ class Name:
     text: str
 
 
-def folded(text: str) -> str:
-    """Case-folds titles and file names."""
-    return text.casefold()
-
-
 def without_suffix(path: str) -> str:
     """A path without `.md`."""
     return _SUFFIX.sub("", path)
@@ -232,7 +227,7 @@ def exact_key(id: str) -> str:
 
 
 def word_key(text: str) -> str:
-    return f"word {folded(text)}"
+    return f"word {text.casefold()}"
 
 
 def handle_key(ordinal: int) -> str:
@@ -244,7 +239,7 @@ def names_of_path(filesystem: str, path: str) -> Iterator[Name]:
     """A file's names by its place, which it keeps when moved."""
     base = posixpath.basename(path)
     yield Name(path_key(filesystem, path), Rank.PATH, path)
-    yield Name(word_key(without_suffix(base)), Rank.NAME, folded(without_suffix(path)))
+    yield Name(word_key(without_suffix(base)), Rank.NAME, without_suffix(path).casefold())
 
 
 def keys_of(reference: Reference, filesystem: str | None, path: str | None) -> list[str]:
@@ -274,9 +269,9 @@ def fits(reference: Reference, name: Name) -> bool:
     if name.rank == Rank.TITLE:
         return reference.style == "wiki" and name.key == word_key(target)
     if name.rank == Rank.NAME:
-        tail = folded(without_suffix(posixpath.normpath(target)).lstrip("/"))
+        tail = without_suffix(posixpath.normpath(target)).lstrip("/").casefold()
         return reference.style == "wiki" and f"/{name.text}".endswith(f"/{tail}")
     if name.rank == Rank.PATH and _SUFFIX.search(target):
         # `a` may be `a.md`, but `a.md` is not `a`.
-        return folded(name.text).endswith(folded(posixpath.basename(target)))
+        return name.text.casefold().endswith(posixpath.basename(target).casefold())
     return True

@@ -11,7 +11,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from foredeck.sources.looking import Fingerprint, fingerprint_at
@@ -26,67 +28,6 @@ a destination."""
 _LOGGER = "watchdog.observers.inotify_c"
 # Reading a file causes these: taking them for changes would start an endless loop.
 _UNWATCHED_KINDS = frozenset({"opened", "closed_no_write"})
-
-
-class WatchUnavailable(Exception):
-    """The system refuses another watch; the text says why."""
-
-
-class FolderWatcher:
-    """Watches single folders; callbacks run in watchdog's thread.
-
-    `on_overflow`: the system has dropped events.
-    """
-
-    def __init__(self, on_overflow: Callable[[], None]) -> None:
-        self._observer: BaseObserver | None = None
-        self._on_overflow = on_overflow
-
-    def watch(self, folder: str, on_event: EventCallback) -> ObservedWatch:
-        """Starts watching. Raises `WatchUnavailable` or `FileNotFoundError`."""
-        try:
-            return self._start().schedule(
-                _Handler(on_event),  # type: ignore[arg-type]  # watchdog only calls `dispatch`
-                folder,
-                event_filter=_wanted_events(),
-            )
-        except (FileNotFoundError, NotADirectoryError):
-            raise FileNotFoundError(folder) from None
-        except (OSError, RuntimeError, ImportError) as error:
-            raise WatchUnavailable(str(error)) from error
-
-    def unwatch(self, watch: ObservedWatch) -> None:
-        """Ends a watch, also of a deleted folder."""
-        if self._observer is not None:
-            try:
-                self._observer.unschedule(watch)
-            except KeyError:
-                return
-
-    def stop(self) -> None:
-        """Ends all watches; waits for watchdog's threads."""
-        logging.getLogger(_LOGGER).removeFilter(self._heed)
-        observer, self._observer = self._observer, None
-        if observer is not None:
-            observer.stop()
-            observer.join()
-
-    def _start(self) -> BaseObserver:
-        if self._observer is None:
-            # Loads where files are watched.
-            from watchdog.observers import Observer
-
-            observer = Observer()
-            observer.start()
-            logging.getLogger(_LOGGER).addFilter(self._heed)
-            self._observer = observer
-        return self._observer
-
-    def _heed(self, record: logging.LogRecord) -> bool:
-        """A log filter that lets everything pass: only the log reports lost events."""
-        if record.levelno >= logging.WARNING and "overflow" in record.getMessage():
-            self._on_overflow()
-        return True
 
 
 class _Handler:
@@ -185,7 +126,7 @@ class FileTracker:
         self._unattached: set[str] = set()
         self._stopped = False
         self._noticed = False
-        self._watcher = FolderWatcher(self._overflow)
+        self._observer: BaseObserver | None = None
         self._thread: threading.Thread | None = None
 
     def track(self, object_id: str, path: str) -> None:
@@ -227,7 +168,7 @@ class FileTracker:
             thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
-        self._watcher.stop()
+        self._end_watches()
 
     # What watchdog's thread calls: short, and nothing that blocks.
 
@@ -331,17 +272,18 @@ class FileTracker:
         watched = sum(f.mode == "watched" for f in list(self._folders.values()))
         try:
             if watched >= self._options.max_folders:
-                raise WatchUnavailable(f"{watched} folders are watched already")
+                raise OSError(f"{watched} folders are watched already")
             # The system would refuse to watch it, which is nothing that the user can mend.
             if not os.access(folder.path, os.R_OK):
                 return "polled"
-            folder.watch = self._watcher.watch(
+            folder.watch = self._running_observer().schedule(
+                _Handler(partial(self._event, folder)),  # type: ignore[arg-type]  # only `dispatch`
                 folder.path,
-                lambda kind, path, destination: self._event(folder, kind, path, destination),
+                event_filter=_wanted_events(),
             )
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return "gone"
-        except WatchUnavailable as error:
+        except (OSError, RuntimeError, ImportError) as error:
             self._notice(
                 f"not all folders can be watched for changes ({error}); "
                 f"their files are compared every {self._options.check_s:g} s instead"
@@ -353,8 +295,34 @@ class FileTracker:
         watch, folder.watch, folder.lost = folder.watch, None, False
         if folder.mode != "new":
             folder.mode = "gone"
-        if watch is not None:
-            self._watcher.unwatch(watch)
+        if watch is not None and self._observer is not None:
+            with suppress(KeyError):
+                self._observer.unschedule(watch)
+
+    def _running_observer(self) -> BaseObserver:
+        if self._observer is None:
+            # Loads where files are watched.
+            from watchdog.observers import Observer
+
+            observer = Observer()
+            observer.start()
+            logging.getLogger(_LOGGER).addFilter(self._heed)
+            self._observer = observer
+        return self._observer
+
+    def _end_watches(self) -> None:
+        """Waits for watchdog's threads."""
+        logging.getLogger(_LOGGER).removeFilter(self._heed)
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.stop()
+            observer.join()
+
+    def _heed(self, record: logging.LogRecord) -> bool:
+        """A log filter that lets everything pass: only the log reports lost events."""
+        if record.levelno >= logging.WARNING and "overflow" in record.getMessage():
+            self._overflow()
+        return True
 
     def _report(self) -> None:
         with self._changed:
