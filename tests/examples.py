@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from hypothesis import HealthCheck, settings
+
 _ALL = os.environ.get("FOREDECK_TEST_EXAMPLES") == "random"
 
 
@@ -13,3 +15,15 @@ def examples(count: int) -> int:
     A repeatable run tries the same ones every time: what the others could find, they have found.
     """
     return count if _ALL else max(1, count // 10)
+
+
+def sessions(count: int, steps: int = 14) -> settings:
+    """The settings of a state machine that plays so many sessions of so many steps."""
+    return settings(
+        max_examples=examples(count),
+        stateful_step_count=steps,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
 from hypothesis.stateful import initialize
 
 from context.heads import Counting
 from context.sent import Sent, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS, AnySession
-from examples import examples
+from examples import sessions
 from foredeck.context.head import head_opening
 
 
@@ -31,12 +30,5 @@ class AnySessionWithHead(AnySession):
         return sent
 
 
-AnySessionWithHead.TestCase.settings = settings(
-    max_examples=examples(100),
-    stateful_step_count=12,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+AnySessionWithHead.TestCase.settings = sessions(100, 12)
 TestAnySessionWithHead = AnySessionWithHead.TestCase

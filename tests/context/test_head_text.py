@@ -8,27 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context.heads import Said
 from foredeck.context.head import compose, head_opening
 
 
-@dataclass(frozen=True)
-class Lines:
-    """A section of as many whole lines as fit."""
-
-    name: str
-    lines: tuple[str, ...]
-
-    def text(self, limit: int) -> str:
-        kept: list[str] = []
-        for line in self.lines:
-            if len("\n".join([*kept, line])) > limit:
-                break
-            kept.append(line)
-        return "\n".join(kept)
-
-
-def section(name: str, count: int) -> Lines:
-    return Lines(name, tuple(f"{name} line {n:03}" for n in range(count)))
+def section(name: str, count: int) -> Said:
+    return Said(name, [f"{name} line {n:03}" for n in range(count)])
 
 
 class Broken:
@@ -45,8 +30,8 @@ class TooLong:
         return "x" * (2 * limit)
 
 
-@dataclass(frozen=True)
-class Stated(Lines):
+@dataclass
+class Stated(Said):
     has_floor: bool = True
 
 
@@ -72,8 +57,8 @@ def test_a_long_section_leaves_the_others_their_share() -> None:
 
 
 def test_a_section_of_its_own_room_takes_none_from_the_others() -> None:
-    @dataclass(frozen=True)
-    class Extra(Lines):
+    @dataclass
+    class Extra(Said):
         extra_chars: int = 2000
 
     rules, own = section("rules", 500), Extra("own", section("own", 500).lines)
@@ -81,7 +66,7 @@ def test_a_section_of_its_own_room_takes_none_from_the_others() -> None:
     assert text.count("own line") > 120
     assert text.startswith(compose([rules], 800)[:400])
     assert 2400 < len(text) <= 2800
-    assert compose([rules, Extra("own", ())], 800) == compose([rules], 800)
+    assert compose([rules, Extra("own", [])], 800) == compose([rules], 800)
 
 
 def test_a_section_that_fails_or_writes_too_much_hurts_no_other() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -15,7 +14,7 @@ from context.playing import use_tool
 from context.restored import check_restored
 from context.sent import Sent, as_values
 from context.strategies import WINDOWS, asides, tool_rounds, turn_ends
-from examples import examples
+from examples import sessions
 from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
@@ -197,12 +196,5 @@ class AnySession(RuleBasedStateMachine):
         self.host.wait(seconds)
 
 
-AnySession.TestCase.settings = settings(
-    max_examples=examples(120),
-    stateful_step_count=14,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+AnySession.TestCase.settings = sessions(120)
 TestAnySession = AnySession.TestCase

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis.stateful import initialize
 from syrupy.assertion import SnapshotAssertion
 
@@ -16,7 +15,7 @@ from context.sent import Sent, as_bytes, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS
 from context.test_stand_in_machine import AnySessionWithStandIns
-from examples import examples
+from examples import sessions
 from foredeck.accounting.cache import Shapes
 from foredeck.model.quoting import is_run
 from foredeck_bench.judging.evidence import View
@@ -279,12 +278,5 @@ class AnySessionWithRuns(AnySessionWithStandIns):
         self.host.restart(policy="adaptive", adaptive=adaptive)
 
 
-AnySessionWithRuns.TestCase.settings = settings(
-    max_examples=examples(40),
-    stateful_step_count=14,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+AnySessionWithRuns.TestCase.settings = sessions(40)
 TestAnySessionWithRuns = AnySessionWithRuns.TestCase

@@ -3,7 +3,6 @@ anybody knows: some prompts are refused because of it."""
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
@@ -12,7 +11,7 @@ from context.sent import as_values
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS, ROUNDS, AnySession
 from context.test_seals import BOUND, GPT
-from examples import examples
+from examples import sessions
 from foredeck.context.messages.shape import Message
 from foredeck.model.records import ReasoningDocument, reasoning_id
 
@@ -73,12 +72,5 @@ class SealedSession(AnySession):
         ]
 
 
-SealedSession.TestCase.settings = settings(
-    max_examples=examples(30),
-    stateful_step_count=14,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+SealedSession.TestCase.settings = sessions(30)
 TestSealedSession = SealedSession.TestCase

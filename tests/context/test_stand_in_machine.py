@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
@@ -11,7 +10,7 @@ from context.noted import Noted
 from context.sent import Sent
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS, AnySession
-from examples import examples
+from examples import sessions
 
 
 class AnySessionWithStandIns(AnySession):
@@ -66,12 +65,5 @@ class AnySessionWithStandIns(AnySession):
         self.host.wait(10_000)
 
 
-AnySessionWithStandIns.TestCase.settings = settings(
-    max_examples=examples(60),
-    stateful_step_count=14,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+AnySessionWithStandIns.TestCase.settings = sessions(60)
 TestAnySessionWithStandIns = AnySessionWithStandIns.TestCase
