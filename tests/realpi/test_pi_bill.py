@@ -4,17 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from foredeck.accounting.figure import session_figure
 from foredeck.lookup.sessions import newest_calls
+from foredeck_agents.histories.recordings import load_recording
+from foredeck_bench.playback.__main__ import play_both, replayed
+from foredeck_bench.playback.recorded import RecordedPlay
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.steps import Step, Thinking
 from harness import Pi
 from observed import answered, calls_of, stored
+
+WINDOW = 200_000
+CALLS = 40
+
+
+@pytest.mark.parametrize("model", ["claude-opus-5-5", "gpt-6.2-sol"])
+def test_a_recorded_session_costs_what_the_twin_charges(
+    pi: Pi, checkout: Path, tmp_path: Path, model: str
+) -> None:
+    recording = checkout / "tests" / "recordings" / "long.jsonl"
+    recorded = RecordedPlay.of(load_recording(recording), CALLS)
+    plain, ours = play_both(recorded, pi.install, tmp_path / "played", model, WINDOW)
+    assert ours.figure is not None
+    assert len(plain.calls) == len(ours.calls) == CALLS
+    assert ours.model.violations == plain.model.violations == []
+    assert ours.figure.ours == pytest.approx(ours.dollars, rel=0.01)
+    # Its first prompt is 18 tokens short of what Anthropic keeps, which no estimate can tell.
+    assert ours.figure.plain == pytest.approx(plain.dollars, rel=0.01, abs=0.005)
+    told = replayed(plain.session_file, model, WINDOW)
+    assert told["plain_pi"] == pytest.approx(plain.dollars, rel=0.01, abs=0.005)
+    assert told["foredeck"] == pytest.approx(ours.dollars, rel=0.03)
+    assert plain.host == pytest.approx(plain.total)
+    assert ours.host == pytest.approx(ours.total)
 
 
 def off_and_on(_: Pi, rpc: RpcPi) -> RpcPi:

@@ -1,0 +1,1 @@
+"""A recorded session, played through the real Pi on the providers' twin."""
