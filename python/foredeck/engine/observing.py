@@ -38,7 +38,6 @@ from foredeck.observations.rules import (
     to_condense,
 )
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Token
 from foredeck.store.store import Store
 
 if TYPE_CHECKING:
@@ -293,7 +292,7 @@ class SessionNotes:
     _known: Sequence[StandIn] | None = None
     _branch: ObservedBranch | None = None
     _read_for: tuple[str, int] = ("", 0)
-    _seen: frozenset[tuple[str, Token]] | None = None
+    _seen: frozenset[tuple[str, str]] | None = None
 
     def refresh(self) -> None:
         """Rereads after a change."""
