@@ -305,13 +305,10 @@ def check_programs(checkout: Path = CHECKOUT) -> Iterator[Finding]:
     yield _python()
     yield _sqlite()
     bin_folder = checkout / "node_modules" / ".bin"
-    if shutil.which("pi") is None and shutil.which("pi", path=str(bin_folder)) is not None:
-        where = str(bin_folder)
-        yield _node(where, OF_CHECKOUT)
-        yield _pi(where, OF_CHECKOUT)
-    else:
-        yield _node()
-        yield _pi()
+    is_own = shutil.which("pi") is None and shutil.which("pi", path=str(bin_folder)) is not None
+    own = (str(bin_folder), OF_CHECKOUT) if is_own else (None, "")
+    yield _node(*own)
+    yield _pi(*own)
     yield _proxy()
 
 
@@ -349,7 +346,7 @@ def _sqlite() -> Finding:
     return ok("sqlite", f"{text}, with full-text search")
 
 
-def _node(where: str | None = None, whose: str = "") -> Finding:
+def _node(where: str | None, whose: str) -> Finding:
     path = shutil.which("node", path=where)
     advice = f"Install Node {dotted(NODE_MIN)} or later (https://nodejs.org); Pi needs it."
     if path is None:
@@ -362,7 +359,7 @@ def _node(where: str | None = None, whose: str = "") -> Finding:
     return ok("node", f"{dotted(version)} at {path}{whose}")
 
 
-def _pi(where: str | None = None, whose: str = "") -> Finding:
+def _pi(where: str | None, whose: str) -> Finding:
     path = shutil.which("pi", path=where)
     install = f"Install it: npm install -g {PI_PACKAGE}"
     if path is None:
