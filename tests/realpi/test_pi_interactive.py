@@ -58,7 +58,6 @@ def navigate(pi: TerminalPi, entry: str) -> None:
     pi.wait_for("Navigated to selected point")
 
 
-@both_versions
 def test_branches_and_copies_at_the_terminal(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(

@@ -33,7 +33,6 @@ def counting(tmp_path: Path) -> tuple[Path, Path]:
     return extension, starts
 
 
-@both_versions
 def test_sessions_replaced_over_rpc_are_each_opened_once(pi: Pi, tmp_path: Path) -> None:
     extension, starts = counting(tmp_path)
     (pi.repo / "a.txt").write_text(TEXT)
