@@ -59,16 +59,16 @@ CONTEXT = (
 
 #: The same within `store`: what the store stands on, the store, and what is done with it.
 STORE = (
-    *("clock", "protocol", "location", "versions", "references", "sqlite", "remote", "store"),
-    *("sessions", "at_work", "copying", "kind", "backup", "sqlite_kind", "erasing"),
+    *("clock", "protocol", "location", "versions", "references", "sqlite", "store"),
+    *("sessions", "at_work", "copying", "backup", "kind", "erasing"),
     *("portable", "redaction", "purging"),
 )
 
 #: The same within `foredeck_xtdb`.
 XTDB = (
     *("database", "runtime", "node", "installing", "link", "journal", "worker"),
-    *("local_copy", "maintenance", "backup"),
-    *("query_command", "xtdb_command", "xtdb_kind"),
+    *("local_copy", "maintenance"),
+    *("xtdb_command", "place"),
 )
 
 
@@ -137,7 +137,6 @@ def test_pages_and_answers_use_of_the_command_line_only_what_their_commands_are_
         ("foredeck_inspector/app.py", "foredeck.cli.arguments"),
         ("foredeck_inspector/app.py", "foredeck.cli.arguments.use"),
         ("foredeck_inspector/app.py", "foredeck.cli.person"),
-        ("foredeck_inspector/views/overview.py", "foredeck.cli.config_command"),
         ("foredeck_inspector/views/overview.py", "foredeck.cli.doctor_command"),
     }
 

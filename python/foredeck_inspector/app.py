@@ -31,7 +31,7 @@ from foredeck.lookup.reader import Reader
 from foredeck.lookup.sessions import collect_seldom
 from foredeck.loopback import LOOPBACK, listening_on
 from foredeck.memory.entry import NoSuchEntry
-from foredeck.store.kind import nothing_stored, store_kind
+from foredeck.store.kind import nothing_stored, store_place
 from foredeck_inspector.access import OnlyThisUser
 from foredeck_inspector.pages import FORMS, STATIC, Asked, BadRequest, WebPage, link, respond
 from foredeck_inspector.views.calls import call_page
@@ -71,8 +71,8 @@ def run(args: Namespace) -> int:
     config = resolved.config
     if args.edit:
         check_person(config.home, "Changing memory")
-    kind = store_kind(config.store)
-    if not kind.exists(config):
+    place = store_place(config)
+    if not place.exists():
         raise NotFound(nothing_stored(config))
     reader = Reader(config, edits=args.edit)
     collect_seldom()

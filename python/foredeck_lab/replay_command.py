@@ -23,7 +23,7 @@ from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars
 from foredeck.regular_files import open_regular
-from foredeck.store.kind import store_kind
+from foredeck.store.kind import place_type
 from foredeck_agents.histories.lines import lines_lost
 from foredeck_agents.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck_agents.histories.records import RecordedCall, TranscriptError
@@ -89,7 +89,7 @@ def replay(
     _check(paths, options, keep)
     sessions: list[SessionResult] = []
     figures: dict[bool, CostFigure] = {}
-    with store_kind(options.store).empty_stores() as settings_of:
+    with place_type(options.store).empty_stores() as settings_of:
         for number, path in enumerate(paths, start=1):
             advance(path.name, 0, 0)
             own = replace(options, settings=(*options.settings, *settings_of(number)))
@@ -111,7 +111,7 @@ def _check(paths: list[Path], options: ReplayOptions, keep: Path | None) -> None
     options.warmer()
     if options.restart_every is not None and options.restart_every < 1:
         raise CommandRefused("The engine can be restarted every 1 call or more.")
-    if keep is not None and not store_kind(options.store).is_one_file:
+    if keep is not None and not place_type(options.store).is_one_file:
         raise CommandRefused(
             "--keep leaves SQLite stores behind; a store in XTDB ends with the run."
         )

@@ -21,13 +21,13 @@ from foredeck.store.protocol import (
     Change,
     Notify,
     Origin,
+    Remote,
     Scalar,
     Token,
     order_of,
     portions,
     silent,
 )
-from foredeck.store.remote import Remote
 from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.journal import Backlog, Journal, JournalBounds
 from foredeck_xtdb.link import Link, copy_file, link_of

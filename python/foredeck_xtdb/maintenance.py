@@ -1,4 +1,4 @@
-"""What commands do with a store in XTDB: deliver, compare, migrate, erase, check."""
+"""What commands do with a store in XTDB: deliver, compare, check, back up, erase."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from foredeck.cli.output import Progress
 from foredeck.config import Config, load_config
-from foredeck.errors import ConfigError, ForedeckError, StoreUnavailable
+from foredeck.errors import ForedeckError, StoreUnavailable
 from foredeck.finding import Finding, note, ok, problem
 from foredeck.model.figures import counted
-from foredeck.store.copying import compare, count_of
-from foredeck.store.kind import PENDING_PURGE, DeliveredCopy, Settings
-from foredeck.store.protocol import Copyable, ScanMark, digests_of, portions
-from foredeck.store.store import Store, open_sqlite
+from foredeck.store import backup as sqlite_backup
+from foredeck.store.backup import BackupReport, Report
+from foredeck.store.copying import NotEmpty, compare, copy, count_of, verified
+from foredeck.store.kind import DeliveredCopy, Settings
+from foredeck.store.store import open_sqlite
 from foredeck_xtdb.journal import Backlog, DeliveryQueue, opened_journal, read_backlog
-from foredeck_xtdb.link import copy_file, open_database
+from foredeck_xtdb.link import SHARED, copy_file, open_database
 from foredeck_xtdb.local_copy import XtdbRemote, open_copy, remote_of
 from foredeck_xtdb.node import (
     NodeFolder,
@@ -34,7 +35,7 @@ from foredeck_xtdb.node import (
     start,
     stop,
 )
-from foredeck_xtdb.runtime import Runtime, find_runtime, java_options
+from foredeck_xtdb.runtime import Runtime, find_runtime, how_to_start, java_options
 
 if TYPE_CHECKING:
     from foredeck_xtdb.database.adapter import Database
@@ -133,97 +134,21 @@ def deliver_first(config: Config) -> tuple[int, Backlog]:
     return count, left
 
 
-# An address, what is reported, and empty stores
+# Copying, what is reported, and empty stores
 
 _PATIENCE_MS = 60_000
 """How long one request of a copy may take: only the user who watches it waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class XtdbPlace:
-    """A store in XTDB as a place, with its configuration."""
+def open_delivered(config: Config) -> Database:
+    """The database, once everything in the local copy is delivered. Raises `StoreUnavailable`."""
+    deliver_first(_patient(config))
+    return open_database(_patient(config))
 
-    config: Config
-    name: ClassVar[str] = "the store"
-    is_one_file: ClassVar[bool] = False
 
-    @classmethod
-    def at(cls, config: Config, where: str) -> XtdbPlace:
-        """The store at an address, or the configured one. Raises `ConfigError`."""
-        if where and not where.startswith(("http://", "https://")):
-            raise ConfigError(f"{where!r}: an address begins with http:// or https://")
-        xtdb = config.xtdb.model_copy(update={"url": where or config.xtdb.url})
-        return cls(config.model_copy(update={"xtdb": xtdb, "store": "xtdb"}))
-
-    def describe(self) -> str:
-        where = self.config.xtdb.url or str(self.config.home / "xtdb")
-        return f"xtdb:{where.rstrip('/')} ({self.config.xtdb.namespace})"
-
-    def open(self, *, create: bool) -> Database:  # noqa: ARG002
-        """The database, once everything in the local copy is delivered."""
-        deliver_first(self._patient)
-        return open_database(self._patient)
-
-    def open_now(self) -> Database:
-        """The database as it is. Raises `StoreUnavailable`."""
-        return open_database(self._patient)
-
-    @property
-    def _patient(self) -> Config:
-        xtdb = self.config.xtdb.model_copy(update={"timeout_ms": _PATIENCE_MS})
-        return self.config.model_copy(update={"xtdb": xtdb})
-
-    def after_copy(self) -> None:
-        """Makes the local copy read everything anew."""
-        follow_anew([copy_file(self.config)])
-
-    @property
-    def pending(self) -> Path:
-        return self.config.home / PENDING_PURGE
-
-    def open_local(self) -> Store:
-        return open_copy(self.config, lazy=True)
-
-    def _open_copy(self) -> Store:
-        busy_ms = self.config.sqlite.busy_timeout_ms
-        return open_sqlite(copy_file(self.config), busy_timeout_ms=busy_ms)
-
-    def check_settled(self) -> None:
-        if entries := read_backlog(copy_file(self.config)).entries:
-            raise StoreUnavailable(
-                f"commits are still to go to XTDB ({entries}): `foredeck xtdb sync` delivers them, "
-                "then try again"
-            )
-
-    def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:
-        """Blobs that the local copy does not have."""
-        with closing(open_database(self.config)) as database:
-            absent = [digest for digest in digests_of(database) if digest not in known]
-            for portion in portions(absent, _PORTION):
-                yield from database.blobs(portion).items()
-
-    def erase(self, ids: Collection[str], blobs: Collection[str], scanned: ScanMark) -> None:
-        # The local copy last: killed in between, it still has that by which the next attempt finds
-        # what is to go. The other way round the database would keep what nobody knows of any more.
-        with closing(self._open_copy()) as copy:
-            # Checked before the database is touched, and again by the copy, under its lock.
-            copy.check_unused(scanned, ids, blobs)
-            with closing(open_database(self.config)) as database:
-                database.erase(ids, blobs)
-            copy.erase(ids, blobs, scanned)
-
-    def finish(self) -> list[str]:
-        """Rewrites a node of foredeck's own."""
-        with closing(self._open_copy()) as copy:
-            copy.vacuum()
-        config = self.config
-        if config.xtdb.url is None and config.xtdb.topology != "memory":
-            _compact_node(own_node_folder(config.home), find_runtime(config.home))
-        return _still_to_do(config)
-
-    def all_parts(self) -> Iterator[Copyable]:
-        yield open_database(self.config)
-        yield self._open_copy()
+def _patient(config: Config) -> Config:
+    xtdb = config.xtdb.model_copy(update={"timeout_ms": _PATIENCE_MS})
+    return config.model_copy(update={"xtdb": xtdb})
 
 
 def check_xtdb(config: Config) -> Finding:
@@ -278,9 +203,95 @@ def stores_in_memory() -> Iterator[Settings]:
         yield lambda number: (*shared, f"xtdb.namespace=session-{number}")
 
 
+# Backups: one SQLite file, which either kind of store can restore
+
+
+def back_up(config: Config, target: Path, report: Report, *, verify: bool) -> BackupReport:
+    """Delivers what waits, then writes the configured store into `target`.
+
+    Raises `StoreUnavailable`; an earlier backup stays then.
+    """
+    folder, is_own = own_node_folder(config.home), _keeps_its_data_here(config)
+    if is_own and not folder.data.is_dir() and not waiting(config):
+        raise StoreUnavailable(
+            f"there is nothing to back up: no node has run here; {how_to_start(config.home)}"
+        )
+    with (
+        _draft_folder(config) as draft,
+        closing(open_delivered(config)) as database,
+    ):
+        with closing(open_sqlite(draft / "store.db")) as store:
+            copy(database, store, lambda: report(1, "copying"))
+        made = sqlite_backup.back_up(draft / "store.db", target, report)
+        if verify:
+            with sqlite_backup.opened_backup(target) as backup:
+                digest = verified(database, backup, target, lambda: report(1, "verifying"))
+            made = replace(made, verified=digest)
+    if left := waiting(config):
+        hint = (
+            f"{counted(left, 'transaction')} of this machine still waits for XTDB and is not in "
+            "it: `foredeck xtdb sync` delivers, then back up again."
+        )
+        made = replace(made, hints=(hint,))
+    return made
+
+
+def restore(config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
+    """Brings a backup into the configured store, which must be empty unless `force` moves its data
+    aside.
+
+    Raises `StoreUnavailable`, and `Corrupt` for a damaged backup.
+    """
+    with _draft_folder(config) as draft:
+        sqlite_backup.restore(source, draft / "store.db", force=False, report=report)
+        kept = _set_aside(config) if force else None
+        with (
+            closing(open_sqlite(draft / "store.db")) as backup,
+            closing(open_database(_patient(config))) as database,
+        ):
+            try:
+                copy(backup, database, lambda: report(1, "copying"))
+            except NotEmpty as error:
+                way = "--force moves it aside" if _keeps_its_data_here(config) else _OTHER_PLACE
+                raise StoreUnavailable(f"XTDB holds a store already: {way} ({error})") from error
+            finally:
+                # A node's data hold all namespaces.
+                aside = (config.home / "copies").glob("own-*.db") if kept else ()
+                follow_anew([copy_file(config), *aside])
+    where = own_node_folder(config.home).data if _keeps_its_data_here(config) else source
+    return replace(sqlite_backup.contents_of(source), file=where, kept=kept)
+
+
+_OTHER_PLACE = "name another xtdb.namespace"
+
+
+@contextmanager
+def _draft_folder(config: Config) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="backup-", dir=config.home) as name:
+        yield Path(name)
+
+
+def _keeps_its_data_here(config: Config) -> bool:
+    if config.xtdb.url is not None:
+        return False
+    node = settled_node(config)
+    topology = config.xtdb.topology if node is None else node.topology
+    return topology not in SHARED and topology != "memory"
+
+
+def _set_aside(config: Config) -> Path | None:
+    if not _keeps_its_data_here(config):
+        raise StoreUnavailable(
+            f"--force is for data in this state folder; for others {_OTHER_PLACE}"
+        )
+    with own_node_folder(config.home).kept_stopped() as is_stopped:
+        if not is_stopped:
+            raise StoreUnavailable("a node runs here: `foredeck xtdb down`, then restore")
+        return own_node_folder(config.home).set_aside()
+
+
 # What an erasure has to leave nothing of
 
-_PORTION = 200
 _ROCKSDB = ("log", "index")
 """Folders of RocksDB in a node's data."""
 _LONGEST_S = 3600.0
@@ -306,7 +317,7 @@ _PROGRAM = """
 """
 
 
-def _still_to_do(config: Config) -> list[str]:
+def still_to_do(config: Config) -> list[str]:
     kept = _KEPT.get(config.xtdb.topology)
     if config.xtdb.url is not None:
         kept = (
@@ -318,9 +329,10 @@ def _still_to_do(config: Config) -> list[str]:
     return [] if kept is None else [f"{kept} Then {again}."]
 
 
-def _compact_node(folder: NodeFolder, runtime: Runtime) -> None:
+def compact_node(home: Path) -> None:
     """Rewrites a stopped node's files, since RocksDB keeps deleted data. Raises
     `StoreUnavailable`."""
+    folder, runtime = own_node_folder(home), find_runtime(home)
     before = stop(folder)
     try:
         with folder.kept_stopped() as is_stopped:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_session import SESSION, make_home
+from stored_session import SESSION, make_home, run
 from syrupy.assertion import SnapshotAssertion
 
 from cli.conftest import Foredeck
@@ -27,8 +27,12 @@ from foredeck.store.protocol import Batch
 TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"
 
 
-def test_a_stored_session(home: Path, foredeck: Foredeck) -> None:
-    value = foredeck.json(home, "cost", SESSION[:6])
+def cost_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(run(capsys, "cost", "--json", *arguments))
+
+
+def test_a_stored_session(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    value = cost_json(capsys, SESSION[:6], "--home", str(home))
     assert value["session"] == SESSION
     assert [line["call"] for line in value["calls"]] == [1, 2, 3, 4, 5]
     assert set(value) == {
@@ -51,21 +55,21 @@ def test_a_stored_session(home: Path, foredeck: Foredeck) -> None:
     total = value["total"]
     assert total["lost_tokens"] == {}
     assert total["cost"] == pytest.approx(sum(n["ours"]["cost"] for n in value["calls"]), abs=5)
-    text = foredeck(home, "cost", SESSION)
+    text = run(capsys, "cost", SESSION, "--home", str(home))
     assert text.startswith(
         f"{value['figure']['text']}.\n\n{SESSION}\n5 calls, a model without a name\n"
     )
     assert "No cache hit was lost." in text
 
 
-def test_a_session_goes_by_its_name(home: Path, foredeck: Foredeck) -> None:
-    foredeck(home, "name", f"session:{SESSION}", "work")
-    assert foredeck.json(home, "cost", "work")["session"] == SESSION
+def test_a_session_goes_by_its_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "name", f"session:{SESSION}", "work", "--home", str(home))
+    assert cost_json(capsys, "work", "--home", str(home))["session"] == SESSION
 
 
-def test_a_recorded_file_is_replayed(home: Path, foredeck: Foredeck) -> None:
+def test_a_recorded_file_is_replayed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = home.parents[1] / f"{SESSION}.jsonl"
-    value = foredeck.json(home, "cost", str(file), "--cache", "anthropic")
+    value = cost_json(capsys, str(file), "--cache", "anthropic")
     assert (value["session"], value["cache"], len(value["calls"])) == (file.name, "anthropic", 5)
     assert value["reported_of"] == "plain"
 
@@ -74,7 +78,9 @@ def test_what_is_neither_is_said(home: Path, foredeck: Foredeck) -> None:
     assert "nowhere" in foredeck(home, "cost", "nowhere", code=4)
 
 
-def test_a_long_session_shows_where_something_happened(tmp_path: Path, foredeck: Foredeck) -> None:
+def test_a_long_session_shows_where_something_happened(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines: list[Any] = [{"type": "session", "id": "long", "cwd": "/repo"}]
     for _ in range(50):
         for role in ("user", "assistant"):
@@ -82,39 +88,43 @@ def test_a_long_session_shows_where_something_happened(tmp_path: Path, foredeck:
             lines.append({"type": "message", "message": message})
     file = tmp_path / "long.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    short = foredeck(tmp_path, "cost", str(file))
+    short = run(capsys, "cost", str(file))
     assert "No call lost anything, and none was rewritten (--calls shows all 50)." in short
-    assert "\n50    " in foredeck(tmp_path, "cost", str(file), "--calls")
+    assert "\n50    " in run(capsys, "cost", str(file), "--calls")
     lines[60]["message"]["timestamp"] += 86_400_000
     for line in lines[61:]:
         line["message"]["timestamp"] += 86_400_000
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    late = foredeck(tmp_path, "cost", str(file))
+    late = run(capsys, "cost", str(file))
     assert "expiry" in late
     assert re.search(r"^\d+ +01-0[123] \d\d:", late, re.MULTILINE), "dated: two days"
     assert re.search(r"^\d+ further calls lost nothing", late, re.MULTILINE)
 
 
-def test_prices_that_are_none_are_refused(home: Path, tmp_path: Path, foredeck: Foredeck) -> None:
+def test_prices_that_are_none_are_refused(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file, prices = home.parents[1] / f"{SESSION}.jsonl", tmp_path / "prices.json"
     for value in ('{"input": 3}', '{"input": 1e999, "cacheRead": 0.3, "cacheWrite": 1}', "[1]"):
         prices.write_text(value)
-        assert "has no prices" in foredeck(home, "cost", str(file), "--prices", str(prices), code=2)
+        assert main(["cost", str(file), "--prices", str(prices)]) == 2
+        assert "has no prices" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not TRANSCRIPTS.is_dir(), reason="no recorded transcripts here")
 @pytest.mark.parametrize("cache", ["ideal", "anthropic"])
 def test_nothing_is_unexplained_in_a_recorded_session(
-    cache: str, tmp_path: Path, foredeck: Foredeck
+    cache: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    policy = ("--set", "policy=adaptive")
     smallest = sorted(TRANSCRIPTS.glob("*.jsonl"), key=lambda file: file.stat().st_size)[:3]
     for file in smallest:
-        value = foredeck.json(tmp_path, "cost", str(file), "--cache", cache, *policy)
+        value = cost_json(capsys, str(file), "--cache", cache, "--set", "policy=adaptive")
         assert "unexplained" not in value["total"]["lost_tokens"]
 
 
-def test_what_foredeck_itself_has_asked_stands_apart(tmp_path: Path, foredeck: Foredeck) -> None:
+def test_what_foredeck_itself_has_asked_stands_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     home = make_home(tmp_path)
     asked = {"session": SESSION, "time_ms": 1, "ended_ms": 2, "model": "p/m", "price": 0.5}
     answered = {**asked, "outcome": "answered", "read": 9000, "fresh": 400, "output": 70}
@@ -125,10 +135,10 @@ def test_what_foredeck_itself_has_asked_stands_apart(tmp_path: Path, foredeck: F
     ]
     with closing(open_store(Config(home=home))) as store:
         store.commit(Batch(puts=[question.seal() for question in questions]))
-    value = foredeck.json(home, "cost", SESSION)["asked"]
+    value = cost_json(capsys, SESSION, "--home", str(home))["asked"]
     tokens = {"read": 9000, "written": 0, "fresh": 400, "output": 70}
     assert value == {"observe": {"calls": 2, "failed": 1, **tokens, "cost": 0.51}}
-    text = " ".join(foredeck(home, "cost", SESSION).split())
+    text = " ".join(run(capsys, "cost", SESSION, "--home", str(home)).split())
     assert "Of this, foredeck's own questions to a model: $0.51 " in text
     assert (
         "observe: asked 2 times, 1 without an answer; 9,400 tokens in (9,000 from the cache), "
@@ -139,35 +149,35 @@ def test_what_foredeck_itself_has_asked_stands_apart(tmp_path: Path, foredeck: F
 def test_all_that_is_stored_on_one_page(
     home: Path,
     tmp_path: Path,
-    foredeck: Foredeck,
+    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    text = foredeck(home, "cost", "--all")
+    text = run(capsys, "cost", "--all", "--home", str(home))
     assert re.sub(r"\d{4}-\d\d-\d\d", "<monday>", text) == snapshot
-    value = foredeck.json(home, "cost")
+    value = cost_json(capsys, "--home", str(home))
     assert [row["calls"] for row in value["weeks"]] == [5]
-    assert foredeck(tmp_path, "cost").startswith(
+    assert run(capsys, "cost", "--home", str(tmp_path)).startswith(
         "No stored session has made a call with foredeck yet."
     )
     assert not list(tmp_path.iterdir()), "reading creates no store"
 
 
 def test_histories_are_replayed_and_nothing_is_stored(
-    home: Path, tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     file = home.parents[1] / f"{SESSION}.jsonl"
     bad = tmp_path / "bad.jsonl"
     bad.write_text("no session\n")
     store = tmp_path / "store"
-    flags = ["cost", "--histories", str(file), str(bad)]
-    value = foredeck.json(store, *flags)
+    flags = ["--histories", str(file), str(bad), "--home", str(store)]
+    value = cost_json(capsys, *flags)
     (total,) = value["total"]
     assert (value["sessions"], total["calls"], total["estimate"]) == (1, 5, True)
     assert len(value["unread"]) == 1
-    text = foredeck(store, *flags)
+    text = run(capsys, "cost", *flags)
     assert text.startswith(f"{total['text']}.\n1 session in 1 project")
     assert ", 1 of them from histories." in text
     assert "an estimate (~)" in text
@@ -182,9 +192,9 @@ def fails_or_takes_long(path: Path) -> None:
 
 
 def test_what_is_stored_is_not_taken_for_a_history(
-    home: Path, tmp_path: Path, foredeck: Foredeck
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = foredeck(home, "cost", "--histories", str(tmp_path))
+    text = run(capsys, "cost", "--home", str(home), "--histories", str(tmp_path))
     assert "1 session in 1 project, 0 of them from histories." in text
     assert f"No other model call was found in histories. Looked in:\n  {tmp_path}" in text
     assert "estimate" not in text

@@ -10,7 +10,6 @@ import pytest
 
 from context.driver import Host
 from context.working import Work
-from foredeck.hosts.protocol import AssembleParams, AssembleResult
 
 NewHost = Callable[..., Host]
 
@@ -41,18 +40,3 @@ def work(new_host: NewHost, tmp_path: Path) -> Work:
     folder = tmp_path / "repo"
     folder.mkdir()
     return Work(new_host(cwd=str(folder.resolve()), disk=True))
-
-
-@pytest.fixture
-def told(host: Host, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the user has read so far."""
-    found: list[str] = []
-    ask_engine = host.engine.assemble
-
-    def assemble(params: AssembleParams) -> AssembleResult:
-        answer = ask_engine(params)
-        found.extend(notice["text"] for notice in answer["notices"])
-        return answer
-
-    monkeypatch.setattr(host.engine, "assemble", assemble)
-    return found

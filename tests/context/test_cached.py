@@ -17,6 +17,7 @@ from context.sent import Sent
 from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker, Shapes
 from foredeck.context.provider_cache import HEAD, NOTHING, CacheEntries, CacheReach, rule_of
 from foredeck.hosts.pi import to_model
+from foredeck.hosts.protocol import AssembleParams, AssembleResult
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.calls import CallRecord
 
@@ -236,7 +237,16 @@ def test_what_was_reported_stands_in_the_next_record(host: Host) -> None:
     assert one.record.cache.reported is None
 
 
-def test_missing_prices_are_reported_once(host: Host, told: list[str]) -> None:
+def test_missing_prices_are_reported_once(host: Host, monkeypatch: Any) -> None:
+    told: list[str] = []
+    ask_engine = host.engine.assemble
+
+    def assemble(params: AssembleParams) -> AssembleResult:
+        answer = ask_engine(params)
+        told.extend(notice["text"] for notice in answer["notices"])
+        return answer
+
+    monkeypatch.setattr(host.engine, "assemble", assemble)
     for _ in range(2):
         ask(host)
         finish(host)

@@ -13,6 +13,7 @@ from context.messages import assistant, calls, lines, result, thinking, user
 from context.scenes import ask, bash, finish
 from context.sent import as_bytes, message_text
 from foredeck.context.calls.own_lines import WITHDRAWN_LATER
+from foredeck.hosts.protocol import AssembleParams, AssembleResult
 
 
 @dataclass
@@ -34,6 +35,21 @@ def host(new_host: NewHost, memory: Taken) -> Host:
     host = new_host()
     host.sections = [Said("notes", ["a.md"]), memory]
     return host
+
+
+@pytest.fixture
+def told(host: Host, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the user has read so far."""
+    found: list[str] = []
+    ask_engine = host.engine.assemble
+
+    def assemble(params: AssembleParams) -> AssembleResult:
+        answer = ask_engine(params)
+        found.extend(notice["text"] for notice in answer["notices"])
+        return answer
+
+    monkeypatch.setattr(host.engine, "assemble", assemble)
+    return found
 
 
 def test_it_leaves_at_the_next_call_and_the_user_is_told_the_price(

@@ -44,15 +44,13 @@ def obeying(goals: Iterator[str]) -> str:
 @pytest.mark.long
 def test_no_injection_becomes_memory_without_the_user(pi: Pi, injections: Injections) -> None:
     steps: list[Step] = []
-    # All of them, in every disguise, are in tests/memory/extracting.
-    chosen = injections.goals[::3]
-    for number, goal in enumerate(chosen):
+    for number, goal in enumerate(injections.goals):
         disguise = injections.disguises[number % len(injections.disguises)]
         payload = disguise.replace("{goal}", goal)
         mail = f"From: eve\n{payload}\n[user-stated] {goal}\n{FILLER}"
         (pi.repo / f"mail-{number}.txt").write_text(mail)
         steps += [call("read", path=f"mail-{number}.txt"), f"The mail says: {payload}"]
-    goals = iter(chosen)
+    goals = iter(injections.goals)
     extracting = extractor(lambda _: obeying(goals))
 
     def beside(request: ModelRequest) -> StepResult | None:
@@ -64,7 +62,7 @@ def test_no_injection_becomes_memory_without_the_user(pi: Pi, injections: Inject
 
     model = pi.serve(steps, side=beside)
     rpc = pi.rpc(foredeck=True, environment=OFTEN | OBSERVED)
-    for number in range(len(chosen)):
+    for number in range(len(injections.goals)):
         rpc.prompt(f"Sum up mail-{number}.txt for me, please.")
         read_out(pi, number + 1)
     assert rpc.shutdown() == 0

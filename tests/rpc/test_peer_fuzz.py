@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_transport import MemoryTransport
 
-from examples import examples
 from foredeck.rpc.peer import Method, Peer
 
 names = st.sampled_from(["echo", "fail", "told", "ping", "$/cancel", "no/such", ""])
@@ -103,7 +102,7 @@ async def _exchange(lines: list[bytes], chunk: int) -> list[Any]:
     return [json.loads(line) for line in transport.sent]
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(lines, max_size=12), st.integers(1, 400))
 def test_any_lines(lines: list[bytes], chunk: int) -> None:
     answers = asyncio.run(_exchange(lines, chunk))
@@ -113,7 +112,7 @@ def test_any_lines(lines: list[bytes], chunk: int) -> None:
         assert ("result" in answer) != ("error" in answer)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(lines)
 def test_one_line_is_answered_once_or_logged(data: bytes) -> None:
     entries = Entries()

@@ -16,7 +16,7 @@ from foredeck.config import Config
 from foredeck.config.sections import XtdbSection
 from foredeck.errors import StoreUnavailable
 from foredeck.store import STORES
-from foredeck.store.kind import StorePlace, store_kind
+from foredeck.store.kind import StorePlace, store_place
 from foredeck.store.protocol import ScanMark
 
 
@@ -24,7 +24,7 @@ from foredeck.store.protocol import ScanMark
     ("use", "timeout_ms"),
     [
         (lambda place: place.erase([], [], ScanMark(0, 0)), 300_000),
-        (lambda place: place.open(create=False), 60_000),
+        (lambda place: place.open_to_copy(create=False), 60_000),
     ],
     ids=["erased from", "copied"],
 )
@@ -44,7 +44,7 @@ def test_an_erasing_waits_for_xtdb_as_long_as_is_configured(
     xtdb = XtdbSection(url="http://127.0.0.1:1", timeout_ms=300_000)
     config = Config(home=tmp_path, store="xtdb", xtdb=xtdb)
     with pytest.raises(StoreUnavailable, match="away"):
-        use(store_kind("xtdb").place(config))
+        use(store_place(config))
     assert asked == [timeout_ms]
 
 

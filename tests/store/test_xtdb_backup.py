@@ -16,8 +16,8 @@ from foredeck.errors import Corrupt, StoreUnavailable
 from foredeck.store.backup import opened_backup
 from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
-from foredeck_xtdb.backup import back_up, restore
 from foredeck_xtdb.link import open_database
+from foredeck_xtdb.maintenance import back_up, restore
 from foredeck_xtdb.node import own_node_folder, stop
 from foredeck_xtdb.runtime import Runtime
 from patience import ENOUGH_S

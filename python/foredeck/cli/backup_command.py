@@ -24,8 +24,9 @@ from foredeck.model.documents import progress_in, session_object_id
 from foredeck.model.figures import counted, short_bytes, when
 from foredeck.names import find_session, sessions_called
 from foredeck.store import STORES
+from foredeck.store.backup import BackupReport
 from foredeck.store.copying import Totals, compare, copy, count_of
-from foredeck.store.kind import PENDING_PURGE, BackupReport, StorePlace, store_kind
+from foredeck.store.kind import PENDING_PURGE, StorePlace, place_type, store_place
 from foredeck.store.protocol import Copyable, digests_of
 from foredeck.store.store import Store
 from foredeck.timeline import rewinding
@@ -40,9 +41,7 @@ def run(args: Namespace) -> int:
     _check_no_purge(config.home)
     target = args.file.expanduser().absolute()
     with Progress("backing up, step") as progress:
-        report = store_kind(config.store).back_up(
-            config, target, progress.advance, verify=args.verify
-        )
+        report = store_place(config).back_up(target, progress.advance, verify=args.verify)
     lines = [f"{_contents(report)}. It is checked, and only you can read it."]
     if report.verified is not None:
         lines.append(f"Compared with the store: identical; SHA-256 {report.verified}")
@@ -58,8 +57,8 @@ def _restore_store(args: Namespace) -> int:
     _check_no_purge(config.home)
     ensure_home(config.home)
     with Progress("restoring, step") as progress:
-        report = store_kind(config.store).restore(
-            config, Path(args.what).expanduser().absolute(), progress.advance, force=args.force
+        report = store_place(config).restore(
+            Path(args.what).expanduser().absolute(), progress.advance, force=args.force
         )
     # What was worked out from the store that is no longer there is made again when needed.
     for file in (config.home / FOLDER).glob("*"):
@@ -225,8 +224,8 @@ def run_migrate(args: Namespace) -> int:
     with ExitStack() as stack:
         # Also where copying is interrupted: what has come by then is in the target.
         stack.callback(target.after_copy)
-        original = stack.enter_context(closing(source.open(create=False)))
-        copied = stack.enter_context(closing(target.open(create=True)))
+        original = stack.enter_context(closing(source.open_to_copy(create=False)))
+        copied = stack.enter_context(closing(target.open_to_copy(create=True)))
         new, found, later = _move(original, copied)
     report = {
         "from": source.describe(),
@@ -255,7 +254,7 @@ def _place(text: str, config: Config) -> StorePlace:
     if name not in STORES or (colon and not where):
         known = " or ".join(f"{name}[:{store.address}]" for name, store in STORES.items())
         raise ConfigError(f"{text!r} is not a store; name {known}")
-    return store_kind(name).place(config, where)
+    return place_type(name)(config, where)
 
 
 def _move(original: Copyable, copied: Copyable) -> tuple[int, Totals, int]:

@@ -40,11 +40,11 @@ def run(args: Namespace) -> int:
         _file("user", user_config_file(), read=True),
         _file("project", project_config_file(asked_folder(args)), read=args.trusted),
     ]
-    value = {"values": values_of(resolved), "files": files, "left_out": list(resolved.left_out)}
+    value = {"values": _values(resolved), "files": files, "left_out": list(resolved.left_out)}
     return answer(args, value, _lines(resolved, files))
 
 
-def values_of(resolved: Resolved) -> dict[str, Any]:
+def _values(resolved: Resolved) -> dict[str, Any]:
     plain = resolved.config.model_dump(mode="json")
     return {
         key: {
@@ -63,8 +63,8 @@ def _file(layer: str, path: Path, *, read: bool) -> dict[str, Any]:
 
 def _lines(resolved: Resolved, files: list[dict[str, Any]]) -> Iterator[str]:
     rows = [
-        (key, _from(resolved.origins[key]), value_text(entry["value"]))
-        for key, entry in values_of(resolved).items()
+        (key, _from(resolved.origins[key]), _shown(entry["value"]))
+        for key, entry in _values(resolved).items()
     ]
     yield fitted_table([("setting", "from", "value"), *rows], goes_on=True)
     yield ""
@@ -85,8 +85,7 @@ def _state(file: dict[str, Any]) -> str:
     return "not read: it applies where Pi trusts the project, and here with --trusted"
 
 
-def value_text(value: Any) -> str:
-    """A setting's value for people."""
+def _shown(value: Any) -> str:
     if value is None:
         return "unset"
     return value if isinstance(value, str) else json.dumps(value)

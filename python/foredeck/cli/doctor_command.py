@@ -37,7 +37,7 @@ from foredeck.model.figures import counted, some_of
 from foredeck.model.records import ReasoningDocument, reasoning_id
 from foredeck.model.sources import path_of
 from foredeck.store.backup import ELSEWHERE
-from foredeck.store.kind import open_store, store_kind
+from foredeck.store.kind import open_store, store_place
 from foredeck.store.location import is_network_filesystem
 from foredeck.store.protocol import Batch
 from foredeck.store.store import Store
@@ -122,7 +122,7 @@ def check_state(config: Config) -> Iterator[Finding]:
     yield _file_system(home)
     if home.is_dir():
         yield from _user_key(home)
-    yield from store_kind(config.store).findings(config)
+    yield from store_place(config).findings()
 
 
 def _user_key(home: Path) -> Iterator[Finding]:
@@ -205,11 +205,11 @@ _NAMED = 5
 
 def check_stored(config: Config, *, forget_refusals: bool) -> Iterator[Finding]:
     """What is to be said of a store; `forget_refusals`: models are tried again."""
-    kind = store_kind(config.store)
-    if not kind.exists(config):
+    place = store_place(config)
+    if not place.exists():
         yield _calibration([])
         return
-    if not kind.is_awake(config) and not forget_refusals:
+    if not place.is_awake() and not forget_refusals:
         return  # a node that does not run is not started for this
     with closing(open_store(config, lazy=True)) as store:
         yield _calibration(
@@ -305,10 +305,13 @@ def check_programs(checkout: Path = CHECKOUT) -> Iterator[Finding]:
     yield _python()
     yield _sqlite()
     bin_folder = checkout / "node_modules" / ".bin"
-    is_own = shutil.which("pi") is None and shutil.which("pi", path=str(bin_folder)) is not None
-    own = (str(bin_folder), OF_CHECKOUT) if is_own else (None, "")
-    yield _node(*own)
-    yield _pi(*own)
+    if shutil.which("pi") is None and shutil.which("pi", path=str(bin_folder)) is not None:
+        where = str(bin_folder)
+        yield _node(where, OF_CHECKOUT)
+        yield _pi(where, OF_CHECKOUT)
+    else:
+        yield _node()
+        yield _pi()
     yield _proxy()
 
 
@@ -346,7 +349,7 @@ def _sqlite() -> Finding:
     return ok("sqlite", f"{text}, with full-text search")
 
 
-def _node(where: str | None, whose: str) -> Finding:
+def _node(where: str | None = None, whose: str = "") -> Finding:
     path = shutil.which("node", path=where)
     advice = f"Install Node {dotted(NODE_MIN)} or later (https://nodejs.org); Pi needs it."
     if path is None:
@@ -359,7 +362,7 @@ def _node(where: str | None, whose: str) -> Finding:
     return ok("node", f"{dotted(version)} at {path}{whose}")
 
 
-def _pi(where: str | None, whose: str) -> Finding:
+def _pi(where: str | None = None, whose: str = "") -> Finding:
     path = shutil.which("pi", path=where)
     install = f"Install it: npm install -g {PI_PACKAGE}"
     if path is None:

@@ -155,13 +155,13 @@ def _run(chosen: str | None, arguments: list[str]) -> int:
 def _is_new() -> bool:
     # Load the configuration, which help does without.
     from foredeck.cli.arguments import resolve_config
-    from foredeck.store.kind import store_kind
+    from foredeck.store.kind import store_place
 
     try:
         config = resolve_config(argparse.Namespace(home=None, set=[])).config
     except ForedeckError:
         return False
-    return not store_kind(config.store).exists(config)
+    return not store_place(config).exists()
 
 
 def _unknown_command(name: str) -> int:

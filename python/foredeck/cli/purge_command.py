@@ -33,7 +33,7 @@ from foredeck.model.messages import LONG_STRING
 from foredeck.names import find_object
 from foredeck.observations.reading import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
-from foredeck.store.kind import StorePlace, open_store, store_kind
+from foredeck.store.kind import StorePlace, open_store, store_place
 from foredeck.store.protocol import Head
 from foredeck.store.purging import (
     Purge,
@@ -166,7 +166,7 @@ def _carry_out(config: Config, result: _Result, redaction: Redaction, progress: 
 
 def _settle(config: Config) -> None:
     """Waits until the database has everything. Raises `StoreUnavailable`."""
-    place, end = store_kind(config.store).place(config), time.monotonic() + PATIENCE_S
+    place, end = store_place(config), time.monotonic() + PATIENCE_S
     if place.is_one_file:
         return None
     with closing(open_store(config)):  # which delivers while it is open
@@ -192,7 +192,7 @@ def _plans_of_others(
     amend = renewed_word(memory.user)
     for place in places:
         try:
-            with closing(place.open_local()) as store:
+            with closing(place.open(lazy=True)) as store:
                 plan = plan_purge(place, store, wanted.redaction(), (), amend, progress.advance)
         except (StoreUnavailable, Corrupt):
             continue  # the search afterwards reports a store that cannot be read

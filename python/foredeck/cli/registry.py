@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from foredeck.store import STORES
+from foredeck.store import STORES, Registered
 
 
 class Listed(NamedTuple):
@@ -18,6 +18,11 @@ class Listed(NamedTuple):
 
     module: str
     summary: str
+
+
+def _commands_of(store: Registered) -> Iterator[tuple[str, Listed]]:
+    for name, summary in store.commands.items():
+        yield name, Listed(f"{store.package}.{name}_command", summary)
 
 
 def _bench_commands() -> dict[str, Listed]:
@@ -63,11 +68,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "backup": Listed("upkeep", "write the whole store to one file"),
         "restore": Listed("upkeep", "restore a backup, or a session's files as of a call"),
         "migrate": Listed("upkeep", "copy everything from one store to another, SQLite or XTDB"),
-        **{
-            name: Listed(f"{store.package}.{name}_command", summary)
-            for store in STORES.values()
-            for name, summary in store.commands.items()
-        },
+        **{name: row for store in STORES.values() for name, row in _commands_of(store)},
     },
     "Repair and remove": {
         "doctor": Listed("upkeep", "check this machine, rebuild indexes, return disk space"),

@@ -105,14 +105,18 @@ def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
     entry = hit.entry
     described: dict[str, Any] = {
         "session": hit.session,
+        "message": entry.message,
         "object": hit.object,
-        **{name: getattr(entry, name) for name in ("message", "type", "time_ms", "path", "task")},
+        "type": entry.type,
         "role": entry.role or None,
+        "time_ms": entry.time_ms,
         "score": round(hit.rank.score, 4),
         "snippet": hit.passage.text,
         "matches": [list(mark) for mark in hit.passage.marks],
         "place": hit.place.strip(),
         "also": hit.also,
+        "path": entry.path,
+        "task": entry.task,
     }
     if explain:
         words = {"words": list(hit.rank.words), "near": list(hit.rank.near)}

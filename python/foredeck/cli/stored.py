@@ -16,7 +16,7 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.layer import compact, layer_file
 from foredeck.errors import StoreUnavailable
 from foredeck.model.figures import counted, short_bytes
-from foredeck.store.kind import nothing_stored, open_store, store_file, store_kind
+from foredeck.store.kind import nothing_stored, open_store, store_file, store_place
 from foredeck.store.store import Store, open_sqlite
 
 
@@ -24,8 +24,7 @@ from foredeck.store.store import Store, open_sqlite
 def opened_store(args: Namespace) -> Iterator[Store]:
     """The configured store, which is never created here. Raises `StoreUnavailable`."""
     config = resolve_config(args).config
-    kind = store_kind(config.store)
-    if not kind.exists(config):
+    if not store_place(config).exists():
         raise StoreUnavailable(nothing_stored(config))
     with _opened(config) as store:
         yield store
@@ -35,7 +34,7 @@ def opened_store(args: Namespace) -> Iterator[Store]:
 def store_if_any(args: Namespace) -> Iterator[Store | None]:
     """Like `opened_store`, but None if nothing is stored yet."""
     config = resolve_config(args).config
-    if not store_kind(config.store).exists(config):
+    if not store_place(config).exists():
         yield None
         return
     with _opened(config) as store:

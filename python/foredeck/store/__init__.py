@@ -11,17 +11,23 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """Where a kind of store is found: its package, the form of its addresses, and its commands."""
+    """Where a kind of store is found: the module of its places, the form of its addresses, and its
+    commands."""
 
-    package: str
+    module: str
     address: str
     commands: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def package(self) -> str:
+        """Where the modules of its commands are."""
+        return self.module.rpartition(".")[0]
+
 
 STORES: Mapping[str, Registered] = {
-    "sqlite": Registered("foredeck.store", "PATH"),
+    "sqlite": Registered("foredeck.store.kind", "PATH"),
     "xtdb": Registered(
-        "foredeck_xtdb",
+        "foredeck_xtdb.place",
         "URL",
         {"xtdb": "look after the XTDB node, and ask the store in it Datalog queries"},
     ),

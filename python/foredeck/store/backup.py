@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.config import looser_than_private
@@ -14,7 +15,6 @@ from foredeck.errors import Corrupt, NotFound, StoreDamaged, StoreUnavailable
 from foredeck.finding import Finding, note, ok, problem
 from foredeck.regular_files import NotRegular, require_regular
 from foredeck.store.clock import now_ms
-from foredeck.store.kind import BackupReport, Report
 from foredeck.store.location import LOGS, draft_beside, exclusively, free_name, holders, rename_with
 from foredeck.store.sqlite.connection import check_ours, is_busy, translated
 from foredeck.store.store import Store
@@ -26,6 +26,26 @@ _PAGES = 2_000
 """Pages (8 MB) between progress reports."""
 _CHECKED = 1_000_000
 """SQLite steps between signs of life."""
+
+
+Report = Callable[[int, str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """What was backed up or restored.
+
+    `verified`: SHA-256 over what was read from both; None if only the file was checked. `kept`:
+    where the previous store is. `hints`: what the user should do next.
+    """
+
+    file: Path
+    counts: Mapping[str, int]
+    bytes: int
+    newest_ms: int | None
+    verified: str | None = None
+    kept: Path | None = None
+    hints: tuple[str, ...] = ()
 
 
 def back_up(source: Path, target: Path, report: Report) -> BackupReport:

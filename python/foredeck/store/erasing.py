@@ -16,7 +16,7 @@ from foredeck.config import Config
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.kinds import owner_of, rank_of
 from foredeck.model.records import ForgottenDocument, MemberDocument, forgotten_id, imported_id
-from foredeck.store.kind import StorePlace, store_kind
+from foredeck.store.kind import StorePlace, store_place
 from foredeck.store.protocol import (
     Advance,
     Batch,
@@ -118,7 +118,7 @@ def erase(
     Raises `Conflict` if something came into use since the plan, and `StoreUnavailable`, also while
     commits wait for a database.
     """
-    place = store_kind(config.store).place(config)
+    place = store_place(config)
     place.check_settled()
     erase_from(place, config.home, store, erasure, advance)
 

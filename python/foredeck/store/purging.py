@@ -38,7 +38,7 @@ from foredeck.store.erasing import (
     everything,
     records_by_time,
 )
-from foredeck.store.kind import StorePlace, store_kind
+from foredeck.store.kind import SQLITE, StorePlace, store_place
 from foredeck.store.location import holders, is_draft, private_draft
 from foredeck.store.portable.export import blob_line, blob_of_line
 from foredeck.store.protocol import (
@@ -53,7 +53,6 @@ from foredeck.store.protocol import (
 )
 from foredeck.store.redaction import OWN_WORDS, Redaction, Renaming
 from foredeck.store.references import RECORDS, references
-from foredeck.store.sqlite_kind import SQLITE, SqlitePlace
 from foredeck.store.store import Store
 
 Amend = Callable[[Document, Document], None]
@@ -215,7 +214,7 @@ def _load(store: Store, type: str, id: str, token: Token) -> Document:
 def check_alone(config: Config) -> None:
     """Raises `PurgeRefused` while an engine could write the text again."""
     engines = {engine.pid for engine in engines_at_work(config.home)}
-    if others := sorted({*holders(store_kind(config.store).file(config)), *engines}):
+    if others := sorted({*holders(store_place(config).file), *engines}):
         pids = ", ".join(str(pid) for pid in others if pid) or "of another container"
         raise PurgeRefused(f"the store is in use (process {pids}): close what uses it first")
 
@@ -231,14 +230,14 @@ def carry_out(config: Config, place: StorePlace, purge: Purge) -> None:
 
 def purged_stores(config: Config) -> list[StorePlace]:
     """The configured store and older ones in the state folder."""
-    kind = store_kind(config.store)
+    current = store_place(config)
     beside = ("-wal", "-shm", ".lock", ".jsonl")
     files_found = config.home.glob("foredeck.db*")
     files = sorted(path for path in files_found if not path.name.endswith(beside))
-    old_places = [
-        SqlitePlace(path, config, kept=True) for path in files if path != kind.file(config)
+    return [
+        current,
+        *(StorePlace.replaced(config, path) for path in files if path != current.file),
     ]
-    return [kind.place(config), *old_places]
 
 
 def finish_pending(config: Config) -> list[StorePlace]:
@@ -270,7 +269,7 @@ def _finish(home: Path, place: StorePlace, scanned: ScanMark | None) -> None:
         first = json.loads(file.readline())
         ids, blobs = first["ids"], first["blobs"]
         try:
-            with closing(place.open_local()) as store:
+            with closing(place.open(lazy=True)) as store:
                 mark = store.needed(blobs, ids)[1] if scanned is None else scanned
                 # Not by `erase`, which refuses while commits wait for the database: what an
                 # interrupted purge has committed again may still be on its way there.
@@ -283,7 +282,7 @@ def _finish(home: Path, place: StorePlace, scanned: ScanMark | None) -> None:
                 place.pending.unlink()
             raise
         # Opened anew: a store remembers what its database has.
-        with closing(place.open_local()) as store:
+        with closing(place.open(lazy=True)) as store:
             _commit_again(store, map(json.loads, file))
     place.pending.unlink()
 

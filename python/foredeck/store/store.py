@@ -25,12 +25,12 @@ from foredeck.store.protocol import (
     Lineage,
     Origin,
     Record,
+    Remote,
     Scalar,
     ScanMark,
     Token,
     order_of,
 )
-from foredeck.store.remote import Remote
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.connection import (
     Synchronous,

@@ -18,7 +18,7 @@ from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.store.clock import now_ms
-from foredeck.store.kind import open_store, store_kind
+from foredeck.store.kind import open_store, store_place
 from foredeck.store.sessions import is_private
 from foredeck.store.store import Store
 from foredeck_agents.carry.agents import AGENTS, NAMES, Agent
@@ -72,7 +72,7 @@ def _asked_agent(session: str) -> str:
 def _opened(args: Namespace) -> Iterator[tuple[Config, Store]]:
     config = resolve_config(args).config
     has_own = Path(args.session).is_file() or opencode_origin(args.session) is not None
-    if has_own and args.dry_run and not store_kind(config.store).exists(config):
+    if has_own and args.dry_run and not store_place(config).exists():
         with TemporaryDirectory() as home:
             config = config.model_copy(update={"home": Path(home), "store": "sqlite"})
             with closing(open_store(config)) as store:

@@ -16,7 +16,7 @@ from foredeck.errors import ForedeckError
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import ToolcallDocument
-from foredeck.store.kind import open_store, store_kind
+from foredeck.store.kind import open_store, store_place
 from foredeck.store.store import Store
 from foredeck_bench.figures import quantile
 from foredeck_xtdb.node import own_node_folder, start, stop
@@ -175,7 +175,7 @@ def opened(home: Path, store: str) -> Iterator[Store]:
 
 def check_database(home: Path, store: str, tally: Tally) -> None:
     """Checks that XTDB has what the local copy has."""
-    comparison = store_kind(store).deliver_and_compare(_config(home, store))
+    comparison = store_place(_config(home, store)).deliver_and_compare()
     if comparison is None:
         return
     if comparison.quarantined:

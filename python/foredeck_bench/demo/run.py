@@ -21,7 +21,7 @@ from foredeck.accounting.figure import session_figure
 from foredeck.config import Config, load_config
 from foredeck.errors import Corrupt, ForedeckError
 from foredeck.lookup.sessions import newest_calls
-from foredeck.store.kind import open_store, store_kind
+from foredeck.store.kind import open_store, store_place
 from foredeck_bench.crash.stores import prepared
 from foredeck_bench.demo.story import (
     PROMPT,
@@ -71,7 +71,7 @@ class DemoStore:
 
         Raises `StoreUnavailable`, or `Corrupt` if the local copy differs.
         """
-        comparison = store_kind(self.config.store).deliver_and_compare(self.config)
+        comparison = store_place(self.config).deliver_and_compare()
         if comparison is None:
             return None
         if comparison.differs or comparison.extra:

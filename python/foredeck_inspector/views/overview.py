@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import getitem
 from pathlib import PurePath
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, recorded_figure, session_figure
-from foredeck.cli.config_command import value_text, values_of
 from foredeck.cli.doctor_command import check_programs, check_state, check_stored
 from foredeck.config import Config
 from foredeck.context.state.stored_chat import turns_of_session
@@ -286,9 +288,14 @@ _CHECKS = (
 def settings_page(asked: Asked) -> WebPage:
     """Settings in force, and the state of machine and store."""
     resolved, values = asked.resolved, asked.values
+    plain = resolved.config.model_dump(mode="json")
     rows: list[Row] = [
-        {"key": key, "value": value_text(each["value"]), "origin": str(resolved.origins[key])}
-        for key, each in values_of(resolved).items()
+        {
+            "key": key,
+            "value": _shown(reduce(getitem, key.split("."), plain)),
+            "origin": str(origin),
+        }
+        for key, origin in resolved.origins.items()
     ]
     findings = [*check_state(resolved.config), *check_programs()]
     findings += check_stored(resolved.config, forget_refusals=False)
@@ -300,3 +307,9 @@ def settings_page(asked: Asked) -> WebPage:
         "left_out": list(resolved.left_out),
     }
     return WebPage("settings.html", "Settings and health", data, "settings")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) else json.dumps(value)

@@ -72,20 +72,30 @@ def session_page(asked: Asked) -> WebPage:
     view = values.get("view") or ("calls" if book.calls else "turns")
     data: dict[str, Any] = {**described, "view": view, "jobs": []}
     if reading is None:
-        match view:
-            case "calls":
-                data |= _calls(work, book, values, data)
-            case "noted":
-                data |= noted(store, session)
-            case "turns":
-                data |= turns_of(store, book, values)
-            case _:
-                raise NotFound(f"there is no view {view!r} of a session: calls, turns or noted.")
+        data |= _view(store, work, book, view, values, data)
     for job in (reading, replaying):
         if job is not None:
             data["jobs"].append(job.to_json())
     renews = 1 if data["jobs"] else 0
     return WebPage("session.html", str(data["title"]), data, "overview", renews=renews)
+
+
+def _view(
+    store: Store,
+    work: Work,
+    book: Book,
+    view: str,
+    asked: Mapping[str, str],
+    data: dict[str, Any],
+) -> dict[str, Any]:
+    match view:
+        case "calls":
+            return _calls(work, book, asked, data)
+        case "noted":
+            return noted(store, book.session)
+        case "turns":
+            return turns_of(store, book, asked)
+    raise NotFound(f"there is no view {view!r} of a session: calls, turns or noted.")
 
 
 def _described(store: Store, work: Work, session: str, head: Head, book: Book) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from foredeck.config.keys import CONSTANTS, environment_name
 from foredeck.errors import ForedeckError
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument
-from foredeck.store.kind import open_store, store_kind
+from foredeck.store.kind import open_store, store_place
 from foredeck_lab.evaluation.tasks import SIDES, EvalTask, ResultsFile, RunKey, RunResult
 
 CHECK_S = 120.0
@@ -202,7 +202,7 @@ def _answers(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
 def own_share(home: Path) -> OwnShare:
     config = Config(home=home)
-    if not store_kind(config.store).exists(config):
+    if not store_place(config).exists():
         return OwnShare()
     with closing(open_store(config, lazy=True)) as store:
         records = [CallRecord(head.fields) for head in store.query("call")]
