@@ -31,15 +31,16 @@ from foredeck.sources.snapshots import FileSnapshot, Pending, ToolEvent
 from foredeck.store.store import Store
 from foredeck_agents.histories.files import HistoryFiles
 from foredeck_agents.histories.lines import Lines, opened_lines
-from foredeck_agents.histories.progress import (
+from foredeck_agents.histories.recordings import (
     FileState,
+    Format,
     advance,
     file_state,
+    format_of,
     is_stored,
     place_of,
     stored_state,
 )
-from foredeck_agents.histories.recordings import Format, format_of
 from foredeck_agents.histories.records import Exchange, HistorySession, exchanges
 
 DIFFERENT = (

@@ -90,7 +90,6 @@ def _row(
     name: str, judged: Sequence[Judgement], base: Sequence[Judgement], rule: Rule
 ) -> dict[str, Any]:
     total, plain = _sum(judged, rule), _sum(base, rule)
-    dearer = [j.cost - b.cost for j, b in zip(judged, base, strict=False)]
     shares = [j.cost / b.cost for j, b in zip(judged, base, strict=False) if b.cost]
     return {
         "row": name,
@@ -104,11 +103,9 @@ def _row(
             cache: _percent(total.cost_by(cache), plain.cost_by(cache)) for cache in total.spent
         },
         "worst_percent": round(100 * max(shares), 1) if shares else None,
-        "most_dearer": round(max(dearer)) if dearer else None,
         "beyond_limit": sum(map(is_beyond, judged, base)),
         "edit_evidence_percent": _percent(total.edits_seen, total.edits),
         "identifier_evidence_percent": _percent(total.names_seen, total.names),
-        "bare_identifier_evidence_percent": _percent(total.names_itself, total.names),
         "code_name_evidence_percent": _percent(total.code_names_seen, total.code_names),
         "bare_code_name_evidence_percent": _percent(total.code_names_itself, total.code_names),
         "own_words_evidence_percent": _percent(total.own_words_seen, total.own_words),

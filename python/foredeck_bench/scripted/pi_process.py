@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck_bench.twin.billing import ModelRecord
-from foredeck_bench.twin.request import Api
+from foredeck_bench.twin.request import Api, Json
 
 _PROC = Path("/proc")
 
@@ -89,8 +89,6 @@ def _environment(pid: int) -> list[bytes]:
 PROVIDER = "scripted"
 MODEL = "scripted-1"
 API_KEY = "loopback"
-
-Json = dict[str, Any]
 
 _PRICES = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
 """Dollars per million tokens."""

@@ -18,8 +18,7 @@ from foredeck_bench.scripted.pi_process import (
     kill,
     pi_arguments,
 )
-
-Json = dict[str, Any]
+from foredeck_bench.twin.request import Json
 
 _DIALOGS = ("select", "confirm", "input", "editor")
 
