@@ -11,8 +11,7 @@ import pytest
 from foredeck.accounting.figure import session_figure
 from foredeck.lookup.sessions import newest_calls
 from foredeck_agents.histories.recordings import load_recording
-from foredeck_bench.playback.__main__ import play_both, replayed
-from foredeck_bench.playback.recorded import RecordedPlay
+from foredeck_bench.playback import RecordedPlay, play_both, replayed
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.request import Api

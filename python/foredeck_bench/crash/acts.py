@@ -32,7 +32,6 @@ PATIENCE_S = 120.0
 RACERS = 2
 
 Reach = Callable[[str], None]
-Advance = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,6 @@ class ActRounds:
     settings: Mapping[str, Any]
     tally: Tally
     random: Random
-    advance: Advance
 
     def run(self, rounds: int) -> None:
         calm = Scene(self.settings, "calm")
@@ -180,9 +178,7 @@ class ActRounds:
         (code,) = done([(self.act, scene)])
         self.tally.recovery_s.append(time.monotonic() - began)
         self._compare(scene, states[-1], f"{strike}, exit code {code}")
-        self.tally.rounds += 1
-        self.tally.killed[str(strike)] += 1
-        self.advance(f"killed the {strike}")
+        self.tally.killed_at(str(strike))
 
     def _raced(self, number: int, expected: object) -> None:
         scene = Scene(self.settings, f"raced-{number}")

@@ -44,8 +44,6 @@ QUIET_STEPS = 2
 RANDOM_S = 0.03
 """Latest random kill after the request, in seconds; a call takes 2 to 20 ms."""
 
-Advance = Callable[[str], None]
-
 
 @dataclass
 class EngineRounds:
@@ -57,7 +55,6 @@ class EngineRounds:
     victim: str
     tally: Tally
     random: random.Random
-    advance: Advance
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def run(self, rounds: int) -> None:
@@ -109,9 +106,7 @@ class EngineRounds:
             self.tally.fault("unreached", point)
         if point == AFTER_SEND:
             self._kill(host)
-        self.tally.rounds += 1
-        self.tally.killed[f"{self.victim} {point}"] += 1
-        self.advance(f"killed the {self.victim} {point}")
+        self.tally.killed_at(f"{self.victim} {point}")
         return prompt
 
     def _aim(self, host: ProcessHost, point: str, fuse: Fuse) -> threading.Timer | None:

@@ -109,8 +109,6 @@ ORPHANED_S = 30.0
 FIRST_CALLS = 1
 """The first model calls are spared: Pi keeps no file before an answer."""
 
-Advance = Callable[[str], None]
-
 
 @dataclass
 class PiRounds:
@@ -123,7 +121,6 @@ class PiRounds:
     victim: str
     tally: Tally
     random: random.Random
-    advance: Advance
     _stack: ExitStack = field(default_factory=ExitStack)
     _pi: RpcPi | None = None
     _aimed: Callable[[int], None] | None = None
@@ -220,9 +217,7 @@ class PiRounds:
         self._check(session, began)
         if len(self._model.violations) > violations:
             self.tally.fault("refused_prompts", str(self._model.violations[-1]))
-        self.tally.rounds += 1
-        self.tally.killed[f"{self.victim} {point}"] += 1
-        self.advance(f"killed {self.victim} {point}, through Pi")
+        self.tally.killed_at(f"{self.victim} {point}")
 
     @contextmanager
     def _aim(self, point: str, call: int) -> Iterator[None]:

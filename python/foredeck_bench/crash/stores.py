@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,12 +27,21 @@ MOST_EXAMPLES = 10
 
 @dataclass(slots=True)
 class Tally:
-    rounds: int = 0
+    advance: Callable[[str], None] = lambda _what: None
     killed: Counter[str] = field(default_factory=Counter)
     compared: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     recovery_s: list[float] = field(default_factory=list)
     examples: list[str] = field(default_factory=list)
+
+    @property
+    def rounds(self) -> int:
+        return self.killed.total()
+
+    def killed_at(self, what: str) -> None:
+        """Counts a round, and what was killed in it."""
+        self.killed[what] += 1
+        self.advance(what)
 
     def fault(self, name: str, text: str, count: int = 1) -> None:
         self.faults[name] += count

@@ -33,7 +33,6 @@ WITHOUT_WATCHES = (
 )
 """Runs a command in a user namespace that may not watch anything."""
 
-Advance = Callable[[str], None]
 Change = Callable[[Path, list[Path]], None]
 
 
@@ -150,16 +149,14 @@ class Storm:
             self._tally.fault("differing", f"{what}: {wrong[:3]}", len(wrong))
 
 
-def storm_rounds(root: Path, rounds: int, tally: Tally, advance: Advance) -> None:
+def storm_rounds(root: Path, rounds: int, tally: Tally) -> None:
     """Rounds of each change under each strike."""
     cases = [(change, strike) for change in CHANGES for strike in STRIKES]
     with closing(Storm(root / "watched", tally)) as storm:
         for number in range(max(1, rounds - 1)):
             change, strike = cases[number % len(cases)]
             storm.play(change, strike)
-            tally.rounds += 1
-            tally.killed[f"{strike} {change.__name__}"] += 1
-            advance(f"{change.__name__}, {strike}")
+            tally.killed_at(f"{strike} {change.__name__}")
     probe = subprocess.run([*WITHOUT_WATCHES, "true"], capture_output=True, check=False)
     if rounds > 1 and probe.returncode == 0:
         with closing(Storm(root / "unwatched", tally, WITHOUT_WATCHES)) as storm:
@@ -167,8 +164,7 @@ def storm_rounds(root: Path, rounds: int, tally: Tally, advance: Advance) -> Non
             storm.engine.ask("ping", {})
             if not any("compared every" in notice for notice in storm.engine.notices):
                 tally.fault("untold", "that nothing can be watched")
-        tally.rounds += 1
-        tally.killed["nobody save, nothing watched"] += 1
+        tally.killed_at("nobody save, nothing watched")
 
 
 def _reads(files: list[Path]) -> Step:

@@ -31,8 +31,6 @@ from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_p
 CHECKOUT = Path(__file__).resolve().parents[3]
 STORES = ("sqlite", "xtdb")
 
-Advance = Callable[[str], None]
-
 
 class CannotRun(ForedeckError):
     pass
@@ -47,7 +45,7 @@ class CrashSetting:
     seed: int = 1
     pi: str = VERSIONS[0]
     installed: Path | None = None
-    advance: Advance = lambda _note: None
+    advance: Callable[[str], None] = lambda _note: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def _alone(
     victim: Victim, setting: CrashSetting, place: PiWorkspace, tally: Tally, chosen: random.Random
 ) -> None:
     where = (place.root, place.foredeck_home, setting.store)
-    EngineRounds(*where, victim, tally, chosen, setting.advance).run(setting.rounds)
+    EngineRounds(*where, victim, tally, chosen).run(setting.rounds)
 
 
 def _through_pi(
@@ -73,20 +71,20 @@ def _through_pi(
     if install is None:
         raise CannotRun(f"Pi {setting.pi} is not installed in {CHECKOUT}: run scripts/setup there")
     where = (install, place, CHECKOUT, setting.store)
-    PiRounds(*where, victim, tally, chosen, setting.advance).run(setting.rounds)
+    PiRounds(*where, victim, tally, chosen).run(setting.rounds)
 
 
 def _act(
     act: Act, setting: CrashSetting, place: PiWorkspace, tally: Tally, chosen: random.Random
 ) -> None:
     settings = settings_of(place.foredeck_home, setting.store)
-    ActRounds(act, settings, tally, chosen, setting.advance).run(setting.rounds)
+    ActRounds(act, settings, tally, chosen).run(setting.rounds)
 
 
 def _storm(setting: CrashSetting, place: PiWorkspace, tally: Tally, _chosen: random.Random) -> None:
     if sys.platform != "linux" or shutil.which("git") is None:
         raise CannotRun("this row needs Linux and git")
-    storm_rounds(place.root, setting.rounds, tally, setting.advance)
+    storm_rounds(place.root, setting.rounds, tally)
 
 
 ROWS: dict[str, CrashRow] = {
@@ -114,7 +112,7 @@ def run_row(name: str, setting: CrashSetting) -> Tally:
     row = ROWS[name]
     if setting.store not in row.stores:
         raise CannotRun(f"{name} is for the store {', '.join(row.stores)}")
-    tally = Tally()
+    tally = Tally(setting.advance)
     with tempfile.TemporaryDirectory(prefix="foredeck-crash-", ignore_cleanup_errors=True) as root:
         place = PiWorkspace(Path(root))
         with stores.prepared(place.foredeck_home, setting.store, setting.installed):

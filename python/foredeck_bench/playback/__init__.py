@@ -1,1 +1,0 @@
-"""A recorded session, played through the real Pi on the providers' twin."""
