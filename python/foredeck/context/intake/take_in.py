@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 HOST_SENT = ("fallback", "off")
 
-"""Reason on the record of a call older than foredeck."""
-
 LONG = 1000
 """Messages; longer histories take a second or more, and show progress."""
 
