@@ -35,15 +35,15 @@ from foredeck.store.kind import nothing_stored, store_place
 from foredeck_inspector.access import OnlyThisUser
 from foredeck_inspector.pages import FORMS, STATIC, Asked, BadRequest, WebPage, link, respond
 from foredeck_inspector.views.calls import call_page
-from foredeck_inspector.views.objects import (
+from foredeck_inspector.views.objects import object_page
+from foredeck_inspector.views.overview import newest_session, overview_page, settings_page
+from foredeck_inspector.views.records import (
     change_memory,
     desk_of,
     memory_page,
     notes_page,
-    object_page,
     tasks_page,
 )
-from foredeck_inspector.views.overview import newest_session, overview_page, settings_page
 from foredeck_inspector.views.search import search_page
 from foredeck_inspector.views.sessions import compare_page, session_page
 from foredeck_inspector.work import Work
