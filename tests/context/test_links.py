@@ -161,9 +161,12 @@ def test_a_link_resolves_in_the_prompt_s_own_terms_after_a_rename(
     assert "notes/ocean.md" in activate("@5", show="links")
 
 
-def test_a_store_that_is_not_read_yet_is_asked_again(work: Work, activate: Activate) -> None:
+def test_a_store_that_is_not_read_yet_is_asked_again(
+    work: Work, activate: Activate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foredeck.notes.BATCH", 1)
     objects, home = work.host.state.objects, work.host.home
-    slow = partial(live_graph, objects.store, home, patience_s=-1, batch=1)
+    slow = partial(live_graph, objects.store, home, patience_s=-1)
     object.__setattr__(objects, "open_graph", slow)
     assert refused(activate, "@3", show="links") == (
         "References are still being read for the first time: ask again."
