@@ -21,6 +21,7 @@ from foredeck.config import Config
 from foredeck.embedded.format import ToolRequest
 from foredeck.errors import ConfigError
 from foredeck.lookup.prompts import prompt_at
+from foredeck.model.messages import load_message
 from foredeck.names import find_object
 from foredeck.store.kind import open_store
 from foredeck_bench.twin.server import ScriptedModel
@@ -336,3 +337,18 @@ def test_nothing_is_looked_at_where_watching_is_off(tmp_path: Path, folder: Path
         opened = context._engine.opened
         assert opened is not None
         assert not opened.watch.always_asked
+
+
+def test_an_answer_is_of_the_model_that_was_asked_for_it(tmp_path: Path) -> None:
+    """Not of the one that is asked next: each has a cache of its own."""
+    first = ModelInfo("test/first", 200_000)
+    with ContextManager("s", model=first, home=tmp_path, cwd=tmp_path) as manager:
+        messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+        manager.prepare(messages)
+        messages += [{"role": "assistant", "content": "done"}, {"role": "user", "content": "on"}]
+        manager._model = ModelInfo("test/other", 200_000)  # as the proxy does
+        manager.prepare(messages)
+        assert manager._engine.opened is not None
+        chat = manager._engine.opened.session.chat
+        answer = load_message(chat.branch.plan.items[1].key.address, chat.store.blob)
+    assert answer["model"] == "first"

@@ -53,6 +53,8 @@ class LoopMessages:
         self._others: list[list[Message]] = []
         """Lists that the loop has left, the newest first."""
         self._usages: dict[int, CountedTokens] = {}
+        self._asked: dict[int, dict[str, Any] | None] = {}
+        """By the place of its answer, which model a request was for."""
         self.details: dict[str, Any] = {}
         """By call id, what our tools' results keep for the engine."""
         self.failures: set[tuple[str, str]] = set()
@@ -133,7 +135,7 @@ class LoopMessages:
                 self._others = [list(self._known), *self._others][:MOST_LISTS]
                 del self._known[index:]
                 self._forget_usages(index)
-            stamped = {**message, **self._by(message), "timestamp": now_ms()}
+            stamped = {**message, **self._by(index, message), "timestamp": now_ms()}
             self._known.append(stamped)
         if message["role"] == "assistant" and index in self._usages:
             # Not kept with what is known: it would make another message of the one that was stored.
@@ -148,16 +150,16 @@ class LoopMessages:
         is_stored = known is not None and bare(known) == {**message, "isError": True}
         return is_stored or (id, text_in(message["content"])) in self.failures
 
-    def _by(self, message: Message) -> Message:
+    def _by(self, index: int, message: Message) -> Message:
         """Who wrote an answer, since providers count by model."""
-        if self.model is None or message["role"] != "assistant":
+        model = self._asked.get(index, self.model)
+        if model is None or message["role"] != "assistant":
             return {}
-        model = self.model
         return {"provider": model["provider"], "model": model["id"], "api": model["api"]}
 
     def request(self, time_ms: int) -> AssembleParams:
         """The parameters of `context/assemble`."""
-        self._host.model = self.model
+        self._host.model = self._asked[len(self._host.messages)] = self.model
         return self._host.request(time_ms)
 
     def report(self, usage: CountedTokens) -> None:
