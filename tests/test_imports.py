@@ -169,11 +169,9 @@ def test_the_providers_twin_stands_alone() -> None:
 
 def _graph() -> dict[str, set[str]]:
     """By module, the modules that it imports, those for types and inside functions too."""
-    folders = [folder for folder in ROOT.parent.iterdir() if (folder / "__init__.py").exists()]
+    folders = [folder for folder in ROOT.iterdir() if (folder / "__init__.py").exists()]
     modules = {
-        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(
-            ".__init__"
-        ): path
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
         for folder in folders
         for path in folder.rglob("*.py")
         if {"sample", "shipped"}.isdisjoint(path.parts)
@@ -189,6 +187,7 @@ def _graph() -> dict[str, set[str]]:
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     graph, circles = _graph(), []
+    assert len(graph) > 300
     try:
         list(TopologicalSorter(graph).static_order())
     except CycleError as error:

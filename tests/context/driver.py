@@ -19,7 +19,8 @@ from foredeck.context.head import HeadSection
 from foredeck.context.messages.shape import Message
 from foredeck.context.state.session import Session, StandIns
 from foredeck.engine.engine import Engine
-from foredeck.engine.opened import Facilities, FacilityInputs, OpenedSession, configured_facilities
+from foredeck.engine.opened import Facilities, FacilityInputs, OpenedSession
+from foredeck.engine.opening import configured_facilities
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import (

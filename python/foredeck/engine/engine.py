@@ -17,8 +17,8 @@ from foredeck.engine.advice import advise_user
 from foredeck.engine.asking import Background
 from foredeck.engine.current import CurrentSession, RecoverableStore
 from foredeck.engine.memory import note_answer, propose_found, state_warnings
-from foredeck.engine.opened import MakeFacilities, OpenedSession, configured_facilities
-from foredeck.engine.opening import MakeSource, SessionOpener
+from foredeck.engine.opened import MakeFacilities, OpenedSession
+from foredeck.engine.opening import MakeSource, SessionOpener, configured_facilities
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.home import typed_command
 from foredeck.hosts.host import NO_HOST, CallSoon, Host

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from foredeck.config import Config
 from foredeck.context.messages.items import Item
@@ -88,11 +88,16 @@ def mode_named(name: object) -> Mode | None:
     return next((mode for mode in modes if mode == name), None)
 
 
+RunJob = Callable[
+    ["Observing", "SessionAsking", Work, "ChatBefore | None", bool], Coroutine[Any, Any, None]
+]
+
+
 @dataclass
 class Observing:
     """Observes one session in the background.
 
-    `make_keeper` runs on the first observation.
+    `make_keeper` and `run_job` load their modules at the first observation.
     """
 
     objects: Objects
@@ -101,6 +106,7 @@ class Observing:
     settings: ObservingSettings
     sessions: Sequence[str]
     make_keeper: Callable[[], ObservationKeeper]
+    run_job: RunJob
     requested: set[Work] = field(default_factory=set)
     at_any_price: bool = False
     """Whether the user accepts any price for the next observation."""
@@ -144,12 +150,7 @@ class Observing:
     async def _work(
         self, work: Work, happened: SessionEvent, before: ChatBefore | None, asking: SessionAsking
     ) -> None:
-        # Loads with the first chunk that is observed: an engine starts without what most sessions
-        # never need.
-        from foredeck.engine.observing_runs import ObservingRun
-
-        under_way = happened in ("call", "tool")
-        await ObservingRun(self, asking, work, before).run(under_way=under_way)
+        await self.run_job(self, asking, work, before, happened in ("call", "tool"))
 
     @property
     def on_branch(self) -> ObservedBranch:

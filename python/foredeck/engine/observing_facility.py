@@ -13,19 +13,21 @@ from foredeck.context.state.session import SessionFolder
 from foredeck.engine.asking import BackgroundWorker
 from foredeck.engine.observing import (
     GUESS,
+    ChatBefore,
     Observing,
     mode_named,
     observing_settings,
 )
 from foredeck.errors import StoreError, ToolError
 from foredeck.model.figures import counted
-from foredeck.model.observations import Mode, observing_id
+from foredeck.model.observations import Mode, Work, observing_id
 from foredeck.observations.reading import OtherSessionsSection
 from foredeck.observations.rules import TimingRules, coverage, to_condense
 from foredeck.store.clock import now_ms
 from foredeck.store.store import Store
 
 if TYPE_CHECKING:
+    from foredeck.engine.asking import SessionAsking
     from foredeck.observations.keeping import ObservationKeeper
 
 
@@ -59,6 +61,7 @@ def make_observing(
         settings,
         sessions,
         lambda: _keeper(info, store, key, project, rules),
+        _run,
     )
     _clear_stale(objects.store, inbox, observing, key)
     return observing
@@ -83,6 +86,19 @@ def _keeper(
 
     lease = ObservingLease(store, key, rules.scope)
     return ObservationKeeper(lease, info.id, sorted(info.ancestors), project, rules)
+
+
+async def _run(
+    observing: Observing,
+    asking: SessionAsking,
+    work: Work,
+    before: ChatBefore | None,
+    under_way: bool,
+) -> None:
+    # Loads with the first chunk that is observed: most sessions end before.
+    from foredeck.engine.observing_runs import ObservingRun
+
+    await ObservingRun(observing, asking, work, before).run(under_way=under_way)
 
 
 def _clear_stale(store: Store, inbox: Inbox, observing: Observing, key: str) -> None:

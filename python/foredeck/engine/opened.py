@@ -70,13 +70,6 @@ class FacilityInputs(NamedTuple):
 MakeFacilities = Callable[[FacilityInputs], Facilities]
 
 
-def configured_facilities(opening: FacilityInputs) -> Facilities:
-    # Their modules load with the first session: an engine that waits for one starts without them.
-    from foredeck.engine.facilities import make_facilities
-
-    return make_facilities(opening)
-
-
 @dataclass(eq=False)
 class OpenedSession:
     """The engine's work in its open session."""

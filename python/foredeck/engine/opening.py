@@ -16,7 +16,7 @@ from foredeck.context.state.session import (
 )
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.memory import begun_by
-from foredeck.engine.opened import FacilityInputs, MakeFacilities, OpenedSession
+from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, OpenedSession
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import LooksBeforeCalls, NoWatch, Reconcile, SessionWatch
@@ -32,6 +32,13 @@ from foredeck.timeline.keeping import ChangeKeeper
 
 MakeSource = Callable[[Store, str], FileSource]
 """Makes a session's file source for a folder."""
+
+
+def configured_facilities(opening: FacilityInputs) -> Facilities:
+    # Their modules load with the first session: an engine that waits for one starts without them.
+    from foredeck.engine.facilities import make_facilities
+
+    return make_facilities(opening)
 
 
 @dataclass

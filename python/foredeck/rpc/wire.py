@@ -11,12 +11,9 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from foredeck.errors import ForedeckError
-
-if TYPE_CHECKING:
-    from foredeck.rpc.peer import Peer
 
 if sys.platform == "win32":
     import msvcrt
@@ -210,6 +207,18 @@ def _set_binary(*descriptors: int) -> None:
             msvcrt.setmode(descriptor, os.O_BINARY)
 
 
+class LineReceiver(Protocol):
+    """What is told of each line, on the loop."""
+
+    def line_received(self, line: bytes, /) -> None: ...
+
+    def line_too_long(self, line: TooLong, /) -> None: ...
+
+    def input_ended(self, pending: int, /) -> None: ...
+
+    def output_lost(self) -> None: ...
+
+
 class StdioTransport:
     """Lines between two file descriptors, which it owns.
 
@@ -225,9 +234,9 @@ class StdioTransport:
         self._reader = threading.Thread(target=self._read, name="foredeck-read", daemon=True)
         self._writer = threading.Thread(target=self._write, name="foredeck-write", daemon=True)
         self._loop: asyncio.AbstractEventLoop
-        self._receiver: Peer
+        self._receiver: LineReceiver
 
-    def start(self, receiver: Peer) -> None:
+    def start(self, receiver: LineReceiver) -> None:
         """Starts both threads; lines reach `receiver` in order."""
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()

@@ -14,7 +14,8 @@ from foredeck.accounting.figure import CostFigure, figure_of
 from foredeck.context.messages.shape import Message, tools_declared
 from foredeck.context.rebase import prices_of
 from foredeck.engine.engine import Engine
-from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, configured_facilities
+from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities
+from foredeck.engine.opening import configured_facilities
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision, ModelSpending

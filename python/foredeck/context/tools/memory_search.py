@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import SessionFolder
+from foredeck.context.tools.search_place import SearchPlace
 from foredeck.memory.session import SessionMemory
-from foredeck.store.store import Store
 
 if TYPE_CHECKING:
     from foredeck.context.tools.found import FoundRow
     from foredeck.context.tools.session_search import SessionSearch
     from foredeck.tasks.work import TaskWork
-
-
-@dataclass(frozen=True, slots=True)
-class SearchPlace:
-    """`home`: the state folder with the index."""
-
-    store: Store
-    home: Path
-    session_folder: SessionFolder
-    objects: Objects
-    chat: Chat
-    memory: SessionMemory | None
-    tasks: TaskWork | None
 
 
 class MemorySearch:

@@ -24,7 +24,7 @@ from foredeck.context.tools.found import (
     nothing_for_people,
     nothing_found,
 )
-from foredeck.context.tools.memory_search import SearchPlace
+from foredeck.context.tools.search_place import SearchPlace
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import OutOfTime, reported, until
