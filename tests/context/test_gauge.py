@@ -15,7 +15,7 @@ from context.driver import Host
 from context.messages import assistant, image, user
 from context.sent import Sent
 from foredeck.accounting.figure import session_figure
-from foredeck.cli.doctor_command import check_stored
+from foredeck.cli.stored_checks import check_stored
 from foredeck.config import Config
 from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.state.gauge import (

@@ -10,7 +10,7 @@ from context.messages import assistant, calls, lines, result, thinking
 from context.scenes import ask, finish
 from context.sent import Sent
 from context.test_window import folded
-from foredeck.cli.doctor_command import SEALS, check_stored
+from foredeck.cli.stored_checks import SEALS, check_stored
 from foredeck.config import Config
 from foredeck.context.calls.feedback import has_refused, is_about_seals
 from foredeck.context.plan.wires import binds_by_table

@@ -33,7 +33,7 @@ OPENED_OTHERWISE = {
     "cli/main.py": "the null device",
     "cli/person.py": "the terminal, the kernel's /proc, and a draft of our own",
     "store/at_work.py": "a new file",
-    "cli/transfer_command.py": "what the user names, such as <(gunzip -c FILE)",
+    "cli/import_command.py": "what the user names, such as <(gunzip -c FILE)",
     "cli/purge_command.py": "a session file of the host's",
     "model/own_tools.py": "of this package",
     "observations/lease.py": "the kernel's /proc",

@@ -1,13 +1,9 @@
-"""`foredeck backup`, `restore` and `migrate`: the store as a file and back, a session's files
-as of a call, and all of a store into another."""
+"""`foredeck backup` and `restore`: the store as a file and back, or a session's files."""
 
 from __future__ import annotations
 
 import os
-import time
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,23 +11,19 @@ from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, answer, print_content
 from foredeck.cli.person import check_person, named_or_chosen
 from foredeck.cli.stored import opened_store, store_if_any
-from foredeck.config import Config, ensure_home
+from foredeck.config import ensure_home
 from foredeck.derived.layer import FOLDER
-from foredeck.errors import ConfigError, Corrupt, ForedeckError, NotFound, StoreUnavailable
+from foredeck.errors import ConfigError, ForedeckError, NotFound, StoreUnavailable
 from foredeck.lookup.sessions import count_calls
 from foredeck.memory.trust import KEY_FILE
 from foredeck.model.documents import progress_in, session_object_id
 from foredeck.model.figures import counted, short_bytes, when
 from foredeck.names import find_session, sessions_called
-from foredeck.store import STORES
 from foredeck.store.backup import BackupReport
-from foredeck.store.copying import Totals, compare, copy, count_of
-from foredeck.store.kind import PENDING_PURGE, StorePlace, place_type, store_place
-from foredeck.store.protocol import Copyable, digests_of
+from foredeck.store.kind import PENDING_PURGE, store_place
 from foredeck.store.store import Store
 from foredeck.timeline import rewinding
 from foredeck.timeline.rewind_command import changes, preview, report
-from foredeck.timeline.rewinding import RewindPlan, Rewound
 from foredeck.timeline.states import own_path
 
 
@@ -162,7 +154,7 @@ def _folder_of(store: Store, session: str) -> str:
     return os.path.realpath(str(head.fields.get("cwd") or "/") if head else "/")
 
 
-def _plan(store: Store, session: str, args: Namespace) -> RewindPlan:
+def _plan(store: Store, session: str, args: Namespace) -> rewinding.RewindPlan:
     if args.undo:
         plan = rewinding.plan_for_undo(store, session)
     else:
@@ -179,7 +171,7 @@ def _plan(store: Store, session: str, args: Namespace) -> RewindPlan:
     return rewinding.RewindPlan(files, uncovered)
 
 
-def _show_plan(args: Namespace, store: Store, plan: RewindPlan, cwd: str) -> int:
+def _show_plan(args: Namespace, store: Store, plan: rewinding.RewindPlan, cwd: str) -> int:
     files = [
         {
             "path": file.path,
@@ -197,7 +189,9 @@ def _show_plan(args: Namespace, store: Store, plan: RewindPlan, cwd: str) -> int
     return 0
 
 
-def _print_result(args: Namespace, result: Rewound, cwd: str, *, went_on: bool = False) -> int:
+def _print_result(
+    args: Namespace, result: rewinding.Rewound, cwd: str, *, went_on: bool = False
+) -> int:
     lines = [report(result, cwd)]
     if went_on:
         lines.insert(0, "Only finished a restore that was interrupted: run the command again.")
@@ -205,75 +199,3 @@ def _print_result(args: Namespace, result: Rewound, cwd: str, *, went_on: bool =
         lines.append("--overwrite restores these as well, and keeps what is there now.")
     value = {**asdict(result), "went_on": went_on}
     return answer(args, value, lines, 0 if result.is_whole else 1)
-
-
-# Migrating
-
-
-_COUNTS = ("transactions", "objects", "versions", "blobs")
-
-
-def run_migrate(args: Namespace) -> int:
-    """`foredeck migrate`."""
-    config = resolve_config(args).config
-    source, target = _place(args.source, config), _place(args.target, config)
-    if source.describe() == target.describe():
-        raise ConfigError(f"{args.source} and {args.target} are the same store")
-    ensure_home(config.home)
-    began = time.monotonic()
-    with ExitStack() as stack:
-        # Also where copying is interrupted: what has come by then is in the target.
-        stack.callback(target.after_copy)
-        original = stack.enter_context(closing(source.open_to_copy(create=False)))
-        copied = stack.enter_context(closing(target.open_to_copy(create=True)))
-        new, found, later = _move(original, copied)
-    report = {
-        "from": source.describe(),
-        "to": target.describe(),
-        "new_transactions": new,
-        **asdict(found),
-        "later_transactions": later,
-        "seconds": round(time.monotonic() - began, 1),
-    }
-    use = _how_to_use(args.target, target.describe(), config)
-    return answer(args, report, [*_lines(report, found), use])
-
-
-def _how_to_use(address: str, target: str, config: Config) -> str:
-    name, _, where = address.partition(":")
-    if _place(name, config).describe() == target:
-        return f"FOREDECK_STORE={name} makes foredeck use the copy."
-    if "://" in where:  # a server's, and only a node of XTDB is one
-        return f"FOREDECK_XTDB_URL={where} makes foredeck use the copy."
-    return f"`foredeck restore {where}` makes foredeck use the copy (--force keeps what is there)."
-
-
-def _place(text: str, config: Config) -> StorePlace:
-    """The store at an address, `NAME` or `NAME:WHERE`. Raises `ConfigError`."""
-    name, colon, where = text.partition(":")
-    if name not in STORES or (colon and not where):
-        known = " or ".join(f"{name}[:{store.address}]" for name, store in STORES.items())
-        raise ConfigError(f"{text!r} is not a store; name {known}")
-    return place_type(name)(config, where)
-
-
-def _move(original: Copyable, copied: Copyable) -> tuple[int, Totals, int]:
-    count, blobs = count_of(original), list(digests_of(original))
-    with Progress("copying, transaction", total=count) as progress:
-        new = copy(original, copied, progress.advance)
-    with Progress("comparing, step") as progress:
-        found = compare(original, copied, progress.advance, blobs)
-    if not found.equal:
-        raise Corrupt(f"the two stores differ: {found.differs} differs")
-    return new, found.copy, count_of(original) - found.copy.transactions
-
-
-def _lines(report: dict[str, object], found: Totals) -> Iterator[str]:
-    counts = ", ".join(f"{getattr(found, name):,} {name}" for name in _COUNTS)
-    yield (
-        f"{report['from']} -> {report['to']}: {report['new_transactions']:,} transactions were new "
-        f"({report['seconds']} s).\n"
-        f"Both hold {counts}, {found.blob_bytes:,} bytes of blobs; SHA-256 {found.sha256}"
-    )
-    if later := report["later_transactions"]:
-        yield f"{later:,} were added meanwhile: run the command again to copy them as well."

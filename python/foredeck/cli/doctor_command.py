@@ -25,22 +25,14 @@ from watchdog.observers import Observer
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, answer, coloured, hanging, typed
 from foredeck.cli.stored import rebuild, vacuum
+from foredeck.cli.stored_checks import check_stored
 from foredeck.config import Config, foreign_owner, looser_than_private
 from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
-from foredeck.lookup.objects import tracking
 from foredeck.memory.trust import KEY_FILE, load_user
-from foredeck.model.call_values import CHARS_PER_TOKEN
-from foredeck.model.calls import CallRecord
-from foredeck.model.documents import Document
-from foredeck.model.figures import counted, some_of
-from foredeck.model.records import ReasoningDocument, reasoning_id
-from foredeck.model.sources import path_of
 from foredeck.store.backup import ELSEWHERE
-from foredeck.store.kind import open_store, store_place
+from foredeck.store.kind import store_place
 from foredeck.store.location import is_network_filesystem
-from foredeck.store.protocol import Batch
-from foredeck.store.store import Store
 from foredeck.version import PI_PACKAGE, dotted, pi_finding, version_in
 
 _MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem", "red")}
@@ -194,93 +186,6 @@ def _file_system(home: Path) -> Finding:
 
 def _existing(path: Path) -> Path:
     return path if path.is_dir() or path == path.parent else _existing(path.parent)
-
-
-# What is stored
-
-
-SEALS = "sealed reasoning"
-_NAMED = 5
-
-
-def check_stored(config: Config, *, forget_refusals: bool) -> Iterator[Finding]:
-    """What is to be said of a store; `forget_refusals`: models are tried again."""
-    place = store_place(config)
-    if not place.exists():
-        yield _calibration([])
-        return
-    if not place.is_awake() and not forget_refusals:
-        return  # a node that does not run is not started for this
-    with closing(open_store(config, lazy=True)) as store:
-        yield _calibration(
-            sorted(
-                f"{fields['model']}: {fields['chars_per_token']} characters a token "
-                f"({len(fields['points'])} calls)"
-                for fields in (head.fields for head in store.query("calibration"))
-            )
-        )
-        yield from (_forget_refusals if forget_refusals else _seals)(store)
-        yield from _cut_sessions(store)
-        yield from _orphaned(config, store)
-
-
-def _calibration(lines: list[str]) -> Finding:
-    text = f"no provider has counted yet: sizes are estimated, {CHARS_PER_TOKEN} characters a token"
-    return ok("calibration", "\n".join(lines) or text)
-
-
-def _seals(store: Store) -> Iterator[Finding]:
-    if models := _models(store):
-        names = ", ".join(models)
-        text = f"turns of {names} fold only once they have ended: folding earlier failed"
-        yield Finding(SEALS, "ok", text, "`foredeck doctor --forget-refusals` tries it again")
-
-
-def _forget_refusals(store: Store) -> Iterator[Finding]:
-    if not (models := _models(store)):
-        yield ok(SEALS, "no model is known to have refused a prompt because of it")
-        return
-    documents: list[Document] = [
-        ReasoningDocument(id=reasoning_id(name), model=name, binds=False).seal() for name in models
-    ]
-    store.commit(Batch(documents))
-    yield ok(SEALS, f"forgotten, so that it is tried again: {', '.join(models)}")
-
-
-def _models(store: Store) -> list[str]:
-    heads = store.query("reasoning")
-    return sorted(head.view(ReasoningDocument).model for head in heads if head.fields.get("binds"))
-
-
-def _cut_sessions(store: Store) -> Iterator[Finding]:
-    """Sessions with a call stored, but not the call before it."""
-    calls = (CallRecord(head.fields) for head in store.query("call"))
-    parents = {call.id: (call.session, call.parent) for call in calls}
-    cut = sorted(
-        {session for session, parent in parents.values() if parent and parent not in parents}
-    )
-    if cut:
-        yield note(
-            "sessions",
-            f"earlier calls are missing of {some_of(cut, _NAMED)}: Pi begins them anew",
-            "`foredeck forget SESSION` deletes what is left of one.",
-        )
-
-
-def _orphaned(config: Config, store: Store) -> Iterator[Finding]:
-    """Files that an agent has read and that are out of reach."""
-    now, heads = tracking(config, store), store.query("file")
-    files = (head for head in heads if head.fields.get("state") != "listed" and now.is_ours(head))
-    gone = sorted(path_of(head.fields) or "" for head in files if now.state(head) == "orphaned")
-    if gone:
-        where = "they were" if len(gone) > 1 else "it was"
-        yield Finding(
-            "files",
-            "ok",
-            f"{counted(len(gone), 'file')} cannot be looked at where {where} (the last versions "
-            f"stay): {some_of(gone, _NAMED)}",
-            "Once the file system or folder is back, they are followed again.",
-        )
 
 
 # This machine: Python, Node, Pi and other agents, and whether file watching works

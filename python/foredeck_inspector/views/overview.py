@@ -13,7 +13,8 @@ from pathlib import PurePath
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, recorded_figure, session_figure
-from foredeck.cli.doctor_command import check_programs, check_state, check_stored
+from foredeck.cli.doctor_command import check_programs, check_state
+from foredeck.cli.stored_checks import check_stored
 from foredeck.config import Config
 from foredeck.context.state.stored_chat import turns_of_session
 from foredeck.lookup.sessions import newest_calls, project_folder, titles

@@ -139,7 +139,7 @@ GRAPH = command(
     --budget CHARS  with --content: characters at most (default: %(default)s)
     --metadata  with --content: metadata only
     """,
-    run="notes_command:run_graph",
+    run="graph_command",
     depth={"type": lambda text: 0 if text == "0" else positive(text)},
     limit=NUMBER | {"default": 1000},
     budget=NUMBER | {"default": 40000},

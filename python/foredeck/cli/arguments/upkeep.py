@@ -61,7 +61,7 @@ EXPORT = command(
     FILE  the file to write, - for stdout
     --project DIR  write the project of this folder, not a session
     """,
-    run="transfer_command:run_export",
+    run="export_command",
     project=PATH,
 )
 
@@ -77,7 +77,7 @@ IMPORT = command(
     --as-new  give the session, its calls and its tool results fresh ids
     --project DIR  the folder of the imported project (default: the current one)
     """,
-    run="transfer_command:run_import",
+    run="import_command",
     project=PATH,
 )
 
@@ -138,7 +138,7 @@ MIGRATE = command(
     source: FROM  sqlite, sqlite:PATH, xtdb or xtdb:URL
     target: TO  the same; empty, or a copy half done
     """,
-    run="backup_command:run_migrate",
+    run="migrate_command",
 )
 
 

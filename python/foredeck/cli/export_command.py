@@ -1,4 +1,4 @@
-"""`foredeck export` and `import`: a session or a project as a file."""
+"""`foredeck export`: a session or a project as a file."""
 
 from __future__ import annotations
 
@@ -9,19 +9,15 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from posixpath import dirname
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from foredeck.cli.arguments import asked_folder, check_project, resolve_config
-from foredeck.cli.notes_command import opened_graph
-from foredeck.cli.output import Progress, answer, print_content, print_json
-from foredeck.cli.person import STANDARD, check_person, named_or_chosen
-from foredeck.cli.stored import made_store, opened_store
-from foredeck.config import Config
-from foredeck.errors import CommandRefused, ForedeckError, ImportRefused, NotFound
+from foredeck.cli.arguments import asked_folder, check_project
+from foredeck.cli.graph_command import opened_graph
+from foredeck.cli.output import Progress, print_content, print_json
+from foredeck.cli.person import STANDARD, named_or_chosen
+from foredeck.cli.stored import opened_store
+from foredeck.errors import CommandRefused, ForedeckError, NotFound
 from foredeck.lookup.reader import note_rule
-from foredeck.memory.entry import caps_of
-from foredeck.memory.keeping import Memory
-from foredeck.memory.trust import User, load_user, renewed_word
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, short_bytes
 from foredeck.names import find_session
@@ -34,8 +30,6 @@ from foredeck.store.portable.export import (
     export_project,
     export_session,
 )
-from foredeck.store.portable.importing import ImportSummary, import_file
-from foredeck.store.portable.rewriting import Renew, same
 from foredeck.store.sessions import documents_of_project, private_sessions
 
 
@@ -46,7 +40,7 @@ class WrittenExport(NamedTuple):
     left_out: str = ""
 
 
-def run_export(args: Namespace) -> int:
+def run(args: Namespace) -> int:
     """`foredeck export`."""
     if args.project is None:
         args.session = named_or_chosen(args, args.session)
@@ -121,12 +115,12 @@ def _written_file(name: str) -> Iterator[Callable[[str], object]]:
     if name == STANDARD:
         yield print_content
         return
-    with _file_errors(name), private_draft(Path(name).absolute()) as file:
+    with file_errors(name), private_draft(Path(name).absolute()) as file:
         yield lambda text: file.write(text.encode())
 
 
 @contextmanager
-def _file_errors(name: str) -> Iterator[None]:
+def file_errors(name: str) -> Iterator[None]:
     """Turns the system's errors into a `ForedeckError` that names the file."""
     try:
         yield
@@ -144,95 +138,3 @@ def _lines_to(name: str) -> Iterator[Callable[[str], None]]:
             progress.advance()
 
         yield line
-
-
-# Importing
-
-
-def run_import(args: Namespace) -> int:
-    """`foredeck import`."""
-    with (
-        _source(args.file) as file,
-        made_store(args) as store,
-        Progress("importing, line") as progress,
-    ):
-        config = resolve_config(args).config
-        check_project(args)
-        folder = str(asked_folder(args))
-        filesystems = open_filesystems(config, folder)
-        user = load_user(config.home)
-        try:
-            summary = import_file(
-                store,
-                CountedLines(file, progress),
-                as_new=args.as_new,
-                into=place_of(project_of(folder, filesystems), filesystems),
-                renew=_renewal(config, user),
-            )
-        except ImportRefused as refused:
-            raise ImportRefused(f"{args.file} is not imported: {refused}") from refused
-        value, said = {**asdict(summary), "file": args.file}, [_imported(summary)]
-        left = len(summary.crowded)
-        if summary.project is None:
-            value = {"session": summary.session, **value}
-        else:
-            memory = Memory(store, user, caps_of(config))
-            proposals, more = memory.propose_imported(summary.memory)
-            left += more
-            if proposals:
-                count = counted(len(proposals), "decision")
-                said.append(
-                    f"{count} that you have not stated for you to accept or refuse: /memory."
-                )
-        if left:
-            said.append(
-                f"{left:,} find no room in your inbox: answer some, and import the file again."
-            )
-    return answer(args, value, said)
-
-
-def _renewal(config: Config, user: User) -> Renew:
-    """Renews the user's word on imported entries, unless an agent may be importing them."""
-    try:
-        check_person(config.home, "Importing")
-    except CommandRefused:
-        return same
-    return renewed_word(user)
-
-
-def _imported(summary: ImportSummary) -> str:
-    place = summary.project
-    what = f"Session {summary.session}" if place is None else f"Project {place.root}"
-    stays = " The page, notes and decisions that are here already stay." if summary.left_out else ""
-    if not summary.new_documents:
-        return f"{what} is here already{'.' if stays else ', and identical.'}{stays}"
-    sessions = "" if place is None else f"{counted(len(summary.sessions), 'session')}, "
-    return (
-        f"{what}: {sessions}{counted(summary.new_documents, 'version')} of "
-        f"{summary.documents:,} were new; {counted(summary.blobs, 'blob')}.{stays}"
-    )
-
-
-class CountedLines:
-    def __init__(self, file: IO[bytes], progress: Progress) -> None:
-        self._file = file
-        self._progress = progress
-
-    def readline(self, limit: int = -1) -> bytes:
-        """One line, of at most `limit` bytes."""
-        self._progress.advance()
-        return self._file.readline(limit)
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.readline, b"")
-
-
-@contextmanager
-def _source(name: str) -> Iterator[IO[bytes]]:
-    if name == STANDARD:
-        yield sys.stdin.buffer
-        return
-    with _file_errors(name):
-        file = Path(name).open("rb")  # noqa: SIM115  (closed below)
-    with file:
-        yield file
