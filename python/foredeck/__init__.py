@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from foredeck.embedded.manager import AsyncContextManager as AsyncContextManager
     from foredeck.embedded.manager import ContextManager as ContextManager
     from foredeck.embedded.manager import ModelInfo as ModelInfo
+    from foredeck.embedded.manager import manage as manage
 
-_EMBEDDED = ("ContextManager", "ModelInfo", "AsyncContextManager")
+_EMBEDDED = ("ContextManager", "ModelInfo", "AsyncContextManager", "manage")
 
 
 def __getattr__(name: str) -> Any:

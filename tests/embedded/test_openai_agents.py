@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from foredeck import AsyncContextManager, ModelInfo
+from foredeck import AsyncContextManager, ModelInfo, manage
 from foredeck.embedded.format import ToolRequest
-from foredeck.embedded.manager import manage
 from foredeck_bench.twin.server import ScriptedModel
 from foredeck_bench.twin.steps import Script, ToolCall
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import settings
 
+from examples import examples
 from foredeck.model.records import NicknameDocument
 from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.node import NodeFolder
@@ -17,6 +21,8 @@ from .contract_processes import ProcessContract
 from .documents import batch
 from .factory import StoreFactory
 from .flaky_proxy import flaky_proxy
+from .model import StoreComparison
+from .pulled import open_pulled
 from .xtdb_node import opener, options_of
 
 __all__ = ["store"]
@@ -44,6 +50,23 @@ class TestOrigins(OriginContract):
 
 class TestProcesses(ProcessContract):
     """Several processes, killed ones."""
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_everything_is_pulled_back_from_the_node(memory_node: NodeFolder, planned: bool) -> None:
+    """A few dicts against all that the node holds, read anew after each step."""
+
+    class Comparison(StoreComparison):
+        options: dict[str, Any] | None = None
+
+        def open_store(self, folder: Path) -> Any:  # noqa: ARG002
+            if self.options is None:
+                self.options = options_of(memory_node)
+            return open_pulled(planned=planned, **self.options)
+
+    case = Comparison.TestCase
+    case.settings = settings(max_examples=examples(30), stateful_step_count=12, deadline=None)
+    case("runTest").debug()
 
 
 def test_a_transaction_keeps_what_was_not_erased_of_it(memory_node: NodeFolder) -> None:

@@ -15,8 +15,8 @@ Mode = Literal[
 ]
 """The kind of work: what an observer looks for."""
 
-ModeBy = Literal["user", "start", "guess"]
-"""Who chose the mode: the user, a subagent's starter, or a guess from its tools."""
+ModeBy = Literal["user", "guess"]
+"""Who chose the mode: the user, or a guess from the tools that ran."""
 
 Priority = Literal["high", "medium", "low"]
 Work = Literal["observe", "reflect"]
