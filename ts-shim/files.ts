@@ -22,12 +22,7 @@ import { type Fields, recordOf } from "./context/messages.ts";
 
 type Env = Record<string, string | undefined>;
 
-/**
- * The state folder, absolute. The engine uses the same one (Python: `platformdirs`).
- *
- * `FOREDECK_HOME` names it outright, with `~` for the home folder; otherwise it is the platform's
- * own place. No configuration file can: the engine itself lives there.
- */
+/** The state folder, absolute: what `FOREDECK_HOME` names, else where Python's `platformdirs` has it. */
 export function stateDir(
   env: Env = process.env,
   platform: NodeJS.Platform = process.platform,
@@ -42,7 +37,7 @@ export function stateDir(
   return join(home, ".local", "state", "foredeck");
 }
 
-/** Makes a folder for this user only. @throws what the file system says. */
+/** Makes a folder for this user only. */
 export function makePrivate(folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;
@@ -115,8 +110,7 @@ export function parsed(text: string): Fields {
 
 /** The descriptor of a regular file that is written to at its end, made for this user if need be. */
 function openToAppend(path: string): number {
-  const before = statSync(path, { throwIfNoEntry: false });
-  if (before) check(path, before);
+  check(path, statSync(path, { throwIfNoEntry: false }));
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | NONBLOCK;
   const descriptor = openSync(path, flags, 0o600);
   try {
@@ -128,9 +122,9 @@ function openToAppend(path: string): number {
   }
 }
 
-/** There is none on Windows, where nothing blocks so. */
+/** Windows has none. */
 const NONBLOCK = constants.O_NONBLOCK ?? 0;
 
-function check(path: string, status: { isFile(): boolean }): void {
-  if (!status.isFile()) throw new Error(`${path} is not a regular file`);
+function check(path: string, status: { isFile(): boolean } | undefined): void {
+  if (status?.isFile() === false) throw new Error(`${path} is not a regular file`);
 }

@@ -15,10 +15,7 @@ const NAMED = /(?<=`)foredeck(?= [a-z])/g;
 
 type NoticeLevel = "info" | "warning" | "error";
 
-/**
- * Pi for one session. No method throws, and no text that is shown steers the terminal: it may
- * hold names of files and titles that others have chosen.
- */
+/** Pi for one session. No method throws, and no text that is shown steers the terminal. */
 export class Host {
   /**
    * Pi's context object, as its latest event brought it; null where no session is open. Not to be
@@ -33,10 +30,7 @@ export class Host {
   /** What to type in a shell for `foredeck`. */
   command = "foredeck";
 
-  /**
-   * Shows a notice. Where Pi has no screen, warnings and errors go to stderr.
-   * @param withoutScreen what to print there in place of `text`, whatever the level
-   */
+  /** Shows a notice. Where Pi has no screen, `withoutScreen` or else warnings go to stderr. */
   notify(level: NoticeLevel, text: string, withoutScreen?: string): void {
     this.quietly(() => {
       if (this.ctx?.hasUI) this.ctx.ui.notify(this.worded(text), level);
@@ -67,10 +61,7 @@ export class Host {
     });
   }
 
-  /**
-   * Shows what an answer says of the session beside its text: a line about the project's tasks,
-   * empty for none, and that the session is private. What it leaves out has not changed.
-   */
+  /** Shows what an answer says of the session beside its text. What it leaves out has not changed. */
   showState({ tasks, private: isPrivate }: Fields): void {
     const { line } = recordOf(tasks);
     if (typeof line === "string") this.widget(WIDGET_KEY, line);
@@ -81,10 +72,8 @@ export class Host {
 
   /** Sets the status line; null removes it. */
   status(text: string | null): void {
-    const shown = text?.replace(/^foredeck\b/, this.name);
-    this.quietly(() =>
-      this.ctx?.ui.setStatus(STATUS_KEY, shown === undefined ? undefined : visible(shown)),
-    );
+    const shown = text === null ? undefined : visible(text.replace(/^foredeck\b/, this.name));
+    this.quietly(() => this.ctx?.ui.setStatus(STATUS_KEY, shown));
   }
 
   /** Shows above the editor what foredeck does in the background; empty for nothing. */
@@ -120,13 +109,12 @@ const HIDDEN = /(?!\t|\n|\ufe0f)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignora
 
 /** The text with all of these as escapes, as the engine's `printable` writes them. */
 export function visible(text: string): string {
+  const escaped = (unit: string) => {
+    const code = unit.charCodeAt(0).toString(16);
+    return code.length <= 2 ? `\\x${code.padStart(2, "0")}` : `\\u${code.padStart(4, "0")}`;
+  };
   // Without the flag `u`, each half of a surrogate pair by itself.
   return text.replace(HIDDEN, (sign) => sign.replace(/./gs, escaped));
-}
-
-function escaped(unit: string): string {
-  const code = unit.charCodeAt(0).toString(16);
-  return code.length <= 2 ? `\\x${code.padStart(2, "0")}` : `\\u${code.padStart(4, "0")}`;
 }
 
 /** What is used of Pi's own module. */
@@ -139,7 +127,12 @@ export type PiModule = Pick<
 export async function piModule(): Promise<PiModule | string> {
   // Inside Pi this is the running copy, but in one from before its present name.
   const module = await import("@earendil-works/pi-coding-agent").catch(() => null);
-  return module && isSupported(module.VERSION) ? module : tooOld(module?.VERSION);
+  if (module && isSupported(module.VERSION)) return module;
+  const version = module ? `Pi ${module.VERSION}` : "an older one";
+  return (
+    `foredeck is off: it needs Pi ${OLDEST_PI} or newer, and this is ${version}. ` +
+    "Update it (pi update, or npm install -g @earendil-works/pi-coding-agent) and start Pi again."
+  );
 }
 
 /** The oldest Pi that is supported. Newer ones than are tested run; `foredeck doctor` says so. */
@@ -148,12 +141,4 @@ const OLDEST_PI = "1.5.2";
 /** Whether foredeck runs in this version of Pi. */
 export function isSupported(version: string): boolean {
   return version.localeCompare(OLDEST_PI, "en", { numeric: true }) >= 0;
-}
-
-function tooOld(version: string | undefined): string {
-  const pi = version ? `Pi ${version}` : "an older one";
-  return (
-    `foredeck is off: it needs Pi ${OLDEST_PI} or newer, and this is ${pi}. ` +
-    "Update it (pi update, or npm install -g @earendil-works/pi-coding-agent) and start Pi again."
-  );
 }

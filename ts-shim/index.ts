@@ -18,7 +18,10 @@ import { declaredFacilities, keepFacilities, registerNames } from "./tools.ts";
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const here = fileURLToPath(import.meta.url);
   const first = firstCopy(pi, here);
-  if (first !== null) return stayOff(pi, loadedTwice(here, first));
+  if (first !== null) {
+    const twice = `foredeck is loaded twice: ${here} does nothing beside ${first}.`;
+    return stayOff(pi, `${twice} Remove one of them (pi list, pi remove).`);
+  }
   const module = await piModule();
   if (typeof module === "string") return stayOff(pi, module);
   const shim = new Shim(pi, module);
@@ -34,18 +37,12 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   register(pi, shim, "foredeck");
 }
 
-/*
- * Only one copy of foredeck works in a Pi: two would edit the same messages, and Pi refuses to start
- * when two extensions register the same tools.
- */
-
 /** A copy asks here who was first, with a function that takes the path of that one. */
 const CHANNEL = "foredeck:loaded";
 
 /**
- * Claims to be the working copy, unless another one has done so.
- * @param path where this copy was loaded from
- * @returns the path of the copy that was loaded before, or null
+ * The path of the copy that was loaded before this one; null for none. Two would edit the same
+ * messages, and Pi refuses to start when two extensions register the same tools.
  */
 function firstCopy(pi: ExtensionAPI, path: string): string | null {
   let first: string | null = null;
@@ -53,18 +50,12 @@ function firstCopy(pi: ExtensionAPI, path: string): string | null {
     first ??= other;
   });
   if (first === null) {
-    pi.events.on(CHANNEL, (answer) => {
-      if (typeof answer === "function") answer(path);
-    });
+    pi.events.on(CHANNEL, (answer) => (answer as (path: string) => void)(path));
   }
   return first;
 }
 
-function loadedTwice(path: string, first: string): string {
-  return `foredeck is loaded twice: ${path} does nothing beside ${first}. Remove one of them (pi list, pi remove).`;
-}
-
-/** Does nothing in this Pi but say why, once. */
+/** Says why this copy does nothing, once. */
 function stayOff(pi: ExtensionAPI, why: string): void {
   let notified = false;
   pi.on("session_start", (_event, ctx) => {

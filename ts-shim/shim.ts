@@ -17,7 +17,7 @@ import { ErrorCode, type PeerHost, RpcError, textOf } from "./engine/wire.ts";
 import { logLine, stateDir } from "./files.ts";
 import { Host, type PiModule } from "./host.ts";
 
-/** Milliseconds to open and to close a session. No model call waits for either. */
+/** No model call waits for either. */
 const OPEN_MS = 30_000;
 const CLOSE_MS = 1000;
 
@@ -27,11 +27,7 @@ const SETTING_UP =
 const SETTING_UP_WITHOUT_SCREEN =
   "setting the engine up; until that is done this is plain Pi (pi -p '/foredeck setup' waits for it)";
 
-/**
- * `/foredeck off` holds for this Pi process, also over /new and /resume.
- *
- * FOREDECK=off in the environment switches foredeck off from the start.
- */
+/** `/foredeck off` holds for this Pi process, also over /new and /resume. */
 const switches = { off: process.env.FOREDECK === "off" };
 
 /** Parameters of `session/open` (docs/protocol.md). */
@@ -56,9 +52,7 @@ export class Shim implements PeerHost {
   /** The calls of the session that is open. */
   context: ContextHook;
   readonly compactions: Compactions;
-  /** What Pi has given this instance to register with. */
   readonly api: ExtensionAPI;
-  /** Pi's own module. */
   readonly pi: PiModule;
   readonly state = stateDir();
   /** Calls by id, until the engine has their results. */
@@ -113,12 +107,13 @@ export class Shim implements PeerHost {
   /** The model in use, and what Pi leaves free in its window, as the protocol describes both. */
   model(ctx: ExtensionContext): Fields | null {
     const used = modelOf(ctx);
-    const model = used ? describe(used) : null;
+    if (!used) return null;
+    const model = describe(used);
     this.safely("settings", () => {
       // Those in force, to which Pi's own class adds its defaults and what it has for this model.
       const settings = this.pi.SettingsManager.inMemory(this.api.getSettings());
       const { enabled, reserveTokens } = settings.getCompactionSettings(used);
-      if (model && enabled) model.reserve = reserveTokens;
+      if (enabled) model.reserve = reserveTokens;
     });
     return model;
   }
@@ -177,21 +172,18 @@ export class Shim implements PeerHost {
 
   /** Setting up the engine begins, or goes on with this. */
   onSetUp(progress: string): void {
-    const isBegun = this.engine.beginSetUp();
-    if (isBegun) this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
-    const since = (isBegun ? null : this.settingUp?.since) ?? Date.now();
-    this.settingUp = { since, progress };
+    this.engine.beginSetUp();
+    if (!this.settingUp) this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
+    this.settingUp = { since: this.settingUp?.since ?? Date.now(), progress };
     this.host.status(`foredeck: ${progress}`);
   }
 
   /** How far setting up the engine is, for a user to read; null where it is not being set up. */
   setUpSoFar(): string | null {
     if (this.engine.state !== "setup" || this.settingUp === null) return null;
-    const { since, progress } = this.settingUp;
-    return (
-      `foredeck is being set up, for ${secondsSince(since)} s now: ${progress}. ` +
-      "Pi works as usual meanwhile, and a line says when foredeck is ready."
-    );
+    const begun = `foredeck is being set up, for ${secondsSince(this.settingUp.since)} s now`;
+    const meanwhile = "Pi works as usual meanwhile, and a line says when foredeck is ready";
+    return `${begun}: ${this.settingUp.progress}. ${meanwhile}.`;
   }
 
   /** Parameters of `initialize` beyond `protocol`. */
@@ -208,8 +200,9 @@ export class Shim implements PeerHost {
   /** The engine is connected. Called again after each restart. */
   onConnected(info: EngineInfo): void {
     if (this.settingUp !== null) {
-      const text = `foredeck is ready after ${secondsSince(this.settingUp.since)} s. /foredeck help says what it does.`;
+      const time = `${secondsSince(this.settingUp.since)} s`;
       this.settingUp = null;
+      const text = `foredeck is ready after ${time}. /foredeck help says what it does.`;
       this.host.notify("info", text);
     }
     this.host.command = info.command ?? "foredeck";
@@ -223,7 +216,7 @@ export class Shim implements PeerHost {
     const { session } = this;
     if (!session) return;
     const running = [...this.running.values()].flatMap(({ writes }) => writes ?? []);
-    const params = running.length > 0 ? { ...session, running } : { ...session };
+    const params = running.length > 0 ? { ...session, running } : session;
     this.opening = this.engine
       .request("session/open", params, { deadlineMs: OPEN_MS, holdsProcess: false })
       .then((result) => {
@@ -240,6 +233,7 @@ export class Shim implements PeerHost {
 
   /** The engine cannot be had, with a sentence for the user. */
   onTrouble(error: Error): void {
+    this.settingUp = null;
     this.host.status("foredeck: not running");
     this.host.work("");
     if (error instanceof ProvisionError && error.known) return;
@@ -253,10 +247,7 @@ export class Shim implements PeerHost {
   }
 
   onNotification(method: string, params: unknown): void {
-    const { text } = recordOf(params);
-    if (typeof text !== "string") return;
-    if (method === "host/status") this.host.status(text);
-    if (method === "host/work") this.host.work(text);
+    if (method === "host/work") this.host.work(String(recordOf(params).text));
     if (method === "host/notify") this.host.notice(params);
   }
 }
@@ -265,13 +256,12 @@ function secondsSince(time: number): number {
   return Math.round((Date.now() - time) / 1000);
 }
 
-/** Passes this Pi's session id to the processes it starts, so that a subagent can be linked. */
+/** Passes this Pi's session id to the processes it starts: subagents are linked by it. */
 const OWN_SESSION = "FOREDECK_SESSION";
 /** Where the id of the starting session is kept once read: Pi loads this module for each session. */
 const STARTED_BY = Symbol.for("foredeck.started_by");
 const starter = globalThis as { [STARTED_BY]?: string | null };
 
-/** `pi --foredeck-private`: the sessions that this Pi begins are private. */
 const PRIVATE_FLAG = "foredeck-private";
 
 /** Registers the handlers, and the flag that makes new sessions private. */

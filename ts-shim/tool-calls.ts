@@ -1,9 +1,6 @@
 /**
- * Around every tool call, of any kind and also from scripts in code mode.
- *
- * Before it runs, calls that are bound to fail are refused here, and the engine is asked about those
- * that may write files: they must not undo what the model has not seen. Once a call has run, its
- * result is reported.
+ * Around every tool call: one that is bound to fail is refused, the engine is asked about one that may
+ * write files, which must not undo what the model has not seen, and its result is reported.
  */
 
 import { statSync } from "node:fs";
@@ -17,10 +14,9 @@ import { ASKING, isText, READERS, replaced, TOOL_NAMES } from "./tools.ts";
 
 /** Longer arguments take longer to send than a tool may wait. */
 const MOST_ARGUMENT_CHARS = 4 * 1024 * 1024;
-/** Larger results are not reported: the engine meets them in the message list anyway. */
+/** The engine meets larger results in the message list. */
 const MOST_RESULT_CHARS = 16 * 1024 * 1024;
 
-/** Registers what happens before and after a tool call, and a notice about replaced tools. */
 export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
   const { running } = shim;
   pi.on("tool_call", async (event, ctx) => {
@@ -33,20 +29,19 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     if (isText(block)) return { block: true, reason: block };
     const { path } = input as Fields;
     // Last: a call that was blocked above never runs. Another extension may still block this one.
-    if (isText(path)) shim.engine.notify("tool/started", { id: toolCallId, tool: toolName, path });
+    const call = { id: toolCallId, tool: toolName };
+    if (isText(path)) shim.engine.notify("tool/started", { ...call, path });
     running.set(toolCallId, {
       since: performance.now(),
       notice: isText(notice) ? notice : undefined,
-      writes: mayWrite(event) ? { id: toolCallId, tool: toolName, input } : undefined,
+      writes: mayWrite(event) ? { ...call, input } : undefined,
     });
     return undefined;
   });
   pi.on("tool_result", (event) => {
     let content: ToolResultEvent["content"] | undefined;
     if (ASKING.has(event?.parentToolCallId ?? "")) return undefined;
-    // Not waited for: tools take no longer for being reported. The engine serves in order of arrival,
-    // so the result is stored before the next model call is assembled. If this is lost, that call's
-    // list still has the result.
+    // Not waited for: if this is lost, the next call's list still has the result.
     shim.safely("tool_result", () => {
       const { since, notice } = running.get(event.toolCallId) ?? {};
       // An engine that is being started opens the session before it gets the report.
@@ -61,11 +56,9 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
   pi.on("tool_execution_end", ({ toolCallId }) => void running.delete(toolCallId));
   pi.on("agent_start", () => {
     running.clear();
-    shim.safely("looking for replaced tools", () => {
-      const names = shim.isOff() ? "" : replaced(pi).join(", ");
-      const text = `Another extension replaces Pi's own ${names}; foredeck keeps the results all the same.`;
-      if (names !== "") shim.host.notifyOnce("replaced", "info", text);
-    });
+    const names = shim.isOff() ? "" : replaced(pi).join(", ");
+    const text = `Another extension replaces Pi's own ${names}; foredeck keeps the results all the same.`;
+    if (names !== "") shim.host.notifyOnce("replaced", "info", text);
   });
 }
 
@@ -83,18 +76,10 @@ function report(event: ToolResultEvent, tookMs: number | null, shim: Shim): void
   });
 }
 
-/*
- * Calls that are bound to fail. Decided without the engine: a guard that throws or hangs would block
- * every tool.
- */
-
-/**
- * What the model sees in place of a folded argument: `<activate @12: 4120 chars folded>`. Models
- * imitate what they see.
- */
+/** In place of a folded argument, `<activate @12: 4120 chars folded>`: models imitate what they see. */
 const FOLD_MARKER = /<activate "?@\d+[^<>\n]{0,60} chars folded>/;
 
-/** Why this tool call must not run, written for the model; undefined when it may. Never throws. */
+/** Why this tool call must not run, for the model. Never throws, and asks nobody: that would block. */
 export function refusal(tool: string, input: Fields, cwd: () => string): string | undefined {
   try {
     const { path } = input;
@@ -130,17 +115,13 @@ function foldMarker(input: Fields): string | undefined {
     if (typeof value === "string") marker ??= value.match(FOLD_MARKER)?.[0];
     return value;
   });
-  return marker
-    ? `The argument contains ${marker}, which only stands for text that is folded in this conversation. ` +
-        "Write the real text in its place; activate shows it again."
-    : undefined;
+  const why = "which only stands for text that is folded in this conversation";
+  const advice = "Write the real text in its place; activate shows it again.";
+  return marker && `The argument contains ${marker}, ${why}. ${advice}`;
 }
 
-/** What the engine says about a call that may write: why it is blocked, or what to add to its result. */
-async function askEngine(
-  event: ToolCallEvent,
-  shim: Shim,
-): Promise<{ block?: unknown; notice?: unknown }> {
+/** What the engine says about a call that may write: its `block`, or a `notice` for its result. */
+async function askEngine(event: ToolCallEvent, shim: Shim): Promise<Fields> {
   const { toolCallId: id, toolName: tool, input } = event;
   const { prepareMs: deadlineMs } = shim.engine;
   if (deadlineMs <= 0 || shim.isOff() || !mayWrite(event)) return {};

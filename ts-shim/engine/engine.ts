@@ -19,9 +19,8 @@ const MAX_HELD = 200;
 const CLEANUP_MS = 1000;
 /** How long a model call may wait until an engine has said. */
 const DEFAULT_DEADLINE_MS = 3000;
-/** How often an engine that keeps crashing is started again. */
 export const MAX_RESTARTS = 5;
-/** The pause before the first restart; it doubles with each further one. */
+/** It doubles with each further restart. */
 export const FIRST_PAUSE_MS = 200;
 /** An engine that has answered this many requests is sound: if it dies, the count starts over. */
 const SOUND_ANSWERS = 5;
@@ -30,10 +29,7 @@ const MAX_MISSED = 3;
 
 const STARTING = "the engine is starting";
 
-/**
- * `idle`: never started, or stopped. `starting`: for the first time, or again after a crash.
- * `away`: it cannot be had.
- */
+/** `idle`: never started, or stopped. `away`: it cannot be had. */
 export type EngineState = "idle" | "setup" | "starting" | "ready" | "away";
 
 /** The answer to `initialize`, as far as it matters here. */
@@ -61,9 +57,8 @@ export class Engine {
   /** Why the engine is not ready, for a user to read; empty where it is. */
   private reason = "the engine was not started";
   private wakeUps: (() => void)[] = [];
-  /** The engine that runs, or is being started; null where none is. */
+  /** The one that runs, or is being started. */
   process: EngineProcess | null = null;
-  /** Ends what comes before an engine is started: a pause, or setting it up. */
   private locating = new AbortController();
   private connecting: Promise<void> = Promise.resolve();
   /** Counts connections: when it changes, what an earlier engine process remembered is gone. */
@@ -117,9 +112,8 @@ export class Engine {
   }
 
   /**
-   * Resolves when the engine is ready.
-   * @param patient wait even while it is being set up, or started again more than once
-   * @throws GoneError at once where it is not on its way, else as soon as it is known to fail
+   * Resolves when the engine is ready; `patient` waits while it is set up, or started once more, too.
+   * @throws GoneError as soon as it is known to fail
    */
   whenReady(patient = false): Promise<void> {
     return this.readyAfter(() => {
@@ -130,19 +124,13 @@ export class Engine {
     });
   }
 
-  /**
-   * Resolves when another engine is ready in place of the one with this `generation`.
-   * @throws GoneError where none is on its way
-   */
+  /** Resolves when another engine is ready in this one's place. @throws GoneError where none comes */
   whenReplaced(generation: number): Promise<void> {
     const isComing = () => this.state === "ready" || this.state === "starting";
     return this.readyAfter(() => this.generation === generation && isComing());
   }
 
-  /**
-   * One request about the session at hand; an answer that is no object counts as an empty one.
-   * @throws as `Peer.request` does
-   */
+  /** One request about the session at hand. @throws as `Peer.request` does */
   async request(method: string, params: Fields, options: RequestOptions): Promise<Fields> {
     const { process } = this;
     if (!process || this.state !== "ready") throw new GoneError(this.reason);
@@ -151,8 +139,8 @@ export class Engine {
   }
 
   /**
-   * One request, as soon as the engine is ready, all within the time given.
-   * @param again an engine that dies over it leaves nothing half done: its successor is asked, too
+   * One request, as soon as the engine is ready, all within the time given. `again`: where the engine
+   * dies over it, its successor is asked.
    */
   async ask(
     method: string,
@@ -196,11 +184,9 @@ export class Engine {
     if (this.missed >= MAX_MISSED) this.process?.kill();
   }
 
-  /** Setting up begins, which takes minutes. False where it has begun before. */
-  beginSetUp(): boolean {
-    if (this.state === "setup") return false;
+  /** Setting up begins, which takes minutes. */
+  beginSetUp(): void {
     this.enter("setup", "foredeck is being set up");
-    return true;
   }
 
   private enter(state: EngineState, reason: string): void {
@@ -243,9 +229,9 @@ export class Engine {
     try {
       const hello = { protocol: PROTOCOL_VERSION, ...(await this.host.hello()) };
       const options = { deadlineMs: INITIALIZE_MS, holdsProcess: false };
-      const info = (await process.peer.request("initialize", hello, options)) as EngineInfo | null;
-      if (info?.protocol !== PROTOCOL_VERSION) {
-        const text = `the engine speaks protocol ${info?.protocol}, this extension ${PROTOCOL_VERSION}`;
+      const info = (await process.peer.request("initialize", hello, options)) as EngineInfo;
+      if (info.protocol !== PROTOCOL_VERSION) {
+        const text = `the engine speaks protocol ${info.protocol}, this extension ${PROTOCOL_VERSION}`;
         throw new RpcError(ErrorCode.protocol, text);
       }
       this.onInitialized(info);
@@ -277,11 +263,10 @@ export class Engine {
     // It was ended on purpose, which is no crash.
     if (this.process !== process) return;
     this.process = null;
+    const end = `it was started ${MAX_RESTARTS} more times and is left alone now`;
     if (!started) this.giveUp(new Error(reason));
-    else if (this.restarts >= MAX_RESTARTS) {
-      const text = `${reason}; it was started ${MAX_RESTARTS} more times and is left alone now`;
-      this.giveUp(new Error(text));
-    } else {
+    else if (this.restarts >= MAX_RESTARTS) this.giveUp(new Error(`${reason}; ${end}`));
+    else {
       this.host.log(reason);
       const pauseMs = FIRST_PAUSE_MS * 2 ** this.restarts;
       this.restarts += 1;

@@ -5,10 +5,10 @@
  */
 
 import { createHash } from "node:crypto";
-import { existsSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fields } from "../context/messages.ts";
 import { makePrivate, parsed, readJson } from "../files.ts";
@@ -40,7 +40,6 @@ export async function locateInstalled(
   return existsSync(script) ? { file: script, args: ["engine"] } : null;
 }
 
-/** Runs the engine with an interpreter. */
 function engineWith(python: string): EngineCommand {
   // `-P` keeps the working directory off the import path: a cloned repository must not be able to put
   // a module of its own in foredeck's place.
@@ -58,7 +57,7 @@ interface ProvisionOptions extends LocateOptions {
   log(text: string): void;
   /** The package to install from. */
   root?: string;
-  /** What is being done now, in a few words; not called where the engine is there already. */
+  /** Gets what is being done now, in a few words. */
   onProgress(text: string): void;
 }
 
@@ -75,10 +74,7 @@ const SETUP_MS = 15 * 60_000;
 /** Being offline must not cost a minute at every start. */
 const REMEMBERED_MS = 24 * 60 * 60_000;
 
-/**
- * The engine for this package's sources, set up if it is not there yet.
- * @throws ProvisionError
- */
+/** The engine for this package's sources, set up if it is not there yet. @throws ProvisionError */
 export async function provision(options: ProvisionOptions): Promise<EngineCommand> {
   const root = options.root ?? PACKAGE_ROOT;
   // Outside the package: an update of that removes everything inside it that it did not bring.
@@ -94,15 +90,12 @@ export async function provision(options: ProvisionOptions): Promise<EngineComman
   // An abort says nothing about whether it would have worked.
   if (options.signal.aborted) throw new ProvisionError("setting up was interrupted");
   if (typeof said.python === "string") {
-    rmSync(failure, { force: true });
+    await rm(failure, { force: true });
     return engineWith(said.python);
   }
   const text = typeof said.error === "string" ? said.error : pythonAdvice(said.hasUv === true);
-  try {
-    writeFileSync(failure, JSON.stringify({ time: Date.now(), text }));
-  } catch {
-    // Then the next start tries again.
-  }
+  // Where this fails, the next start tries again.
+  await writeFile(failure, JSON.stringify({ time: Date.now(), text })).catch(() => {});
   throw new ProvisionError(text);
 }
 
@@ -132,15 +125,9 @@ async function setUp(root: string, target: string, options: ProvisionOptions): P
 }
 
 /** The words before a Python script, and the uv among them. */
-interface ScriptRunner {
-  words: [file: string, ...args: string[]];
-  uv?: string;
-}
+type ScriptRunner = { words: [file: string, ...args: string[]]; uv?: string };
 
-/**
- * What may run the set-up here, the best first. uv also fetches a Python where there is none that
- * fits. Each can be missing, too old, or on Windows a stub that leads to a shop.
- */
+/** What may run the set-up here, the best first. uv also fetches a Python where none fits. */
 export function runners(
   platform: NodeJS.Platform = process.platform,
   home: string = homedir(),
@@ -153,49 +140,36 @@ export function runners(
     : [["python3"], ["python3.14"], ["python3.13"], ["python3.12"], ["python3.11"], ["python"]];
   // No newer one than the packages have wheels for.
   const run = ["run", "--quiet", "--no-project", "--python", ">=3.11,<3.15", "python"];
-  return [
-    ...uvs.map((uv): ScriptRunner => ({ words: [uv, ...run], uv })),
-    ...pythons.map((words) => ({ words })),
-  ];
+  const withUv = uvs.map((uv): ScriptRunner => ({ words: [uv, ...run], uv }));
+  return [...withUv, ...pythons.map((words) => ({ words }))];
 }
 
-/**
- * One sentence with the command that brings what is needed to this system.
- * @param hasUv uv is there, and could not fetch a Python either
- */
+const UV_INSTALLER = "curl -LsSf https://astral.sh/uv/install.sh | sh";
+
+/** How to get what is needed on this system; `hasUv`: uv is there, and could not fetch a Python. */
 export function pythonAdvice(hasUv: boolean, platform: NodeJS.Platform = process.platform): string {
   const need = "foredeck needs Python 3.11 or newer";
-  if (hasUv) return `${need}, and uv could not fetch one: run \`uv python install 3.13\`, ${THEN}.`;
-  const command =
-    platform === "win32"
-      ? "winget install --id=astral-sh.uv -e"
-      : "curl -LsSf https://astral.sh/uv/install.sh | sh";
-  return `${need}, or uv, which brings one: run \`${command}\`, ${THEN}.`;
+  const then = "then type /foredeck setup";
+  if (hasUv) return `${need}, and uv could not fetch one: run \`uv python install 3.13\`, ${then}.`;
+  const command = platform === "win32" ? "winget install --id=astral-sh.uv -e" : UV_INSTALLER;
+  return `${need}, or uv, which brings one: run \`${command}\`, ${then}.`;
 }
-
-const THEN = "then type /foredeck setup";
 
 /** The interpreter of an engine that was set up, which counts as used now; null where none was. */
 async function readSetUp(target: string): Promise<string | null> {
   const marker = join(target, "engine.json");
   const { python } = await readJson(marker);
   if (typeof python !== "string") return null;
-  try {
-    const now = new Date();
-    utimesSync(marker, now, now);
-  } catch {
-    // Only its age is lost.
-  }
+  const now = new Date();
+  await utimes(marker, now, now).catch(() => {});
   return python;
 }
 
 /** The folder with package.json, ts-shim/ and python/. */
 export const PACKAGE_ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The version in package.json; "0.0.0" where it cannot be read. */
 export async function packageVersion(root: string = PACKAGE_ROOT): Promise<string> {
-  const { version } = await readJson(join(root, "package.json"));
-  return typeof version === "string" ? version : "0.0.0";
+  return String((await readJson(join(root, "package.json"))).version);
 }
 
 /** The name of the engine that this package installs: its version, and a hash of its sources. */
@@ -214,8 +188,7 @@ export async function engineKey(root: string = PACKAGE_ROOT): Promise<string> {
 async function pythonSources(root: string): Promise<string[]> {
   const entries = await readdir(join(root, "python"), { recursive: true, withFileTypes: true });
   return entries
-    .filter((entry) => entry.isFile() && !/\.pyc$/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
-    .map((path) => path.replaceAll("\\", "/").replace(/^\//, ""))
+    .filter((entry) => entry.isFile() && !entry.name.endsWith(".pyc"))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll("\\", "/"))
     .sort();
 }

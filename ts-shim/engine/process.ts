@@ -60,7 +60,7 @@ export class EngineProcess {
     unref(this.child);
   }
 
-  /** Asks the engine to end, and makes it. Resolves when it is gone; never rejects. */
+  /** Asks the engine to end, and makes it. Never rejects. */
   async stop(): Promise<void> {
     if (this.exitReason !== null) return;
     this.peer.request("shutdown", {}, { deadlineMs: GRACE_MS }).catch(() => {});
@@ -73,7 +73,6 @@ export class EngineProcess {
     await this.endsWithin(SIGNAL_MS);
   }
 
-  /** Ends the process at once. */
   kill(): void {
     this.child.kill("SIGKILL");
   }
@@ -123,9 +122,8 @@ export interface RunOptions {
 const OUTPUT_LIMIT = 64 * 1024;
 
 /**
- * Runs `file args...` to completion, without a shell. Never rejects.
- * @returns the exit code, null where the command could not be started, was ended or took too long;
- *   and the last 64 KB of both outputs together
+ * Runs `file args...` to completion, without a shell. Never rejects: the code is null where the
+ * command could not be started or was ended. The output is the end of both together.
  */
 export function run(
   file: string,

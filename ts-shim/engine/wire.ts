@@ -38,15 +38,10 @@ export class RpcError extends Error {
   }
 }
 
-/** No answer within the time that was given. */
 export class DeadlineError extends Error {}
-
-/** The caller's abort signal fired. */
 export class AbortedError extends Error {}
-
 /** The connection ended, or is not there. The message says why. */
 export class GoneError extends Error {}
-
 /** What is to be sent is longer than a line may be. Nothing was sent. */
 export class TooLongError extends Error {}
 
@@ -70,11 +65,7 @@ export interface PeerHost {
   log(text: string): void;
 }
 
-/**
- * The promise's own result, if it comes in time.
- * @param lacking what the error of a missed deadline says
- * @throws DeadlineError, AbortedError, or what the promise rejects with.
- */
+/** The promise's own result. @throws DeadlineError or AbortedError where that comes first */
 export function within<T>(
   promise: Promise<T>,
   { deadlineMs, signal, holdsProcess = true }: RequestOptions,
@@ -120,10 +111,7 @@ export class Peer {
     );
   }
 
-  /**
-   * Sends a request and waits for its answer.
-   * @throws RpcError, DeadlineError, AbortedError, GoneError or TooLongError.
-   */
+  /** The answer to a request. @throws RpcError, DeadlineError, AbortedError, GoneError, TooLongError */
   async request(method: string, params: unknown, options: RequestOptions): Promise<unknown> {
     if (options.signal?.aborted) throw new AbortedError(`${method} was aborted`);
     const id = this.nextId++;
@@ -143,7 +131,7 @@ export class Peer {
     }
   }
 
-  /** Sends a notification. Silently lost when the connection is closed. */
+  /** Sends a notification, which is lost when the connection is closed. */
   notify(method: string, params: unknown): void {
     this.send({ method, params });
   }
@@ -191,12 +179,8 @@ export class Peer {
       if (isRecord(message.error)) this.host.log(`error: ${JSON.stringify(message.error)}`);
       return;
     }
-    if (isRecord(message.error)) {
-      const { code = ErrorCode.internal, message: text = "unknown error" } = message.error;
-      waiting.reject(new RpcError(Number(code), String(text)));
-    } else {
-      waiting.resolve(message.result);
-    }
+    if (!isRecord(message.error)) waiting.resolve(message.result);
+    else waiting.reject(new RpcError(Number(message.error.code), String(message.error.message)));
   }
 
   private onCall(method: string, message: Fields): void {
@@ -233,10 +217,7 @@ export class Peer {
   }
 }
 
-/**
- * A message as bytes, which are counted and written without being encoded twice.
- * @throws TooLongError: the other side would read all of it only to skip it
- */
+/** A message as bytes. @throws TooLongError: the other side would read all of it only to skip it */
 function lineOf(message: Fields, limit: number): Buffer {
   const tooLong = new TooLongError(`${message.method ?? "an answer"}: over ${limit} bytes`);
   try {
@@ -250,10 +231,8 @@ function lineOf(message: Fields, limit: number): Buffer {
 }
 
 /**
- * A function that takes chunks of a stream and gives its UTF-8 lines, but for empty ones, to `onLine`.
- * Split at line feeds alone: to `node:readline` U+2028 would end a line, too.
- * @param limit bytes; longer lines are skipped, without being held in memory
- * @param onTooLong gets how many bytes a skipped line has
+ * Takes chunks of a stream, and gives its lines but for empty ones to `onLine`. Longer ones than
+ * `limit` bytes are not held in memory. To `node:readline` U+2028 would end a line, too.
  */
 export function lineSplitter(
   onLine: (text: string) => void,

@@ -115,7 +115,7 @@ test("the engine's requests are answered and its notifications shown", async () 
   const refused = answers.find(({ id }) => id === "e2");
   assert.equal((refused?.error as { code: number } | undefined)?.code, -32601);
   assert.deepEqual(harness.notices, ["from the engine"]);
-  assert.ok(harness.statuses.includes("fd reverse"));
+  assert.deepEqual(harness.widgets.at(-1), ["fd reverse"]);
 });
 
 test("details of a failure go to the log, not to the screen", async () => {

@@ -209,7 +209,7 @@ test("a notification whose handler throws is logged", () => {
       throw new Error("oops");
     },
   });
-  say({ jsonrpc: "2.0", method: "host/status", params: {} });
+  say({ jsonrpc: "2.0", method: "host/work", params: {} });
   assert.match(logged.join(), /oops/);
 });
 

@@ -95,7 +95,7 @@ function answer({ id, method, params }) {
         send({ id: "e1", method: "host/complete", params: { system: "be brief", messages: [{ role: "user", content: "sum up" }], max_tokens: 50 } });
         send({ id: "e2", method: "host/unheard-of", params: {} });
         send({ method: "host/notify", params: { level: "warning", text: "from the engine" } });
-        send({ method: "host/status", params: { text: "fd reverse" } });
+        send({ method: "host/work", params: { text: "fd reverse" } });
       }
       return;
     case "session/open":
