@@ -159,7 +159,7 @@ NAME_PI = frozenset(
         "context/messages/shape.py",
         "context/compacting.py",
         "model/documents.py",
-        "store/kind.py",
+        "store/place.py",
         "store/sqlite/codec.py",
         "store/sqlite/connection.py",
         "store/store.py",

@@ -60,7 +60,7 @@ CONTEXT = (
 #: The same within `store`: what the store stands on, the store, and what is done with it.
 STORE = (
     *("clock", "protocol", "location", "versions", "references", "sqlite", "store"),
-    *("sessions", "at_work", "copying", "backup", "kind", "erasing"),
+    *("sessions", "at_work", "copying", "backup", "place", "erasing"),
     *("portable", "redaction", "purging"),
 )
 

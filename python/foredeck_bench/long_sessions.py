@@ -21,7 +21,7 @@ from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.store import Store
 from foredeck_bench.engine_process import EngineProcess

@@ -23,7 +23,7 @@ from foredeck.cli.output import table
 from foredeck.config import load_config
 from foredeck.lookup.sessions import newest_calls
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_agents.histories.recordings import find_recordings, load_recording
 from foredeck_agents.histories.records import Transcript
 from foredeck_bench.scripted.pi_process import (

@@ -31,7 +31,7 @@ from foredeck.lookup.reader import Reader
 from foredeck.lookup.sessions import collect_seldom
 from foredeck.loopback import LOOPBACK, listening_on
 from foredeck.memory.entry import NoSuchEntry
-from foredeck.store.kind import nothing_stored, store_place
+from foredeck.store.place import nothing_stored, store_place
 from foredeck_inspector.access import OnlyThisUser
 from foredeck_inspector.pages import FORMS, STATIC, Asked, BadRequest, WebPage, link, respond
 from foredeck_inspector.views.calls import call_page

@@ -22,7 +22,7 @@ from foredeck.lookup.reader import Reader
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.documents import progress_in, session_object_id
 from foredeck.model.records import call_id
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.store import Store
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_inspector.book import Book

@@ -23,7 +23,7 @@ from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars
 from foredeck.regular_files import open_regular
-from foredeck.store.kind import place_type
+from foredeck.store.place import place_type
 from foredeck_agents.histories.lines import lines_lost
 from foredeck_agents.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck_agents.histories.records import RecordedCall, TranscriptError

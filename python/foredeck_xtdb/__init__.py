@@ -1,1 +1,1 @@
-"""The store on XTDB 1: the database, its node, and the local copy in front of it."""
+"""XTDB 1 behind a store: the database, its node, and the local copy in front of it."""

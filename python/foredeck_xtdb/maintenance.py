@@ -21,7 +21,7 @@ from foredeck.model.figures import counted
 from foredeck.store import backup as sqlite_backup
 from foredeck.store.backup import BackupReport, Report
 from foredeck.store.copying import NotEmpty, compare, copy, count_of, verified
-from foredeck.store.kind import DeliveredCopy, Settings
+from foredeck.store.place import CopyComparison, Settings
 from foredeck.store.store import open_sqlite
 from foredeck_xtdb.journal import Backlog, DeliveryQueue, opened_journal, read_backlog
 from foredeck_xtdb.link import SHARED, copy_file, open_database
@@ -93,7 +93,7 @@ def _await(remote: XtdbRemote, queue: DeliveryQueue, advance: Advance) -> None:
     advance(before)
 
 
-def deliver_and_compare(config: Config) -> DeliveredCopy:
+def deliver_and_compare(config: Config) -> CopyComparison:
     """Delivers, then compares XTDB with the local copy; no other process may write. Raises
     `StoreUnavailable`, `Corrupt`."""
     left = deliver(config)
@@ -104,7 +104,7 @@ def deliver_and_compare(config: Config) -> DeliveredCopy:
         found = compare(database, copy)
         extra = count_of(database) - count_of(copy)
     held = found.original
-    return DeliveredCopy(
+    return CopyComparison(
         left.quarantined,
         left.reason,
         None if found.equal else found.differs or "a count",

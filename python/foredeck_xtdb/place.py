@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.errors import ConfigError, StoreUnavailable
-from foredeck.store.kind import DeliveredCopy, Settings, StorePlace
+from foredeck.store.place import CopyComparison, Settings, StorePlace
 from foredeck.store.protocol import Copyable, Notify, ScanMark, digests_of, portions, silent
 from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.journal import read_backlog
@@ -142,7 +142,7 @@ class XtdbPlace(StorePlace):
 
         return restore(self.config, source, report, force=force)
 
-    def deliver_and_compare(self) -> DeliveredCopy:
+    def deliver_and_compare(self) -> CopyComparison:
         # Not at the top: only commands need it, an engine starts without.
         from foredeck_xtdb.maintenance import deliver_and_compare
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from foredeck.accounting.stored import Kind, compositions
 from foredeck.config import Config
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_bench.file_agent import FileAgent
 
 

@@ -11,7 +11,7 @@ from foredeck.accounting.cache import Shapes
 from foredeck.accounting.stored import StoredCalls
 from foredeck.config import Config
 from foredeck.lookup.prompts import prompt_at
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from goldens.scripted import Dice, Playing
 
 

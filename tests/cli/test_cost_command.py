@@ -21,7 +21,7 @@ from foredeck.cli.output import Progress
 from foredeck.config import Config
 from foredeck.model.figures import money
 from foredeck.model.records import AskedDocument
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch
 
 TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"

@@ -33,7 +33,7 @@ from foredeck.cli.registry import COMMANDS
 from foredeck.config import Config
 from foredeck.config.keys import all_keys, sections
 from foredeck.store.clock import DAY_MS
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay_command import replay
 from foredeck_xtdb.node import private_node

@@ -12,7 +12,7 @@ import pytest
 from cli.conftest import Foredeck
 from foredeck.cli.main import main
 from foredeck.config import Config
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from observations.desk import block, noted, reflect
 from search.sessions import Talk
 

@@ -21,7 +21,7 @@ from foredeck.model.documents import session_object_id
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.at_work import EngineAtWork
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 

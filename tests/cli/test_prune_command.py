@@ -21,7 +21,7 @@ from foredeck.hosts.protocol import SessionEventParams
 from foredeck.model.messages import load_message
 from foredeck.model.records import ARCHIVED, ArchivedDocument, archived_id
 from foredeck.model.tasks import TaskDocument, TaskLink
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch
 from foredeck.store.sessions import stored_messages
 from foredeck_bench.crash.stores import prepared

@@ -18,7 +18,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.config import load_config
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_xtdb import xtdb_command
 from foredeck_xtdb.local_copy import XtdbRemote
 from foredeck_xtdb.node import own_node_folder, start, stop

@@ -35,7 +35,7 @@ from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.model.calls import CallRecord
 from foredeck.sources.recorded import recorded_source
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.store import Store
 
 SYSTEM = [{"role": "system", "content": "You are a coding agent."}]

@@ -47,7 +47,7 @@ def stepping(new_host: NewHost, monkeypatch: pytest.MonkeyPatch) -> Any:
     def make(**options: Any) -> Host:
         host = new_host(**options)
         clocked = partial(open_sqlite, clock=lambda: host.now_ms)
-        monkeypatch.setattr("foredeck.store.kind.open_sqlite", clocked)
+        monkeypatch.setattr("foredeck.store.place.open_sqlite", clocked)
         return host
 
     return make

@@ -23,7 +23,7 @@ from foredeck.errors import ConfigError
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.messages import load_message
 from foredeck.names import find_object
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_bench.twin.server import ScriptedModel
 from foredeck_bench.twin.steps import Script, ToolCall
 

@@ -23,7 +23,7 @@ from foredeck.hosts.protocol import (
     ToolObservedParams,
 )
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch, Token
 
 MESSAGES: list[dict[str, Any]] = [

@@ -33,7 +33,7 @@ from foredeck.observations.keeping import delete
 from foredeck.observations.reading import Observation, OtherSessionsSection, stored_notes
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from observations.chat import rounds as chat_rounds
 from observations.desk import MODE, block, keeper, observer, pick
 

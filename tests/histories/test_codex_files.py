@@ -16,7 +16,7 @@ from written_histories import write_lines
 
 from foredeck.cli.main import main
 from foredeck.config import Config
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.store import Store
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.tools import patched, patches_in, unpatched

@@ -13,7 +13,7 @@ from written_histories import SESSION, START_MS, ClaudeCode, said, use, write_li
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.names import find_object
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.store import Store
 from foredeck.timeline.blame import text_of_version
 from foredeck_agents.histories.ingesting import ingest_files

@@ -20,7 +20,7 @@ from contextlib import closing
 from pathlib import Path
 
 from foredeck.config import Config
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi, run_print
 

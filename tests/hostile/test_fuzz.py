@@ -19,7 +19,7 @@ from foredeck.hosts.protocol import SessionOpenParams, ToolObservedParams, ToolP
 from foredeck.model.documents import FileDocument
 from foredeck.model.sources import path_of
 from foredeck.notes.markdown import parse_note
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from hostile.ground import SECRET, plain_git
 
 NAMES = 150

@@ -21,7 +21,7 @@ from foredeck.notes import layer, markdown
 from foredeck.notes.graph import Graph
 from foredeck.notes.layer import LAYER
 from foredeck.sources import looking
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.store import Store
 from hostile.ground import SECRET, Ground
 from hostile.many import fill

@@ -22,7 +22,7 @@ from foredeck.config import Config
 from foredeck.model.messages import put_blob
 from foredeck.model.records import MISSING, NicknameDocument, PathChange
 from foredeck.sources.git import pointer
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch
 from foredeck.store.purging import holders_in_files, holders_in_store
 from foredeck.store.redaction import Redaction

@@ -28,7 +28,7 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.observations import ObservationDocument, ReflectionDocument, Remark
 from foredeck.model.records import by_foredeck
 from foredeck.store import purging
-from foredeck.store.kind import PENDING_PURGE, open_store
+from foredeck.store.place import PENDING_PURGE, open_store
 from foredeck.store.portable.export import export_session
 from foredeck.store.protocol import Batch
 from foredeck.store.purging import finish_pending

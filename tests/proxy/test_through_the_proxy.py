@@ -14,7 +14,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.embedded.format import ToolRequest
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_agents.proxy import app, conversations
 from foredeck_agents.proxy.conversations import ClientChat
 from foredeck_agents.proxy.wires import harness_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.calls import CallRecord
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.protocol import Head
 from foredeck.store.store import Store
 from foredeck_bench.scripted import RecordedRequest, ScriptedModel

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.model.documents import FileDocument
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_bench.scripted import call
 from harness import Pi
 from hostile.ground import SECRET, make

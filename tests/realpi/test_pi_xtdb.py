@@ -15,7 +15,7 @@ from faults import TEXT, WORK
 from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.model.documents import Document
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.store import Store
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
 from foredeck_bench.twin.steps import Step

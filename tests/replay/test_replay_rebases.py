@@ -11,7 +11,7 @@ import pytest
 from foredeck.hosts.protocol import ToolCallParams
 from foredeck.model.call_values import Decision
 from foredeck.model.calls import in_order
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_bench.judging.comparison import Way, compare
 from foredeck_lab.replay.options import ReplayOptions

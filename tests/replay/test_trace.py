@@ -16,7 +16,7 @@ from foredeck.cli.main import main
 from foredeck.context.messages.items import message_text
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.records import call_id
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.store import Store
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_lab.replay.options import ReplayOptions

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.context.messages.shape import Message
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.portable.export import export_session
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.records import Transcript

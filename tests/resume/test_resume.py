@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.context.messages.shape import Message
 from foredeck.lookup.prompts import prompt_at
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_lab.replay.replayed_session import ReplayedSession
 from resume.recorded import StoredSession, digest, stored_sessions, unpack_store
 

@@ -14,8 +14,8 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.errors import StoreDamaged
-from foredeck.store.kind import open_beside, open_store
 from foredeck.store.location import inode_of
+from foredeck.store.place import open_beside, open_store
 from foredeck.store.protocol import Token, silent
 from foredeck.store.store import Store, open_sqlite
 from foredeck_bench.postgres import dead_url, unused_port

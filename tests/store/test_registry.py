@@ -16,7 +16,7 @@ from foredeck.config import Config
 from foredeck.config.sections import XtdbSection
 from foredeck.errors import StoreUnavailable
 from foredeck.store import STORES
-from foredeck.store.kind import StorePlace, store_place
+from foredeck.store.place import StorePlace, store_place
 from foredeck.store.protocol import ScanMark
 
 

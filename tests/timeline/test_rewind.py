@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from foredeck.config import Config
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.timeline.rewinding import (
     CannotRewind,
     Rewound,

@@ -14,7 +14,7 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.lookup.reader import Reader
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_bench.file_agent import FileAgent
 
 HOSTILE = '<script>fetch("//evil.example")</script><img src=x onerror=alert(1)>\x1b[31m"\'{{ 7*7 }}'

@@ -16,7 +16,7 @@ from foredeck.memory.entry import caps_of
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 
 from .conftest import HOSTILE, Served
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from foredeck.config import Config, load_config
 from foredeck.lookup.reader import Reader
 from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch
 from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork

@@ -8,7 +8,7 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.lookup.reader import Reader
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_inspector import work as module
 from foredeck_inspector.work import Work
 

@@ -20,7 +20,7 @@ from foredeck.model.documents import progress_in, session_object_id
 from foredeck.model.figures import counted, short_bytes, when
 from foredeck.names import find_session, sessions_called
 from foredeck.store.backup import BackupReport
-from foredeck.store.kind import PENDING_PURGE, store_place
+from foredeck.store.place import PENDING_PURGE, store_place
 from foredeck.store.store import Store
 from foredeck.timeline import rewinding
 from foredeck.timeline.rewind_command import changes, preview, report

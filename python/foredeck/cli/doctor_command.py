@@ -31,8 +31,8 @@ from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
 from foredeck.memory.trust import KEY_FILE, load_user
 from foredeck.store.backup import ELSEWHERE
-from foredeck.store.kind import store_place
 from foredeck.store.location import is_network_filesystem
+from foredeck.store.place import store_place
 from foredeck.version import PI_PACKAGE, dotted, pi_finding, version_in
 
 _MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem", "red")}

@@ -155,7 +155,7 @@ def _run(chosen: str | None, arguments: list[str]) -> int:
 def _is_new() -> bool:
     # Load the configuration, which help does without.
     from foredeck.cli.arguments import resolve_config
-    from foredeck.store.kind import store_place
+    from foredeck.store.place import store_place
 
     try:
         config = resolve_config(argparse.Namespace(home=None, set=[])).config

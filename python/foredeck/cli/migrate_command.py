@@ -14,7 +14,7 @@ from foredeck.config import Config, ensure_home
 from foredeck.errors import ConfigError, Corrupt
 from foredeck.store import STORES
 from foredeck.store.copying import Totals, compare, copy, count_of
-from foredeck.store.kind import StorePlace, place_type
+from foredeck.store.place import StorePlace, place_type
 from foredeck.store.protocol import Copyable, digests_of
 
 _COUNTS = ("transactions", "objects", "versions", "blobs")

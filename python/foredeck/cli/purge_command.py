@@ -33,7 +33,7 @@ from foredeck.model.messages import LONG_STRING
 from foredeck.names import find_object
 from foredeck.observations.reading import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
-from foredeck.store.kind import StorePlace, open_store, store_place
+from foredeck.store.place import StorePlace, open_store, store_place
 from foredeck.store.protocol import Head
 from foredeck.store.purging import (
     Purge,

@@ -16,7 +16,7 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.layer import compact, layer_file
 from foredeck.errors import StoreUnavailable
 from foredeck.model.figures import counted, short_bytes
-from foredeck.store.kind import nothing_stored, open_store, store_file, store_place
+from foredeck.store.place import nothing_stored, open_store, store_file, store_place
 from foredeck.store.store import Store, open_sqlite
 
 

@@ -14,7 +14,7 @@ from foredeck.model.documents import Document
 from foredeck.model.figures import counted, some_of
 from foredeck.model.records import ReasoningDocument, reasoning_id
 from foredeck.model.sources import path_of
-from foredeck.store.kind import open_store, store_place
+from foredeck.store.place import open_store, store_place
 from foredeck.store.protocol import Batch
 from foredeck.store.store import Store
 

@@ -17,8 +17,8 @@ from foredeck.engine.project_notes import take_in_notes
 from foredeck.errors import OutOfSync, StoreDamaged, StoreError, ToolError, UnknownSession
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.store.at_work import AtWork
-from foredeck.store.kind import open_beside, open_store, store_file
 from foredeck.store.location import earlier_damage, inode_of
+from foredeck.store.place import open_beside, open_store, store_file
 from foredeck.store.protocol import Notify
 from foredeck.store.store import Store
 

@@ -20,7 +20,7 @@ from foredeck.notes.parsed import NoteRule
 from foredeck.search.index import SearchIndex
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import checkout_of
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.protocol import Advance
 from foredeck.store.store import Store
 

@@ -25,7 +25,7 @@ class Registered:
 
 
 STORES: Mapping[str, Registered] = {
-    "sqlite": Registered("foredeck.store.kind", "PATH"),
+    "sqlite": Registered("foredeck.store.place", "PATH"),
     "xtdb": Registered(
         "foredeck_xtdb.place",
         "URL",

@@ -16,7 +16,7 @@ from foredeck.config import Config
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.kinds import owner_of, rank_of
 from foredeck.model.records import ForgottenDocument, MemberDocument, forgotten_id, imported_id
-from foredeck.store.kind import StorePlace, store_place
+from foredeck.store.place import StorePlace, store_place
 from foredeck.store.protocol import (
     Advance,
     Batch,

@@ -38,8 +38,8 @@ from foredeck.store.erasing import (
     everything,
     records_by_time,
 )
-from foredeck.store.kind import SQLITE, StorePlace, store_place
 from foredeck.store.location import holders, is_draft, private_draft
+from foredeck.store.place import SQLITE, StorePlace, store_place
 from foredeck.store.portable.export import blob_line, blob_of_line
 from foredeck.store.protocol import (
     Advance,

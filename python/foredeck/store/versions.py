@@ -114,7 +114,7 @@ class LazyFields(Mapping[str, Any]):
 D = TypeVar("D", bound=Document)
 
 
-# Documents carry their own hashes, so neither the adapter nor the file below it has to be trusted.
+# Documents carry their own hashes, so neither the file nor what reads it has to be trusted.
 
 
 def sealed_body(document: Document) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.store.clock import now_ms
-from foredeck.store.kind import open_store, store_place
+from foredeck.store.place import open_store, store_place
 from foredeck.store.sessions import is_private
 from foredeck.store.store import Store
 from foredeck_agents.carry.agents import AGENTS, NAMES, Agent

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from foredeck.config import Config
 from foredeck.errors import StoreError
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.store import Store
 from foredeck_bench.crash.engine import SIGKILL, kill_node

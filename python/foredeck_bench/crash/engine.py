@@ -17,7 +17,7 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.host import Host
 from foredeck.rpc.server import serve
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck_xtdb.node import own_node_folder
 

@@ -46,7 +46,7 @@ from foredeck.observations.lease import ObservingFailed, ObservingLease
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
 from foredeck.observations.reading import stored_notes
 from foredeck.observations.rules import ModeChoice, TimingRules
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.portable.export import export_session
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch

@@ -16,7 +16,7 @@ from foredeck.errors import ForedeckError
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import ToolcallDocument
-from foredeck.store.kind import open_store, store_place
+from foredeck.store.place import open_store, store_place
 from foredeck.store.store import Store
 from foredeck_bench.figures import quantile
 from foredeck_xtdb.node import own_node_folder, start, stop

@@ -21,7 +21,7 @@ from foredeck.accounting.figure import session_figure
 from foredeck.config import Config, load_config
 from foredeck.errors import Corrupt, ForedeckError
 from foredeck.lookup.sessions import newest_calls
-from foredeck.store.kind import open_store, store_place
+from foredeck.store.place import open_store, store_place
 from foredeck_bench.crash.stores import prepared
 from foredeck_bench.demo.story import (
     PROMPT,

@@ -14,7 +14,7 @@ from foredeck.config import Config
 from foredeck.model.call_values import SHORT_REASONS
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.figures import short_count
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_lab.replay.replayed_session import replayed
 

@@ -24,7 +24,7 @@ from foredeck.config.keys import CONSTANTS, environment_name
 from foredeck.errors import ForedeckError
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument
-from foredeck.store.kind import open_store, store_place
+from foredeck.store.place import open_store, store_place
 from foredeck_lab.evaluation.tasks import SIDES, EvalTask, ResultsFile, RunKey, RunResult
 
 CHECK_S = 120.0

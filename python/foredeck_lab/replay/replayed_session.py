@@ -24,7 +24,7 @@ from foredeck.model.own_tools import definition_chars, own_definitions
 from foredeck.model.records import call_id
 from foredeck.prices import Cost, prices, prices_paid
 from foredeck.sources.recorded import recorded_source
-from foredeck.store.kind import open_store
+from foredeck.store.place import open_store
 from foredeck.store.store import Store
 from foredeck_agents.histories.recordings import load_recordings
 from foredeck_agents.histories.records import RecordedCall, Transcript

@@ -1,1 +1,1 @@
-"""The store in XTDB itself, through its HTTP API."""
+"""The database: what XTDB itself holds, through its HTTP API."""

@@ -16,12 +16,7 @@ from foredeck.errors import StoreDamaged, StoreUnavailable
 from foredeck.regular_files import open_to_read
 from foredeck.store import STORES
 from foredeck.store.location import quarantine
-from foredeck.store.protocol import (
-    Copyable,
-    Notify,
-    ScanMark,
-    silent,
-)
+from foredeck.store.protocol import Copyable, Notify, ScanMark, silent
 from foredeck.store.store import Store, open_sqlite
 
 if TYPE_CHECKING:
@@ -41,7 +36,7 @@ Settings = Callable[[int], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveredCopy:
+class CopyComparison:
     """A comparison of a database with its local copy.
 
     `quarantined`: transactions that the database refused; `differs`: the first difference; `extra`:
@@ -186,7 +181,7 @@ class StorePlace:
         old_store = restore(source, self.file, force=force, report=report)
         return replace(contents_of(self.file), kept=old_store)
 
-    def deliver_and_compare(self) -> DeliveredCopy | None:
+    def deliver_and_compare(self) -> CopyComparison | None:
         """Delivers all that waits, and compares; None without a copy. Raises `StoreUnavailable`."""
         return None
 
@@ -214,9 +209,6 @@ def store_place(config: Config) -> StorePlace:
     return place_type(config.store)(config)
 
 
-# Opening the store that a configuration names
-
-
 def nothing_stored(config: Config) -> str:
     """What to tell a user who has no store yet."""
     return (
@@ -237,12 +229,17 @@ def open_store(config: Config, *, notify: Notify = silent, lazy: bool = False) -
 
 
 def store_file(config: Config) -> Path:
+    """The SQLite file that the engine works with."""
     return store_place(config).file
 
 
 def open_beside(
     config: Config, damage: StoreDamaged, inode: int | None, *, notify: Notify
 ) -> tuple[Store, str]:
+    """Moves a damaged file away and opens a new store in its place; what to tell the user of that.
+
+    Raises `damage` if the file cannot be moved.
+    """
     file = store_file(config)
     try:
         moved_to = quarantine(file, inode)
