@@ -11,7 +11,7 @@ import type {
   ModelRegistry,
   SessionManager,
 } from "@earendil-works/pi-coding-agent";
-import { blocksIn, type Fields, isRecord, recordOf } from "./context/messages.ts";
+import { blocksIn, type Fields, isRecord, recordOf, UNSENT_STOPS } from "./context/messages.ts";
 import { lastOf, listOf } from "./context/payload.ts";
 import type { SentPrompt } from "./context/provider.ts";
 import { branchOf, describe, modelOf, warmedAt } from "./context/request.ts";
@@ -40,26 +40,21 @@ export function describeModel(shim: Shim, named?: Question["model"]): Fields {
     const { ctx, model } = usable(shim, named);
     const found = shim.context.lastRequest.find(model);
     const warmedMs = warmedAt(branchOf(ctx)) ?? 0;
-    const warm =
-      typeof found === "string"
-        ? { cold: found }
-        : {
-            warm: found.call,
-            warm_thinking: thinkingOf(model, found),
-            sent_ms: Math.max(found.sentMs, warmedMs),
-          };
-    const thinking = thinkingOf(model, null);
-    return { model: describe(model), thinking, single_slot: isSingleSlot(model), ...warm };
+    const own = {
+      model: describe(model),
+      thinking: thinkingOf(model, null),
+      single_slot: isSingleSlot(model),
+    };
+    if (typeof found === "string") return { ...own, cold: found };
+    const sentMs = Math.max(found.sentMs, warmedMs);
+    return { ...own, warm: found.call, warm_thinking: thinkingOf(model, found), sent_ms: sentMs };
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
     return { model: null, reason: error.message };
   }
 }
 
-/**
- * `host/complete`: asks one question. A session that ends has the engine take back its questions.
- * @throws RpcError where it is refused: nothing was sent then
- */
+/** `host/complete`: asks one question. @throws RpcError where it is refused: nothing was sent then */
 export async function askModel(
   shim: Shim,
   question: Question,
@@ -78,23 +73,18 @@ export async function askModel(
   return { ...resultOf(answer, prompt !== null), single_slot: isSingleSlot(model) };
 }
 
-function usable(
-  shim: Shim,
-  named: Question["model"],
-): { ctx: ExtensionContext; model: Model<Api> } {
+/** @throws RpcError with why no model can be asked */
+function usable(shim: Shim, named: Question["model"]) {
   if (shim.isOff()) throw refused("foredeck is off: /foredeck on switches it on");
   const { ctx } = shim.host;
   if (!ctx) throw noModel("no session is open");
   const registry = ctx.modelRegistry;
   const model = named ? registry.find(named.provider, named.id) : modelOf(ctx);
-  if (!model) {
-    throw named
-      ? noModel(`Pi has no model ${named.provider}/${named.id}: /model lists those it has`)
-      : noModel("no model is selected: choose one with /model");
-  }
-  if (!registry.hasConfiguredAuth(model)) {
+  if (!model && !named) throw noModel("no model is selected: choose one with /model");
+  if (!model)
+    throw noModel(`Pi has no model ${named?.provider}/${named?.id}: /model lists those it has`);
+  if (!registry.hasConfiguredAuth(model))
     throw noModel(`there is no key for ${model.provider}: log in with /login`);
-  }
   return { ctx, model };
 }
 
@@ -137,11 +127,7 @@ function request(
  * How much a model thinks about a question: as little as it can, or `wanted`. About one at the end of
  * a prompt as that says, unless it says so behind what the cache holds.
  */
-function thinkingOf(
-  model: Model<Api>,
-  prompt: SentPrompt | null,
-  wanted: Thinking = "off",
-): string {
+function thinkingOf(model: Model<Api>, prompt: SentPrompt | null, wanted: Thinking = "off") {
   if (prompt === null) return clampThinkingLevel(model, wanted);
   const messages = listOf(prompt.payload);
   const isOwn = lastOf(messages) < messages.length - 1;
@@ -155,11 +141,11 @@ function defined(fields: Fields): Fields {
 
 function resultOf(answer: AssistantMessage, warm: boolean): Fields {
   const { content, stopReason, usage, provider, model } = answer;
-  const calls = content.flatMap((block) =>
-    block.type === "toolCall" ? [{ name: block.name, arguments: block.arguments }] : [],
-  );
-  const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  const isUnfinished = stopReason === "error" || stopReason === "aborted";
+  const calls = content
+    .filter((block) => block.type === "toolCall")
+    .map(({ name, arguments: given }) => ({ name, arguments: given }));
+  const texts = content.filter((block) => block.type === "text").map(({ text }) => text);
+  const isUnfinished = UNSENT_STOPS.has(stopReason);
   // Tools in a prompt that is asked again are the agent's own, and will not be run.
   const failed = isUnfinished
     ? answer.errorMessage || `the call was ${stopReason}`
@@ -180,11 +166,10 @@ function resultOf(answer: AssistantMessage, warm: boolean): Fields {
   };
 }
 
-/** Adds the call to Pi's own totals, where this version of Pi can. */
+/** Adds the call to Pi's own totals. */
 function countUsage(ctx: ExtensionContext, { provider, model, usage }: AssistantMessage): void {
   try {
-    const session = ctx.sessionManager as Partial<SessionManager>;
-    session.appendUsage?.("foredeck", provider, model, usage);
+    (ctx.sessionManager as SessionManager).appendUsage("foredeck", provider, model, usage);
   } catch {
     // Pi's totals then lack this call.
   }
@@ -195,9 +180,9 @@ const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\]|\[
 /** Whether a question would push the agent's own prompt out of a server's only slot. */
 export function isSingleSlot(model: object): boolean {
   const { cost, baseUrl } = model as Fields;
-  const prices = isRecord(cost) ? [cost.input, cost.output] : [];
+  const { input, output } = recordOf(cost);
   // A server of the user's own usually has no price.
-  if (!prices.some((price) => typeof price === "number" && price > 0)) return true;
+  if (!(Number(input) > 0 || Number(output) > 0)) return true;
   // Some providers have no address of their own.
   const address = URL.canParse(String(baseUrl)) ? new URL(String(baseUrl)).hostname : "";
   return LOOPBACK.test(address);

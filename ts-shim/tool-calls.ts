@@ -8,9 +8,9 @@ import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
-import { charsOf, type Fields } from "./context/messages.ts";
+import { charsOf, type Fields, isText } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
-import { ASKING, isText, READERS, replaced, TOOL_NAMES } from "./tools.ts";
+import { ASKING, READERS, replaced, TOOL_NAMES } from "./tools.ts";
 
 /** Longer arguments take longer to send than a tool may wait. */
 const MOST_ARGUMENT_CHARS = 4 * 1024 * 1024;

@@ -2,13 +2,11 @@
  * The model's tools, which only tools.json defines, and which of foredeck's names are free.
  *
  * Tools are registered when the session begins and never change, engine or not: the definitions come
- * first in every request, so a tool that comes or goes would void the provider's whole cache. Which
- * of them a session has, its project's switches say.
+ * first in every request, so a tool that comes or goes would void the provider's whole cache.
  */
 
 import { createHash } from "node:crypto";
-import { writeFileSync } from "node:fs";
-import { realpath, stat } from "node:fs/promises";
+import { realpath, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type {
   ExtensionAPI,
@@ -17,7 +15,7 @@ import type {
   ToolDefinition,
 } from "@earendil-works/pi-coding-agent";
 import { register, SHORTS } from "./command.ts";
-import { type Fields, isRecord } from "./context/messages.ts";
+import { type Fields, isRecord, isText } from "./context/messages.ts";
 import { isImage } from "./context/plan.ts";
 import { AbortedError, ErrorCode, RpcError } from "./engine/wire.ts";
 import { makePrivate, readJson, readText, stateDir } from "./files.ts";
@@ -28,10 +26,7 @@ import definitions from "./tools.json" with { type: "json" };
 /** How long the engine may take to keep what the user has confirmed. */
 const CONFIRM_MS = 10_000;
 
-/**
- * A tool as the provider sees it; `parameters` is plain JSON Schema. `facility`: with what it is
- * switched on and off.
- */
+/** A tool as the provider sees it; `facility`: with what it is switched on and off. */
 interface ToolSpec {
   facility: string;
   name: string;
@@ -45,7 +40,6 @@ export const AWAY =
   "use read or bash to see content again.";
 const OFF = "The user has switched the context manager off: everything is in view as it is.";
 
-/** The definitions in tools.json. */
 export const TOOL_SPECS: readonly ToolSpec[] = definitions;
 
 /** The names of foredeck's own tools: all but those that another extension has. */
@@ -84,13 +78,11 @@ export function registerNames(pi: ExtensionAPI, shim: Shim, facilities: readonly
 }
 
 function takenNotice(tools: readonly string[], commands: readonly string[]): string {
-  const lines = commands.map(
-    (name) => `/${name} belongs to another extension: type /foredeck ${name}.`,
-  );
-  if (tools.length > 0) {
-    const [it, are] = tools.length === 1 ? ["it", "tool is"] : ["them", "tools are"];
+  const ask = (name: string) => `/${name} belongs to another extension: type /foredeck ${name}.`;
+  const lines = commands.map(ask);
+  const [it, are] = tools.length === 1 ? ["it", "tool is"] : ["them", "tools are"];
+  if (tools.length > 0)
     lines.push(`The ${are} another extension's: ${tools.join(", ")}. foredeck goes without ${it}.`);
-  }
   return lines.join("\n");
 }
 
@@ -99,7 +91,7 @@ async function isNews(text: string): Promise<boolean> {
   try {
     const file = join(makePrivate(stateDir()), "names-told");
     if ((await readText(file).catch(() => "")) === text) return false;
-    writeFileSync(file, text, { mode: 0o600 });
+    await writeFile(file, text, { mode: 0o600 });
   } catch {
     // Then it is said again.
   }
@@ -153,11 +145,7 @@ async function askAbout(
   }
 }
 
-/**
- * Has Pi read a file that no `read` has shown, inside the call that would show it: so whatever
- * decides about a `read` of the model's decides about this one.
- * @throws what the model reads where it may not
- */
+/** Has Pi read a file that no `read` has shown: whatever decides about a `read` decides about this. */
 async function mustBeReadable(
   path: string,
   toolCallId: string,
@@ -174,16 +162,11 @@ async function mustBeReadable(
   if (!isError) return;
   // A `read` that ran and found no file refuses nothing: what is stored of the file can be shown.
   const isGone = durationMs !== undefined && !(await stat(path).catch(() => null));
-  if (!isGone)
-    throw new Error(
-      result.content.map((block) => (block.type === "text" ? block.text : "")).join(""),
-    );
+  const said = result.content.map((block) => (block.type === "text" ? block.text : ""));
+  if (!isGone) throw new Error(said.join(""));
 }
 
-/**
- * Our calls that have a `read` run only to learn whether it may. The engine hears nothing of it: the
- * model does not get its result, and what no tool has read outside the project stays unread.
- */
+/** Our calls that have a `read` run only to learn whether it may: the engine hears nothing of it. */
 export const ASKING = new Set<string>();
 
 /** These write nothing. */
@@ -204,14 +187,7 @@ export function replaced(pi: ExtensionAPI): string[] {
   });
 }
 
-export function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
-}
-
-/**
- * Asks the user about the first of an answer's questions; what the model reads then. Undefined where
- * the user was not asked, or did not answer: the proposal waits.
- */
+/** Asks the user about the first of an answer's questions; what the model reads then, if asked. */
 async function confirmed(
   questions: unknown,
   shim: Shim,
@@ -231,10 +207,7 @@ async function confirmed(
   return wanted ? "Kept: the user has confirmed it." : "The user does not want it kept.";
 }
 
-/**
- * Tools of the session that is being reloaded or forked, for the instance that follows this one: its
- * prompts begin with the same definitions.
- */
+/** Facilities of a session that is reloaded or forked: the prompts of the next begin the same way. */
 const KEPT = Symbol.for("foredeck.facilities");
 const kept = globalThis as { [KEPT]?: readonly string[] | undefined };
 

@@ -1,12 +1,13 @@
 /** Reasoning that a provider has not given to its model, by what Pi notes with the answer. */
 
+import { parsed } from "../files.ts";
 import {
   type Block,
   blocksIn,
   blocksOf,
   type Fields,
   type HostMessage,
-  isRecord,
+  isText,
   recordOf,
 } from "./messages.ts";
 
@@ -17,12 +18,8 @@ export type BlockSpot = [message: number, block: number];
 const PATH = /^messages\.(\d+)\.content\.(\d+)$/;
 
 /**
- * The blocks of reasoning that were dropped from a request. A provider names all of them again with
- * each later answer.
- *
- * @param answer Pi's message of the answer
- * @param request what was sent, as Pi's adapter has made it
- * @param messages the host's list that it was made of, without system entries
+ * The blocks of reasoning that were dropped from a request, which Pi's adapter has made of these
+ * messages. A provider names all of them again with each later answer.
  */
 export function droppedIn(
   answer: HostMessage,
@@ -67,7 +64,7 @@ function namesIn({ diagnostics }: HostMessage, request: Fields): string[] {
     const removed = changes.filter(
       ({ action, reason }) => action === "removed" && reason !== "turn_boundary",
     );
-    return removed.flatMap(({ id }) => (typeof id === "string" ? [id] : []));
+    return removed.map(({ id }) => id).filter(isText);
   });
 }
 
@@ -80,17 +77,11 @@ function blockAt(request: Fields, path: string): Block | undefined {
 /** What identifies a block of reasoning, in Pi's shape or Anthropic's. */
 function namesOf(block: Block | undefined): string[] {
   const seal = block?.thinkingSignature ?? block?.signature ?? block?.data;
-  if (typeof seal !== "string" || seal === "") return [];
+  if (!isText(seal)) return [];
   // Of the Responses API Pi keeps the whole item.
-  if (!seal.startsWith("{")) return [seal];
-  try {
-    const { id } = JSON.parse(seal) as Fields;
-    return typeof id === "string" ? [id] : [];
-  } catch {
-    return [seal];
-  }
+  return [seal.startsWith("{") ? parsed(seal).id : seal].filter(isText);
 }
 
 function records(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map((each) => (isRecord(each) ? each : {})) : [];
+  return Array.isArray(value) ? value.map(recordOf) : [];
 }

@@ -1,9 +1,7 @@
 /**
- * The context hook: asks the engine what the model should see, and falls back in time.
- *
- * Pi waits for a hook without any limit of its own, so the wait for the engine ends at a deadline or
- * when the user stops the agent. Whatever goes wrong, a valid list goes out: with the edits in force
- * on the messages they were made for, and what is newer as Pi has it.
+ * The context hook: asks the engine what the model should see. Pi waits for a hook without a limit of
+ * its own, so the wait ends at a deadline, or when the user stops the agent. Whatever goes wrong, a
+ * valid list goes out: with the edits in force, and what is newer as Pi has it.
  */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
@@ -68,19 +66,16 @@ interface Outcome extends Partial<Reusable> {
   bound?: true;
 }
 
-/** Registers what happens before each model call, and where the user has typed something. */
 export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
   // It runs after every other extension's `context`, and Pi sends what it returns as it is.
   pi.on("context_with_system", async ({ messages }, ctx) => {
     shim.host.ctx = ctx;
-    const own = messages as unknown as HostMessage[];
-    let list = own;
+    let list = messages as unknown as HostMessage[];
     shim.safely("compactions", () => {
-      if (!shim.isOff()) list = shim.compactions.apply(own, ctx);
+      if (!shim.isOff()) list = shim.compactions.apply(list, ctx);
     });
-    const result = await shim.context.run(list, ctx);
-    if (!result && list === own) return undefined;
-    return { messages: (result ?? list) as unknown as typeof messages };
+    const result = (await shim.context.run(list, ctx)) ?? list;
+    return { messages: result as unknown as typeof messages };
   });
   pi.on("input", (input, ctx) => {
     shim.safely("input", () => {
@@ -93,7 +88,6 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
 /** Runs before every model call of one session. */
 export class ContextHook {
   private readonly shim: Shim;
-  /** Whose messages these are: another session may have begun by the time they are sent. */
   private readonly session: string | null;
   private readonly inForce = new AnswerInForce();
   /** What the last answered request had in front of its messages. */
@@ -114,13 +108,11 @@ export class ContextHook {
     this.session = session;
   }
 
-  /** Sends what a session holds when it opens, ahead of its first call. */
+  /** Sends what a session holds when it opens: a first call may be too short for thousands. */
   sendHistory(ctx: ExtensionContext): void {
     if (this.inForce.call !== null) return;
     const all = this.shim.compactions.current(ctx);
-    // A first call would have to bring thousands of messages within its own time.
-    const least = this.isAskedAbout ? 1 : LEAST_MESSAGES;
-    if (all.length < least) return;
+    if (all.length < (this.isAskedAbout ? 1 : LEAST_MESSAGES)) return;
     const { generation } = this.shim.engine;
     this.history = { generation, held: this.takeIn(splitList(all, ctx), generation) };
   }
@@ -159,10 +151,7 @@ export class ContextHook {
     this.lastRequest.rewritten = true;
   }
 
-  /**
-   * The list to send in place of `all`, or undefined to send it as it is. Never rejects.
-   * @param all the host's messages, a copy that may be changed
-   */
+  /** The list to send in place of `all`, which may be changed; undefined: as it is. Never rejects. */
   async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
     const lists = splitList(all, ctx);
     const { list } = lists;
@@ -177,11 +166,7 @@ export class ContextHook {
     // One deadline for all that it takes: the start of the engine, the request, a request to its
     // successor. Pi itself waits without a limit.
     const call = { ...lists, prefix, until: Date.now() + this.shim.engine.deadlineMs };
-    try {
-      return await this.ask(call);
-    } catch (error) {
-      return this.fallBack(call, error);
-    }
+    return this.ask(call).catch((error) => this.fallBack(call, error));
   }
 
   private async ask(call: Call): Promise<HostMessage[] | undefined> {
@@ -213,12 +198,8 @@ export class ContextHook {
     const { engine, host } = this.shim;
     host.status(`foredeck: taking in ${lists.list.length} messages`);
     try {
-      const { session } = this;
-      const params = {
-        session,
-        ...tailOf(lists.list, 0, branchOf(lists.ctx)),
-        ...headOf(lists, this.shim.api),
-      };
+      const tail = tailOf(lists.list, 0, branchOf(lists.ctx));
+      const params = { session: this.session, ...tail, ...headOf(lists, this.shim.api) };
       const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
       const held = await engine.request("session/history", params, limits);
       // No longer once a call went out without it: the engine may have been sent more since.
@@ -231,10 +212,7 @@ export class ContextHook {
     }
   }
 
-  /**
-   * Waits until the session is open and what was sent ahead is taken in, which is then not sent
-   * again. Once: a later call does not wait for an engine that is stuck in it.
-   */
+  /** Waits until the session is open and its history taken in. Once: an engine may be stuck in it. */
   private async waitForOpening(call: Call): Promise<void> {
     const { shim } = this;
     // The engine answers in order: the history is taken in once the session is open.
@@ -270,8 +248,7 @@ export class ContextHook {
     // An engine that is sent the whole list may be another one: it has nothing of before.
     const isNew = ([name, part]: [string, unknown]) => !keep || !sameValue(part, this.head[name]);
     const changed = Object.entries(head).filter(isNew);
-    const outcomes = [...this.outcomes];
-    const typed = [...this.typed];
+    const [outcomes, typed] = [[...this.outcomes], [...this.typed]];
     const request = {
       session: this.session,
       keep,
@@ -296,19 +273,19 @@ export class ContextHook {
     this.head = head;
     this.outcomes.splice(0, outcomes.length);
     this.typed.splice(0, typed.length);
-    const extendsLast = changed.length === 0 && this.inForce.isExtendedBy(answer, keep);
+    const { length } = this.inForce.messages;
+    const isLonger = length > 0 && keep === length && answer.from >= length;
+    const extendsLast = isLonger && changed.length === 0;
     this.inForce.accept(list, keep, answer, generation);
     this.marker = answer.marker;
     if (answer.status !== null) host.status(answer.status);
     for (const notice of answer.notices) host.notice(notice);
     this.lastRequest.expect({ call: answer.call, extendsLast, signal: ctx.signal });
     // Pi sends nothing after an abort: the engine must not take its prompt for one that was sent.
-    if (ctx.signal?.aborted) {
+    if (ctx.signal?.aborted)
       this.recordNotApplied("aborted", list.length, "user", { call: answer.call });
-    } else {
-      // The engine sends only changes, and only on top of an answer that it knows to have arrived.
-      this.outcomes.push({ call: answer.call, kind: "applied" });
-    }
+    // The engine sends only changes, and only on top of an answer that it knows to have arrived.
+    else this.outcomes.push({ call: answer.call, kind: "applied" });
     return this.inForce.apply(all);
   }
 
@@ -366,10 +343,7 @@ function remaining({ until, ctx }: Call): { deadlineMs: number; signal: AbortSig
 const TOO_LARGE = "too large";
 const TOO_LARGE_NOTICE = `This chat is larger than the ${MAX_LINE_BYTES / 1024 / 1024} MiB that foredeck takes in at once, so Pi goes on without it. /compact makes it smaller.`;
 
-/**
- * Why a call goes out without the engine: for the call record (docs/protocol.md), and for the user,
- * who reads the error itself where there are no words for it.
- */
+/** Why a call goes out without the engine: for the call record, and where possible for the user. */
 function reasonOf(error: unknown, state: EngineState): [reason: string, words?: string] {
   if (error instanceof DeadlineError) return ["timeout", "the engine did not answer in time"];
   if (error instanceof BadAnswerError)

@@ -1,9 +1,4 @@
-/**
- * The host's messages, as far as this extension looks into them, and what can be asked of a list.
- *
- * Pi validates neither session files nor what extensions return, so nothing beyond `role` is taken
- * for granted.
- */
+/** The host's messages. Pi validates none of them, so nothing beyond `role` is taken for granted. */
 
 /** An object of JSON. */
 export type Fields = Record<string, unknown>;
@@ -54,22 +49,20 @@ export function charsOf(value: unknown): number {
 
 /** Ids of the tool calls in an assistant message, in order. */
 export function callIds(blocks: readonly Block[]): string[] {
-  return blocks.flatMap(({ type, id }) =>
-    type === "toolCall" && typeof id === "string" ? [id] : [],
-  );
+  return blocks.filter(({ type }) => type === "toolCall").map(({ id }) => String(id));
 }
 
-/**
- * What identifies a message within its session: role, time stamp and tool call id. The engine makes
- * the same of it (`name_of`).
- */
+/** What identifies a message within its session. The engine makes the same of it (`name_of`). */
 export function nameOf({ role, timestamp, toolCallId }: HostMessage): string {
   return `${role} ${String(timestamp)} ${typeof toolCallId === "string" ? toolCallId : ""}`.trim();
 }
 
-/** Whether a value is an object with string keys (not null, not an array). */
 export function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
 }
 
 /** The value where it is an object, else an empty one. */
@@ -90,10 +83,7 @@ export function sameValue(a: unknown, b: unknown): boolean {
   return !Array.isArray(b) && sameFields(a as Fields, b as Fields, false);
 }
 
-/**
- * Exact equality of all that the model can see of two messages. `details` and `usage` it cannot,
- * and Pi or an extension may change them at will.
- */
+/** Exact equality of all that the model can see of two messages: not of `details` and `usage`. */
 export function sameMessage(a: HostMessage, b: HostMessage): boolean {
   return a === b || sameFields(a, b, true);
 }

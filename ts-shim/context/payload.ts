@@ -7,14 +7,12 @@ const MESSAGE_FIELDS = ["messages", "input", "contents"];
 
 /** The messages of a request. */
 export function listOf(payload: Fields): unknown[] {
-  const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray);
-  return (list as unknown[] | undefined) ?? [];
+  return MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray) ?? [];
 }
 
 /**
  * Whether this only says with which effort the next answer is made: a message of the system without
- * content (Anthropic), or an item of its own kind (OpenAI). Pi writes one after all messages, so it
- * moves where no answer has come, and one before each earlier answer.
+ * content (Anthropic), or an item of its own kind (OpenAI). It moves where no answer has come.
  */
 export function isEffort(message: unknown): boolean {
   const { type, role, content, output_config } = recordOf(message);
@@ -29,8 +27,7 @@ export function lastOf(messages: readonly unknown[]): number {
 
 /**
  * The messages that stay where they are in the next request, efforts left out. Changes of the system
- * prompt or the tools behind the newest message move, too, as long as no answer has come: Pi puts
- * them before the next answer.
+ * prompt or the tools behind the newest message move, too, as long as no answer has come.
  */
 export function settled(messages: readonly unknown[]): unknown[] {
   const end = messages.findLastIndex((message) => recordOf(message).role !== "system");

@@ -1,10 +1,7 @@
 /**
- * What the engine has said becomes of each of the host's messages: kept from call to call, checked
- * and applied. Pure. Indexes count the host's messages without its system entries.
- *
- * Pi sends what an extension returns unchecked, and a provider refuses a tool result without its
- * call, or altered signed thinking. So one mistake makes the whole answer unusable, and the hook
- * falls back.
+ * What the engine has said becomes of each of the host's messages: checked, kept from call to call,
+ * and applied. Indexes do not count system entries. A provider refuses a tool result without its call,
+ * or altered signed thinking, so one mistake makes the whole answer unusable.
  */
 
 import type { ImageContent } from "@earendil-works/pi-ai";
@@ -16,6 +13,7 @@ import {
   hasContent,
   isRecord,
   isSystem,
+  isText,
   recordOf,
   sameMessage,
   UNSENT_STOPS,
@@ -83,10 +81,8 @@ export class Plan {
   }
 
   /**
-   * The list that goes to the model. System entries stay where they are.
-   * @param list the host's messages, system entries included, as copies that may be changed
-   * @param limit messages at or after this index go out as they are, and nothing of ours after it
-   * @param ending whether what is said at that index, which ends what comes before it, goes out
+   * The list that goes to the model, made of copies that may be changed. Messages from `limit` on go
+   * out as they are; with `ending` also what is said at that index, which ends what comes before it.
    */
   apply(
     list: readonly HostMessage[],
@@ -136,12 +132,8 @@ function isKeep(block: object): block is { keep: number } {
 }
 
 /**
- * Checks the answer to a request about `messages`, of which the engine knew the first `keep`, and
- * the plan that would then be in force.
- *
- * @param messages the host's list without system entries
- * @param held the plan in force before
- * @throws BadAnswerError
+ * Checks the answer to a request about `messages`, of which the engine knew the first `keep`, on top
+ * of the plan in force before. @throws BadAnswerError
  */
 export function checkAnswer(
   value: unknown,
@@ -201,22 +193,17 @@ function slotsOf(ops: unknown[], messages: readonly HostMessage[], from: number)
       throw new BadAnswerError(`${JSON.stringify(name)} is no operation`);
     }
   }
-  if (slots.length !== messages.length - from) {
-    throw new BadAnswerError(
-      `operations for ${from + slots.length} of ${messages.length} messages`,
-    );
-  }
-  return [...slots, { ...KEPT, says }];
+  const done = from + slots.length;
+  if (done === messages.length) return [...slots, { ...KEPT, says }];
+  throw new BadAnswerError(`operations for ${done} of ${messages.length} messages`);
 }
 
 function checkBlocks(value: unknown, message: HostMessage, index: number): EditBlock[] {
   const own = blocksOf(message);
   const where = `the rewriting of message ${index}`;
   const blocks = list(value, where).map((block): EditBlock => {
-    if (isRecord(block) && isKeep(block)) {
-      return { keep: integer(block.keep, 0, own.length - 1, `${where}: keep`) };
-    }
-    return checkBlock(block, message.role, where);
+    if (!isRecord(block) || !isKeep(block)) return checkBlock(block, message.role, where);
+    return { keep: integer(block.keep, 0, own.length - 1, `${where}: keep`) };
   });
   if (blocks.length === 0) throw new BadAnswerError(`${where} leaves no content`);
   const ids = callIds(resolved(blocks, own)).join("\n");
@@ -231,31 +218,26 @@ function checkBlock(value: unknown, role: string, where: string): Block {
   const isAssistant = role === "assistant";
   const { type, text, id, name, arguments: given } = recordOf(value);
   const isAllowed =
-    (type === "text" && areTexts(text)) ||
+    (type === "text" && typeof text === "string") ||
     (!isAssistant && isImage(value)) ||
-    (isAssistant && type === "toolCall" && areTexts(id, name) && isRecord(given));
+    (isAssistant && type === "toolCall" && isText(id) && isText(name) && isRecord(given));
   if (isAllowed) return value as Block;
   throw new BadAnswerError(`${where} holds a block that does not belong in a ${role} message`);
 }
 
 /** Whether a block of the engine's is an image that Pi can send. */
 export function isImage(value: unknown): value is ImageContent {
-  return isRecord(value) && value.type === "image" && areTexts(value.data, value.mimeType);
+  return isRecord(value) && value.type === "image" && isText(value.data) && isText(value.mimeType);
 }
 
 /** A user's message, or the result of a call that has none. */
 function checkSaid(value: unknown, where: string): HostMessage {
   const { role, toolCallId, toolName } = recordOf(value);
-  const isResult =
-    role === "toolResult" && areTexts(toolCallId, toolName) && toolCallId && toolName;
+  const isResult = role === "toolResult" && isText(toolCallId) && isText(toolName);
   if (role !== "user" && !isResult) throw new BadAnswerError(`${where} is no message of ours`);
   const blocks = blocksOf(value as HostMessage).map((block) => checkBlock(block, role, where));
   if (blocks.length === 0) throw new BadAnswerError(`${where} has no content`);
   return value as HostMessage;
-}
-
-function areTexts(...values: unknown[]): boolean {
-  return values.every((value) => typeof value === "string");
 }
 
 /** Calls and results that belong together in one list, and do not in what is made of it. */
@@ -267,24 +249,20 @@ export function torn(before: readonly HostMessage[], after: readonly HostMessage
 
 /** Calls whose results do not follow them, and results that follow no call of theirs. */
 function unpaired(messages: readonly HostMessage[]): Set<string> {
-  const found = new Set<string>();
-  const open = new Set<string>();
-  const close = () => {
-    for (const id of open) found.add(`the call ${id}`);
-    open.clear();
-  };
+  const apart = new Set<string>();
+  let open = new Set<string>();
   for (const message of messages.filter(isSent)) {
     if (message.role === "toolResult") {
       const id = String(message.toolCallId);
-      if (!open.delete(id)) found.add(`a result of ${id}`);
+      if (!open.delete(id)) apart.add(`a result of ${id}`);
       continue;
     }
-    close();
-    if (!isAnswer(message) || UNSENT_STOPS.has(String(message.stopReason))) continue;
-    for (const id of callIds(blocksOf(message))) open.add(id);
+    for (const id of open) apart.add(`the call ${id}`);
+    const isRead = isAnswer(message) && !UNSENT_STOPS.has(String(message.stopReason));
+    open = new Set(isRead ? callIds(blocksOf(message)) : []);
   }
-  close();
-  return found;
+  for (const id of open) apart.add(`the call ${id}`);
+  return apart;
 }
 
 function isAnswer({ role }: HostMessage): boolean {
@@ -321,43 +299,30 @@ export interface Reusable {
 }
 
 /**
- * The engine's last answer: the conversation it was given for, its plan, and its call record.
- *
- * The engine is sent only what follows that conversation. A call that has to go out without the
- * engine goes by the same plan again, so that the provider's cache still finds its beginning.
+ * The engine's last answer. The engine is sent only what follows the messages that it was given for. A
+ * call without the engine goes by the same plan, so that the provider's cache finds its beginning.
  */
 export class AnswerInForce {
-  private readonly answered: HostMessage[] = [];
+  readonly messages: HostMessage[] = [];
   plan = new Plan();
   /** The call record that the plan belongs to, or null before the first answer. */
   call: number | null = null;
-  /** The engine connection that knows the answered list; 0 where none is known to. */
+  /** The engine connection that knows the messages; 0 where none is known to. */
   connection = 0;
-
-  /** The messages that were answered. */
-  get messages(): readonly HostMessage[] {
-    return this.answered;
-  }
 
   /** How many messages at the start of a list the last answer was given for. */
   commonPrefix(list: readonly HostMessage[]): number {
-    const at = this.answered.findIndex((message, index) => {
+    const at = this.messages.findIndex((message, index) => {
       const own = list[index];
       return own === undefined || !sameMessage(message, own);
     });
-    return at < 0 ? this.answered.length : at;
+    return at < 0 ? this.messages.length : at;
   }
 
   /** The engine holds these messages, as the host has them: it was sent them ahead. */
   hold(list: readonly HostMessage[], connection: number): void {
     // Once a call was answered, the plan in force is of the messages of that call, and no others.
     if (this.call === null && list.length > 0) this.keep(list, 0, connection);
-  }
-
-  /** Whether an answer leaves all that was sent before as it was. */
-  isExtendedBy(answer: Answer, keep: number): boolean {
-    const { length } = this.answered;
-    return length > 0 && keep === length && answer.from >= length;
   }
 
   /** Takes a checked answer. Call it before the plan is applied: that changes the messages. */
@@ -367,20 +332,17 @@ export class AnswerInForce {
     this.call = answer.call;
   }
 
-  /**
-   * What can go out again without the engine.
-   * @param prefix what `commonPrefix(list)` gave
-   */
+  /** What can go out again without the engine; `prefix` is the list's `commonPrefix`. */
   reusable(list: readonly HostMessage[], prefix: number): Reusable {
     // Nothing was ever answered: whatever the engine holds, all goes out as the host has it.
     if (this.call === null) return { edited: 0, ending: list[0]?.role !== "toolResult" };
-    const isWhole = prefix === this.answered.length || list.length === 0;
+    const isWhole = prefix === this.messages.length || list.length === 0;
     const { firstOmitted } = this.plan;
     // Leaving out a call before `prefix` could leave the call's result behind.
     const edited = isWhole || firstOmitted < 0 ? prefix : Math.min(prefix, firstOmitted);
     // What ended the last prompt stays where it was. Nothing may come between a call and its
     // result, though, and the result may be the next message.
-    const ending = edited === this.answered.length && list[edited]?.role !== "toolResult";
+    const ending = edited === this.messages.length && list[edited]?.role !== "toolResult";
     return { edited, ending };
   }
 
@@ -394,8 +356,8 @@ export class AnswerInForce {
 
   /** Messages are copied one level deep: edits set a new `content` on the originals. */
   private keep(list: readonly HostMessage[], prefix: number, connection: number): void {
-    this.answered.length = prefix;
-    for (const message of list.slice(prefix)) this.answered.push({ ...message });
+    this.messages.length = prefix;
+    for (const message of list.slice(prefix)) this.messages.push({ ...message });
     this.connection = connection;
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Requests on their way to the provider, as Pi and the extensions loaded before this one have made
- * them: an Anthropic request gets one more cache marker, the last one is kept to be asked again, and
- * changes by other extensions are found. What the provider refuses may be made once more.
+ * Requests on their way to the provider: an Anthropic one gets one more cache marker, the last is kept
+ * to be asked again, changes by other extensions are found, and a refused one may be made once more.
  */
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
@@ -21,7 +20,6 @@ import { inThreads, modelOf } from "./request.ts";
 /** What Anthropic allows in one request. */
 const MAX_MARKERS = 4;
 
-/** Registers what is done with each request. */
 export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
   pi.on("after_provider_response", ({ status }) => shim.context.lastRequest.answered(status));
   pi.on("turn_end", ({ message }) => {
@@ -53,8 +51,7 @@ export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
 
 /**
  * A copy of the request with one more cache marker, on the result of this tool call; undefined where
- * it is to stay as it is.
- * @param threads whether Pi may send only what is new of it
+ * it stays as it is. `threads`: Pi may send only what is new of it.
  */
 export function withMarker(
   payload: unknown,
@@ -82,10 +79,7 @@ export function withMarker(
   return { ...request, messages: messages.with(at, { ...message, content }) };
 }
 
-/**
- * The request without the first marker on its system prompt. With a subscription that is on a
- * sentence before the prompt, which is too short to be kept by itself.
- */
+/** Without the first system marker: a subscription's is on a sentence too short to be kept. */
 function withoutSystemMarker(payload: Fields): Fields {
   const parts = objectsIn(payload.system);
   const marked = parts.findIndex((part) => part.cache_control);
@@ -107,7 +101,6 @@ function objectsIn(content: unknown): Block[] {
   return blocksIn(content).filter(isRecord);
 }
 
-/** What is asked of Pi's model record here. */
 type ModelRecord = { provider: string; id: string; api: string };
 
 /** A prompt that went out with the engine's answer. */
@@ -145,8 +138,8 @@ interface Expected {
 }
 
 export class LastRequest {
-  /** Of the last request, whatever it was made by. */
-  private payload: Fields | null = null;
+  /** The last request, whatever it was made by. */
+  newest: Fields | null = null;
   private sent: SentPrompt | null = null;
   private expected: Expected | null = null;
   /** Another extension changes requests: what is kept here need not be what went out. */
@@ -158,27 +151,20 @@ export class LastRequest {
     this.expected = expected;
   }
 
-  /** The last request; null before the first. */
-  get newest(): Fields | null {
-    return this.payload;
-  }
-
   /**
-   * Takes a request. One that was not announced (a warming request, a summary) is ignored.
-   * @param thinking how much the model is to think, as Pi calls it
-   * @returns null where there is nothing to compare; else a function that compares this request
-   *   with the last one, and returns what another extension has changed in either, null for nothing
+   * Takes a request. One that was not announced (a warming request, a summary) is ignored. The result
+   * is null, or a function that compares it with the last one: what have other extensions changed?
    */
   take(
     payload: unknown,
     model: ModelRecord | undefined,
     thinking = "off",
   ): (() => string | null) | null {
-    const { expected, payload: last } = this;
+    const { expected, newest: last } = this;
     this.expected = null;
     if (!expected || expected.signal?.aborted || !isRecord(payload)) return null;
     const { call, extendsLast } = expected;
-    this.payload = payload;
+    this.newest = payload;
     if (call !== null && model) {
       this.sent = { call, payload, model, thinking, sentMs: Date.now(), answered: false };
     }
@@ -193,11 +179,7 @@ export class LastRequest {
     if (this.sent && status < 300) this.sent.answered = true;
   }
 
-  /**
-   * The prompt to ask again, or why the provider's cache would not be read. How long it is kept there
-   * the engine knows.
-   * @param model the model in use now
-   */
+  /** The prompt to ask this model again, or why the provider's cache would not be read. */
   find(model: ModelRecord): SentPrompt | string {
     const { sent } = this;
     if (this.rewritten) return "another extension changes requests on their way to the model";
@@ -225,13 +207,13 @@ export class LastRequest {
 
 /** What another extension has changed in one of two requests; null for nothing. */
 function changes(last: Fields, now: Fields): string | null {
-  const found = Object.keys(HEAD_FIELDS)
-    .filter((name) => !sameValue(unmarked(last[name]), unmarked(now[name])))
-    .map((name) => HEAD_FIELDS[name]);
+  const changed = Object.entries(HEAD_FIELDS)
+    .filter(([name]) => !sameValue(unmarked(last[name]), unmarked(now[name])))
+    .map(([, title]) => title);
   const whole = listOf(now).filter((message) => !isEffort(message));
-  const changed = firstChanged(settled(listOf(last)), whole);
-  if (changed !== null) found.push(`messages from number ${changed} on`);
-  return found.length > 0 ? found.join(", ") : null;
+  const first = firstChanged(settled(listOf(last)), whole);
+  if (first !== null) changed.push(`messages from number ${first} on`);
+  return changed.length > 0 ? changed.join(", ") : null;
 }
 
 /** Number of the first message from which on `now` does not continue `last`; null for none. */
@@ -245,10 +227,7 @@ function firstChanged(last: unknown[], now: unknown[]): number | null {
   return was ? Math.min(was.number, is?.number ?? was.number) : null;
 }
 
-/**
- * What a provider reads of the messages from an index on, in its order: the fields beside the
- * content, then block after block, so that results of later calls may join the last message.
- */
+/** What a provider reads of the messages from an index on: later results may join the last message. */
 function partsOf(list: unknown[], from: number): { number: number; part: unknown }[] {
   return list.slice(from).flatMap((message, index) => {
     const { content, ...fields } = isRecord(message) ? message : { message };
@@ -266,15 +245,10 @@ function unmarked(value: unknown): unknown {
   return rest;
 }
 
-/*
- * Refused prompts: where the engine has another prompt for the very same call, the run goes on with
- * that instead of ending in an error. Asked when Pi will not try again by itself.
- */
-
 /** Generous: going back reads call records, and the run that waits has failed already. */
 const REFUSED_MS = 5000;
 
-/** Registers the question. Both events are Pi's own boundaries: it waits for what they return. */
+/** Where the engine has another prompt for a call that was refused, the run goes on with that. */
 export function registerRefused(pi: ExtensionAPI, shim: Shim): void {
   /** The newest answer, where it failed: Pi's entry of it, and what the provider said. */
   let failed: { entry: string; message: string } | null = null;
@@ -287,15 +261,13 @@ export function registerRefused(pi: ExtensionAPI, shim: Shim): void {
     const last = failed;
     failed = null;
     if (last === null || event.outcome !== "error" || shim.isOff()) return undefined;
-    try {
-      const { message } = last;
-      const limits = { deadlineMs: REFUSED_MS };
-      const { again } = await shim.engine.request("context/refused", { message }, limits);
-      if (again !== true) return undefined;
-    } catch (error) {
-      shim.logError("context/refused", error);
-      return undefined;
-    }
+    const { again }: Fields = await shim.engine
+      .request("context/refused", { message: last.message }, { deadlineMs: REFUSED_MS })
+      .catch((error) => {
+        shim.logError("context/refused", error);
+        return {};
+      });
+    if (again !== true) return undefined;
     // Out of the list, as Pi itself leaves out an answer that it tries again.
     const omitted = { type: "context_edit", targetId: last.entry, replacement: null } as const;
     return { entries: [...event.entries, omitted], continue: true };

@@ -27,7 +27,7 @@ export function splitList(all: HostMessage[], ctx: ExtensionContext): HostLists 
 
 /** The system messages of a list, and the definitions of the tools that are active, in Pi's order. */
 export function headOf({ ctx, system: own }: HostLists, pi: ExtensionAPI): Fields {
-  // A session has none before its first call, nor has one that a Pi before 0.87 has kept.
+  // A session has none before its first call, nor has one that an old Pi has kept.
   const system = own.length > 0 ? own : [{ role: "system", content: ctx.getSystemPrompt() }];
   const active = new Set(pi.getActiveTools());
   const tools = pi
@@ -49,10 +49,7 @@ export function tailOf(
 /** The API of Pi's virtual models, each of which picks a physical model for every request. */
 const VIRTUAL = "pi-virtual";
 
-/**
- * The model in use: in place of a virtual one the physical model that has answered last on the
- * session's branch. Undefined where none is selected, or none has answered yet.
- */
+/** The model in use, or in place of a virtual one the model that has answered last on the branch. */
 export function modelOf(ctx: ExtensionContext): ExtensionContext["model"] {
   const { model } = ctx;
   if (model?.api !== VIRTUAL) return model;
@@ -72,20 +69,8 @@ export function describe(model: object): Fields {
   // Only switches: what else is there, such as a route, is nobody's business.
   const flags = Object.entries(recordOf((model as Fields).compat)).filter(([, on]) => on === true);
   const compat = flags.length > 0 ? Object.fromEntries(flags) : undefined;
-  const threads = inThreads(model) || undefined;
-  return {
-    provider,
-    id,
-    api,
-    contextWindow,
-    input,
-    cost,
-    promptCache,
-    reasoning,
-    retention,
-    compat,
-    threads,
-  };
+  const own = { provider, id, api, contextWindow, input, cost, promptCache, reasoning };
+  return { ...own, retention, compat, threads: inThreads(model) || undefined };
 }
 
 /** Whether Pi sends only what is new to a thread that the provider keeps. By Pi's own rule. */
@@ -102,12 +87,10 @@ let zone = { name: "", offset_minutes: Number.NaN };
 /** The time zone of this machine, as the protocol describes it. */
 export function timeZone(): Fields {
   const offset = -Math.round(new Date().getTimezoneOffset());
-  if (offset !== zone.offset_minutes) {
-    // Asked once only: this takes longer than all else in a request. A runtime without time zone data
-    // has no name for it.
-    const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
-    zone = { name, offset_minutes: offset };
-  }
+  if (offset === zone.offset_minutes) return zone;
+  // Only then: this takes longer than all else in a request. Some runtimes have no name for it.
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+  zone = { name, offset_minutes: offset };
   return zone;
 }
 
@@ -160,10 +143,7 @@ const ROLE_OF_ENTRY: Record<string, string> = {
   compaction: "compactionSummary",
 };
 
-/**
- * The time of the newest warming request since the newest answer, in milliseconds since 1970, or
- * undefined. Pi keeps each as a usage entry; it uses the model that the request before it used.
- */
+/** The time of the newest warming request since the newest answer. Pi keeps each as a usage entry. */
 export function warmedAt(branch: readonly SessionEntry[]): number | undefined {
   const isWarming = (entry: SessionEntry) => entry.type === "usage" && entry.kind === "cache_warm";
   const isAnswer = (entry: SessionEntry) =>
@@ -181,12 +161,9 @@ const FILE_ENDS = "</file>\n";
 const COMMAND = /^\/\S+\s+/;
 
 /**
- * What of an input the user typed; null for nothing. Of what came with Pi's command line one
- * argument of one line counts: files and standard input come before it in the same text, and a
- * longer argument is most likely the text of a file (`pi "$(cat issue.md)"`).
- *
- * @param args the arguments of this process
- * @param hasUI whether a user could type into this Pi
+ * What of an input the user typed; null for nothing. Of what came with Pi's command line, `args`, one
+ * argument of one line counts: files and standard input come before it in the same text, and a longer
+ * argument is most likely the text of a file (`pi "$(cat issue.md)"`).
  */
 export function typedIn(
   { text, source }: { text: string; source: string },
@@ -198,8 +175,7 @@ export function typedIn(
   const own = files < 0 ? text : text.slice(files + FILE_ENDS.length);
   const given = args.filter((arg) => own.endsWith(arg)).sort((a, b) => b.length - a.length)[0];
   const isArgument = source === "interactive" && (!hasUI || given === own);
-  const typed = isArgument ? (given ?? "") : own;
-  if (isArgument && typed.includes("\n")) return null;
-  const said = typed.replace(COMMAND, "").trim();
-  return said !== "" && said.length <= MOST_TYPED_CHARS ? said : null;
+  if (isArgument && (!given || given.includes("\n"))) return null;
+  const said = (isArgument ? given : own)?.replace(COMMAND, "").trim();
+  return said && said.length <= MOST_TYPED_CHARS ? said : null;
 }
