@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from foredeck.cli.main import main
-from foredeck_agents.proxy.server import run_through, upstreams
+from foredeck_agents.proxy.agents import run_through, upstreams
 from foredeck_bench.scripted import ScriptedModel, Text, call
 from proxy.agents import LONG, TOOLS, in_folder, prompts
 from proxy.proxied import ProxiedAgent

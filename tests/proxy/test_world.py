@@ -20,7 +20,8 @@ import httpx
 import pytest
 
 from foredeck.errors import ForedeckError
-from foredeck_agents.proxy.server import exempt, kept_token, run_through, upstreams
+from foredeck_agents.proxy.agents import exempt, run_through, upstreams
+from foredeck_agents.proxy.server import kept_token
 from foredeck_agents.proxy.upstream import CERTIFICATES, trusted, upstream_client
 from foredeck_bench.scripted import ScriptedModel
 from proxy.agents import agent, proxied
