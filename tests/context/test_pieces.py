@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.wires import wire_of
-from foredeck.context.policies.policy import folded_blocks, pieces_of
+from foredeck.context.policies.pieces import folded_blocks, pieces_of
 from foredeck.context.wording import folded_answer
 from foredeck.model.messages import MessageKey
 

@@ -10,7 +10,7 @@ from foredeck.context.compactions import SummaryRequest, compact, turn_number
 from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, text_block
 from foredeck.context.plan.ops import MessageSpan, Op, Say, omit
 from foredeck.context.plan.plan import Plan
-from foredeck.context.policies.policy import pieces_of
+from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.rebase import WaterMarks, first_mutable
 from foredeck.context.rendering import RenderContext, full, referring, render_dependents
 from foredeck.context.rewriting.folding import fold_slots, strip_reasoning

@@ -17,15 +17,8 @@ from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, PieceRef
 from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.wires import Wire
-from foredeck.context.policies.policy import (
-    ActiveContent,
-    FoldablePiece,
-    History,
-    Piece,
-    Policy,
-    UseRule,
-    pieces_of,
-)
+from foredeck.context.policies.pieces import Piece, pieces_of
+from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy, UseRule
 from foredeck.context.rebase import precedes_bound_turn
 from foredeck.context.rendering import PromptNames
 from foredeck.context.state.chat import Branch

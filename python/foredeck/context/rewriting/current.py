@@ -12,7 +12,7 @@ from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.ops import CURRENT, Op, PieceRef, Shown
 from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.wires import Wire
-from foredeck.context.policies.policy import Piece, folded_blocks
+from foredeck.context.policies.pieces import Piece, folded_blocks
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rebase import (
     first_mutable,

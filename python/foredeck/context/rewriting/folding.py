@@ -14,7 +14,7 @@ from foredeck.context.digests import digest, unheld_names
 from foredeck.context.layouts import Layout
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, Op, PieceRef, recipe_chars
-from foredeck.context.policies.policy import LONG_TEXTS, Piece, folded_blocks, pieces_of
+from foredeck.context.policies.pieces import LONG_TEXTS, Piece, folded_blocks, pieces_of
 from foredeck.context.rebase import WaterMarks, first_mutable, may_change
 from foredeck.context.rendering import (
     RenderContext,

@@ -20,7 +20,8 @@ from foredeck.context.plan.ops import (
     apply_recipe,
 )
 from foredeck.context.plan.wires import Wire
-from foredeck.context.policies.policy import UseRule, pieces_of
+from foredeck.context.policies.pieces import pieces_of
+from foredeck.context.policies.policy import UseRule
 from foredeck.context.rebase import first_mutable, is_immutable
 from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.replacing import cover
