@@ -1,4 +1,4 @@
-"""`foredeck history`, `cat` and `name`: one object and its versions."""
+"""`foredeck history` and `cat`: one object and its versions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ from typing import Any
 
 from foredeck.cli.arguments import EXAMPLES, parse_moment, resolve_config
 from foredeck.cli.output import answer, coloured, fitted_table, print_content, print_json
-from foredeck.cli.person import given_text
 from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
 from foredeck.cli.stored import opened_store
 from foredeck.context.state.descriptions import (
-    Description,
-    describe_object,
-    give_nickname,
     nicknames,
-    view_of,
 )
 from foredeck.context.state.index import verify, versions_seen
 from foredeck.context.state.stored_chat import chat_fields
@@ -39,11 +34,10 @@ from foredeck.lookup.objects import (
     version_text,
 )
 from foredeck.lookup.sessions import Branches, branches_of, count_calls
-from foredeck.model.documents import SUMMARIES, SessionDocument, session_of, summary_hash_name
+from foredeck.model.documents import SessionDocument, session_of
 from foredeck.model.figures import counted, shortened, when
 from foredeck.model.names import AskedPart
 from foredeck.model.quoting import name
-from foredeck.model.sources import path_of
 from foredeck.names import Found, find_object, find_part, find_session
 from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import (
@@ -127,7 +121,7 @@ def _note(store: Store, head: Head) -> str:
         case "file":
             if fields.get("moved_to"):
                 target = store.head(fields["moved_to"])
-                path = path_of(target.fields) if target else None
+                path = Found(target).path if target else None
                 return f"moved to {path or fields['moved_to'][:12]}"
             state = str(fields.get("state"))
             if state == "text":
@@ -299,53 +293,6 @@ def _images(store: Store, version: Version, part: AskedPart) -> dict[str, Any]:
     addresses = (version.head.fields.get("images") or ()) if part == WHOLE else ()
     images = [b64encode(store.blob(address)).decode() for address in addresses]
     return {"images": images} if images else {}
-
-
-# Its nickname and summaries
-
-
-def run_name(args: Namespace) -> int:
-    """`foredeck name`."""
-    short, long = (text and given_text(text) for text in (args.short, args.long))
-    description = Description(short, long, None if args.view is None else args.view.split(","))
-    with opened_store(args) as store:
-        object = find_asked(store, args)
-        new = args.nickname is not None and give_nickname(store, object.head, args.nickname)
-        if description != Description():
-            new |= describe_object(store, store.head(object.id) or object.head, description)
-        head = store.head(object.id) or object.head
-        nickname = nicknames(store).get(object.id)
-    if args.nickname is not None and description == Description():
-        lines = [f"{object.name} is called {args.nickname}{'' if new else ' already'}."]
-    else:
-        lines = _name_lines(object, head, nickname)
-    return answer(args, _named(object, head, new=new) | {"nickname": nickname}, lines)
-
-
-def _named(found: Found, head: Head, *, new: bool) -> dict[str, Any]:
-    fields = head.fields
-    return {
-        "object": head.id,
-        "path": found.path,
-        "type": head.type,
-        "view": view_of(head.type, fields),
-        "of_type": fields.get("view") is None,
-        "metadata_view_hash": fields.get("metadata_view_hash"),
-        **{name: fields.get(name) for name in SUMMARIES},
-        **{summary_hash_name(n): fields.get(summary_hash_name(n)) for n in SUMMARIES},
-        "new": new,
-    }
-
-
-def _name_lines(found: Found, head: Head, nickname: str | None) -> list[str]:
-    fields = head.fields
-    whose = " (as every " + head.type + ")" if fields.get("view") is None else ""
-    called = [f"nickname: {nickname}"] if nickname else []
-    lines = [found.name, *called, f"view: {', '.join(view_of(head.type, fields))}{whose}"]
-    for field in SUMMARIES:
-        if fields.get(field):
-            lines.append(f"{field.replace('_', ' ')}: {fields[field]}")
-    return lines
 
 
 # From what a user types to an object, and to one version of it

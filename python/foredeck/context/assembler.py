@@ -35,7 +35,6 @@ from foredeck.context.intake.take_in import (
 from foredeck.context.layouts import make_layout
 from foredeck.context.policies.built_in import make_policy
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.current import Finders
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Request
@@ -138,8 +137,9 @@ class Assembler:
         if request.model is not None:
             self._gauge = self._calibrator.gauge(request.model.name, request.model.api)
         self._chat.take_up_newest()
+        context = rendering_of(self.session, self.config, self._gauge, self.uses.names)
         compaction = HostCompaction(
-            self._rendering(), request, self.facilities.stand_ins, marks_of(self.config)
+            context, request, self.facilities.stand_ins, marks_of(self.config)
         )
         authors, by_user = self.config.compaction, request.by == "user"
         author = authors.manual if by_user else authors.automatic
@@ -149,11 +149,8 @@ class Assembler:
         # Loads with the first compaction.
         from foredeck.context.compacting import finish_compaction
 
-        stand_ins = self.facilities.stand_ins
-        finish_compaction(self._rendering(), self._inbox, stand_ins, summary, writer)
-
-    def _rendering(self) -> RenderContext:
-        return rendering_of(self.session, self.config, self._gauge, self.uses.names)
+        context = rendering_of(self.session, self.config, self._gauge, self.uses.names)
+        finish_compaction(context, self._inbox, self.facilities.stand_ins, summary, writer)
 
     def _align(self, request: Request) -> CallInProgress:
         """Goes to the branch that the list continues, and learns from the last call."""

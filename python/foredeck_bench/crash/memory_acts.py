@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
-import re
 import tempfile
-import time
-from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from datetime import UTC
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from foredeck.config import Config
-from foredeck.errors import StoreError
 from foredeck.memory.entry import MemoryRefused
 from foredeck.memory.extracting import AskedTurns, ExtractionMemory, read_out, texts_of_turns
 from foredeck.memory.judging import within_bounds
@@ -32,26 +24,12 @@ from foredeck.model.documents import (
 )
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument, turn_id
-from foredeck.observations.chunks import (
-    Chunk,
-    ChunkRules,
-    Position,
-    SourceCall,
-    SourceMessage,
-    WallTime,
-    next_chunk,
-)
-from foredeck.observations.keeping import ObservationKeeper
-from foredeck.observations.lease import ObservingFailed, ObservingLease
-from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
-from foredeck.observations.reading import stored_notes
-from foredeck.observations.rules import ModeChoice, TimingRules
 from foredeck.store.place import open_store
 from foredeck.store.portable.export import export_session
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch
 from foredeck.store.store import Store
-from foredeck_bench.crash.acts import PATIENCE_S, Act, Reach, Scene, reporting
+from foredeck_bench.crash.acts import Act, Reach, Scene, reporting
 
 SAID = "Fix the parser. Never use tabs in Python files."
 ANSWERED = "Fixed: the tables stay in tables.py, errors are logged as JSON, and it runs on port 80."
@@ -176,118 +154,3 @@ def memory_outcome(scene: Scene) -> list[str]:
 EXTRACT = Act(_begin, _extract, memory_outcome)
 ACCEPT = Act(_extracted, _accept, memory_outcome)
 IMPORT = Act(_exported, _import, memory_outcome)
-
-
-CHUNKS = 4
-START_MS = 1_777_800_000_000
-RULES = TimingRules(
-    reflection=60, raw_count=2, raw_ms=10**13, chunk=ChunkRules(least=1000, most=4000)
-)
-"""So small that a few messages are observed and condensed."""
-MODE = ModeChoice("default", "guess", "a bench")
-ASKED = "asked"
-_AGAIN_S = 0.03
-_CALL = re.compile(r"calls read (\S+)")
-_NOTE = re.compile(r"^- .*", re.MULTILINE)
-
-
-def chat(chunks: int) -> list[SourceMessage]:
-    """A chat of so many chunks: questions, each with two reads and an answer."""
-    messages: list[SourceMessage] = []
-    for number in range(chunks):
-        messages.append(_message(number, "user", f"Please read part {number} of the code."))
-        for n in (1, 2):
-            path = f"src/part_{number}_{n}.py"
-            call = SourceCall(f"call-{number}-{n}", "read", path, {"path": path})
-            details = {"call_id": call.id, "tool": "read", "shown": path}
-            text = f"def load_{number}_{n}(): ...\n" * 60
-            messages.append(_message(number, "assistant", f"I read file {n}.", calls=(call,)))
-            messages.append(_message(number, "result", text, **details))
-        messages.append(_message(number, "assistant", f"Part {number} defines two functions."))
-    return messages
-
-
-def _message(number: int, kind: Any, text: str, **fields: Any) -> SourceMessage:
-    return SourceMessage(
-        address=f"{number}:{kind}:{fields.get('call_id', '')}:{text[:40]}",
-        kind=kind,
-        text=text,
-        tokens=max(1, len(text) // 2),
-        time_ms=START_MS + number * 60_000,
-        turn=number + 1,
-        **fields,
-    )
-
-
-def _pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
-    return next_chunk(messages, position, RULES.chunk)
-
-
-def _answer_to(question: str) -> str:
-    """A note per file read; of notes the last of every three."""
-    if "<notes>" in question:
-        lines = _NOTE.findall(question)[2::3]
-    else:
-        lines = [f"- 09:20 medium change: Agent read {path}" for path in _CALL.findall(question)]
-    return "<observations>\n2026-05-03\n" + "\n".join(lines) + "\n</observations>"
-
-
-def _nothing(_scene: Scene) -> None:
-    """A session begins with its first observation."""
-
-
-def _observe(scene: Scene, reach: Reach, _number: int) -> None:
-    async def asked(question: AskedQuestion) -> ModelReply:
-        await asyncio.sleep(0)
-        reach(ASKED)
-        return ModelReply(_answer_to(question.text), model="scripted/observer")
-
-    observer = ModelObserver(asked, lambda text: len(text) // 4, WallTime(UTC), RULES.chunk)
-    with scene.opened() as store:
-        lease = ObservingLease(store, scene.session)
-        keeper = ObservationKeeper(lease, scene.session, rules=RULES, step=reach)
-        _patiently(keeper.lease.clear_stale)
-        for number in range(1, CHUNKS + 1):
-            messages = chat(number)
-            _patiently(partial(_next, keeper, messages, observer))
-            _patiently(partial(_reflect, keeper, messages, observer))
-
-
-def _next(
-    keeper: ObservationKeeper, messages: Sequence[SourceMessage], observer: ModelObserver
-) -> object:
-    return asyncio.run(keeper.observe(messages, _pick, observer, MODE))
-
-
-def _reflect(
-    keeper: ObservationKeeper, messages: Sequence[SourceMessage], observer: ModelObserver
-) -> object:
-    return asyncio.run(keeper.reflect(messages, observer))
-
-
-def _patiently(action: Callable[[], Any]) -> Any:
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return action()
-        except (StoreError, ObservingFailed):
-            if time.monotonic() > until:
-                raise
-            time.sleep(_AGAIN_S)
-
-
-def _outcome(scene: Scene) -> tuple[object, ...]:
-    messages = chat(CHUNKS + 1)
-    with scene.opened(lazy=True) as store:
-        keeper = ObservationKeeper(ObservingLease(store, scene.session), scene.session, rules=RULES)
-        branch = keeper.read([message.address for message in messages])
-        stored = stored_notes(store, [scene.session])
-        ids = [note.id for note in stored.observations]
-        ids += [note.id for note in stored.reflections]
-        versions = [len(store.history(id)) for id in ids]
-    covered = sorted(a for note in stored.observations for a in note.document.covers)
-    rest = [message.text for message in messages[branch.position.messages :]]
-    return ([note.text for note in branch.notes] + rest, covered, sorted(versions))
-
-
-OBSERVE = Act(_nothing, _observe, _outcome, node=True)

@@ -21,7 +21,8 @@ from foredeck_bench.crash import stores
 from foredeck_bench.crash.acts import Act, ActRounds, settings_of
 from foredeck_bench.crash.engine import Victim
 from foredeck_bench.crash.engine_rounds import EngineRounds
-from foredeck_bench.crash.memory_acts import ACCEPT, EXTRACT, IMPORT, OBSERVE
+from foredeck_bench.crash.memory_acts import ACCEPT, EXTRACT, IMPORT
+from foredeck_bench.crash.observing_acts import OBSERVE
 from foredeck_bench.crash.other_acts import CLAIM, INDEX, REWIND
 from foredeck_bench.crash.pi_rounds import PiRounds
 from foredeck_bench.crash.stores import Tally

@@ -16,7 +16,6 @@ from foredeck.context.rebase import prices_of
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities
 from foredeck.engine.opening import configured_facilities
-from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision, ModelSpending
 from foredeck.model.calls import CallRecord
@@ -83,7 +82,11 @@ class ReplayedSession:
             names = {tool["name"] for tool in tools}
             host.tools = [*tools, *(own for own in self._own_tools if own["name"] not in names)]
         host.model = self._model(call)
-        answer = engine.assemble(_request(host, call, warmed_ms))
+        request = host.request(call.time_ms)
+        # The provider's figures are of the prompts that were sent at the time, not of ours.
+        new = [{k: v for k, v in m.items() if k != "usage"} for m in request.messages]
+        changes = {"messages": new, "warmed_ms": warmed_ms or None}
+        answer = engine.assemble(request.model_copy(update=changes))
         host.accept(answer)
         self.marker = answer["marker"] or ""
         decision = engine.decision
@@ -141,13 +144,6 @@ class ReplayedSession:
         )
         self.engine.open_session(self._host.opening(self._transcript.cwd or "/"))
         return self.engine
-
-
-def _request(host: SimulatedHost, call: RecordedCall, warmed_ms: int) -> AssembleParams:
-    request = host.request(call.time_ms)
-    # The provider's figures are of the prompts that were sent at the time, not of ours.
-    messages = [{k: v for k, v in m.items() if k != "usage"} for m in request.messages]
-    return request.model_copy(update={"messages": messages, "warmed_ms": warmed_ms or None})
 
 
 class RecordedFigure(NamedTuple):

@@ -160,7 +160,7 @@ NAME = command(
     --long TEXT  set a longer summary, in the same way
     --view FIELDS  fields to show, such as path,short_summary; `default`: those of its type
     """,
-    run="history_command:run_name",
+    run="name_command",
 )
 
 

@@ -185,7 +185,7 @@ UI = command(
     --follow  open the session at work; its page renews itself at each call
     """,
     common=CONFIG,
-    run="foredeck_inspector.app",
+    run="foredeck_inspector.ui_command",
     port={"type": port_number},
 )
 
