@@ -8,7 +8,8 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.memory.describing import Describer
-from foredeck.memory.sections import GroundReader, day
+from foredeck.memory.ground import GroundReader
+from foredeck.memory.sections import day
 from foredeck.sources.filesystem import open_filesystems
 from memory.desk import Table, literal, new
 

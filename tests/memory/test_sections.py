@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from foredeck.config import Config
-from foredeck.memory.sections import (
-    MAX_BYTES,
-    GroundReader,
-    RulesSection,
-    cut_text,
-    line_of,
-    section_text,
-)
+from foredeck.memory.ground import GroundReader
+from foredeck.memory.sections import MAX_BYTES, RulesSection, cut_text, line_of, section_text
 from foredeck.memory.session import SessionMemory, named_in
 from foredeck.memory.user_acts import Wording
 from foredeck.model.memory import Ground

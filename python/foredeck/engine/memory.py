@@ -17,8 +17,9 @@ from foredeck.context.state.stored_chat import addresses_back
 from foredeck.errors import Corrupt, ForedeckError, Missing
 from foredeck.hosts.protocol import MemoryQuestion, SessionOpenParams
 from foredeck.memory.entry import MemoryRefused, caps_of
+from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory, inherited_memory
-from foredeck.memory.sections import GroundReader, RulesSection
+from foredeck.memory.sections import RulesSection
 from foredeck.memory.session import (
     Inheritance,
     PromoteFinding,

@@ -9,7 +9,8 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.memory.entry import MemoryEntry, MemoryReader, one_line
-from foredeck.memory.sections import GroundReader, day, names_of
+from foredeck.memory.ground import GroundReader, names_of
+from foredeck.memory.sections import day
 from foredeck.memory.user_acts import UserActs, acts_of_user
 from foredeck.memory.words import KnownFact, compare
 from foredeck.model.figures import shortened

@@ -11,8 +11,9 @@ from typing import Any, Protocol, get_args
 
 from foredeck.errors import ToolError
 from foredeck.memory.entry import MemoryEntry, MemoryRefused
+from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory, NewMemory
-from foredeck.memory.sections import FINDINGS, OF_SESSION, OF_USER, EntriesSection, GroundReader
+from foredeck.memory.sections import FINDINGS, OF_SESSION, OF_USER, EntriesSection
 from foredeck.memory.words import KnownFact, compare
 from foredeck.model.documents import chat_id
 from foredeck.model.memory import LearnedFrom, MemoryDocument, Place
