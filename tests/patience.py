@@ -12,7 +12,7 @@ from foredeck.engine import extraction, opened, worklog
 from foredeck.lookup import reader
 from foredeck.notes import markdown
 from foredeck.sources import git, git_process
-from foredeck.timeline import command_changes, guard, keeping
+from foredeck.timeline import command_versions, guard, keeping, repositories
 from foredeck_xtdb import link, maintenance, node
 from foredeck_xtdb import local_copy as journaled
 
@@ -29,14 +29,14 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
     for owner, name in (
         (keeping, "WARMING_S"),
         (keeping, "ENDING_S"),
-        (command_changes, "IGNORED_S"),
+        (command_versions, "IGNORED_S"),
         (git_process, "CONFIGURATION_S"),
         (worklog, "FOLLOWING_S"),
         (extraction, "SEARCH_S"),
         (opened, "CLOSING_S"),
         (markdown, "LEAST_S"),
         (markdown, "MOST_S"),
-        (command_changes, "AFTER_S"),
+        (repositories, "AFTER_S"),
         (guard, "RECENT_S"),
         (git, "DEADLINE_S"),
         (session_search, "PATIENCE_S"),

@@ -21,7 +21,7 @@ from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.git import repository
 from foredeck.sources.git_process import GitUnusable, opened_git
 from foredeck.sources.projects import project_of
-from foredeck.timeline.command_changes import changed_since, look_at
+from foredeck.timeline.repositories import changed_since, look_at
 from hostile.ground import SECRET, Ground, plain_git
 
 HERE = FilesystemMap("here")

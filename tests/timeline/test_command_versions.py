@@ -18,7 +18,7 @@ from foredeck.hosts.protocol import RunningTool
 from foredeck.sources.snapshots import tool_call_of
 from foredeck.store.protocol import Head
 from foredeck.store.store import Store
-from foredeck.timeline import command_changes, keeping
+from foredeck.timeline import command_versions, keeping
 from foredeck.timeline.blame import blame, text_of_version
 from foredeck_bench.file_agent import FileAgent as Agent
 
@@ -205,7 +205,7 @@ def test_what_is_outside_the_project_has_no_versions(agent: Agent) -> None:
 def test_many_files_get_their_versions_while_nobody_waits(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command_changes, "MOST_FILES", 50)
+    monkeypatch.setattr(command_versions, "MOST_FILES", 50)
     agent.answer()
     assert agent.engine.opened is not None
     keeper = agent.engine.opened.keeper

@@ -22,12 +22,8 @@ from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import GUESSES, WRITERS, path_argument, touched_paths
 from foredeck.store.protocol import Batch
 from foredeck.store.store import Store
-from foredeck.timeline.command_changes import (
-    CommandVersions,
-    RepositoryLook,
-    changed_since,
-    look_at,
-)
+from foredeck.timeline.command_versions import CommandVersions
+from foredeck.timeline.repositories import RepositoryLook, changed_since, look_at
 from foredeck.timeline.states import Captured, capture, own_path
 
 GUESSED_BYTES = 2 * 1024 * 1024
