@@ -15,14 +15,8 @@ from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
 from foredeck.config.sections import AskingSection
 from foredeck.context.state.session import Session
-from foredeck.engine.asking import (
-    NOT_KEPT,
-    Job,
-    SessionAsking,
-    SessionEvent,
-    is_rate_limit,
-    why_not,
-)
+from foredeck.engine.asking import NOT_KEPT, SessionAsking, is_rate_limit, why_not
+from foredeck.engine.background import Job, SessionEvent
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.errors import ForedeckError

@@ -6,6 +6,7 @@ opening      makes a session ready for work: state, files, assembler
 opened       the session at work
 facilities   what a session has beside its chat: sections of the head, tools of their own
 commands     what the user types
-asking       asking a model, and the jobs beside the agent that do
+asking       asking a model
+background   the jobs beside the agent, which may ask one
 watching     follows the files of the open session between requests
 """

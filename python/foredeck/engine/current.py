@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from foredeck.config import Config
 from foredeck.context.intake.file_changes import PATIENCE_S
-from foredeck.engine.asking import Background
+from foredeck.engine.background import Background
 from foredeck.engine.memory import tidy_memory
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import SessionOpener

@@ -14,7 +14,7 @@ from foredeck.config import Config
 from foredeck.context.state.request import Answer
 from foredeck.engine import requests
 from foredeck.engine.advice import advise_user
-from foredeck.engine.asking import Background
+from foredeck.engine.background import Background
 from foredeck.engine.current import CurrentSession, RecoverableStore
 from foredeck.engine.memory import note_answer, propose_found, state_warnings
 from foredeck.engine.opened import MakeFacilities, OpenedSession

@@ -17,7 +17,8 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import SessionFolder
-from foredeck.engine.asking import Job, SessionAsking, SessionEvent
+from foredeck.engine.asking import SessionAsking
+from foredeck.engine.background import Job, SessionEvent
 from foredeck.engine.switches import Switches
 from foredeck.hosts.host import CompleteParams, NoModel
 from foredeck.memory.entry import caps_of

@@ -11,7 +11,7 @@ from foredeck.context.head import HeadSection
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.session import SessionFolder
 from foredeck.context.tools.memory_search import memory_search
-from foredeck.engine.asking import BackgroundWorker
+from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.extraction import extraction
 from foredeck.engine.memory import memory_of, promote_finding, rules_section
 from foredeck.engine.observing_facility import make_observing, others_section

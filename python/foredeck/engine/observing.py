@@ -15,7 +15,7 @@ from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import StandIn
-from foredeck.engine.asking import Job, SessionEvent
+from foredeck.engine.background import Job, SessionEvent
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.observations import Mode, Work
 from foredeck.observations.chunks import ChunkRules, SourceMessage, pending_tokens

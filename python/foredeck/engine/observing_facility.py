@@ -10,7 +10,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import SessionFolder
-from foredeck.engine.asking import BackgroundWorker
+from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.observing import (
     GUESS,
     ChatBefore,

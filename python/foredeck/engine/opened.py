@@ -13,7 +13,7 @@ from foredeck.context.head import FollowingSection
 from foredeck.context.intake.file_changes import look_again
 from foredeck.context.state.session import ContextFacilities, Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
-from foredeck.engine.asking import BackgroundWorker
+from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch, files_met
 from foredeck.errors import ForedeckError, StoreError

@@ -143,9 +143,6 @@ def copy_sample(target: Path) -> None:
             subprocess.run(["git", *command], cwd=target, check=False, capture_output=True)
 
 
-# ---------------------------------------------------------------- interactive
-
-
 def _wants_interaction() -> bool:
     return (
         os.environ.get("FOREDECK_DEMO") != "scripted" and sys.stdin.isatty() and sys.stdout.isatty()
@@ -182,9 +179,6 @@ def run_interactive(
         _print_held(store)
         _print_end(store, checkout, session[0])
     return code
-
-
-# ---------------------------------------------------------------- scripted
 
 
 def run_scripted(

@@ -35,9 +35,6 @@ class CallRow:
     why: str
 
 
-# ---------------------------------------------------------------- foredeck's side
-
-
 def newest_session(config: Config) -> tuple[str, Path | None] | None:
     """Id and host file of the newest session."""
     with closing(open_store(config, lazy=True)) as store:
@@ -110,9 +107,6 @@ def _handles(ordinals: Iterable[int]) -> str:
     return " ".join(f"@{ordinal}" for ordinal in ordinals)
 
 
-# ---------------------------------------------------------------- Pi's side
-
-
 def answers_in(session_file: Path) -> list[str]:
     """What the model did with each call of a session, in a few words."""
     lines = session_file.read_text(encoding="utf-8").split("\n")
@@ -132,9 +126,6 @@ def _call_words(call: Json) -> str:
     arguments = call.get("arguments") or {}
     subject = next((str(value) for value in arguments.values() if isinstance(value, str)), "")
     return f"{call.get('name')} {subject}".strip()
-
-
-# ---------------------------------------------------------------- the table
 
 
 def render(rows: list[CallRow], answers: list[str]) -> str:
