@@ -12,15 +12,12 @@ import type { Shim } from "./shim.ts";
 const DEADLINE_MS = 10_000;
 /** Building a Python environment takes minutes on a slow connection. */
 const SETUP_MS = 12 * 60_000;
-/** A model may think for a while before its one word. */
 const MODEL_MS = 120_000;
-/** A list to choose from that comes later is of no use. */
 const COMPLETION_MS = 2000;
 
 /** Whether a verb takes something: its text then begins with that. */
 const TAKES = /^(?:[[@]|[A-Z]{2})/;
 
-/** Asks the engine to run a command with arguments. */
 export type AskEngine = (name: string, args: string) => Promise<Answer>;
 
 /** What came of a command. */
@@ -38,7 +35,7 @@ const COMMANDS: Record<string, { description: string; verbs: Record<string, stri
 /** Commands of their own, where no other extension has the name: /foredeck takes them as verbs. */
 export const SHORTS = Object.keys(COMMANDS).slice(1);
 
-/** Registers a slash command: whatever it throws is shown to the user, and harms nothing. */
+/** Registers a slash command. Whatever it throws is shown to the user. */
 export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
   pi.registerCommand(command, {
     description: COMMANDS[command]?.description ?? "",
@@ -53,7 +50,7 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
       }));
     },
     handler: async (args, ctx) => {
-      let held: HeldKeys | null = null;
+      let held: TakeKeys | null = null;
       const leaving = new AbortController();
       try {
         shim.host.ctx = ctx;
@@ -67,7 +64,7 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
         const answer: Answer = typeof done === "string" ? { text: done, asked: ["", ""] } : done;
         const screen = ctx.mode === "tui" ? await import("./view.ts") : null;
         const worded = (text: string) => shim.host.worded(text);
-        const around = { ask, worded, typed: () => held?.take() ?? [] };
+        const around = { ask, worded, typed: () => held?.() ?? [] };
         const isShown = await screen?.showAnswer(answer, `/${command} ${args}`, around, ctx);
         if (!isShown) shim.host.show(answer.text);
       } catch (error) {
@@ -80,42 +77,36 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
   });
 }
 
-/** Keys that Pi does not get while an answer is awaited. `take` ends that, and gives them. */
-interface HeldKeys {
-  take(): string[];
-}
-
 /** As terminals send it; in Kitty's form also with Caps Lock, Num Lock, or both. */
 const CTRL_C = ["\x03", ...[5, 69, 133, 197].map((modifiers) => `\x1b[99;${modifiers}u`)];
 
+/** Ends the keeping of keys from Pi, and gives them. */
+type TakeKeys = () => string[];
+
 /** Ctrl-C is not held: it says through `leaving` that the answer is no longer waited for. */
-function holdKeys(ctx: ExtensionCommandContext, leaving: AbortController): HeldKeys {
+function holdKeys(ctx: ExtensionCommandContext, leaving: AbortController): TakeKeys {
   const keys: string[] = [];
   const release = ctx.ui.onTerminalInput((data) => {
     if (CTRL_C.includes(data)) leaving.abort();
     else keys.push(data);
     return { consume: true };
   });
-  return {
-    take: () => {
-      release();
-      return keys.splice(0);
-    },
+  return () => {
+    release();
+    return keys.splice(0);
   };
 }
 
 /** Words typed while a short answer was awaited are the next prompt's: only Enter is not. */
-function giveBack(held: HeldKeys | null, ctx: ExtensionCommandContext): void {
-  const words = held?.take().filter((key) => /^\P{Cc}+$/u.test(key)) ?? [];
+function giveBack(held: TakeKeys | null, ctx: ExtensionCommandContext): void {
+  const words = held?.().filter((key) => /^\P{Cc}+$/u.test(key)) ?? [];
   if (words.length > 0) ctx.ui.pasteToEditor(words.join(""));
 }
 
-/** What could follow a command, with a description each: verbs, then what the engine knows. */
-async function completions(
-  command: string,
-  prefix: string,
-  shim: Shim,
-): Promise<[string, string][]> {
+type Completion = [value: string, description: string];
+
+/** What could follow a command: verbs, then what the engine knows. */
+async function completions(command: string, prefix: string, shim: Shim): Promise<Completion[]> {
   const [, verb, rest = ""] = prefix.match(/^(\S+) (.*)$/s) ?? [];
   if (verb === undefined) {
     const verbs = Object.entries(verbsOf(command));
@@ -205,9 +196,8 @@ async function switchOff(shim: Shim, ctx: ExtensionCommandContext): Promise<stri
   let cost: Fields = {};
   // Without an engine nothing of foredeck's is in the prompt that is known of here.
   if (engine.state === "ready" && !shim.isOff()) {
-    const params = { session: shim.sessionId(), name: "off", args: "" };
     const limits = { deadlineMs: engine.patienceMs(DEADLINE_MS), signal: ctx.signal };
-    cost = await engine.request("command", params, limits).catch((error) => {
+    cost = await engine.request("command", { name: "off", args: "" }, limits).catch((error) => {
       shim.logError("off", error);
       return {};
     });
@@ -229,7 +219,7 @@ async function setUp(shim: Shim): Promise<string> {
   return `foredeck's engine is set up and running. Its command line is ${command}${offer}.`;
 }
 
-/** The engine's answer to a command, with all that came beside the text. */
+/** The engine's answer to a command. */
 async function forward(
   name: string,
   args: string,
@@ -239,18 +229,16 @@ async function forward(
 ): Promise<Answer> {
   const { engine, host } = shim;
   const asked: Answer["asked"] = [name, args];
-  const setUp = shim.setUpSoFar();
-  if (setUp !== null) return { text: setUp, asked };
+  const progress = shim.setUpSoFar();
+  if (progress !== null) return { text: progress, asked };
   shim.safely("session/history", () => shim.context.bringHistory(ctx));
   try {
     // Commands are answered one after the other: what may ask a model is none, or calls would wait.
     const isDoctor = name === "doctor";
     const deadlineMs = isDoctor ? MODEL_MS : engine.patienceMs(DEADLINE_MS);
     const signal = ctx.signal ? AbortSignal.any([ctx.signal, left]) : left;
-    const limits = { deadlineMs, signal };
-    const result = isDoctor
-      ? await engine.ask("doctor", { ask: args === "ask" }, limits)
-      : await engine.ask("command", { name, args }, limits);
+    const params = isDoctor ? { ask: args === "ask" } : { name, args };
+    const result = await engine.ask(isDoctor ? name : "command", params, { deadlineMs, signal });
     host.showState(result);
     return { text: String(result.text ?? ""), view: result.view, asked };
   } catch (error) {

@@ -1,9 +1,7 @@
 /**
- * Compaction: who decides about Pi's, and taking one back.
- *
- * The engine decides whether Pi's is needed, and writes the summary unless the user's model should.
- * Where it is away, slow or wrong, Pi's own compaction goes ahead. Another extension may cancel it or
- * write the summary itself: the user gets a notice, and the engine that summary.
+ * Compaction. The engine decides whether Pi's is needed, and writes the summary unless the user's model
+ * should. Where it is away, slow or wrong, Pi's own goes ahead. Another extension may cancel it or write
+ * the summary itself: the user gets a notice, and the engine that summary.
  */
 
 import type {
@@ -23,6 +21,7 @@ import {
   type HostMessage,
   isRecord,
   isSystem,
+  isText,
   recordOf,
 } from "./context/messages.ts";
 import { branchOf } from "./context/request.ts";
@@ -95,12 +94,12 @@ async function askEngine(
   const limits = { deadlineMs: shim.engine.patienceMs(DEADLINE_MS), signal: event.signal };
   const answer = await shim.engine.ask("session/compact", parameters(event, ctx, shim), limits);
   const { action, summary, details, keep, notice } = answer;
-  if (typeof notice === "string") shim.host.notifyOnce(notice, "info", notice);
+  if (isText(notice)) shim.host.notifyOnce(notice, "info", notice);
   // On overflow a cancelled compaction would end Pi's run.
   if (action === "cancel") return event.reason === "threshold" ? { cancel: true } : undefined;
-  if (action !== "summary" || typeof summary !== "string" || summary === "") return undefined;
+  if (action !== "summary" || !isText(summary)) return undefined;
   const { firstKeptEntryId: asked, tokensBefore } = event.preparation;
-  const firstKeptEntryId = typeof keep === "string" ? keep : asked;
+  const firstKeptEntryId = isText(keep) ? keep : asked;
   return { compaction: { summary, firstKeptEntryId, tokensBefore, details } };
 }
 
@@ -124,12 +123,9 @@ function withoutImages({ content }: HostMessage): unknown {
 }
 
 /*
- * What was taken back stands in entries of Pi's session: so it holds on one branch, and after a
- * restart. Such an entry is either a compaction of Pi's that keeps from the earlier place, or a custom
- * entry that names the compaction.
+ * What was taken back stands in entries of Pi's session, so it holds on one branch, and after a
+ * restart: a compaction of Pi's that keeps from the earlier place, or an entry of this type.
  */
-
-/** Type of our custom entry. */
 const TAKEN_BACK = "foredeck-uncompacted";
 
 /** Compactions of a branch that have not been taken back, oldest first. */
@@ -155,18 +151,11 @@ function undone(branch: readonly SessionEntry[]): Set<string> {
 export class Compactions {
   /** While Pi makes a compaction that takes another one back: that one. */
   takingBack: CompactionResult | null = null;
-  private readonly pi: Pick<ExtensionAPI, "appendEntry">;
   private readonly project: PiModule["buildSessionProjection"];
 
   /** @param project Pi's own */
-  constructor(pi: Pick<ExtensionAPI, "appendEntry">, project: PiModule["buildSessionProjection"]) {
-    this.pi = pi;
+  constructor(project: PiModule["buildSessionProjection"]) {
     this.project = project;
-  }
-
-  /** Takes a compaction back where Pi cannot. */
-  takeBack(compaction: SessionEntry): void {
-    this.pi.appendEntry(TAKEN_BACK, { compaction: compaction.id });
   }
 
   /** The messages that the session holds now, as a call would bring them. */
@@ -208,13 +197,6 @@ export class Compactions {
   }
 }
 
-/*
- * `/foredeck uncompact`. With nothing after the newest compaction, Pi goes to the entry before it.
- * Else Pi makes a compaction that keeps from the earlier place, with the earlier summary. Where Pi has
- * nothing to compact it refuses that; then the context hook puts the messages back, for as long as Pi
- * does not compact again.
- */
-
 /** The summary where there was none before: Pi's list begins with one. */
 const NO_SUMMARY =
   "Nothing is summed up: a compaction was taken back, and the whole conversation follows.";
@@ -231,14 +213,17 @@ export async function uncompact(shim: Shim, ctx: ExtensionCommandContext): Promi
   const branch = ctx.sessionManager.getBranch();
   const newest = notTakenBack(branch).at(-1);
   if (!newest) throw new Error(NOTHING);
-  let said = BACK;
-  if (!(await takeBack(newest, branch, shim, ctx))) said = `${BACK} ${BY_US}`;
+  const isByPi = await takeBack(newest, branch, shim, ctx);
   // The engine keeps it in the store: what a summary replaces may be pruned, and this no more.
   shim.event("uncompact", { summary: newest.summary });
-  return said;
+  return isByPi ? BACK : `${BACK} ${BY_US}`;
 }
 
-/** Takes one of Pi's back in the way that its place allows. False where the hook has to do it. */
+/**
+ * With nothing after the newest compaction, Pi goes to the entry before it. Else Pi makes one that
+ * keeps from the earlier place. False where it refuses that: then the context hook puts the messages
+ * back, until Pi compacts again.
+ */
 async function takeBack(
   newest: CompactionEntry,
   branch: SessionEntry[],
@@ -257,7 +242,7 @@ async function takeBack(
     return true;
   } catch (error) {
     shim.logError("uncompact", error);
-    shim.compactions.takeBack(newest);
+    shim.api.appendEntry(TAKEN_BACK, { compaction: newest.id });
     return false;
   } finally {
     shim.compactions.takingBack = null;
@@ -272,9 +257,8 @@ function isPlace(entry: SessionEntry | undefined): boolean {
 
 /** A compaction that keeps what was kept before another one was made. */
 function earlier(branch: SessionEntry[], newest: CompactionEntry): CompactionResult {
-  const previous = branch
-    .slice(0, branch.indexOf(newest))
-    .findLast((entry) => entry.type === "compaction");
+  const before = branch.slice(0, branch.indexOf(newest));
+  const previous = before.findLast((entry) => entry.type === "compaction");
   return {
     summary: previous?.summary ?? NO_SUMMARY,
     firstKeptEntryId: String(previous?.firstKeptEntryId ?? branch[0]?.id),

@@ -67,7 +67,7 @@ export class Shim implements PeerHost {
   constructor(pi: ExtensionAPI, module: PiModule) {
     this.api = pi;
     this.pi = module;
-    this.compactions = new Compactions(pi, module.buildSessionProjection);
+    this.compactions = new Compactions(module.buildSessionProjection);
     this.engine = new Engine(this);
     this.context = new ContextHook(this, null);
   }

@@ -1,8 +1,4 @@
-/**
- * A view to move in, as the engine describes it: rows, keys that run commands, texts to read.
- *
- * Loaded only where there is a screen for one.
- */
+/** A view to move in, as the engine describes it: rows, keys that run commands, texts to read. */
 
 import type { ExtensionCommandContext, Theme, ThemeColor } from "@earendil-works/pi-coding-agent";
 import {
@@ -54,20 +50,11 @@ const COLOURS: Record<string, ThemeColor> = {
   info: "dim",
 };
 
-/** A line that is being typed, below the view. */
-interface Typing {
-  label: string;
-  line: Input;
-  /** Called at each letter: a search shows what it finds at once. */
-  changed(text: string): void;
-}
+/** A line that is being typed, below the view; `changed` is called at each letter. */
+type Typing = { label: string; line: Input; changed(text: string): void };
 
 /** A text in place of the rows. */
-interface Page {
-  title: string;
-  text: string;
-  top: number;
-}
+type Page = { title: string; text: string; top: number };
 
 /** What a screen needs of Pi and of the engine. */
 interface Surroundings {
@@ -80,9 +67,8 @@ interface Surroundings {
 }
 
 /**
- * Shows an answer until the user leaves it. False where it is short enough for a notice.
- * @param title of an answer that is a text alone
- * @param around `typed`: the keys that were pressed before
+ * Shows an answer until the user leaves it. False where it is short enough for a notice. `title` is for
+ * a text alone, and `typed` gives the keys that were pressed before.
  */
 export async function showAnswer(
   answer: Answer,
@@ -190,9 +176,8 @@ export class ViewScreen implements Component {
 
   private rows(width: number): string[] {
     const rows = this.found();
-    if (rows.length === 0) {
+    if (rows.length === 0)
       return [this.query === "" ? this.view.empty : `Nothing matches ${this.query}.`];
-    }
     // Only here is it known how many rows there are, and how many have room: keys just count.
     this.at = Math.max(0, Math.min(this.at, rows.length - 1));
     this.top = Math.max(this.at - this.room + 1, Math.min(this.top, this.at));
@@ -248,6 +233,8 @@ export class ViewScreen implements Component {
   }
 
   private labels(): string[] {
+    // As they are typed.
+    const typed = (key: string) => key.replace(/^shift\+(.)/, (_, letter) => letter.toUpperCase());
     const labels = this.view.keys.map(({ key, label }) => `${typed(key)} ${label}`);
     return this.takesSeveral() ? [...labels, "x mark"] : labels;
   }
@@ -286,7 +273,11 @@ export class ViewScreen implements Component {
     this.message = "";
     const move = this.moved(data);
     if (move !== 0) this.at += move;
-    else if (matchesKey(data, "/")) this.search();
+    else if (matchesKey(data, "/"))
+      this.readLine("Search; Enter keeps it, Esc shows all:", this.query).changed = (text) => {
+        this.query = text;
+        this.at = 0;
+      };
     else if (matchesKey(data, "x") && this.takesSeveral()) this.mark();
     else if (matchesKey(data, "escape") && this.query !== "") this.query = "";
     else if (this.leaves(data)) this.around.done();
@@ -308,20 +299,11 @@ export class ViewScreen implements Component {
     const far = Number.MAX_SAFE_INTEGER / 4;
     const page = { pageUp: -this.room, pageDown: this.room, space: this.room };
     const steps = { up: -1, k: -1, down: 1, j: 1, home: -far, end: far, ...page };
-    const [, step = 0] =
-      Object.entries(steps).find(([key]) => matchesKey(data, key as KeyId)) ?? [];
-    return step;
+    return Object.entries(steps).find(([key]) => matchesKey(data, key as KeyId))?.[1] ?? 0;
   }
 
   private leaves(data: string): boolean {
     return (["q", "escape", "ctrl+c"] as const).some((key) => matchesKey(data, key));
-  }
-
-  private search(): void {
-    this.readLine("Search; Enter keeps it, Esc shows all:", this.query).changed = (text) => {
-      this.query = text;
-      this.at = 0;
-    };
   }
 
   private start(key: ViewKey): void {
@@ -334,7 +316,8 @@ export class ViewScreen implements Component {
 
   /** Has a line typed, which begins with `text`. */
   private readLine(label: string, text: string, submit = (_text: string): void => {}): Typing {
-    const line = new Input();
+    const typing: Typing = { label, line: new Input(), changed: () => {} };
+    const { line } = typing;
     line.focused = true;
     line.setValue(text);
     line.onSubmit = (value) => {
@@ -345,7 +328,6 @@ export class ViewScreen implements Component {
       this.typing = null;
       typing.changed("");
     };
-    const typing: Typing = { label, line, changed: () => {} };
     this.typing = typing;
     return typing;
   }
@@ -386,8 +368,7 @@ export class ViewScreen implements Component {
     this.view = view;
     this.origin = origin;
     const at = this.found().findIndex((row) => row.name === name);
-    // The chosen row is followed up. Where it has moved down, whoever works through a list is at the
-    // next one.
+    // The chosen row is followed up. Where it has moved down, the next one is at hand.
     if (at >= 0) this.at = Math.min(at, this.at);
   }
 
@@ -395,11 +376,6 @@ export class ViewScreen implements Component {
     const colour = COLOURS[kind];
     return colour ? this.around.theme.fg(colour, text) : text;
   }
-}
-
-/** A key as it is typed. */
-function typed(key: string): string {
-  return key.startsWith("shift+") ? key.slice("shift+".length).toUpperCase() : key;
 }
 
 /** A line cut to this width, or with blanks up to it. */

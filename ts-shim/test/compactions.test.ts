@@ -43,10 +43,7 @@ class Branch {
 
   /** Texts and summaries of what goes on to the engine. */
   texts(): unknown[] {
-    const compactions = new Compactions(
-      { appendEntry: () => undefined } as never,
-      buildSessionProjection,
-    );
+    const compactions = new Compactions(buildSessionProjection);
     const ctx = { sessionManager: { getBranch: () => this.entries } };
     return compactions.apply(this.list(), ctx as never).map(textOf);
   }
