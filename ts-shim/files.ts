@@ -20,7 +20,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { type Fields, recordOf } from "./context/messages.ts";
 
-type Env = Record<string, string | undefined>;
+export type Env = Record<string, string | undefined>;
 
 /** The state folder, absolute: what `FOREDECK_HOME` names, else where Python's `platformdirs` has it. */
 export function stateDir(

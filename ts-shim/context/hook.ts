@@ -13,6 +13,7 @@ import {
   GoneError,
   MAX_LINE_BYTES,
   RpcError,
+  remaining,
   TooLongError,
   textOf,
   within,
@@ -74,7 +75,7 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
     shim.safely("compactions", () => {
       if (!shim.isOff()) list = shim.compactions.apply(list, ctx);
     });
-    const result = (await shim.context.run(list, ctx)) ?? list;
+    const result = await shim.context.run(list, ctx);
     return { messages: result as unknown as typeof messages };
   });
   pi.on("input", (input, ctx) => {
@@ -151,8 +152,8 @@ export class ContextHook {
     this.lastRequest.rewritten = true;
   }
 
-  /** The list to send in place of `all`, which may be changed; undefined: as it is. Never rejects. */
-  async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
+  /** The list to send in place of `all`, which may be changed. Never rejects. */
+  async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[]> {
     const lists = splitList(all, ctx);
     const { list } = lists;
     // Whatever goes out now, it is not what the last answer was for.
@@ -160,7 +161,7 @@ export class ContextHook {
     this.lastRequest.expect({ call: null });
     if (this.shim.isOff()) {
       this.recordNotApplied("off", list.length, "off");
-      return undefined;
+      return all;
     }
     const prefix = this.inForce.commonPrefix(list);
     // One deadline for all that it takes: the start of the engine, the request, a request to its
@@ -169,9 +170,9 @@ export class ContextHook {
     return this.ask(call).catch((error) => this.fallBack(call, error));
   }
 
-  private async ask(call: Call): Promise<HostMessage[] | undefined> {
+  private async ask(call: Call): Promise<HostMessage[]> {
     const { engine } = this.shim;
-    await within(engine.whenReady(), remaining(call)).catch((error) => {
+    await within(engine.whenReady(), remaining(call.until, call.ctx.signal)).catch((error) => {
       // The next calls do not wait for its start.
       if (error instanceof DeadlineError) engine.isSlowToStart = true;
       throw error;
@@ -185,7 +186,7 @@ export class ContextHook {
       // The engine died over the request. The one that replaces it finds the call's record or
       // makes the same one, so the prompt is the same.
       if (error instanceof GoneError)
-        await within(engine.whenReplaced(generation), remaining(call));
+        await within(engine.whenReplaced(generation), remaining(call.until, call.ctx.signal));
       // The engine reads its requests in order: the session is open when it is asked again.
       else if (code === ErrorCode.unknownSession) this.shim.open();
       else if (code !== ErrorCode.outOfSync) throw error;
@@ -222,7 +223,7 @@ export class ContextHook {
     const until = Math.max(call.until, Date.now() + OPENING_MS);
     const say = () => shim.host.status("foredeck: opening the session");
     const timer = this.history ? undefined : setTimeout(say, SHORT_MS);
-    await within(opening, remaining({ ...call, until })).finally(() => {
+    await within(opening, remaining(until, call.ctx.signal)).finally(() => {
       clearTimeout(timer);
       this.history = null;
       shim.opening = null;
@@ -233,7 +234,7 @@ export class ContextHook {
     call.until = isHeld ? until : Math.min(until, Date.now() + shim.engine.deadlineMs);
   }
 
-  private async assemble(call: Call, keep: number): Promise<HostMessage[] | undefined> {
+  private async assemble(call: Call, keep: number): Promise<HostMessage[]> {
     const { engine, host } = this.shim;
     // Taken before the wait: if the engine is replaced meanwhile, its successor does not know what
     // this answer was given for.
@@ -262,7 +263,7 @@ export class ContextHook {
       typed,
     };
     const value = await engine
-      .request("context/assemble", request, remaining(call))
+      .request("context/assemble", request, remaining(call.until, ctx.signal))
       .catch((error) => {
         if (error instanceof DeadlineError) engine.missedDeadline();
         throw error;
@@ -286,10 +287,10 @@ export class ContextHook {
       this.recordNotApplied("aborted", list.length, "user", { call: answer.call });
     // The engine sends only changes, and only on top of an answer that it knows to have arrived.
     else this.outcomes.push({ call: answer.call, kind: "applied" });
-    return this.inForce.apply(all);
+    return this.inForce.plan.apply(all);
   }
 
-  private fallBack({ all, list, prefix }: Call, error: unknown): HostMessage[] | undefined {
+  private fallBack({ all, list, prefix }: Call, error: unknown): HostMessage[] {
     // The engine may hold an answer that never arrived: it has to be sent everything next time.
     this.inForce.connection = 0;
     const isAborted = error instanceof AbortedError;
@@ -298,7 +299,7 @@ export class ContextHook {
     const call = isAborted ? null : this.inForce.call;
     const kind = isAborted ? "aborted" : "fallback";
     this.recordNotApplied(kind, list.length, reason, { ...reusable, call });
-    return this.inForce.apply(all, reusable);
+    return this.inForce.plan.apply(all, reusable.edited, reusable.ending);
   }
 
   /** A call went out, or was stopped, without a fresh answer. */
@@ -333,11 +334,6 @@ export class ContextHook {
 function keepNewest<T>(list: T[], item: T, most: number): void {
   list.push(item);
   if (list.length > most) list.shift();
-}
-
-/** What is left of a call's time: at least a millisecond, so that a request is sent at all. */
-function remaining({ until, ctx }: Call): { deadlineMs: number; signal: AbortSignal | undefined } {
-  return { deadlineMs: Math.max(1, until - Date.now()), signal: ctx.signal };
 }
 
 const TOO_LARGE = "too large";

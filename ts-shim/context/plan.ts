@@ -346,14 +346,6 @@ export class AnswerInForce {
     return { edited, ending };
   }
 
-  /** The list to send, or undefined where it goes out as it is. */
-  apply(
-    all: readonly HostMessage[],
-    { edited, ending }: Reusable = { edited: Number.POSITIVE_INFINITY, ending: true },
-  ): HostMessage[] | undefined {
-    return edited === 0 ? undefined : this.plan.apply(all, edited, ending);
-  }
-
   /** Messages are copied one level deep: edits set a new `content` on the originals. */
   private keep(list: readonly HostMessage[], prefix: number, connection: number): void {
     this.messages.length = prefix;

@@ -7,7 +7,7 @@ import timers from "node:timers/promises";
 import { type Fields, recordOf } from "../context/messages.ts";
 import type { Shim } from "../shim.ts";
 import { type EngineCommand, EngineProcess } from "./process.ts";
-import { ErrorCode, GoneError, type RequestOptions, RpcError, within } from "./wire.ts";
+import { ErrorCode, GoneError, type RequestOptions, RpcError, remaining, within } from "./wire.ts";
 
 /** Both ship in one package, so each speaks this version and no other. */
 const PROTOCOL_VERSION = 2;
@@ -149,7 +149,7 @@ export class Engine {
     again = false,
   ): Promise<Fields> {
     const until = Date.now() + deadlineMs;
-    const limits = () => ({ deadlineMs: Math.max(1, until - Date.now()), signal });
+    const limits = () => remaining(until, signal);
     await within(this.whenReady(), limits());
     const { generation } = this;
     try {

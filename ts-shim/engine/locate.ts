@@ -11,11 +11,9 @@ import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fields } from "../context/messages.ts";
-import { makePrivate, parsed, readJson } from "../files.ts";
+import { type Env, makePrivate, parsed, readJson } from "../files.ts";
 import type { LocateOptions } from "./engine.ts";
 import { type EngineCommand, type RunOptions, run } from "./process.ts";
-
-type Env = Record<string, string | undefined>;
 
 /** The engine's command where no set-up is needed, else null. @throws with a sentence for the user. */
 export async function locateInstalled(

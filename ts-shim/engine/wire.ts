@@ -65,6 +65,11 @@ export interface PeerHost {
   log(text: string): void;
 }
 
+/** What is left of a time: at least a millisecond, so that a request is sent at all. */
+export function remaining(until: number, signal: AbortSignal | undefined): RequestOptions {
+  return { deadlineMs: Math.max(1, until - Date.now()), signal };
+}
+
 /** The promise's own result. @throws DeadlineError or AbortedError where that comes first */
 export function within<T>(
   promise: Promise<T>,

@@ -66,7 +66,7 @@ export class Harness {
   /** One model call: the list that would go out. */
   async call(list: HostMessage[]): Promise<HostMessage[]> {
     const copy = structuredClone(list);
-    return (await this.shim.context.run(copy, this.ctx)) ?? copy;
+    return this.shim.context.run(copy, this.ctx);
   }
 
   /** Presses Esc. */
