@@ -19,6 +19,10 @@ const MOST_RESULT_CHARS = 16 * 1024 * 1024;
 
 export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
   const { running } = shim;
+  const forget = (id: string): void => {
+    // An engine that is being started opens the session before it gets the report.
+    if (shim.engine.state === "ready") running.delete(id);
+  };
   pi.on("tool_call", async (event, ctx) => {
     const { toolCallId, toolName, input } = event;
     // First what is decided at once: a call that cannot succeed need not wait for the engine.
@@ -44,8 +48,7 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     // Not waited for: if this is lost, the next call's list still has the result.
     shim.safely("tool_result", () => {
       const { since, notice } = running.get(event.toolCallId) ?? {};
-      // An engine that is being started opens the session before it gets the report.
-      if (shim.engine.state === "ready") running.delete(event.toolCallId);
+      forget(event.toolCallId);
       const tookMs = since === undefined ? null : Math.round(performance.now() - since);
       if (notice) content = [...event.content, { type: "text", text: notice }];
       report({ ...event, content: content ?? event.content }, tookMs, shim);
@@ -53,7 +56,7 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
     return content && { content };
   });
   // Also of a call that another extension has blocked, and which has no result.
-  pi.on("tool_execution_end", ({ toolCallId }) => void running.delete(toolCallId));
+  pi.on("tool_execution_end", ({ toolCallId }) => forget(toolCallId));
   pi.on("agent_start", () => {
     running.clear();
     const names = shim.isOff() ? "" : replaced(pi).join(", ");
