@@ -68,7 +68,7 @@ STORE = (
 XTDB = (
     *("database", "runtime", "node", "installing", "link", "journal", "worker"),
     *("local_copy", "maintenance"),
-    *("xtdb_command", "place"),
+    *("query_command", "xtdb_command", "place"),
 )
 
 

@@ -149,7 +149,7 @@ class StoreComparison(RuleBasedStateMachine):
     tokens: Bundle[Token] = Bundle("tokens")
 
     def open_store(self, folder: Path) -> Store:
-        """A store on the database in `folder`."""
+        """The store in `folder`."""
         raise NotImplementedError
 
     @initialize()

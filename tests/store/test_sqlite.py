@@ -53,7 +53,7 @@ class SqliteComparison(StoreComparison):
     """SQLite against a few dicts."""
 
     def open_store(self, folder: Path) -> Store:
-        """The database in `folder`."""
+        """The store in `folder`."""
         return open_sqlite(folder / "store.db")
 
 

@@ -1,4 +1,4 @@
-"""The store, in one of several kinds of databases.
+"""The store: an SQLite file, alone or as the local copy before a database.
 
 A kind is imported when it is first used, so that SQLite does not wait for XTDB.
 """
