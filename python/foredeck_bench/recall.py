@@ -21,7 +21,6 @@ from typing import Any
 from foredeck.cli.arguments import add_json_flag, positive
 from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
-from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.errors import ForedeckError
 from foredeck.model.names import WORD
@@ -151,7 +150,7 @@ def _indexed(histories: Path, advance: Callable[[], None]) -> Iterator[SearchInd
         home = Path(scratch)
         with closing(open_sqlite(home / "foredeck.db")) as store:
             ingest_files(store, history_files([histories]))
-            with Follower(store, load_layer("search"), home) as follower:
+            with Follower(store, "search", home) as follower:
                 follower.catch_up(advance)
                 yield SearchIndex(follower.db)
 

@@ -32,7 +32,7 @@ def stored(tmp_path: Path) -> Iterator[Searched]:
 
 
 def caught_up(stored: Searched) -> dict[str, list[tuple[object, ...]]]:
-    with Follower(stored.store, load_layer("search"), stored.home) as follower:
+    with Follower(stored.store, "search", stored.home) as follower:
         follower.catch_up()
         return contents(follower.db)
 
@@ -105,8 +105,8 @@ def test_older_tables_are_made_again_and_newer_ones_left_alone(
     stored: Searched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Talk(stored.store, "one").say(user="cherry")
-    layer = load_layer("search")
     caught_up(stored)
+    layer = load_layer("search")
     monkeypatch.setattr(type(layer), "version", layer.version + 1)
     assert stored.found("cherry")
     monkeypatch.setattr(type(layer), "version", layer.version - 1)
@@ -133,7 +133,7 @@ def test_writers_take_turns(
         try:
             with (
                 closing(open_sqlite(stored.home / "foredeck.db")) as store,
-                Follower(store, load_layer("search"), stored.home) as follower,
+                Follower(store, "search", stored.home) as follower,
             ):
                 follower.catch_up()
         except BaseException as error:
@@ -150,7 +150,7 @@ def test_writers_take_turns(
 
 def test_a_reader_does_not_wait_for_a_writer(stored: Searched) -> None:
     Talk(stored.store, "one").say(user="lemon")
-    with Follower(stored.store, load_layer("search"), stored.home) as writer:
+    with Follower(stored.store, "search", stored.home) as writer:
         writer.catch_up()
         writer.db.execute("BEGIN IMMEDIATE")
         writer.db.execute("DELETE FROM entry")
@@ -161,10 +161,9 @@ def test_a_reader_does_not_wait_for_a_writer(stored: Searched) -> None:
 
 def test_only_what_has_something_to_take_in_waits_for_a_writer(stored: Searched) -> None:
     Talk(stored.store, "one").say(user="lemon")
-    layer = load_layer("search")
     with (
-        Follower(stored.store, layer, stored.home) as writer,
-        Follower(stored.store, layer, stored.home, patience_s=0) as other,
+        Follower(stored.store, "search", stored.home) as writer,
+        Follower(stored.store, "search", stored.home, patience_s=0) as other,
     ):
         writer.catch_up()
         writer.db.execute("BEGIN IMMEDIATE")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.config import Config
-from foredeck.derived import follower, load_layer
+from foredeck.derived import follower
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import open_layer_file
 from foredeck.model.records import ForgottenDocument, forgotten_id
@@ -39,7 +39,7 @@ def talk(stored: Searched, session: str, own: str) -> None:
 
 def indexed(stored: Searched, home: Path | None = None) -> dict[str, list[tuple[object, ...]]]:
     """Everything in the full-text layer, without the numbers of its rows."""
-    with Follower(stored.store, load_layer("search"), home or stored.home) as follower:
+    with Follower(stored.store, "search", home or stored.home) as follower:
         follower.catch_up()
         db = follower.db
         db.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, content, instance)")
@@ -93,7 +93,7 @@ def test_the_rest_is_as_if_it_had_never_been_there(stored: Searched, tmp_path: P
     talk(stored, "third", "papaya")
     mark(stored)
     for name in ("notes", "worklog"):  # these are emptied
-        with Follower(stored.store, load_layer(name), stored.home) as follower:
+        with Follower(stored.store, name, stored.home) as follower:
             follower.catch_up()
     assert RARE.encode() in stored.index_bytes()
     forgotten(stored, "second")

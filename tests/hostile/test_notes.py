@@ -19,7 +19,6 @@ from foredeck.model.documents import FileDocument
 from foredeck.model.sources import path_of
 from foredeck.notes import layer, markdown
 from foredeck.notes.graph import Graph
-from foredeck.notes.layer import LAYER
 from foredeck.sources import looking
 from foredeck.store.place import open_store
 from foredeck.store.store import Store
@@ -96,7 +95,7 @@ TOO_LONG = "the text takes too long to read: only its properties are read"
 
 def problems(store: Store, home: Path) -> dict[str, list[str]]:
     """By the name of its file, what is said to be wrong with a note."""
-    with Follower(store, LAYER, home) as follower:
+    with Follower(store, "notes", home) as follower:
         follower.catch_up()
         found = Graph(follower.db).problems()
         return {Path(node.path or "").name: said for node, said in found}

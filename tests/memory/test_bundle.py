@@ -15,7 +15,7 @@ from foredeck.errors import ImportRefused
 from foredeck.memory.describing import proposal_lines, proposals_of
 from foredeck.memory.entry import MemoryRefused
 from foredeck.memory.keeping import Memory, NewMemory
-from foredeck.memory.trust import User, renewed_word
+from foredeck.memory.trust import User
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.documents import session_object_id
 from foredeck.model.memory import MOST_PROPOSALS, MemoryDocument
@@ -62,7 +62,7 @@ def bundle(store: Store, session: str = SESSION) -> bytes:
 
 
 def taken(store: Store, data: bytes, *, by: User = ME, as_new: bool = False) -> tuple[str, int]:
-    done = import_file(store, io.BytesIO(data), as_new=as_new, renew=renewed_word(by))
+    done = import_file(store, io.BytesIO(data), as_new=as_new, renew=by.renew)
     return done.session, done.new_documents
 
 

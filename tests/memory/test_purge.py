@@ -16,7 +16,6 @@ from context.messages import lines
 from context.scenes import ask, bash, finish, use
 from foredeck.cli.main import main
 from foredeck.config import Config
-from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.memory.keeping import Memory, NewMemory
@@ -233,7 +232,7 @@ def test_an_interrupted_purge_is_finished_by_the_next(
     def killed(*_arguments: object, **_more: object) -> None:
         raise KilledError
 
-    with Follower(store, load_layer("search"), home) as layer:
+    with Follower(store, "search", home) as layer:
         layer.catch_up()
     with monkeypatch.context() as patched:
         where = "_finish" if step == "erase" else "_commit_again"
@@ -252,7 +251,7 @@ def test_an_interrupted_purge_is_finished_by_the_next(
 
 
 def test_a_damaged_layer_is_no_hindrance(home: Path, store: Store, purge: Purged) -> None:
-    with Follower(store, load_layer("search"), home) as layer:
+    with Follower(store, "search", home) as layer:
         layer.catch_up()
     with closing(sqlite3.connect(layer.path)) as db:
         (root,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'entry'").fetchone()

@@ -19,7 +19,7 @@ from foredeck.model.documents import ChatDocument, chat_id, session_object_id
 from foredeck.model.messages import load_message, store_message
 from foredeck.model.records import TurnDocument, turn_id
 from foredeck.notes.graph import Graph
-from foredeck.notes.layer import LAYER, read_chats
+from foredeck.notes.layer import read_chats
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import MENTIONS, Reference
 from foredeck.notes.resolving import references_of
@@ -106,7 +106,7 @@ def said_in(follower: Follower, session: str) -> list[Reference]:
 
 def check(store: Store, home: Path, turns: Sequence[Turn]) -> None:
     newest: dict[tuple[str, int], Turn] = {}
-    with closing(store), Follower(store, LAYER, home, batch=2) as follower:
+    with closing(store), Follower(store, "notes", home, batch=2) as follower:
         for turn in turns:
             commit(store, turn)
             newest[turn[:2]] = turn
@@ -143,7 +143,7 @@ def user(text: str) -> Message:
 
 def test_a_note_has_the_chats_that_mention_it_as_backlinks(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "store.db")
-    with closing(store), Follower(store, LAYER, tmp_path) as follower:
+    with closing(store), Follower(store, "notes", tmp_path) as follower:
         for number, text in enumerate(("first [[Tides]]", "nothing", "[[v/a]], [[a]]"), 1):
             commit(store, ("s1", number, [], user(text), user("[[Tides#Low|so]]")))
         # A note that appears after it was named.
@@ -169,7 +169,7 @@ def test_a_reader_whose_time_ends_has_the_newest_and_goes_on_later(
     def stop() -> None:
         raise TimeoutError
 
-    with closing(store), Follower(store, LAYER, tmp_path) as follower:
+    with closing(store), Follower(store, "notes", tmp_path) as follower:
         for number in (1, 2, 3):
             commit(store, ("s1", number, [], user(f"[[note {number}]]"), None))
         follower.catch_up()
@@ -187,7 +187,7 @@ def test_a_message_that_is_gone_or_is_no_message_has_no_links(tmp_path: Path) ->
     address = store_message({"role": "user", "content": [["[[deep]]"], None, 3]}, blobs)
     assert load_message(address, blobs.__getitem__)["role"] == "user"
     turn = TurnDocument(id=turn_id("s1", 1), session="s1", user=lost, assistant=address)
-    with closing(store), Follower(store, LAYER, tmp_path) as follower:
+    with closing(store), Follower(store, "notes", tmp_path) as follower:
         store.commit(Batch(puts=[turn.seal()], blobs=blobs))
         follower.catch_up()
         assert read_chats(follower, store) == 1

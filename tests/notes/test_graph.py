@@ -33,7 +33,6 @@ from foredeck.model.sources import FilesystemSource
 from foredeck.model.tasks import TaskDependency, TaskDocument, TaskLink
 from foredeck.notes.expanding import expand
 from foredeck.notes.graph import Graph, Selection
-from foredeck.notes.layer import LAYER
 from foredeck.sources.snapshots import link_move
 from foredeck.store.protocol import Batch, Token
 from foredeck.store.store import Store, open_sqlite
@@ -183,7 +182,7 @@ def check_edges(graph: Graph, plain: PlainGraph) -> None:
 
 @contextmanager
 def vault_in(store: Store, home: Path) -> Iterator[Vault]:
-    with closing(store), Follower(store, LAYER, home) as follower:
+    with closing(store), Follower(store, "notes", home) as follower:
         yield Vault(store, follower)
 
 

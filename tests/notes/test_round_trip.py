@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from examples import examples
 from foredeck.derived.follower import Follower
-from foredeck.notes.layer import LAYER
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import CONTENT, Reference
 from foredeck.notes.resolving import references_of
@@ -51,7 +50,7 @@ def kept(store: Store, home: Path, text: str) -> tuple[str, list[Reference]]:
     """What a store has of a text, and the layer of its references, in the order of the text."""
     file = document("/v/a.md", text)
     store.commit(Batch(puts=[file]))
-    with Follower(store, LAYER, home) as follower:
+    with Follower(store, "notes", home) as follower:
         follower.catch_up()
         (number,) = follower.db.execute("SELECT number FROM object WHERE id = ?", (file.id,))
         rows = references_of(follower.db, number)

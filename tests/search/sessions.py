@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.model.documents import (
     FileDocument,
@@ -142,7 +141,7 @@ class Searched:
     @contextmanager
     def index(self) -> Iterator[SearchIndex]:
         """The index, in step with the store."""
-        with Follower(self.store, load_layer("search"), self.home) as follower:
+        with Follower(self.store, "search", self.home) as follower:
             follower.catch_up()
             yield SearchIndex(follower.db)
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from examples import examples
 from foredeck.derived import follower as following
-from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import pack
@@ -38,7 +37,7 @@ def stored(tmp_path: Path) -> Iterator[Searched]:
 
 def layer_of(stored: Searched, *sessions: str) -> list[FinishedWork]:
     """What the layer has of sessions, brought up to date."""
-    with Follower(stored.store, load_layer("worklog"), stored.home) as follower:
+    with Follower(stored.store, "worklog", stored.home) as follower:
         follower.catch_up()
         assert set(sessions) <= set(folders(follower.db))
         return done_by(follower.db, sessions)
@@ -127,7 +126,7 @@ def test_a_task_that_a_person_closed_is_its_projects(stored: Searched) -> None:
     )
     stored.store.commit(Batch(puts=[task.seal()]))
 
-    with Follower(stored.store, load_layer("worklog"), stored.home) as follower:
+    with Follower(stored.store, "worklog", stored.home) as follower:
         follower.catch_up()
         assert [thing.what for thing in done_by(follower.db, [], "p")] == ["Write it"]
         assert done_by(follower.db, ["s"], "another") == []

@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, answer, fitted_table, print_content, print_json, table
@@ -20,8 +21,7 @@ from foredeck.model.quoting import name, one_line
 from foredeck.names import find_object, find_session
 from foredeck.notes.expanding import as_markdown, expand
 from foredeck.notes.graph import Edge, Graph, Neighbourhood, Node, Selection
-from foredeck.notes.layer import LAYER, read_chats
-from foredeck.store.protocol import Head
+from foredeck.notes.layer import read_chats
 from foredeck.store.store import Store
 
 
@@ -159,7 +159,7 @@ class OpenGraph:
 def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
     """The graph of the configured store, up to date."""
     config = resolve_config(args).config
-    with opened_store(args) as store, Follower(store, LAYER, config.home) as follower:
+    with opened_store(args) as store, Follower(store, "notes", config.home) as follower:
         with Progress("reading notes, batch") as progress:
             follower.catch_up(progress.advance)
         with Progress("reading chats, batch") as progress:
@@ -170,10 +170,7 @@ def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
 def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
     """The id of the object that a user names. Raises `NotFound`, with the candidates."""
 
-    def titled(name: str) -> list[Head]:
-        heads = opened.store.heads(node.id for node in opened.graph.named(name))
-        return list(heads.values())
-
+    titled = partial(opened.graph.titled, opened.store)
     session_id = None if session is None else find_session(opened.store, session)
     return find_object(opened.store, unlinked(text), session_id, titled).id
 

@@ -19,7 +19,7 @@ from foredeck.config import Config
 from foredeck.errors import CommandRefused, ImportRefused
 from foredeck.memory.entry import caps_of
 from foredeck.memory.keeping import Memory
-from foredeck.memory.trust import User, load_user, renewed_word
+from foredeck.memory.trust import User, load_user
 from foredeck.model.figures import counted
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
@@ -75,7 +75,7 @@ def _renewal(config: Config, user: User) -> Renew:
         check_person(config.home, "Importing")
     except CommandRefused:
         return same
-    return renewed_word(user)
+    return user.renew
 
 
 def _imported(summary: ImportSummary) -> str:

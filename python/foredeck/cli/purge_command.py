@@ -18,7 +18,6 @@ from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable
 from foredeck.memory.sections import lines_in_prompts
-from foredeck.memory.trust import renewed_word
 from foredeck.memory.user_acts import (
     SHORTEST_TEXT,
     UserActs,
@@ -28,13 +27,11 @@ from foredeck.memory.user_acts import (
 )
 from foredeck.model.figures import counted
 from foredeck.model.identity import ENTRY, hash_text
-from foredeck.model.kinds import kind_of
 from foredeck.model.messages import LONG_STRING
 from foredeck.names import find_object
 from foredeck.observations.reading import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
 from foredeck.store.place import StorePlace, open_store, store_place
-from foredeck.store.protocol import Head
 from foredeck.store.purging import (
     Purge,
     carry_out,
@@ -182,14 +179,14 @@ def _settle(config: Config) -> None:
 def _planned(
     place: StorePlace, store: Store, memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Purge:
-    amend = renewed_word(memory.user)
-    return plan_purge(place, store, wanted.redaction(), wanted.entries, amend, progress.advance)
+    amend, advance = memory.user.renew, progress.advance
+    return plan_purge(place, store, wanted.redaction(), wanted.entries, amend, advance)
 
 
 def _plans_of_others(
     places: list[StorePlace], memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Iterator[tuple[StorePlace, Purge]]:
-    amend = renewed_word(memory.user)
+    amend = memory.user.renew
     for place in places:
         try:
             with closing(place.open(lazy=True)) as store:
@@ -258,21 +255,17 @@ def _want_source(wanted: _Wanted, store: Store, memory: UserActs, name: str) -> 
     for version in store.history(head.id):
         if isinstance(digest := version.fields.get("text_hash"), str):
             wanted.whole.add(digest)
-            _want_short(wanted, store, version)
+            # A short text has no blob of its own, and is searched for literally.
+            document = store.document(version)
+            text = "" if document is None else document.content or ""
+            if SHORTEST_TEXT <= len(text) < LONG_STRING:
+                wanted.exact.append(text)
     wanted.entries.update(family_of(memory, head.id))
     wanted.entries.update(said_by_tool(memory, head.fields.get("turn_ref")))
     if head.type == "toolcall":
         texts = texts_noted(store, noted_of(store, head))
         wanted.whole.update(map(hash_text, texts))
         wanted.exact += [text for text in texts if len(text) >= LONG_NOTE]
-
-
-def _want_short(wanted: _Wanted, store: Store, version: Head) -> None:
-    """Searches for a short text literally: it has no blob of its own."""
-    document = store.get(version.id, kind_of(version.type), version.token)
-    text = "" if document is None else document.content or ""
-    if SHORTEST_TEXT <= len(text) < LONG_STRING:
-        wanted.exact.append(text)
 
 
 def _host_files(store: Store, redaction: Redaction) -> list[str]:

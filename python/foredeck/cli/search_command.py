@@ -14,9 +14,7 @@ from foredeck.cli.output import Progress, answer, coloured, screen_width, shows_
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.context.tools.found import HitNames, Style, describe_to_people
-from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import reported
 from foredeck.errors import CommandRefused, NotFound
 from foredeck.lookup.reader import shown_memories
 from foredeck.lookup.sessions import titles
@@ -38,15 +36,14 @@ def run(args: Namespace) -> int:
     if not " ".join(args.query).strip():
         raise CommandRefused("search for what? Give words, names or paths.")
     config = resolve_config(args).config
-    layer = load_layer("search")
-    with opened_store(args) as store, Follower(store, layer, config.home) as follower:
+    with opened_store(args) as store, Follower(store, "search", config.home) as follower:
         if follower.is_new:
             print("foredeck: building the search index, this once.", file=sys.stderr)
         with Progress("indexing, batch") as progress:
             fetch_others(store, progress)
             follower.catch_up(progress.advance)
-        with reported(follower.path):
-            index = SearchIndex(follower.db)
+        with follower.tables() as db:
+            index = SearchIndex(db)
             result = search(
                 store,
                 index,

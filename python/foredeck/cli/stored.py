@@ -11,7 +11,7 @@ from typing import Any
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, answer
 from foredeck.config import Config, ensure_home
-from foredeck.derived import LAYERS, load_layer
+from foredeck.derived import LAYERS
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import compact, layer_file
 from foredeck.errors import StoreUnavailable
@@ -81,7 +81,7 @@ def rebuild(args: Namespace) -> int:
             fetch_others(store, progress)
         for name in LAYERS if args.rebuild == "all" else [args.rebuild]:
             with (
-                Follower(store, load_layer(name), home) as follower,
+                Follower(store, name, home) as follower,
                 Progress(f"{name}: batch") as progress,
             ):
                 looked_at = follower.make_again(progress.advance)

@@ -15,7 +15,6 @@ from foredeck.derived import LAYERS, load_layer
 from foredeck.derived.layer import (
     PATIENCE_S,
     HasToBeMadeAgain,
-    Layer,
     discard,
     drop_tables,
     layer_file,
@@ -71,18 +70,18 @@ class Follower:
     def __init__(
         self,
         store: Store,
-        layer: Layer,
+        name: str,
         home: Path,
         *,
         batch: int | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        """`patience_s`: wait for another writer before `LayerBusy`.
+        """`name`: of one of `LAYERS`; `patience_s`: wait for another writer before `LayerBusy`.
 
         `is_new` afterwards tells whether the layer was created.
         """
         self._store = store
-        self._layer = layer
+        self._layer = layer = load_layer(name)
         self._batch = batch or BATCH
         self.path = layer_file(home, layer.name, store.lineage().id)
         self.is_new = not self.path.exists()
@@ -93,6 +92,12 @@ class Follower:
 
     def __exit__(self, *_: object) -> None:
         self.db.close()
+
+    @contextmanager
+    def tables(self) -> Iterator[sqlite3.Connection]:
+        """The tables, for questions. Raises `StoreUnavailable` if one of these fails."""
+        with reported(self.path):
+            yield self.db
 
     def catch_up(self, advance: Advance = lambda: None) -> int:
         """Takes in everything new; returns the number of versions.
@@ -255,7 +260,7 @@ def erasing(home: Path, store: Store, erasure: Erasure) -> Iterator[None]:
         for name in LAYERS:
             path = layer_file(home, name, store.lineage().id)
             if path.exists() and erasure.tombstones:
-                follower = stack.enter_context(Follower(store, load_layer(name), home))
+                follower = stack.enter_context(Follower(store, name, home))
                 stack.enter_context(_without(follower, erasure))
             elif path.exists():
                 stack.enter_context(_emptied(path))

@@ -66,6 +66,12 @@ class FacilityInputs(NamedTuple):
     layers_wait: TimeBudget
     """Time left for layers."""
 
+    @classmethod
+    def at_opening(
+        cls, config: Config, session: Session, session_folder: SessionFolder
+    ) -> FacilityInputs:
+        return cls(config, session, session_folder, TimeBudget(config.opening_s))
+
 
 MakeFacilities = Callable[[FacilityInputs], Facilities]
 

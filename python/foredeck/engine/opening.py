@@ -14,7 +14,6 @@ from foredeck.context.state.session import (
     SessionFolder,
     open_session,
 )
-from foredeck.derived.layer import TimeBudget
 from foredeck.engine.memory import begun_by
 from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, OpenedSession
 from foredeck.engine.privacy import settle_privacy
@@ -66,8 +65,7 @@ class SessionOpener:
         if not session.chat.log.newest and (lost := unreadable_lines(params.file or "")):
             session.inbox.user_messages.append(damage_report(lost))
         settle_privacy(session.objects, session.chat, session.inbox, params.private)
-        wait = TimeBudget(self._config.opening_s)
-        opening = FacilityInputs(self._config, session, session_folder, wait)
+        opening = FacilityInputs.at_opening(self._config, session, session_folder)
         facilities = self._make_facilities(opening)
         guard, keeper = self._guard(session, session_folder), None
         watch = self._watch(session, session_folder, reconcile, guard)

@@ -10,9 +10,8 @@ from contextlib import suppress
 from foredeck.config import Config
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.session import SessionFolder
-from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import LayerBusy, OutOfTime, TimeBudget, reported, until
+from foredeck.derived.layer import LayerBusy, OutOfTime, TimeBudget, until
 from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.sessions import private_sessions
@@ -48,9 +47,10 @@ def follow_work(config: Config, store: Store) -> None:
     # The next opening need not wait for it then.
     if "worklog" not in config.head.shows:
         return
-    layer = load_layer("worklog")
     try:
-        with Follower(store, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
+        with Follower(
+            store, "worklog", config.home, batch=BATCH, patience_s=FOLLOWING_S
+        ) as follower:
             follower.catch_up(until(time.monotonic() + FOLLOWING_S))
     except (OutOfTime, LayerBusy):
         log.debug("the work log is taken in later")
@@ -65,10 +65,9 @@ def _read(
     session_folder: SessionFolder,
     wait: TimeBudget,
 ) -> Sequence[FinishedWork]:
-    layer = load_layer("worklog")
     with (
         wait.spent() as left_s,
-        Follower(store, layer, config.home, batch=BATCH, patience_s=left_s) as follower,
+        Follower(store, "worklog", config.home, batch=BATCH, patience_s=left_s) as follower,
     ):
         # What is left is taken in at the next opening; until then the session knows what was read.
         with suppress(OutOfTime, LayerBusy):
@@ -79,8 +78,8 @@ def _read(
 def _of_project(
     follower: Follower, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> Sequence[FinishedWork]:
-    with reported(follower.path):
-        cwd_by_session = folders(follower.db)
+    with follower.tables() as db:
+        cwd_by_session = folders(db)
         cwds, project = {info.cwd}, None
         if info.is_live:  # a replay must not look at the disk
             project = session_folder.project.id
@@ -93,5 +92,5 @@ def _of_project(
         others = [
             id for id, cwd in sorted(cwd_by_session.items()) if cwd in cwds and id not in hidden
         ]
-        work = done_by(follower.db, others, project, but=info.id)
+        work = done_by(db, others, project, but=info.id)
         return [one for one in work if one.session not in hidden]

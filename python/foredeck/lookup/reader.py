@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.config import Config
-from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import OutOfTime, reported, until
+from foredeck.derived.layer import OutOfTime, until
 from foredeck.memory.entry import MemoryReader, caps_of
 from foredeck.memory.trust import KEY_FILE, user_of
 from foredeck.notes.graph import Graph
@@ -19,7 +18,7 @@ from foredeck.notes.layer import read_chats
 from foredeck.notes.parsed import NoteRule
 from foredeck.search.index import SearchIndex
 from foredeck.sources.filesystem import open_filesystems
-from foredeck.sources.projects import checkout_of
+from foredeck.sources.projects import checkout_of, project_at
 from foredeck.store.place import open_store
 from foredeck.store.protocol import Advance
 from foredeck.store.store import Store
@@ -47,29 +46,33 @@ class Reader:
         with closing(open_store(self.config, lazy=True)) as store:
             yield store
 
+    def project(self, folder: str) -> str:
+        """The id of a folder's project."""
+        return project_at(self.config, folder).id
+
     @contextmanager
     def search(self, store: Store) -> Iterator[tuple[SearchIndex, str]]:
         """The search index, as far as it gets in `PATIENCE_S`, with a line on the rest."""
-        with Follower(store, load_layer("search"), self.config.home, batch=500) as follower:
+        with Follower(store, "search", self.config.home, batch=500) as follower:
             complete = _in_time(follower.catch_up)
-            with reported(follower.path):
-                yield SearchIndex(follower.db), "" if complete else BEHIND
+            with follower.tables() as db:
+                yield SearchIndex(db), "" if complete else BEHIND
 
     @contextmanager
     def graph(self, store: Store) -> Iterator[tuple[Graph, str]]:
         """The graph, with such a line."""
-        with Follower(store, load_layer("notes"), self.config.home, batch=500) as follower:
+        with Follower(store, "notes", self.config.home, batch=500) as follower:
             complete = _in_time(follower.catch_up) and _in_time(
                 lambda advance: read_chats(follower, store, advance)
             )
-            with reported(follower.path):
-                yield Graph(follower.db), "" if complete else BEHIND
+            with follower.tables() as db:
+                yield Graph(db), "" if complete else BEHIND
 
     def warm(self) -> None:
         """Updates the layers, however long it takes; pages show errors."""
         with self.store() as store:
             for name in ("search", "notes"):
-                with Follower(store, load_layer(name), self.config.home, batch=500) as follower:
+                with Follower(store, name, self.config.home, batch=500) as follower:
                     follower.catch_up()
                     if name == "notes":
                         read_chats(follower, store)

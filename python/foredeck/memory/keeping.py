@@ -24,7 +24,7 @@ from foredeck.memory.entry import (
     seat_of,
     surplus,
 )
-from foredeck.memory.trust import Trust, User, lowest, renewed_word
+from foredeck.memory.trust import Trust, User, lowest
 from foredeck.model.documents import Generator, Provenance
 from foredeck.model.memory import (
     MOST_PROPOSALS,
@@ -346,7 +346,6 @@ def inherited_memory(
     entries = _known_at(reader, parent, path)
     own = store.query("memory", {"session": session})
     parent_refs = {ref for head in own for ref in head.view(MemoryDocument).provenance.parent_refs}
-    renew = renewed_word(reader.user)
     documents = []
     for number, entry in enumerate(sorted(entries, key=lambda entry: entry.age)):
         if entry.id in parent_refs:
@@ -359,7 +358,7 @@ def inherited_memory(
                 "provenance": Provenance(origin=parent, parent_refs=[entry.id], generator="system"),
             }
         )
-        renew(entry.document, document)
+        reader.user.renew(entry.document, document)
         documents.append(document.seal())
     return documents
 

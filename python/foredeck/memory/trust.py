@@ -10,7 +10,7 @@ import logging
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -62,6 +62,14 @@ class User:
         return isinstance(code, str) and hmac.compare_digest(
             self.vouch(statement).encode(), code.encode(errors="replace")
         )
+
+    def renew(self, before: Document, now: Document) -> None:
+        """Keeps this user's word on an entry that is rewritten."""
+        if not (isinstance(before, MemoryDocument) and isinstance(now, MemoryDocument)):
+            return
+        # The code of another's stays: it says nothing, until the entry is back where they are.
+        if self.vouches(before.statement(), before.vouched) and before.owner == self.id:
+            now.vouched = self.vouch(now.statement())
 
 
 class TrustOf:
@@ -144,19 +152,6 @@ def lowest(trusts: Iterable[Trust]) -> Trust:
 def session_statement(session: str) -> list[Any]:
     """What an engine vouches for when a session begins at the user's side."""
     return ["session", session]
-
-
-def renewed_word(user: User) -> Callable[[Document, Document], None]:
-    """Keeps this user's word on entries that are rewritten."""
-
-    def renew(before: Document, now: Document) -> None:
-        if not (isinstance(before, MemoryDocument) and isinstance(now, MemoryDocument)):
-            return
-        # The code of another's stays: it says nothing, until the entry is back where they are.
-        if user.vouches(before.statement(), before.vouched) and before.owner == user.id:
-            now.vouched = user.vouch(now.statement())
-
-    return renew
 
 
 def _make(path: Path) -> None:

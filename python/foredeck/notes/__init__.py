@@ -47,10 +47,10 @@ def live_graph(
     # Not at the top: every engine imports this module, and few sessions ask for the graph.
     from foredeck.derived.follower import Follower
     from foredeck.notes.graph import Graph
-    from foredeck.notes.layer import LAYER, read_chats
+    from foredeck.notes.layer import read_chats
 
     check = until(time.monotonic() + patience_s, StillReading)
-    with Follower(store, LAYER, home, batch=BATCH, patience_s=max(patience_s, 0)) as follower:
+    with Follower(store, "notes", home, batch=BATCH, patience_s=max(patience_s, 0)) as follower:
         follower.catch_up(check)
         if chats:
             with suppress(StillReading, LayerBusy):  # the graph without the newest links

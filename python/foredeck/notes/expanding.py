@@ -10,7 +10,6 @@ from typing import Any
 
 from foredeck.errors import Corrupt, Missing, ToolError
 from foredeck.model.documents import SUMMARIES, Document, chat_id
-from foredeck.model.kinds import kind_of
 from foredeck.model.quoting import name, one_line
 from foredeck.model.records import SAME_TRANSACTION, MemberDocument, TurnDocument, member_id
 from foredeck.notes.entries import WITHIN
@@ -225,7 +224,7 @@ def _text(
         head = pinned or store.head(node.id)
         if head is None:
             return None, token, "not stored", None
-        document = store.get(node.id, kind_of(head.type), head.token) if wanted else None
+        document = store.document(head) if wanted else None
     except (Corrupt, Missing, NotAsRecorded) as error:
         return None, token, str(error), None
     part = None if edge is None else edge.reference.part

@@ -19,8 +19,9 @@ from foredeck.notes.resolving import (
     resolve,
     resolve_word,
 )
-from foredeck.store.protocol import portions
+from foredeck.store.protocol import Head, portions
 from foredeck.store.sqlite.rows import select_in
+from foredeck.store.store import Store
 
 STEP = 500
 """Objects read at a time."""
@@ -234,6 +235,10 @@ class Graph:
         )
         pairs = [(_node(row[:6]), json.loads(row[6])) for row in rows]
         return sorted(pairs, key=lambda item: _place(item[0]))
+
+    def titled(self, store: Store, text: str) -> list[Head]:
+        """The stored notes that a title, an alias or a name means."""
+        return list(store.heads(node.id for node in self.named(text)).values())
 
     def named(self, text: str) -> list[Node]:
         numbers = resolve_word(self._db, text)

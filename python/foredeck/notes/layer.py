@@ -12,7 +12,6 @@ from typing import Any
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import Layer, reported
 from foredeck.model.documents import chat_id
-from foredeck.model.kinds import kind_of
 from foredeck.notes.entries import (
     CHUNK,
     NAMING,
@@ -221,7 +220,7 @@ def loaded(value: Any) -> Any:
 def _entry(db: sqlite3.Connection, store: Store, head: Head) -> GraphEntry | None:
     document = None
     if has_text(head.type, head.fields):
-        document = store.get(head.id, kind_of(head.type), head.token)
+        document = store.document(head)
     text = None if document is None else document.content
     if text is None or len(text) <= SMALL_CHARS:
         return entry_of(head.id, head.type, head.fields, text)

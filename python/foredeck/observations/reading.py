@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from foredeck.errors import StoreError
-from foredeck.model.kinds import kind_of
 from foredeck.model.messages import load_message
 from foredeck.model.observations import ObservationDocument, ReflectionDocument, Remark
 from foredeck.model.quoting import block, one_line
@@ -261,7 +260,7 @@ def texts_noted(store: Store, notes: Iterable[Head]) -> list[str]:
     for note in notes:
         for version in store.history(note.id):
             fields = version.fields
-            document = store.get(note.id, kind_of(note.type), version.token)
+            document = store.document(version)
             texts.add((document.content if document else None) or "")
             texts.update(remark["content"] for remark in fields.get("remarks") or ())
             texts.update((fields.get("current_task") or "", fields.get("suggestion") or ""))

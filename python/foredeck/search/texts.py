@@ -14,7 +14,6 @@ from foredeck.errors import ForedeckError, Missing
 from foredeck.model.documents import ToolcallDocument, chat_id
 from foredeck.model.figures import shortened
 from foredeck.model.identity import decode_text, hash_text
-from foredeck.model.kinds import kind_of
 from foredeck.model.messages import WORDS_LEFT, load_message, load_with_words, marked, unpack
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.model.records import ARCHIVED, TurnDocument, messages_of_turn, turn_id
@@ -163,7 +162,7 @@ class Fetched:
         if digest in self._blobs:
             return decode_text(self._blobs[digest])
         # Short contents are kept within the version.
-        document = self._store.get(head.id, kind_of(head.type), head.token)
+        document = self._store.document(head)
         return "" if document is None else document.content or ""
 
 

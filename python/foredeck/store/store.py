@@ -185,6 +185,10 @@ class Store:
             return None
         return restore(kind, codec.decode_fields(id, *row[3:]), self.blob)
 
+    def document(self, head: Head) -> Document | None:
+        """A version with its content."""
+        return self.get(head.id, kind_of(head.type), head.token)
+
     def head(self, id: str, at: Token | None = None) -> Head | None:
         """As `get`, without loading content."""
         row = self._row(id, at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,8 +22,6 @@ from foredeck.notes.graph import Edge, Graph
 from foredeck.search import SEARCHED_TYPES, SearchedType
 from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
-from foredeck.sources.projects import project_at
-from foredeck.store.protocol import Head
 from foredeck.store.sessions import is_hidden, is_private, private_sessions
 from foredeck.store.store import Store
 from foredeck.tasks.board import Actor
@@ -247,15 +246,11 @@ class Answers:
 
     def _titled(self, store: Store, name: str) -> tuple[Found, AskedPart]:
         with self._reader.graph(store) as (graph, _):
-
-            def titled(text: str) -> list[Head]:
-                return list(store.heads(node.id for node in graph.named(text)).values())
-
-            return find_part(store, unlinked(name), titled=titled)
+            return find_part(store, unlinked(name), titled=partial(graph.titled, store))
 
     @property
     def _project(self) -> str:
-        return project_at(self._config, self._folder).id
+        return self._reader.project(self._folder)
 
 
 def _hit(hit: SearchHit) -> str:

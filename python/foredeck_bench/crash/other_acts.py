@@ -8,7 +8,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import discard
 from foredeck.errors import ToolError
@@ -136,7 +135,7 @@ def contents(db: sqlite3.Connection) -> Contents:
 
 def made_at_once(store: Store, home: Path) -> Contents:
     """What the layer holds when nobody is killed."""
-    with Follower(store, load_layer("search"), home) as follower:
+    with Follower(store, "search", home) as follower:
         follower.make_again()
         return contents(follower.db)
 
@@ -154,7 +153,7 @@ def _no_index(scene: Scene) -> None:
             _fill(store)
     with (
         closing(open_sqlite(home / "foredeck.db")) as store,
-        Follower(store, load_layer("search"), home) as follower,
+        Follower(store, "search", home) as follower,
     ):
         path = follower.path
     discard(path)
@@ -185,7 +184,7 @@ def _index(scene: Scene, reach: Reach, _number: int) -> None:
     home = _indexed(scene)
     with (
         closing(open_sqlite(home / "foredeck.db")) as store,
-        Follower(store, load_layer("search"), home, batch=_BATCH) as follower,
+        Follower(store, "search", home, batch=_BATCH) as follower,
     ):
         reach("batch")
         follower.catch_up(lambda: reach("batch"))
@@ -195,7 +194,7 @@ def _layer(scene: Scene) -> Contents:
     home = _indexed(scene)
     with (
         closing(open_sqlite(home / "foredeck.db")) as store,
-        Follower(store, load_layer("search"), home) as follower,
+        Follower(store, "search", home) as follower,
     ):
         return contents(follower.db)
 

@@ -5,14 +5,15 @@ Deterministic, and knows nothing of later messages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from foredeck.config import RebaseSection
 from foredeck.context.compactions import SummaryRequest, summary_of
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import observable, split_turns
-from foredeck.context.rebase import Prices, can_afford, later_calls
+from foredeck.context.rebase import Prices, can_afford, later_calls, prices_of
 from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import Objects
@@ -87,7 +88,7 @@ class ReplayObserver:
     `eager`: from the first threshold on.
     """
 
-    prices: Prices
+    cost: Mapping[str, Any] | None
     eager: bool = False
     rules: TimingRules = field(
         # Every message is observed whole: there is no prompt here for which one could be too long.
@@ -100,6 +101,10 @@ class ReplayObserver:
     """Those of them that no reflection replaces."""
     _done: int = 0
     """How many messages are observed."""
+    prices: Prices = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prices = prices_of(self.cost)
 
     def known(self) -> Sequence[StandIn]:
         """All of them, oldest first."""

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from foredeck.accounting.figure import CostFigure, figure_of
 from foredeck.context.messages.shape import Message, tools_declared
-from foredeck.context.rebase import prices_of
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities
 from foredeck.engine.opening import configured_facilities
@@ -68,7 +67,7 @@ class ReplayedSession:
         """What observes the session, if anything."""
         if options.config(home).observations != "off":
             cost = self._cost_at(transcript.calls[0]) if transcript.calls else self._cost
-            self.observer = ReplayObserver(prices_of(cost), options.observes)
+            self.observer = ReplayObserver(cost, options.observes)
 
     def call(self, call: RecordedCall, warmed_ms: int = 0) -> tuple[list[Message], Decision]:
         """The messages that would have gone out, and the decision. `warmed_ms`: when the cache was

@@ -9,7 +9,6 @@ from functools import partial
 from time import monotonic
 from typing import Any, Literal, get_args
 
-from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import meet
 from foredeck.context.state.objects import Objects
@@ -25,16 +24,14 @@ from foredeck.context.tools.found import (
     nothing_found,
 )
 from foredeck.context.tools.search_place import SearchPlace
-from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import OutOfTime, reported, until
+from foredeck.derived.layer import OutOfTime, until
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.model.documents import Document
 from foredeck.model.identity import ENTRY, ShortNames
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.search import SEARCHED_TYPES
 from foredeck.search.index import Filters, IndexedText, SearchIndex
-from foredeck.search.passages import Passage
 from foredeck.search.searching import LeaveOut, SearchHit, SearchResult, search
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.sessions import private_sessions
@@ -118,10 +115,10 @@ class SessionSearch:
         query = AskedSearch.parse(input)
         self._place.chat.take_up_newest()
         try:
-            with Follower(self._store, load_layer("search"), self._place.home) as follower:
+            with Follower(self._store, "search", self._place.home) as follower:
                 is_current = _catch_up(self._store, follower)
-                with reported(follower.path):
-                    text = answer(query, SearchIndex(follower.db))
+                with follower.tables() as db:
+                    text = answer(query, SearchIndex(db))
         except ToolError:
             raise
         except ForedeckError as error:
@@ -223,14 +220,14 @@ class SessionSearch:
             call = self._store.head(hit.object)
             files: list[str] = [] if call is None else call.fields.get("file_refs") or []
             file = self._store.get(files[0], Document) if len(files) == 1 else None
-            if file is not None and _holds(file.content or "", hit.passage):
+            if file is not None and _holds(file.content or "", hit):
                 return file.id, ""
         return hit.object, hit.place
 
 
-def _holds(text: str, passage: Passage) -> bool:
+def _holds(text: str, hit: SearchHit) -> bool:
     lines: list[tuple[str, bool]] = [("", False)]
-    for piece, is_marked in passage.pieces():
+    for piece, is_marked in hit.passage.pieces():
         first, *others = piece.split("\n")
         lines[-1] = lines[-1][0] + first, lines[-1][1] or is_marked
         lines += [(line, is_marked) for line in others]
@@ -256,7 +253,7 @@ class _InView:
         self.count = 0
         self._objects = objects
         self._chat = chat
-        self._shown = _shown(objects, chat.branch.plan)
+        self._shown = _shown(objects, chat)
         self._has_all_chat = not (chat.compactions or chat.branch.plan.observed)
 
     def __call__(self, entry: IndexedText) -> bool:
@@ -266,8 +263,9 @@ class _InView:
         return in_view
 
 
-def _shown(objects: Objects, plan: Plan) -> set[str]:
-    index, ids = objects.index, {*plan.observed}
+def _shown(objects: Objects, chat: Chat) -> set[str]:
+    index, plan = objects.index, chat.branch.plan
+    ids = {*plan.observed}
     for op, item in zip(plan.ops, plan.items, strict=True):
         if op.form not in ("full", "diff", "host"):
             continue
