@@ -44,7 +44,7 @@ def test_all_of_an_answer_in_one_transaction(table: Table, extracted: Extraction
     ]
     taken = extracted.take(record(form=2), found)
     assert taken is not None
-    assert [len(taken.kept), len(taken.proposed), len(taken.gone)] == [2, 1, 0]
+    assert [len(taken.kept), len(taken.proposed), len(taken.evicted)] == [2, 1, 0]
     head = table.store.head(extraction_id(OWN, 1))
     assert head is not None
     assert head.fields["refused"] == {"form": 2}

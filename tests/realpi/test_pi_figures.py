@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
+from starlette.requests import Request
+
+from foredeck.config.load import Resolved
 from foredeck.lookup.reader import Reader
 from foredeck.model.figures import short_count
+from foredeck.store.store import Store
 from foredeck_bench.scripted import call
 from foredeck_bench.twin.steps import Step, Thinking
+from foredeck_inspector.pages import Asked as Page
+from foredeck_inspector.pages import WebPage
 from foredeck_inspector.views.calls import call_page
 from foredeck_inspector.views.sessions import session_page
 from foredeck_inspector.work import Work
 from harness import Asked, Pi
 from observed import answered, notified, session_of, stored
 
+View = Callable[[Page], WebPage]
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(900))
 
 
@@ -26,6 +34,15 @@ def working(first: int, calls: int) -> list[Step]:
         [Thinking(f"thought {n} " * 40), call("bash", command=f"seq {n}00 {n}99")] for n in numbers
     ]
     return [*steps, "done"]
+
+
+def inspected(view: View, pi: Pi, store: Store, **path: str | int) -> dict[str, Any]:
+    """The values of an inspector's page, in the view of a session's calls."""
+    request = Request({"type": "http", "path_params": path, "query_string": b"view=calls"})
+    reader = Reader(pi.config())
+    return view(
+        Page(request, reader, store, Work(reader).patient(), Resolved(pi.config(), {}))
+    ).data
 
 
 def test_every_screen_has_the_same_figures(pi: Pi, asked: Asked) -> None:
@@ -43,10 +60,9 @@ def test_every_screen_has_the_same_figures(pi: Pi, asked: Asked) -> None:
 
     why, window = answer("/foredeck why"), answer("/foredeck")
     folded, looked = answer("/foredeck why @5"), answer("/foredeck trace quick brown")
-    work = Work(Reader(pi.config())).patient()
     with stored(pi) as store:
         session = session_of(store)
-        page = session_page(store, work, session, {"view": "calls"}).data
+        page = inspected(session_page, pi, store, session=session)
     rows = page["listed"].rows
     account: dict[str, Any] = json.loads(asked("cost", session, "--json"))
     printed = asked("cost", session)
@@ -61,7 +77,7 @@ def test_every_screen_has_the_same_figures(pi: Pi, asked: Asked) -> None:
     assert 0 < rebase["lost"] <= usage.written
     assert f"rewriting that pays: {short_count(rebase['lost'])}\n" in printed
     with stored(pi) as store:
-        shown = call_page(store, work, session, rebase["call"], {}, None).data
+        shown = inspected(call_page, pi, store, session=session, call=rebase["call"])
     assert shown["weighed"]["saves"] == rebase["saved"] > 10_000
 
     # A prompt: what was sent, and what plain Pi would have sent.
@@ -72,7 +88,7 @@ def test_every_screen_has_the_same_figures(pi: Pi, asked: Asked) -> None:
     assert abs(last["ours"]["tokens"] - sent) <= 2
     assert abs(last["plain"]["tokens"] - plain) <= 2
     with stored(pi) as store:
-        shown = call_page(store, work, session, newest["call"], {}, None).data
+        shown = inspected(call_page, pi, store, session=session, call=newest["call"])
     assert (shown["tokens_sent"], shown["tokens_plain"]) == (sent, plain)
 
     # An object: the one rule, and what it would have cost to keep. A text: over which calls.
