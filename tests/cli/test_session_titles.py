@@ -96,8 +96,9 @@ def test_a_greeting_is_no_title(
 
 
 def test_an_accepted_plan_is_called_by_its_heading(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     said = "Implement the following plan:\n\n# Plan: Switch the keys\n\nFirst"
     text = sessions_of(tmp_path, capsys, message(said))
     assert text.splitlines()[3].endswith("  app      Plan: Switch the keys First")
