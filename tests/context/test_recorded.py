@@ -34,7 +34,7 @@ from foredeck.context.calls import own_lines
 from foredeck.context.intake import file_changes
 from foredeck.context.messages import items, transcript
 from foredeck.context.plan import wires
-from foredeck.context.policies import policy
+from foredeck.context.policies import pieces
 from foredeck.context.rewriting import current, folding, replacing, runs
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, reasons, tools
@@ -50,7 +50,7 @@ USERS = (
     listing,
     own_lines,
     file_changes,
-    policy,
+    pieces,
     reasons,
     rendering,
     replacing,
