@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -213,6 +217,16 @@ def test_long_answers_are_read_in_a_view_and_privacy_stays_visible(pi: Pi) -> No
         assert terminal.quit() == 0
 
 
+def _engine_of(pi: Pi) -> int:
+    home = f"FOREDECK_HOME={pi.config().home}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (process / "cmdline").read_bytes().split(b"\0")
+            if b"engine" in command and home in (process / "environ").read_bytes().split(b"\0"):
+                return int(process.name)
+    raise AssertionError("no engine runs")
+
+
 def test_keys_that_are_typed_while_an_answer_opens_never_reach_the_model(pi: Pi) -> None:
     model = pi.serve([[call("bash", command="seq 400")], "done"])
     with pi.terminal(foredeck=True, size=(80, 24)) as terminal:
@@ -221,7 +235,14 @@ def test_keys_that_are_typed_while_an_answer_opens_never_reach_the_model(pi: Pi)
         terminal.wait_for("done")
         terminal.press("/foredeck why @3")
         terminal.wait_for("/foredeck why @3")
-        terminal.press(ENTER, "next words", ENTER)
+        # The answer cannot come before all is typed.
+        engine = _engine_of(pi)
+        os.kill(engine, signal.SIGSTOP)
+        terminal.press(ENTER)
+        terminal.wait_until(lambda screen: "/foredeck why @3" not in screen, "an empty editor")
+        terminal.press("next words", ENTER)
+        time.sleep(0.5)  # nothing on the screen tells when Pi has read them
+        os.kill(engine, signal.SIGCONT)
         terminal.wait_for("@3 is in view")
         terminal.wait_for("next words")
         assert len(model.requests) == 2, "nothing was sent"
