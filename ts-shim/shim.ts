@@ -6,7 +6,6 @@ import type {
   SessionStartEvent,
 } from "@earendil-works/pi-coding-agent";
 import { askModel, describeModel, type Question } from "./asking.ts";
-import { Compactions } from "./compaction.ts";
 import { ContextHook } from "./context/hook.ts";
 import { type Fields, recordOf } from "./context/messages.ts";
 import { describe, modelOf } from "./context/request.ts";
@@ -51,7 +50,6 @@ export class Shim implements PeerHost {
   readonly engine: Engine;
   /** The calls of the session that is open. */
   context: ContextHook;
-  readonly compactions: Compactions;
   readonly api: ExtensionAPI;
   readonly pi: PiModule;
   readonly state = stateDir();
@@ -67,7 +65,6 @@ export class Shim implements PeerHost {
   constructor(pi: ExtensionAPI, module: PiModule) {
     this.api = pi;
     this.pi = module;
-    this.compactions = new Compactions(module.buildSessionProjection);
     this.engine = new Engine(this);
     this.context = new ContextHook(this, null);
   }

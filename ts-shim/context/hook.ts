@@ -5,6 +5,7 @@
  */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { chatOf, uncompacted } from "../compaction.ts";
 import type { EngineState } from "../engine/engine.ts";
 import {
   AbortedError,
@@ -73,7 +74,7 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
     shim.host.ctx = ctx;
     let list = messages as unknown as HostMessage[];
     shim.safely("compactions", () => {
-      if (!shim.isOff()) list = shim.compactions.apply(list, ctx);
+      if (!shim.isOff()) list = uncompacted(list, ctx, shim);
     });
     const result = await shim.context.run(list, ctx);
     return { messages: result as unknown as typeof messages };
@@ -112,7 +113,7 @@ export class ContextHook {
   /** Sends what a session holds when it opens: a first call may be too short for thousands. */
   sendHistory(ctx: ExtensionContext): void {
     if (this.inForce.call !== null) return;
-    const all = this.shim.compactions.current(ctx);
+    const all = chatOf(ctx, this.shim);
     if (all.length < (this.isAskedAbout ? 1 : LEAST_MESSAGES)) return;
     const { generation } = this.shim.engine;
     this.history = { generation, held: this.takeIn(splitList(all, ctx), generation) };
@@ -131,7 +132,7 @@ export class ContextHook {
 
   /** What of the session's messages the engine has not been sent yet. */
   unseen(ctx: ExtensionContext): HostMessage[] {
-    const { list } = splitList(this.shim.compactions.current(ctx), ctx);
+    const { list } = splitList(chatOf(ctx, this.shim), ctx);
     return list.slice(this.inForce.commonPrefix(list));
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildSessionProjection, type SessionEntry } from "@earendil-works/pi-coding-agent";
-import { Compactions, notTakenBack } from "../compaction.ts";
+import { compactionsOf, uncompacted } from "../compaction.ts";
 import type { HostMessage } from "../context/messages.ts";
 import { user } from "./support/conversation.ts";
 
@@ -26,8 +26,8 @@ class Branch {
     return this.add("message", { message });
   }
 
-  compact(summary: string, firstKeptEntryId: string, details?: unknown): string {
-    return this.add("compaction", { summary, firstKeptEntryId, tokensBefore: 9, details });
+  compact(summary: string, firstKeptEntryId: string): string {
+    return this.add("compaction", { summary, firstKeptEntryId, tokensBefore: 9 });
   }
 
   takeBack(compaction: string): void {
@@ -43,9 +43,9 @@ class Branch {
 
   /** Texts and summaries of what goes on to the engine. */
   texts(): unknown[] {
-    const compactions = new Compactions(buildSessionProjection);
     const ctx = { sessionManager: { getBranch: () => this.entries } };
-    return compactions.apply(this.list(), ctx as never).map(textOf);
+    const shim = { pi: { buildSessionProjection } };
+    return uncompacted(this.list(), ctx as never, shim as never).map(textOf);
   }
 }
 
@@ -79,25 +79,13 @@ test("what a compaction has put away comes back in front of what it has kept", (
   branch.takeBack(newest);
   assert.deepEqual(branch.texts(), ["C1", "m1", "m2", "m3", "m4", "m5"]);
   assert.deepEqual(
-    notTakenBack(branch.entries).map(({ id }) => id),
+    compactionsOf(branch.entries).map(({ id }) => id),
     [first],
   );
   branch.takeBack(first);
   conversation(branch, 6, 7);
   assert.deepEqual(branch.texts(), ["m0", "m1", "m2", "m3", "m4", "m5", "m6"]);
-  assert.deepEqual(notTakenBack(branch.entries), []);
-});
-
-test("a compaction of Pi's that takes one back shows what stood before", () => {
-  const branch = new Branch();
-  const [zero, , third] = conversation(branch, 0, 4);
-  const newest = branch.compact("C1", third as string);
-  conversation(branch, 4, 5);
-  const details = { foredeck: { takes_back: newest } };
-  branch.compact("nothing is summed up", zero as string, details);
-  conversation(branch, 5, 6);
-  assert.deepEqual(branch.texts(), ["m0", "m1", "m2", "m3", "m4", "m5"]);
-  assert.deepEqual(notTakenBack(branch.entries), []);
+  assert.deepEqual(compactionsOf(branch.entries), []);
 });
 
 test("the next compaction ends it", () => {
