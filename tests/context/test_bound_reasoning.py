@@ -124,20 +124,6 @@ def test_after_one_rebase_the_next_waits_for_ten_calls(new_host: NewHost) -> Non
     assert kinds.index("rebase") >= 9
 
 
-def test_the_five_newest_results_stay(new_host: NewHost) -> None:
-    host = hosted(new_host, "m1")
-    ask(host)
-    for number in range(9):
-        bash(host, f"c{number}", lines(300, f"{number} of it"))
-    finish(host)
-    host.wait(600)
-    sent = ask(host)
-    assert sent.decision.is_rebase
-    results = [m for m in sent.prompt if m["role"] == "toolResult"]
-    whole = ["of it 299" in str(message["content"]) for message in results]
-    assert whole == [False] * 4 + [True] * 5
-
-
 def test_why_says_when_the_next_rebase_may_come(new_host: NewHost) -> None:
     free = {"carrying_factor": 0, "guard": 10}
     host = hosted(new_host, "m1", rebase=free)

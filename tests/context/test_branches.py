@@ -6,9 +6,8 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes
-from context.test_window import folded
 
 
 def worked(host: Host, turns: int = 3) -> list[Sent]:
@@ -39,19 +38,6 @@ def test_going_back_and_forth_gives_the_prompts_that_stood_there(host: Host) -> 
         assert again.call == old.call
 
 
-def test_bytes_folded_on_another_branch_stand_on_this_one(host: Host) -> None:
-    sent = worked(host, turns=2)
-    leaf = host.leaf()
-    for number in range(3):
-        host.wait(600)
-        finish(host)
-        other = ask(host, f"Elsewhere {number}")
-    assert folded(other) == [2, 6]
-    host.go_to(leaf)
-    host.wait(-1800)
-    assert begins_with(ask(host, "Here."), sent[3])
-
-
 def test_sets_belong_to_the_branch(host: Host) -> None:
     ask(host)
     bash(host, "c1")
@@ -69,17 +55,6 @@ def test_sets_belong_to_the_branch(host: Host) -> None:
 # Fork and resume
 
 
-def test_a_fork_keeps_what_was_pinned(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    context_tool(host, "p", "pin", "@3")
-    finish(host)
-    fork = host.fork("copy")
-    ask(fork)
-    assert fork.state.chat.branch.sets.pinned == {3}
-    fork.close()
-
-
 def test_a_fork_and_its_parent_go_their_own_ways(host: Host) -> None:
     sent = worked(host)
     fork = host.fork("copy")
@@ -95,24 +70,6 @@ def test_a_fork_and_its_parent_go_their_own_ways(host: Host) -> None:
 # Compaction
 
 
-def test_what_the_compaction_kept_stays_in_view(host: Host) -> None:
-    worked(host)
-    host.compact("What was done.", keep=3)
-    sent = ask(host)
-    assert lines(20, "output of c2") in sent.text(2)
-
-
-def test_what_was_put_away_stays_so_through_a_compaction(host: Host) -> None:
-    worked(host)
-    ask(host)
-    context_tool(host, "d", "deactivate", "@5")
-    finish(host)
-    host.compact("What was done.", keep=8)
-    sent = ask(host)
-    index = next(i for i, m in enumerate(sent.messages) if m.get("toolCallId") == "c2")
-    assert sent.text(index).startswith("@5 folded: ")
-
-
 def test_pins_survive_a_compaction(host: Host) -> None:
     worked(host)
     ask(host)
@@ -124,37 +81,6 @@ def test_pins_survive_a_compaction(host: Host) -> None:
 
 
 # Edits
-
-
-def test_what_stands_after_an_edit_is_in_view_as_it_was(host: Host) -> None:
-    worked(host, turns=2)
-    host.change(0, content="What I meant to ask.")
-    sent = ask(host)
-    assert folded(sent) == []
-    assert lines(20, "output of c1") in sent.text(6)
-
-
-def test_an_edit_is_a_free_moment_for_what_stands_after_it(host: Host) -> None:
-    ask(host)
-    for number in range(7):
-        bash(host, f"c{number}")
-    finish(host)
-    warm = ask(host)
-    assert folded(warm) == []
-    host.change(1, content=[{"type": "text", "text": "x"}, *host.messages[1]["content"]])
-    finish(host)
-    sent = ask(host)
-    assert sent.decision.reason == "history"
-    assert folded(sent) == [2, 4]
-
-
-def test_an_edit_folds_nothing_that_stands_before_it(host: Host) -> None:
-    ask(host)
-    for number in range(7):
-        bash(host, f"c{number}")
-    host.change(13, content=[{"type": "text", "text": "x"}, *host.messages[13]["content"]])
-    finish(host)
-    assert folded(ask(host)) == []
 
 
 # Models
@@ -183,12 +109,3 @@ def test_two_equal_messages_are_two(host: Host, restart: bool) -> None:
         sent = host.call()
     assert lines(20) in sent.text(2)
     assert sent.text(4) == "Unchanged: the same as @3 above."
-
-
-def test_a_file_read_on_two_branches_is_one_object(host: Host) -> None:
-    ask(host)
-    leaf = host.leaf()
-    use(host, "r1", "read", lines(20), path="a.py")
-    host.go_to(leaf)
-    sent = use(host, "r2", "read", lines(20), path="a.py")
-    assert sent.text(2) == f"@3\n{lines(20)}"

@@ -15,7 +15,7 @@ from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, finish
 from context.sent import Sent
 from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker, Shapes
-from foredeck.context.provider_cache import HEAD, NOTHING, CacheEntries, CacheReach, rule_of
+from foredeck.context.provider_cache import HEAD, NOTHING, CacheReach, rule_of
 from foredeck.hosts.pi import to_model
 from foredeck.hosts.protocol import AssembleParams, AssembleResult
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
@@ -29,35 +29,6 @@ def record(kept: int, new: int, at: int, **more: Any) -> CallRecord:
     return CallRecord(
         {"shared": kept, "keys": keys, "changed_from": kept, "time_ms": at, "cache": {}, **more}
     )
-
-
-def test_every_request_leaves_an_entry_that_lives_from_its_last_use() -> None:
-    entries = CacheEntries()
-    entries.apply(record(0, 3, 0))
-    entries.apply(record(3, 2, 1000, cache={"hit": 3}))
-    entries.apply(record(5, 2, 2000, cache={"hit": 5, "marked": 3}))
-    assert entries.used == {3: 2000, 5: 2000, 7: 2000}
-    entries.apply(record(7, 2, 9000, cache={"hit": 7}))
-    assert entries.alive(12_000, 5) == [7, 9]
-
-
-def test_a_changed_message_ends_what_stood_after_it() -> None:
-    entries = CacheEntries({3: 0, 5: 0, 7: 0})
-    entries.apply(record(7, 2, 1, ops=[[4, "reference"], [8, "full"]]))
-    assert sorted(entries.used) == [3, 9]
-    entries.cut(8)
-    assert sorted(entries.used) == [3]
-    entries.apply(record(3, 1, 2, cache={"hit": NOTHING}))
-    assert sorted(entries.used) == [4]
-
-
-def test_only_the_prefix_under_a_marker_or_near_the_end_is_found() -> None:
-    near = CacheReach("markers", 40, True, (10, 20, 40), nearest=30)
-    assert (near.hit(40), near.hit(39), near.hit(5)) == (40, HEAD, HEAD)
-    marked = CacheReach("markers", 40, True, (10, 20, 40), 30, frozenset({10, 20}))
-    assert (marked.hit(39), marked.hit(15), marked.hit(9)) == (20, 10, HEAD)
-    assert CacheReach("prefix", 40, True).hit(15) == 15
-    assert CacheReach("none", 40, True).hit(40) == CacheReach("prefix", 0, False).hit(0) == NOTHING
 
 
 def test_without_markers_only_the_end_of_an_earlier_request_is_found() -> None:

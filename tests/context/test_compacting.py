@@ -149,17 +149,6 @@ def test_one_that_was_taken_back_says_so_until_it_is_made_again(new_host: NewHos
     assert marks("") == [None]
 
 
-def test_a_fork_takes_nothing_back_for_its_parent(new_host: NewHost) -> None:
-    host = new_host(compaction={"manual": "foredeck"})
-    work(host)
-    summary = str(compact(host, "manual")["summary"])
-    fork = host.fork("fork")
-    ask(fork)
-    fork.engine.session_event(SessionEventParams(session="fork", kind="uncompact", summary=summary))
-    (made,) = fork.store.query("compaction")
-    assert made.fields.get("taken_back") is None
-
-
 def test_a_summary_by_the_model_is_kept_with_its_turns(host: Host) -> None:
     work(host)
     assert compact(host, "manual") == {"action": "host"}
@@ -177,18 +166,6 @@ def test_a_summary_by_the_model_is_kept_with_its_turns(host: Host) -> None:
     assert shown.text(len(shown.messages) - 1).endswith("All was well.")
     shown = context_tool(host, "t2", "activate", f"@{ordinal} turns 1")
     assert "--- user\n Fix the parser.\n--- toolcall @4" in shown.text(len(shown.messages) - 1)
-
-
-def test_parts_that_are_not_there_are_refused(host: Host) -> None:
-    work(host)
-    ordinal = compact(host, "overflow")["details"]["foredeck"]["ordinal"]
-    for name, told in [
-        (f"@{ordinal} turns 8-9", "There are no turns 8-9 in it: it holds turns 1 to 1."),
-        ("@3 turns 1", "@3 is a file: only a chat has turns."),
-        ("@3 chars 99999", "@3 has"),
-    ]:
-        with pytest.raises(ToolError, match=told.split("(")[0]):
-            host.tool("t", "activate", id=name)
 
 
 def items(*messages: Message) -> list[Item]:
@@ -264,14 +241,6 @@ def test_the_question_of_a_turn_under_way_is_not_cut_like_others(
     assert told == snapshot
     ended = summarise(replace(stretch(*story, assistant("Done.")), holds_question=True), chars)
     assert "not done" not in ended.long
-
-
-@pytest.mark.parametrize("chars", [300, 700, 1500])
-def test_a_summary_is_bounded(chars: int, snapshot: SnapshotAssertion) -> None:
-    long = [m for n in range(90) for m in (user(f"Question {n}. "), assistant(f"Answer {n}."))]
-    told = summarise(stretch(*STORY, *long), chars).long
-    assert len(told) <= chars
-    assert told == snapshot
 
 
 def test_what_a_summary_does_not_name_is_kept(host: Host) -> None:
@@ -368,14 +337,3 @@ def test_notes_stand_in_the_summary_of_what_they_cover(
     assert "Answer 3." in message_text(host.tool("x", "activate", id=f"@{ordinal} turns 3"))
     sent = ask(host, "Go on.")
     assert sent.decision.reason == "history"
-
-
-def test_without_notes_on_it_the_summary_is_as_ever(new_host: NewHost) -> None:
-    summaries = []
-    for session in ("a", "b"):
-        host = new_host(session=session)
-        if session == "b":
-            Noted(host)
-        work(host)
-        summaries.append(compact(host, "overflow")["summary"])
-    assert summaries[0] == summaries[1]

@@ -49,48 +49,6 @@ def test_the_newest_result_shows_the_file_and_the_rest_folds(new_host: NewHost) 
     assert [ask(host).text(n) for n in range(5)] == [sent.text(n) for n in range(5)]
 
 
-def test_not_before_all_is_written_anew(new_host: NewHost) -> None:
-    host = edited(new_host)
-    finish(host)
-    assert ask(host).text(4) == RECEIPT
-
-
-def test_a_read_of_the_whole_file_takes_in_what_stands_elsewhere(new_host: NewHost) -> None:
-    host = edited(new_host)
-    use(host, "r1", "read", NEW, path="a.py")
-    edit(host, "e2", "added 5:", "again 5:")
-    sent = go_cold(host)
-    again = NEW.replace("added 5:", "again 5:")
-    assert sent.text(6) == f"@3 v3, with the later edits\n{again}"
-    assert str(sent.prompt).count("added 20") == 1
-
-
-def test_a_later_read_is_compared_with_the_copy(new_host: NewHost) -> None:
-    host = edited(new_host)
-    go_cold(host)
-    sent = use(host, "r2", "read", NEW, path="a.py")
-    assert sent.text(len(sent.messages) - 1) == "Unchanged: the same as @3 above."
-    more = NEW.replace("added 1:", "more 1:", 1)
-    edit(host, "e2", "added 1:", "more 1:")
-    sent = use(host, "r3", "read", more, path="a.py")
-    assert sent.text(len(sent.messages) - 1).startswith("@3 v3, changed since the copy above:\n")
-
-
-def test_a_later_edit_moves_the_copy(new_host: NewHost) -> None:
-    host = edited(new_host)
-    go_cold(host)
-    edit(host, "e2", "added 5:", "again 5:")
-    sent = go_cold(host)
-    again = NEW.replace("added 5:", "again 5:")
-    assert f"@3 v3, with the later edits\n{again}" in [
-        sent.text(n) for n in range(5, len(sent.messages))
-    ]
-    assert sent.text(4).startswith("@3 folded: ")
-    host.restart()
-    after = ask(host)
-    assert [after.text(n) for n in range(9)] == [sent.text(n) for n in range(9)]
-
-
 def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHost) -> None:
     host = edited(new_host, patience=3, patience_edited=6)
     go_cold(host)
@@ -99,15 +57,6 @@ def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHos
     assert sent.text(4).startswith("@3 folded: ")
     sent = context_tool(host, "a1", "activate", "@3")
     assert sent.text(len(sent.messages) - 1).endswith(NEW)
-
-
-def test_a_read_that_has_folded_is_shown_again_while_it_is_current(new_host: NewHost) -> None:
-    host = edited(new_host, carrying_factor=0, patience_edited=2)
-    use(host, "r1", "read", NEW, path="a.py")
-    for number in range(4):
-        sent = bash(host, f"c{number}")
-    assert sent.text(6).startswith("@3 folded: ")
-    assert go_cold(host).text(6) == f"@3\n{NEW}"
 
 
 def leave(host: Host) -> None:
@@ -136,23 +85,6 @@ def test_a_file_that_was_only_read_is_shown_once_the_user_names_it(new_host: New
     leave(host)
     assert "folded: " in go_cold(host).text(2)
     assert go_cold(host, "Change b.py.").text(2).endswith(f"\n{OLD}")
-
-
-def test_what_shows_the_file_already_makes_no_rebase(new_host: NewHost) -> None:
-    host = edited(new_host)
-    assert go_cold(host).decision.copies
-    assert not go_cold(host).decision.is_rebase
-    use(host, "r1", "read", OLD, path="b.py")
-    sent = go_cold(host, "Change b.py.")
-    assert not sent.decision.is_rebase
-    assert sent.decision.copies is None
-
-
-def test_what_is_not_the_newest_text_is_not_shown(new_host: NewHost) -> None:
-    host = edited(new_host)
-    use(host, "r2", "read", "something else\n" + lines(20, "formatted"), path="a.py", limit=21)
-    sent = go_cold(host)
-    assert "with the later edits" not in sent.text(6)
 
 
 @pytest.mark.parametrize("off", [{"copy_chars": 0}, {"at_work": 0}, {"copy_chars": 200}])

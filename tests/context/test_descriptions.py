@@ -15,10 +15,9 @@ from foredeck.context.state.descriptions import Description, describe_object, gi
 from foredeck.context.tools.listing import name_object
 from foredeck.context.wording import object_line
 from foredeck.errors import ToolError
-from foredeck.model.documents import FileDocument, Provenance, by_a_name
+from foredeck.model.documents import FileDocument, Provenance
 from foredeck.model.identity import hash_text, hash_value
 from foredeck.model.quoting import is_reference
-from foredeck.model.sources import FilesystemSource
 from foredeck.sources.snapshots import is_written_by_agent, link_move, tool_call_of
 from foredeck.store.protocol import Batch, Head
 from store.documents import file
@@ -176,23 +175,6 @@ def test_what_is_said_later_shows_once_the_line_is_written_anew(host: Host) -> N
     assert ask(host, "And now?").text(2) == first
 
 
-def test_a_run_of_calls_names_what_was_described(new_host: NewHost) -> None:
-    rules = {"patience": 1, "patience_arguments": 1, "fold_runs_after": 2}
-    host = new_host(policy="adaptive", adaptive=rules)
-    for turn in "ab":
-        ask(host, f"Do {turn}.")
-        for number in range(4):
-            bash(host, f"{turn}{number}")
-        finish(host)
-    describe_object(host.store, head_of(host, "a1"), Description("The build before the change"))
-    host.wait(COLD_S)
-    sent = ask(host, "And now?")
-    (run,) = (str(m) for m in sent.prompt if "calls, folded:" in str(m))
-    assert '@4: summary=\\"The build before the change\\"' in run.replace("'", '"') or (
-        '@4: summary="The build before the change"' in run
-    )
-
-
 def test_a_pasted_text_says_it_in_its_middle(new_host: NewHost) -> None:
     host = new_host(
         policy="adaptive", adaptive={"patience": 2}, rebase={"carrying_factor": 0, "guard": 10}
@@ -207,19 +189,6 @@ def test_a_pasted_text_says_it_in_its_middle(new_host: NewHost) -> None:
     host.wait(COLD_S)
     text = ask(host, "And now?").text(0)
     assert "chars folded>\nname=log\n" in text
-
-
-def test_the_hash_of_the_view_covers_the_state() -> None:
-    gone = FileDocument(
-        id="f", source=FilesystemSource(filesystemId="fs", path="/a"), provenance=by_a_name()
-    )
-    hashes = set()
-    for state in ("text", "deleted", "binary"):
-        gone.state = state  # type: ignore[assignment]
-        hashes.add(gone.seal().metadata_view_hash)
-    assert len(hashes) == 3
-    shown = [["id", "f"], ["type", "file"], ["path", "/a"], ["file_type", ""], ["char_count", 0]]
-    assert gone.metadata_view_hash == hash_value([*shown, ["nickname", None], ["state", "binary"]])
 
 
 def test_a_line_is_bounded_and_says_that_a_file_is_gone(snapshot: Any) -> None:

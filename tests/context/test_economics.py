@@ -14,14 +14,8 @@ from foredeck.context.rebase import (
     calls_until,
     prices_of,
 )
-from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost, Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost
 from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
-
-RICH = BranchCost(baseline=1e9, actual=0.0)
-
-
-def due(index: int, saving: float, rent: float, suffix: float) -> CandidateMessage:
-    return CandidateMessage(index, saving, rent, suffix)
 
 
 @pytest.mark.parametrize(
@@ -44,74 +38,6 @@ def test_prices_are_relative_to_input(cost: dict[str, float] | None, expected: P
     found = prices_of(cost)
     assert (found.known, found.cached) == (expected.known, expected.cached)
     assert (found.read, found.write) == pytest.approx((expected.read, expected.write))
-
-
-def test_a_rebase_pays_when_the_rent_has_reached_the_premium() -> None:
-    premium = 1.15 * 900
-    short = due(5, 100, premium - 1, 1000)
-    enough = due(5, 100, premium, 1000)
-    assert best_rebase([short], Prices(), RebaseSection(), RICH) is None
-    offer = best_rebase([enough], Prices(), RebaseSection(), RICH)
-    assert offer is not None
-    assert (offer.index, offer.rewrite_cost) == (5, pytest.approx(premium))
-    explained = Decision("rebase", "pays", 5, carrying_cost=1035, rewrite_cost=1035)
-    assert offer.explain(Decision("rebase", "pays", 5)) == explained
-
-
-def test_the_earliest_position_that_pays_is_taken() -> None:
-    dues = [due(2, 10, 0, 9000), due(5, 100, 3000, 2000), due(9, 100, 3000, 300)]
-    offer = best_rebase(dues, Prices(), RebaseSection(), RICH)
-    assert offer is not None
-    assert (offer.index, offer.saving) == (5, 200)
-
-
-def test_the_guard_keeps_a_session_from_falling_behind() -> None:
-    dues = [due(5, 100, 3000, 1100)]
-    premium = 1150
-    at_edge = BranchCost(baseline=100_000, actual=105_000 - premium)
-    assert best_rebase(dues, Prices(), RebaseSection(), at_edge) is not None
-    over = BranchCost(baseline=100_000, actual=105_001 - premium)
-    assert best_rebase(dues, Prices(), RebaseSection(), over) is None
-
-
-def test_reasoning_that_is_lost_counts_with_what_is_written() -> None:
-    message = CandidateMessage(5, 100, 2000, 1000, reasoning=200)
-    assert best_rebase([message], Prices(output=5), RebaseSection(), RICH) is None
-    assert best_rebase([message], Prices(output=5), RebaseSection(reasoning=0.5), RICH)
-    assert best_rebase([message], Prices(output=4), RebaseSection(), RICH)
-
-
-def test_without_a_premium_on_writing_it_always_pays() -> None:
-    flat = prices_of({"input": 1, "cacheRead": 1, "cacheWrite": 1})
-    assert best_rebase([due(5, 1, 0, 9999)], flat, RebaseSection(), BranchCost(1, 1)) is not None
-
-
-@given(
-    st.lists(
-        st.tuples(st.floats(1, 1e4), st.floats(0, 1e4), st.floats(0, 1e5)), min_size=1, max_size=9
-    ),
-    st.floats(0, 1e6),
-    st.floats(0, 1e6),
-)
-def test_what_is_offered_is_within_the_rules(
-    raw: list[tuple[float, float, float]], plain: float, ours: float
-) -> None:
-    suffix, dues = 0.0, []
-    for index, (saving, rent, more) in enumerate(reversed(raw)):
-        suffix += saving + more
-        dues.append(due(100 - index, saving, rent, suffix))
-    dues.reverse()
-    ledger = BranchCost(plain, ours)
-    offer = best_rebase(dues, Prices(), RebaseSection(), ledger)
-    if offer is None:
-        return
-    taken = [d for d in dues if d.index >= offer.index]
-    assert offer.carrying_cost == pytest.approx(sum(d.carrying_cost for d in taken))
-    assert offer.carrying_cost >= offer.rewrite_cost - 1e-6
-    assert (
-        not offer.rewrite_cost
-        or ledger.actual + offer.rewrite_cost <= 1.02 * ledger.baseline + 1e-6
-    )
 
 
 @given(

@@ -89,16 +89,3 @@ def test_it_can_be_switched_off(new_host: NewHost) -> None:
     sent = paused(new_host(rebase={"ending_share": 1}))
     assert sent.decision == Decision()
     assert (ends(sent), len(seals(sent))) == ([], STEPS + 1)
-
-
-def test_a_wire_that_keeps_its_reasoning_is_left_alone(host: Host) -> None:
-    host.model = {**(host.model or {}), "api": "bedrock-converse-stream"}
-    sent = paused(host)
-    assert sent.decision == Decision()
-    assert ends(sent) == []
-
-
-def test_without_a_pause_nothing_ends(host: Host) -> None:
-    ask(host)
-    sent = [step(host, f"s{number}") for number in range(STEPS)][-1]
-    assert (ends(sent), len(seals(sent))) == ([], STEPS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,13 @@ from hypothesis import strategies as st
 from context.conftest import NewHost
 from context.driver import Host
 from context.invariants import CUT
-from context.messages import assistant, calls, image, lines, result, text, thinking, user
+from context.messages import assistant, calls, lines, result, thinking, user
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from examples import examples
-from foredeck.context.fitting import DOUBT, room, trimmed
-from foredeck.context.messages.items import IMAGE_CHARS, message_text, text_block
-from foredeck.context.messages.shape import to_item
+from foredeck.context.fitting import DOUBT, room
+from foredeck.context.messages.items import IMAGE_CHARS, message_text
 from foredeck.context.state.gauge import Gauge
 from foredeck.model.call_values import CHARS_PER_TOKEN
 
@@ -56,20 +54,6 @@ def summary(sent: Sent) -> str:
     return sent.text(0)
 
 
-def test_a_call_that_never_ended_leaves_with_the_rest_of_what_is_summed_up(
-    new_host: NewHost,
-) -> None:
-    host = small(new_host)
-    ask(host)
-    asked = assistant(calls("c1", "bash", command="a"), calls("c2", "bash", command="b"))
-    host.add(asked, result("c1", "bash", "done"), user("Go on."))
-    assert "No result" in str(host.call().prompt)
-    talk(host, 14)
-    assert any(sent.decision.reason == "window" for sent in host.past.sent)
-    host.restart()
-    assert "No result" not in str(ask(host).prompt)
-
-
 def test_chat_that_does_not_fit_is_put_away(new_host: NewHost) -> None:
     host = small(new_host)
     sent = talk(host, 14)
@@ -90,26 +74,6 @@ def test_what_the_model_never_saw_is_not_summed_up(new_host: NewHost, layout: st
     assert sent.decision.reason == "window"
     assert not sent.decision.compaction
     assert CUT in sent.text(1)
-
-
-def test_it_goes_down_to_the_low_mark_so_that_it_need_not_go_at_every_call(
-    new_host: NewHost,
-) -> None:
-    host = small(new_host)
-    talk(host, 60, 800)
-    reasons = [sent.decision.reason for sent in host.past.sent]
-    assert 0 < reasons.count("window") <= 5
-
-
-def test_a_later_summary_names_the_one_before(new_host: NewHost) -> None:
-    host = small(new_host)
-    sent = talk(host, 40)
-    made = host.store.query("compaction", {"session": "s"})
-    assert len(made) > 1
-    by_range = sorted((m.fields["first_turn"], m.fields["last_turn"]) for m in made)
-    for (_, last), (first, _) in pairwise(by_range):
-        assert first in (last, last + 1)
-    assert "Before that, @" in summary(sent)
 
 
 def test_what_a_compaction_is_of_is_recorded(new_host: NewHost) -> None:
@@ -195,18 +159,6 @@ def test_sealed_reasoning_of_the_turn_is_bound_no_more(new_host: NewHost) -> Non
         )
         sent = host.call()
         assert as_bytes(sent.prompt[: len(ended)]) == as_bytes(ended)
-
-
-def test_images_go_before_words_do() -> None:
-    item = to_item(user([text("These:"), *(image() for _ in range(12))]), None, {})
-    assert trimmed(item, 4000, 9) == [
-        {"keep": 0},
-        text_block("[foredeck] 12 images are left out here: the context window is too small."),
-    ]
-    few = to_item(user([image(), text("x" * 90_000)]), None, {})
-    shortened, kept = trimmed(few, 20_000, 9)
-    assert kept == {"keep": 0}
-    assert len(shortened["text"]) <= 20_000 - IMAGE_CHARS
 
 
 def test_a_smaller_model_gets_a_smaller_prompt(new_host: NewHost) -> None:

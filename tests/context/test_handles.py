@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, use
@@ -86,11 +85,6 @@ def test_a_version_of_a_version_is_refused(known: Host, name: str) -> None:
         resolve_name(known.state.objects, name, beyond=True)
 
 
-def test_of_a_part_that_is_named_twice_the_last_counts(known: Host) -> None:
-    wanted = resolve_name(known.state.objects, "@3::args.path::args.command turns 1-2 turns 3-4")
-    assert (wanted.field, str(wanted.slice)) == ("args.command", "turns 3-4")
-
-
 @pytest.mark.parametrize(
     ("name", "told"),
     [
@@ -116,16 +110,6 @@ def test_many_candidates_are_cut_short(known: Host) -> None:
     for number in range(7):
         use(known, f"x{number}", "read", lines(9, str(number)), path=f"d{number}/same.txt")
     assert refused(known, "same.txt").endswith("\n  and 1 more\nUse the handle.")
-
-
-def test_a_repeated_providers_id_is_ambiguous(new_host: NewHost) -> None:
-    host = new_host()
-    ask(host)
-    for number in range(3):
-        use(host, "call_0", "bash", lines(20, f"output {number}"), command=f"run {number}")
-    assert refused(host, "call_0") == (
-        "'call_0' fits several objects: @3 call_0, @4 call_0, @5 call_0. Use the handle."
-    )
 
 
 def test_a_path_with_a_lone_surrogate_is_a_name(host: Host) -> None:

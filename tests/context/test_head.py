@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.heads import Counting, Said
-from context.messages import assistant, calls, lines, result, thinking, user
+from context.messages import lines
 from context.scenes import ask, bash, finish, use
 from context.sent import Sent, as_bytes, message_text
 from foredeck.context.head import CHARS_PER_TOKEN, head_opening
@@ -89,68 +89,6 @@ def test_a_pause_lets_it_be_written_again(host: Host, notes: Said) -> None:
     )
 
 
-def test_where_it_says_the_same_a_pause_rewrites_nothing(host: Host) -> None:
-    ask(host)
-    finish(host)
-    host.wait(COLD_S)
-    sent = ask(host)
-    assert sent.decision.kind == "append"
-    assert sent.record.says == {}
-
-
-def test_it_goes_where_there_is_nothing_to_say_any_more(host: Host, notes: Said) -> None:
-    ask(host)
-    finish(host)
-    notes.lines.clear()
-    host.wait(COLD_S)
-    sent = ask(host)
-    assert sent.prompt == sent.messages
-    assert sent.decision.changed_from == 0
-
-
-def test_another_model_writes_it_again(host: Host, notes: Said) -> None:
-    ask(host)
-    finish(host)
-    notes.lines.insert(0, "notes/new.md")
-    host.model = {**(host.model or {}), "id": "m2"}
-    sent = ask(host)
-    assert "notes/new.md" in head(sent)
-    assert sent.decision.reason == "model"
-
-
-def test_a_compaction_of_the_host_writes_it_again(host: Host, notes: Said) -> None:
-    ask(host)
-    for number in range(3):
-        bash(host, f"c{number}")
-    finish(host)
-    notes.lines.insert(0, "notes/new.md")
-    host.compact("What was done.", 1)
-    assert "notes/new.md" in head(ask(host))
-
-
-def test_not_before_sealed_reasoning_of_the_turn_under_way(host: Host, notes: Said) -> None:
-    first = ask(host)
-    host.add(
-        assistant(thinking("hm", signature="sig"), calls("c1", "bash", command="ls")),
-        result("c1", "bash", "a.py"),
-    )
-    notes.lines.insert(0, "notes/new.md")
-    host.wait(COLD_S)
-    assert head(host.call()) == head(first)
-
-
-def test_a_call_without_the_engine_has_none_until_the_next_free_rebase(
-    host: Host, notes: Said
-) -> None:
-    ask(host)
-    host.off()
-    host.add(assistant("Hm."), user("And?"))
-    assert head(host.call()) == ""
-    finish(host)
-    host.wait(COLD_S)
-    assert notes.lines[0] in head(ask(host))
-
-
 def test_it_grows_at_free_rebases_while_the_session_can_pay_for_it(host: Host) -> None:
     host.sections = [Said("notes", [f"notes/{n:04}.md" for n in range(2000)])]
     sizes = [len(head(ask(host)))]
@@ -165,29 +103,10 @@ def test_it_grows_at_free_rebases_while_the_session_can_pay_for_it(host: Host) -
     assert 1100 * CHARS_PER_TOKEN < sizes[-1] <= 1200 * CHARS_PER_TOKEN
 
 
-def test_it_does_not_grow_where_the_session_has_saved_nothing(host: Host) -> None:
-    host.sections = [Said("notes", [f"notes/{n:04}.md" for n in range(2000)])]
-    for _ in range(5):
-        assert len(head(ask(host))) <= 200 * CHARS_PER_TOKEN
-        finish(host)
-        host.wait(COLD_S)
-
-
 def test_a_small_window_has_a_small_head(host: Host) -> None:
     host.sections = [Said("notes", [f"notes/{n:04}.md" for n in range(2000)])]
     host.set_window(8000)
     assert 0 < len(head(ask(host))) <= 160 * CHARS_PER_TOKEN
-
-
-def test_it_stands_before_the_summary_of_a_compaction(host: Host) -> None:
-    host.set_window(20_000)
-    sent = ask(host)
-    for number in range(12):
-        finish(host, f"Answer {number}: " + lines(150))
-        sent = ask(host, f"Question {number}: " + lines(150))
-    assert host.state.chat.branch.plan.compacted[0]
-    assert head(sent)
-    assert ", summed up without a model." in message_text(sent.prompt[1])
 
 
 def test_the_layout_pools_has_none(new_host: NewHost, notes: Said) -> None:

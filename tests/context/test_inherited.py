@@ -207,30 +207,6 @@ def test_activated_turns_fold_once_nothing_uses_them(parent: Host, layout: str) 
     assert sent.text(at).startswith(f"@{ordinal} folded: ")
 
 
-def test_activated_turns_can_be_deactivated(parent: Host) -> None:
-    ask(parent)
-    with pytest.raises(ToolError, match="@2 is locked: the chat cannot be deactivated"):
-        parent.tool("t", "deactivate", id="@2")
-    context_tool(parent, "t", "activate", "@2 turns 1-3")
-    context_tool(parent, "u", "deactivate", "@2")
-    assert 2 not in parent.state.chat.branch.sets.active
-
-
-def test_so_can_turns_that_a_compaction_covers(parent: Host) -> None:
-    compact(parent)
-    turn(parent, "five")
-    ask(parent)
-    fork = parent.fork("copy")
-    finish(fork)
-    ask(fork)
-    told = fork.tool("t", "activate", id="chat:copy turns 2")["content"][0]["text"]
-    assert "Ask two.\n" in told
-    assert "Answer two." in told
-    told = fork.tool("u", "activate", id="chat:copy turns 5")["content"][0]["text"]
-    assert "Ask five.\n" in told
-    fork.close()
-
-
 def test_turns_that_the_chat_does_not_have_are_refused(parent: Host) -> None:
     ask(parent)
     with pytest.raises(ToolError, match="There are no turns 8-9 in it: it holds turns 1 to 5"):

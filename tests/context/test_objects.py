@@ -19,13 +19,12 @@ from foredeck.model.call_values import OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import (
     Document,
-    SessionDocument,
     SystemPromptDocument,
     ToolcallDocument,
 )
 from foredeck.model.messages import load_message, marked
 from foredeck.model.records import SAME_TRANSACTION, TurnDocument, call_id
-from foredeck.store.protocol import Batch, Token
+from foredeck.store.protocol import Token
 
 TEXT = lines(30)
 
@@ -71,15 +70,6 @@ def test_a_text_of_lone_surrogates_comes_back_as_it_was(host: Host) -> None:
     assert toolcall(host, "c1").args == {"command": "odd \ud800"}
 
 
-def test_a_long_text_is_stored_once_for_the_call_and_the_file(host: Host) -> None:
-    ask(host)
-    whole = lines(300)
-    use(host, "c1", "read", whole, path="a.py")
-    digest = toolcall(host, "c1").text_hash
-    file = host.store.query("file")[0]
-    assert file.fields["text_hash"] == digest
-
-
 def test_a_repeated_providers_id_gets_an_id_of_its_own(host: Host) -> None:
     ask(host)
     for number in range(3):
@@ -90,15 +80,6 @@ def test_a_repeated_providers_id_gets_an_id_of_its_own(host: Host) -> None:
     contents = {toolcall(host, head.id).content for head in heads}
     assert contents == {lines(20, f"out {number}") for number in range(3)}
     assert [turn(host, number).toolcall_ids for number in (1, 2, 3)] == [[h.id] for h in heads]
-
-
-def test_a_repeated_id_stays_apart_after_a_restart(host: Host) -> None:
-    ask(host)
-    use(host, "call_0", "bash", lines(20, "one"), command="1")
-    host.restart()
-    sent = use(host, "call_0", "bash", lines(20, "two"), command="2")
-    assert sent.text(2).startswith("@3\n")
-    assert sent.text(4).startswith("@4\n")
 
 
 # Turns and links
@@ -185,14 +166,6 @@ def test_no_turn_is_written_twice(host: Host) -> None:
     assert [len(host.store.history(f"turn:s:{n}")) for n in (1, 2, 3)] == [1, 1, 0]
 
 
-def test_the_session_knows_what_belongs_to_it(host: Host) -> None:
-    ask(host)
-    session = host.store.get("session:s", SessionDocument)
-    assert session is not None
-    assert (session.chat_ref, session.system_prompt_ref) == ("chat:s", "system_prompt:s")
-    assert (session.cwd, session.harness, session.parent_session) == ("/repo", "pi", None)
-
-
 # Files
 
 
@@ -256,16 +229,6 @@ def test_what_a_context_tool_shows_is_pinned_as_by_a_read(work: Work, tool: str)
         assert shown.file_refs == [file]
         assert shown.file_version_ref is not None
         assert resolves(work.host, shown.file_version_ref, id).content == wanted[id]
-
-
-def test_a_context_tool_that_shows_no_file_refers_to_none(work: Work) -> None:
-    ask(work.host)
-    work.run("bash", lines(30), command="seq")
-    context_tool(work.host, "t1", "activate", "@3")
-    context_tool(work.host, "t2", "deactivate", "@3")
-    for id in ("t1", "t2"):
-        assert not toolcall(work.host, id).file_refs
-        assert toolcall(work.host, id).file_version_ref is None
 
 
 def test_an_image_that_is_read_is_pinned_and_announced_when_it_changes(work: Work) -> None:
@@ -347,18 +310,6 @@ def test_the_system_prompt_is_v1_even_if_a_tool_ran_before_the_first_call(host: 
     assert host.state.objects.index.entries[handle].newest.version == 1
 
 
-def test_a_system_prompt_of_before_needs_no_new_version(host: Host) -> None:
-    ask(host)
-    old = host.store.get("system_prompt:s", SystemPromptDocument)
-    assert old is not None
-    assert old.session_ref == "session:s"
-    host.store.commit(Batch(puts=[old.model_copy(update={"session_ref": "s"}).seal()]))
-    written = len(host.store.history("system_prompt:s"))
-    host.restart()
-    bash(host, "c1")
-    assert len(host.store.history("system_prompt:s")) == written
-
-
 def test_the_pin_of_the_system_prompt_names_the_transaction_that_wrote_it(host: Host) -> None:
     ask(host)
     bash(host, "c1")
@@ -374,31 +325,6 @@ def test_the_pin_of_the_system_prompt_names_the_transaction_that_wrote_it(host: 
 
 
 # Call records
-
-
-def test_a_record_holds_only_what_is_new(host: Host) -> None:
-    ask(host)
-    for number in range(4):
-        bash(host, f"c{number}")
-    record = host.shown(5).record
-    assert (record.shared, len(record.keys), len(record.ops)) == (7, 2, 1)
-    assert record.parent == "call:s:4"
-    assert record.fields["model"] == {
-        "name": "anthropic/m1",
-        "api": "anthropic-messages",
-        "window": 200_000,
-        "read": 0.1,
-        "write": 1.25,
-        "guessed": True,
-    }
-    assert record.policy == "seed-window"
-
-
-def test_an_entry_id_stands_beside_the_address_of_each_message(host: Host) -> None:
-    host.add(user("One."), user("Two."))
-    host.entries[1] = None
-    host.call()
-    assert [entry for entry, _ in host.shown(1).record.keys] == ["s-e1", None]
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["steady", "restarted"])

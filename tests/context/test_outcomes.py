@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from context.driver import Host
-from context.messages import assistant, calls, lines, result, user
-from context.scenes import ask, bash, context_tool, finish
-from context.sent import Sent, as_bytes, as_values
+from context.messages import assistant, calls, lines, result
+from context.scenes import ask, bash, finish
+from context.sent import Sent, as_bytes
 from foredeck.context.plan import codec
 from foredeck.model.call_values import Ack, OpRow
 from foredeck.model.calls import in_order
-from foredeck.model.quoting import is_reference
 
 
 def raw(sent: Sent, index: int) -> bool:
@@ -63,22 +62,6 @@ def test_a_call_without_us_that_was_reported_already_holds_for_its_own_list_alon
     assert sent.record.parent == "call:s:2"
 
 
-def test_a_rebase_that_was_answered_late_was_never_seen(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    for turn in range(3):
-        finish(host)
-        ask(host, f"Turn {turn}")
-    finish(host)
-    host.wait(600)
-    host.add(user("A cold start."))
-    late = host.lose()
-    assert not is_reference(late.text(2))
-    finish(host)
-    sent = ask(host)
-    assert not is_reference(sent.text(2))
-
-
 def test_a_long_time_without_foredeck_is_read_message_by_message_once(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,18 +74,6 @@ def test_a_long_time_without_foredeck_is_read_message_by_message_once(
     assert sent.call is not None
     host.shown(sent.call)
     assert len(rows) <= len(sent.messages)
-
-
-def test_off_and_on_keeps_what_is_pinned(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    context_tool(host, "p1", "pin", "@3")
-    finish(host)
-    host.add(user("Without you."))
-    host.off()
-    finish(host)
-    ask(host, "With you.")
-    assert host.state.chat.branch.sets.pinned == {3}
 
 
 def test_a_call_that_the_user_stopped_is_reported_and_not_taken_for_sent(started: Host) -> None:
@@ -129,40 +100,3 @@ def test_a_late_answer_is_distinguished_from_a_sent_one_after_a_restart(started:
     add_output(started, "c3")
     again = started.call()
     assert as_bytes(again.prompt[: len(sent.prompt)]) == as_bytes(sent.prompt)
-
-
-def test_what_closed_the_last_prompt_goes_out_again_where_the_next_answer_is_late(
-    host: Host,
-) -> None:
-    host.add(user("Go."), assistant(calls("c1", "bash", command="x")))
-    first = host.call()
-    finish(host)
-    host.add(user("And on."))
-    late = host.lose()
-    assert late.prompt[: len(first.prompt)] == first.prompt
-    assert late.prompt[2]["role"] == "toolResult"
-    finish(host)
-    sent = ask(host, "On.")
-    assert sent.call is not None
-    assert as_bytes(sent.prompt[: len(late.prompt)]) == as_bytes(late.prompt)
-    assert as_values(host.shown(sent.call - 1).messages) == as_values(late.prompt)
-
-
-def test_a_result_that_comes_late_stands_behind_its_call_and_no_other(host: Host) -> None:
-    host.add(user("Go."), assistant(calls("c1", "bash", command="x")))
-    host.call()
-    host.add(result("c1", "bash", lines(20)))
-    late = host.lose()
-    assert late.prompt == late.messages
-    sent = bash(host, "c2")
-    assert as_bytes(sent.prompt[: len(late.prompt)]) == as_bytes(late.prompt)
-
-
-def test_the_raw_prompt_of_a_broken_list_is_mended_when_the_engine_is_back(host: Host) -> None:
-    host.add(user("Go."), assistant(calls("c1", "bash", command="x")), user("What happened?"))
-    host.call()
-    finish(host)
-    host.add(user("Off."))
-    host.off()
-    finish(host)
-    ask(host, "On.")

@@ -19,7 +19,6 @@ from context.strategies import WINDOWS, Script, Step, sound_scripts
 from context.test_properties import BOUNDED, LAYOUTS, play
 from examples import examples
 from foredeck.context.tools.listing import IN_VIEW, listed_objects
-from foredeck.context.tools.reasons import why
 from foredeck.model.documents import UserDocument, user_object_id
 from foredeck.model.identity import hash_text
 
@@ -77,16 +76,6 @@ def test_what_is_left_of_it(new_host: NewHost, snapshot: Any) -> None:
     assert talk(host).text(0) == snapshot
 
 
-def test_a_text_of_one_line_keeps_both_ends(new_host: NewHost, snapshot: Any) -> None:
-    host = new_host(**EAGER)
-    ask(host, "x" * 9000)
-    finish(host)
-    for number in range(4):
-        ask(host, f"Something else, {number}.")
-        finish(host)
-    assert ask(host, "And now?").text(0) == snapshot
-
-
 @pytest.mark.parametrize(
     "given",
     [{"policy": "keep-all"}, {"pastes": {"objects": False}}, {"tools": {"context": False}}],
@@ -109,66 +98,6 @@ def test_it_comes_back_whole_and_a_restart_keeps_the_bytes(new_host: NewHost) ->
     assert sent.text(len(sent.messages) - 1) == f"{name}\n{LOG}"
     sent = context_tool(host, "a2", "activate", f"{name} chars 1-14")
     assert "What is wrong?" in sent.text(len(sent.messages) - 1)
-
-
-def test_what_is_in_view_is_not_shown_again(new_host: NewHost) -> None:
-    host = new_host(**EAGER)
-    ask(host, LOG)
-    name = f"@{host.state.objects.index.by_object[ID]}"
-    sent = context_tool(host, "a1", "activate", name)
-    assert sent.text(2) == f"{name} (in a message of the user's) is above."
-    finish(host)
-    for number in range(6):
-        ask(host, f"Something else, {number}.")
-        sent = bash(host, f"c{number}")
-        finish(host)
-    assert "chars folded>" in sent.text(0)
-    assert sent.text(2).startswith(f"{name} is not above any more:")
-
-
-def test_pinned_it_stays_and_deactivated_it_goes(new_host: NewHost) -> None:
-    host = new_host(**EAGER)
-    ask(host, LOG)
-    name = f"@{host.state.objects.index.by_object[ID]}"
-    context_tool(host, "p1", "pin", name)
-    finish(host)
-    for number in range(6):
-        ask(host, f"Something else, {number}.")
-        sent = bash(host, f"c{number}")
-        finish(host)
-    assert sent.text(0) == LOG
-    host.restart(policy="seed-window", rebase={**EAGER["rebase"], "gap": 0})
-    context_tool(host, "p2", "deactivate", name)
-    finish(host)
-    assert "chars folded>" in ask(host, "And now?").text(0)
-
-
-def test_the_current_turn_is_never_touched_and_why_says_so(new_host: NewHost) -> None:
-    host = new_host(policy="adaptive", **EAGER)
-    ask(host, LOG)
-    for number in range(9):
-        sent = bash(host, f"c{number}")
-    assert sent.text(0) == LOG
-    opened, state = host.opened, host.state
-    name = f"@{state.objects.index.by_object[ID]}"
-    told = why(state.objects, state.chat, name, opened.assembler.policy, opened.assembler.uses)
-    assert told.startswith(f"{name} is in view: message 1 of ")
-    assert told.endswith("Policy adaptive keeps it, last used 9 calls ago.")
-    finish(host)
-    ask(host, "Something else.")
-    told = why(state.objects, state.chat, name, opened.assembler.policy, opened.assembler.uses)
-    assert "It was folded at call " in told
-
-
-def test_the_same_text_is_one_object_in_every_session(new_host: NewHost) -> None:
-    host = new_host()
-    ask(host, LOG)
-    finish(host)
-    ask(host, LOG)
-    fork = host.fork("another", 2)
-    ask(fork, LOG)
-    assert ID in fork.state.objects.index.by_object
-    assert len(list(host.store.history(ID))) == 1
 
 
 def test_a_large_one_is_cut_under_its_own_handle(new_host: NewHost) -> None:

@@ -10,7 +10,6 @@ import pytest
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.wires import wire_of
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
-from foredeck.context.wording import folded_answer
 from foredeck.model.messages import MessageKey
 
 OLD, NEW, LONG = "old line\n" * 40, "new line\n" * 50, "x = 1\n" * 100
@@ -35,18 +34,6 @@ def label(id: str) -> int | None:
     return {"c1": 12, "c2": 13}.get(id)
 
 
-def test_long_arguments_and_thinking_are_pieces_in_the_order_of_the_message() -> None:
-    thought = {"type": "thinking", "thinking": "Hm."}
-    item = assistant(thought, edit(), call("c2", "write", path="b.py", content=LONG))
-    told = [(piece.slot, piece.kind, piece.call_id) for piece in pieces_of(item)]
-    assert told == [
-        (1, "thinking", ""),
-        (2, "argument", "c1"),
-        (3, "old", "c1"),
-        (4, "argument", "c2"),
-    ]
-
-
 def test_a_folded_argument_stays_valid_and_the_rest_stays_as_it_was() -> None:
     item = assistant({"type": "text", "text": "Now."}, edit())
     blocks = folded_blocks(item, {2}, label)
@@ -60,45 +47,9 @@ def test_a_folded_argument_stays_valid_and_the_rest_stays_as_it_was() -> None:
     assert item.blocks[1]["arguments"]["edits"][0]["oldText"] == OLD
 
 
-def test_thinking_goes_and_nothing_empty_is_left() -> None:
-    thought = {"type": "thinking", "thinking": "Let me see."}
-    assert folded_blocks(assistant(thought, edit()), {1}, label) == [{"keep": 1}]
-    assert folded_blocks(assistant(thought), {1}, label) is None
-    assert folded_blocks(assistant(thought, {"type": "text", "text": " "}), {1}, label) is None
-
-
-def test_a_call_without_a_handle_is_left_alone() -> None:
-    assert folded_blocks(assistant(edit()), {2}, lambda _id: None) is None
-
-
 def said(kind: Any, length: int, **more: Any) -> Item:
     body = ("beginning " + "x" * length)[: length - 4] + " end"
     return Item(MessageKey("e", "a"), kind, [{"type": "text", "text": body, **more}])
-
-
-def test_a_long_text_is_a_piece_and_keeps_its_beginning_and_its_end() -> None:
-    assert [len(pieces_of(said("assistant", n))) for n in (1999, 2000)] == [0, 1]
-    assert [len(pieces_of(said("user", n))) for n in (7999, 8000)] == [0, 1]
-    assert not pieces_of(said("context", 9000))
-    item = said("assistant", 2000)
-    (piece,) = pieces_of(item)
-
-    def shortened(_item: Item, text: str) -> str:
-        return text[:300] + folded_answer(41, 7, len(text) - 600) + text[-300:]
-
-    blocks = folded_blocks(item, {piece.slot}, label, shortened)
-    assert blocks is not None
-    told = blocks[0]["text"]
-    assert told.startswith("beginning ")
-    assert told.endswith(" end")
-    assert MARKER.search(told)
-    assert len(told) - (2000 - piece.saving) in range(-20, 20)
-    assert folded_blocks(item, {piece.slot}, label) == [{"keep": 0}], "to see, not to send"
-
-
-def test_a_text_that_a_provider_has_signed_is_sealed() -> None:
-    (piece,) = pieces_of(said("assistant", 3000, textSignature="s"))
-    assert piece.sealed
 
 
 def test_the_id_of_an_output_item_signs_nothing_and_stays_with_the_folded_text() -> None:

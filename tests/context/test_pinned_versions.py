@@ -10,7 +10,7 @@ from context.scenes import ask
 from context.test_tools import said
 from context.working import Work
 from foredeck.model.documents import FileDocument
-from foredeck.model.records import MemberDocument, VersionRef, call_id, member_id
+from foredeck.model.records import call_id
 from foredeck.store.protocol import Batch, Origin, Token, order_of
 
 OWN, FOREIGN, LATER = lines(40, "own"), lines(40, "foreign"), lines(40, "later")
@@ -38,21 +38,6 @@ def deliver_late(host: Host, text: str) -> None:
     assert order_of(late) < order_of(Origin(record.token, record.time_ms))
     document.content = text
     store.commit(Batch(puts=[document.seal()]), origin=late)
-
-
-def pin_other_bytes(host: Host) -> None:
-    """A third version of @3 whose pin names the second one, with hashes that this never had."""
-    member = host.store.get(member_id(host.session, 3), MemberDocument)
-    head = host.store.history(host.state.objects.index.entries[3].object)[-1]
-    assert member is not None
-    fields = {
-        **member.version_ref.model_dump(),
-        "version": 3,
-        "token": head.token,
-        "text_hash": "0" * 64,
-    }
-    member.version_ref = VersionRef(**fields)
-    host.store.commit(Batch(puts=[member.seal()]))
 
 
 def test_as_of_a_call_is_what_the_session_had_seen_by_then(work: Work) -> None:

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result
+from context.messages import lines
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes
 from examples import examples
-from foredeck.model.quoting import is_reference
 
 WINDOW = 10_000
 OUT_OF_VIEW = "Pinned, but out of view:"
@@ -56,36 +55,6 @@ def test_it_stays_through_one_putting_away_after_the_other(host: Host) -> None:
     assert put_away(host) >= 2
     assert whole(sent, lines(60, "precious"))
     assert OUT_OF_VIEW not in sent.text(0)
-
-
-def test_of_parallel_results_only_the_pinned_one_stays_in_full(host: Host) -> None:
-    ask(host)
-    ids = ("a", "b", "c")
-    host.add(assistant(*(calls(id, "bash", command=id) for id in ids)))
-    host.add(*(result(id, "bash", lines(40, f"of {id}")) for id in ids))
-    sent = host.call()
-    context_tool(host, "p", "pin", sent.text(3).split("\n")[0])
-    finish(host)
-    sent = talk(host, 14)
-    assert put_away(host)
-    assert [whole(sent, lines(40, f"of {id}")) for id in ids] == [False, True, False]
-    assert [is_reference(sent.text(index)) for index in (2, 4)] == [True, True]
-
-
-def test_after_unpin_it_goes_with_the_next_chat_that_is_put_away(host: Host) -> None:
-    ask(host)
-    handle = bash(host, "kept", lines(60, "precious")).text(2).split("\n")[0]
-    context_tool(host, "p", "pin", handle)
-    finish(host)
-    talk(host, 14)
-    host.restart()
-    ask(host)
-    context_tool(host, "u", "unpin", handle)
-    finish(host)
-    times = put_away(host)
-    sent = talk(host, 20)
-    assert put_away(host) > times
-    assert not whole(sent, lines(60, "precious"))
 
 
 def test_what_is_too_large_beside_the_work_is_named(host: Host) -> None:

@@ -8,11 +8,10 @@ import pytest
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result, thinking, user
-from context.scenes import ask, bash, context_tool, finish, use
+from context.messages import assistant, calls, lines, result, thinking
+from context.scenes import ask, bash, finish, use
 from context.sent import Sent
 from context.test_window import folded
-from foredeck.context.provider_cache import NOTHING
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 
 
@@ -58,31 +57,6 @@ def test_another_model_is_a_free_moment(host: Host) -> None:
     assert ask(host).decision.reason == "model"
 
 
-def test_a_model_that_is_called_again_still_has_its_prompt(new_host: NewHost) -> None:
-    host = new_host(policy="keep-all")
-    six_outputs(host)
-    first, sent = host.model or {}, len(host.messages)
-    host.model = {**first, "id": "m2"}
-    finish(host)
-    assert ask(host).record.cache.hit == NOTHING
-    host.model = first
-    finish(host)
-    again = ask(host)
-    assert (again.decision, again.record.cache.hit) == (Decision(), sent)
-
-
-def test_a_model_that_is_called_again_with_other_instructions_has_nothing(host: Host) -> None:
-    six_outputs(host)
-    first = host.model or {}
-    host.model = {**first, "id": "m2"}
-    host.system = [{"role": "system", "content": "Another."}]
-    finish(host)
-    ask(host)
-    host.model = first
-    finish(host)
-    assert ask(host).record.cache.hit == NOTHING
-
-
 def test_a_model_that_is_not_named_is_no_other_model(host: Host) -> None:
     six_outputs(host)
     host.model = None
@@ -123,16 +97,6 @@ def test_nothing_changes_before_signed_reasoning_of_the_turn_under_way(host: Hos
     host.wait(600)
     add_signed(host, "s1")
     assert host.call().decision == Decision()
-
-
-def test_signed_reasoning_of_an_earlier_turn_binds_nobody(host: Host) -> None:
-    ask(host)
-    for number in range(6):
-        add_signed(host, f"s{number}")
-        host.call()
-    host.wait(600)
-    finish(host)
-    assert ask(host).decision == Decision("rebase", "cold", 2)
 
 
 def sealed(sent: Sent) -> list[int]:
@@ -180,75 +144,6 @@ def test_reasoning_bound_to_what_changes_goes_and_what_stands_before_it_stays(
     assert sealed(ask(host)) == [1]
 
 
-def test_reasoning_stays_where_the_wire_pairs_it_with_calls(host: Host) -> None:
-    host.model = {**(host.model or {}), "api": "openai-responses"}
-    ask(host)
-    for number in range(6):
-        add_signed(host, f"s{number}")
-        host.call()
-    host.wait(600)
-    finish(host)
-    sent = ask(host)
-    assert sent.decision.kind == "rebase"
-    assert sealed(sent) == [1, 3, 5, 7, 9, 11]
-
-
-def test_after_signed_reasoning_bytes_may_change_within_the_turn(host: Host) -> None:
-    ask(host)
-    add_signed(host, "s0")
-    host.call()
-    for number in range(7):
-        bash(host, f"c{number}")
-    host.wait(600)
-    sent = bash(host, "last")
-    assert sent.decision.changed_from == 2
-    assert folded(sent) == [2, 4, 6, 8]
-
-
-def test_what_stands_before_the_signed_reasoning_waits_for_the_next_turn(host: Host) -> None:
-    host.restart(adaptive={"fold_runs_after": 0})
-    ask(host)
-    for number in range(3):
-        bash(host, f"before{number}")
-    add_signed(host, "s0")
-    host.call()
-    for number in range(6):
-        bash(host, f"after{number}")
-    host.wait(600)
-    sent = bash(host, "last")
-    assert folded(sent) == [8, 10, 12]
-    host.wait(600)
-    finish(host)
-    assert folded(ask(host)) == [2, 4, 6, 8, 10, 12]
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        thinking("", "ZW5j", redacted=True),
-        {**calls("x", "bash", command="x"), "thoughtSignature": "c2ln"},
-    ],
-    ids=["redacted", "on the call"],
-)
-def test_every_kind_of_sealed_reasoning_binds(host: Host, block: dict[str, Any]) -> None:
-    six_outputs(host)
-    host.wait(600)
-    call = block if block["type"] == "toolCall" else calls("x", "bash", command="x")
-    blocks = [call] if block is call else [block, call]
-    host.add(assistant(*blocks), result("x", "bash", lines(20, "x")))
-    assert host.call().decision == Decision()
-
-
-def test_reasoning_that_only_names_its_field_binds_nothing(host: Host) -> None:
-    six_outputs(host)
-    host.wait(600)
-    host.add(
-        assistant(thinking("hm", "reasoning_content"), calls("x", "bash", command="x")),
-        result("x", "bash", lines(20, "x")),
-    )
-    assert host.call().decision.reason == "cold"
-
-
 # High and low water
 
 
@@ -283,62 +178,8 @@ def test_the_marks_are_apart_so_that_it_does_not_flap(new_host: NewHost) -> None
     assert kinds.count("rebase") >= 2
 
 
-def test_at_high_water_what_was_used_last_stays_longest(new_host: NewHost) -> None:
-    host = watered(new_host)
-    ask(host)
-    big(host, "c0", 8000)
-    big(host, "c1", 16_000)
-    context_tool(host, "t", "activate", "@3")
-    big(host, "c2", 8000)
-    sent = big(host, "c3", 8000)
-    assert sent.decision.reason == "high-water"
-    assert folded(sent) == [4]
-
-
-def test_a_cold_prompt_that_is_still_too_large_goes_down_too(new_host: NewHost) -> None:
-    host = watered(new_host)
-    ask(host)
-    for number in range(3):
-        big(host, f"c{number}", 8000)
-    host.wait(600)
-    sent = big(host, "last", 14_000)
-    assert sent.decision.reason == "cold"
-    assert sent.stats.chars_sent <= 34_000
-
-
-def test_system_prompt_and_tools_count_for_the_high_mark(new_host: NewHost) -> None:
-    host = watered(new_host)
-    host.system = [{"role": "system", "content": "x" * 30_000}]
-    ask(host)
-    big(host, "c0", 3000)
-    assert big(host, "c1", 3000).decision.reason == "high-water"
-
-
 def test_an_unknown_window_has_no_marks(host: Host) -> None:
     host.model = None
     ask(host)
     sent = [big(host, f"c{number}", 40_000) for number in range(5)][-1]
     assert sent.decision == Decision()
-
-
-def test_at_high_water_nothing_changes_before_signed_reasoning(new_host: NewHost) -> None:
-    host = watered(new_host)
-    ask(host)
-    big(host, "c0", 20_000)
-    host.add(signed("s"), result("s", "bash", lines(438, "s")))
-    assert host.call().decision == Decision()
-    finish(host)
-    host.add(user("And now?"))
-    assert host.call().decision.reason == "high-water"
-
-
-def test_at_high_water_little_that_may_go_is_not_taken_bit_by_bit(new_host: NewHost) -> None:
-    host = watered(new_host)
-    ask(host)
-    big(host, "c0", 22_000)
-    add_signed(host, "s")
-    host.call()
-    sent = [big(host, f"c{number}", 2000) for number in range(1, 20)]
-    reasons = [s.decision.reason for s in sent]
-    assert reasons.index("window") == 15, "c0 may not go, and the others are small"
-    assert {*reasons} == {None, "window"}

@@ -61,31 +61,6 @@ def test_an_argument_that_does_not_stand_in_the_file_stays(new_host: NewHost) ->
     assert lines(30, "lost") in str(sent.parts[5]).replace("\\n", "\n")
 
 
-def test_a_later_read_is_compared_with_what_is_shown(new_host: NewHost) -> None:
-    host = edited(new_host)
-    go_cold(host)
-    sent = use(host, "r2", "read", NEW, path="a.py")
-    assert sent.text(len(sent.messages) - 1) == "Unchanged: the same as @3 above."
-    more = NEW.replace("added 1", "more 1", 1)
-    edit(host, "e2", "added 1", "more 1")
-    sent = use(host, "r3", "read", more, path="a.py")
-    told = sent.text(len(sent.messages) - 1)
-    assert told.startswith("@3 v3, changed since the copy above:\n")
-    assert "+more 1" in told
-    assert len(told) < 300
-
-
-def test_a_receipt_shrinks_once_it_is_old(new_host: NewHost) -> None:
-    host = new_host(policy="adaptive", adaptive={"patience": 1, "patience_edited": 1})
-    ask(host)
-    use(host, "r1", "read", OLD, path="a.py")
-    edit(host, "e1", FIRST, "new")
-    for number in range(3):
-        finish(host)
-        ask(host, f"Go on, {number}.")
-    assert go_cold(host).text(4) == "@5 done"
-
-
 def test_what_a_writer_says_beside_that_is_kept_as_any_output(new_host: NewHost) -> None:
     host = new_host(policy="adaptive", adaptive={"patience": 1, "patience_edited": 1})
     ask(host)
@@ -95,20 +70,3 @@ def test_what_a_writer_says_beside_that_is_kept_as_any_output(new_host: NewHost)
         finish(host)
         ask(host, f"Go on, {number}.")
     assert go_cold(host).text(4).startswith("@5 folded: ")
-
-
-def test_another_branch_has_reads_of_its_own(new_host: NewHost) -> None:
-    """Though as much is known of the file there: as many versions, in a read of the same length."""
-    changed = FIRST.replace("old", "new")
-    now = OLD.replace(FIRST, changed)
-    host = new_host(policy="adaptive")
-    ask(host)
-    use(host, "b1", "bash", "ok", command="true")
-    use(host, "r1", "read", OLD, path="a.py")
-    edit(host, "e1", FIRST, changed)
-    host.back(1)
-    use(host, "r2", "read", now, path="a.py")
-    edit(host, "e2", lines(30, "absent"), lines(30, "lost"), "Could not find the text.")
-    use(host, "w1", "write", "Written.", path="b.py", content=lines(30, "written"))
-    sent = go_cold(host)
-    assert sent.text(4) == "Could not find the text."

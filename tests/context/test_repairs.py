@@ -8,7 +8,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import Block, assistant, calls, lines, result, text, user
-from context.scenes import ask, bash, finish
+from context.scenes import ask, finish
 from foredeck.context.messages.shape import Message, find_faults, to_item
 from foredeck.context.plan.wires import Repairs, repair
 from foredeck.context.wording import no_named_result, no_result
@@ -97,39 +97,7 @@ def test_a_result_that_names_another_call_is_not_taken_for_an_interruption(
     assert [block["text"] for say in says for block in say.blocks] == said
 
 
-def test_what_stands_before_the_start_is_taken_as_made() -> None:
-    messages = [user("x"), CALL, user("y"), CALL, user("z")]
-    assert inserted(repaired(*messages, start=3)) == {4: ["a"]}
-
-
-def test_a_result_after_the_start_answers_a_call_before_it() -> None:
-    messages = [user("x"), TWO, result("a", "bash"), result("b", "read")]
-    assert repaired(*messages, start=3) == Repairs()
-
-
 # In a session
-
-
-def test_a_result_that_comes_late_takes_the_place_of_its_stand_in(host: Host) -> None:
-    ask(host)
-    host.add(assistant(calls("a", "bash", command="x")))
-    waiting = host.call()
-    assert waiting.parts[-1][0]["isError"] is True
-    host.add(result("a", "bash", lines(20)))
-    sent = host.call()
-    assert sent.parts[-1] == []
-    assert sent.text(2) == f"@3\n{lines(20)}"
-
-
-def test_a_stand_in_stays_once_the_user_has_gone_on(host: Host) -> None:
-    ask(host)
-    host.add(assistant(calls("a", "bash", command="x")), user("What happened?"))
-    first = host.call()
-    finish(host)
-    host.restart()
-    again = ask(host)
-    assert again.parts[2] == first.parts[2]
-    assert again.text(2) == f"{no_result()}\nWhat happened?"
 
 
 def test_an_empty_result_has_at_least_its_handle(host: Host) -> None:
@@ -139,15 +107,6 @@ def test_an_empty_result_has_at_least_its_handle(host: Host) -> None:
         host.add(assistant(calls(f"e{number}", "bash")), result(f"e{number}", "bash", blocks))
         sent = host.call()
         assert sent.text(len(sent.messages) - 1) == f"@{3 + number}"
-
-
-def test_a_message_that_is_left_out_counts_for_nothing(host: Host) -> None:
-    ask(host)
-    host.add(result("nobody", "bash", lines(200)))
-    sent = host.call()
-    assert sent.stats.active == 0
-    assert sent.stats.chars_sent < sent.stats.chars_host - 5000
-    bash(host, "c1")
 
 
 # Faults

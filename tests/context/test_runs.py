@@ -8,17 +8,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result, thinking
-from context.noted import Noted
+from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS
 from context.test_stand_in_machine import AnySessionWithStandIns
 from examples import sessions
-from foredeck.accounting.cache import Shapes
 from foredeck.model.quoting import is_run
-from foredeck_bench.judging.evidence import View
 
 COLD_S = 10_000
 
@@ -80,136 +77,11 @@ def test_any_of_them_comes_back_by_its_handle(new_host: NewHost) -> None:
     assert lines(20, "output of a") in sent.text(len(sent.messages) - 1)
 
 
-def test_a_run_grows_at_a_later_rebase(new_host: NewHost) -> None:
-    host = make(new_host, fold_runs_after=4)
-    ask(host)
-    for id in "abcdefghi":
-        bash(host, id)
-    first = go_cold(host, "More.")
-    finish(host)
-    work(host, "klmnopqr")
-    second = go_cold(host)
-    assert len(runs(first)) == 1
-    assert len(runs(second)) == 2
-    assert "run i" not in runs(first)[0]
-    assert "run i" in runs(second)[0]
-
-
-def test_the_newest_calls_stand_as_they_are(new_host: NewHost) -> None:
-    host = make(new_host, fold_runs_after=4)
-    work(host, "abcdefgh")
-    [run] = runs(go_cold(host))
-    # The answer that ended the turn is the newest call.
-    assert run.startswith("[foredeck] 5 calls")
-
-
 @pytest.mark.parametrize("after", [0, 100])
 def test_it_can_be_switched_off_and_put_off(new_host: NewHost, after: int) -> None:
     host = make(new_host, fold_runs_after=after)
     work(host, "abcdef")
     assert runs(go_cold(host)) == []
-
-
-def test_not_on_a_wire_of_which_nothing_is_known(new_host: NewHost) -> None:
-    host = make(new_host)
-    host.model = {**(host.model or {}), "api": "new-wire"}
-    work(host, "abcdef")
-    assert runs(go_cold(host)) == []
-
-
-def test_what_is_pinned_or_said_at_length_parts_a_run(new_host: NewHost) -> None:
-    host = make(new_host)
-    ask(host)
-    for id in "abcd":
-        bash(host, id)
-    context_tool(host, "p", "pin", "@5")
-    host.add(assistant("I think that " * 40, calls("e", "bash", command="run e")))
-    host.add(result("e", "bash", lines(20, "output of e")))
-    host.call()
-    finish(host)
-    work(host, "fghi")
-    sent = go_cold(host)
-    assert all("run c" not in run and "run e" not in run for run in runs(sent))
-    assert lines(20, "output of c") in "\n".join(texts(sent))
-
-
-LONG = {"oldText": "alpha " * 60, "newText": "beta " * 60}
-
-
-@pytest.mark.parametrize("more", [[], [LONG]])
-@pytest.mark.parametrize(("patience", "stands"), [(100, True), (1, False)])
-def test_a_short_edit_goes_later(
-    new_host: NewHost, patience: int, more: list[dict[str, str]], *, stands: bool
-) -> None:
-    host = make(new_host, patience_edits=patience, at_work=0)
-    ask(host)
-    bash(host, "a")
-    bash(host, "b")
-    edits = [{"oldText": "one", "newText": "two"}, *more]
-    use(host, "e", "edit", "Successfully replaced text in a.py.", path="a.py", edits=edits)
-    work(host, "fghi")
-    sent = go_cold(host)
-    assert ("'newText': 'two'" in str(sent.prompt)) == stands
-
-
-@pytest.mark.parametrize(("api", "leaves"), [("openai-responses", 0), ("anthropic-messages", 1)])
-def test_sealed_reasoning_stays_where_it_cannot_be_left_out(
-    new_host: NewHost, api: str, leaves: int
-) -> None:
-    host = make(new_host)
-    host.model = {**(host.model or {}), "api": api}
-    ask(host)
-    for id in "abcdef":
-        thought = thinking("Hm.", f"sealed-{id}")
-        host.add(assistant(thought, calls(id, "bash", command=f"run {id}")))
-        host.add(result(id, "bash", lines(20, f"output of {id}")))
-        host.call()
-    finish(host)
-    sent = go_cold(host)
-    assert len(runs(sent)) == leaves
-
-
-def test_a_branch_that_holds_only_some_of_them_shows_them_call_by_call(new_host: NewHost) -> None:
-    host = make(new_host)
-    work(host, "abcdef")
-    leaf = host.leaf()
-    sent = go_cold(host)
-    host.go_to(leaf)
-    host.back(8)
-    elsewhere = ask(host, "Another way.")
-    assert runs(elsewhere) == []
-    assert " folded: " in str(elsewhere.prompt) or "output of a" in str(elsewhere.prompt)
-    host.go_to(leaf)
-    assert runs(go_cold(host, "And back.")) == runs(sent)
-
-
-def test_an_observation_takes_the_place_of_runs(new_host: NewHost) -> None:
-    host = make(new_host)
-    noted = Noted(host)
-    work(host, "abcdef")
-    finish(host, "As I said. " * 100)
-    assert len(runs(go_cold(host))) == 1
-    finish(host)
-    noted.observe(0, 15, "* noted")
-    sent = go_cold(host, "And on.")
-    assert runs(sent) == []
-    assert "* noted" in "\n".join(texts(sent))
-
-
-def test_an_observation_of_some_calls_of_a_run_leaves_that_standing(new_host: NewHost) -> None:
-    host = make(new_host)
-    noted = Noted(host)
-    host.add(assistant("At length. " * 200))
-    ask(host, "In detail: " + "why " * 400)
-    for id in "abcdefgh":
-        bash(host, id)
-    finish(host)
-    [run] = runs(go_cold(host))
-    noted.observe(0, 6, "* noted")
-    sent = go_cold(host, "And on.")
-    assert runs(sent) == [run]
-    host.restart()
-    assert runs(ask(host)) == [run]
 
 
 def chat(host: Host, turns: int) -> None:
@@ -248,22 +120,6 @@ def test_what_was_said_can_stay(new_host: NewHost, off: dict[str, object]) -> No
     host = make(new_host, **{"fold_turns_after": 4, **off})
     chat(host, 4)
     assert "I found part_1 and the rest. " * 20 in "\n".join(texts(go_cold(host)))
-
-
-def test_its_names_count_as_those_of_a_digest(new_host: NewHost) -> None:
-    host = make(new_host)
-    ask(host)
-    for id in "abcdef":
-        output = f"{lines(60, id)}\nonly_in_{id} thatOnly{id.upper()}\n"
-        use(host, id, "bash", output, command=f"make all_{id}")
-    finish(host)
-    [run] = runs(go_cold(host))
-    view = View()
-    view.show(Shapes().of([{"role": "user", "content": run}]))
-    for name in ("only_in_a", "thatOnlyA"):
-        assert view.has_name(name)
-        assert not view.has_name_itself(name)
-    assert all(view.has_name_itself(f"all_{id}") for id in "abcde")
 
 
 class AnySessionWithRuns(AnySessionWithStandIns):

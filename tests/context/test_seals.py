@@ -62,19 +62,6 @@ def test_where_nothing_says_that_it_binds_a_turn_folds_before_it_ends(
     assert folded(sent) == [2, 4, 6, 8]
 
 
-def test_the_reasoning_itself_and_its_calls_go_out_as_they_came(host: Host) -> None:
-    use_model(host, GPT)
-    ask(host)
-    for number in range(8):
-        sealed_step(host, f"s{number}", GPT, note="long " * 100)
-    host.wait(2400)
-    sent = sealed_step(host, "last", GPT)
-    assert folded(sent)
-    for index in range(1, len(host.messages), 2):
-        (shown,) = sent.parts[index]
-        assert shown["content"] == host.messages[index]["content"]
-
-
 def test_a_router_that_carries_claude_keeps_all_before_its_reasoning(host: Host) -> None:
     assert long_turn(host, ROUTED).decision == Decision()
 
@@ -145,32 +132,6 @@ def test_a_turn_that_was_begun_free_is_so_after_a_restart(host: Host) -> None:
 )
 def test_what_is_known_of_a_wire_and_a_model(api: str, model: str, binds: bool) -> None:
     assert binds_by_table(api, model) is binds
-
-
-@pytest.mark.parametrize(("turns_after", "stays"), [(2, 0), (100, 6)])
-def test_in_turns_long_past_it_goes_with_the_calls_that_it_stands_with(
-    new_host: NewHost, turns_after: int, stays: int
-) -> None:
-    rules = {"patience": 1, "fold_runs_after": 2, "fold_turns_after": turns_after}
-    host = new_host(policy="adaptive", adaptive=rules)
-    use_model(host, GPT)
-    for turn in "ab":
-        ask(host)
-        for number in range(6):
-            sealed_step(host, f"{turn}{number}", GPT)
-        finish(host)
-    host.wait(2400)
-    sent = ask(host)
-    assert len(reasoning_in(sent)) == 6 + stays
-    host.restart()
-    finish(host)
-    assert len(reasoning_in(ask(host))) == 6 + stays
-
-
-def reasoning_in(sent: Sent) -> list[str]:
-    """The sealed reasoning that goes out."""
-    blocks = (block for message in sent.prompt for block in message.get("content") or ())
-    return [block["thinkingSignature"] for block in blocks if "thinkingSignature" in block]
 
 
 # Refusals

@@ -9,9 +9,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result, thinking, user
+from context.messages import assistant, calls, lines, result
 from context.noted import Noted
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import ask, context_tool, finish
 from context.sent import Sent, as_bytes, message_text
 from foredeck.engine.observing import SessionNotes
 from foredeck.errors import ToolError
@@ -75,20 +75,6 @@ def test_nothing_changes_while_that_would_cost_more(worked: tuple[Host, Noted]) 
     assert as_bytes(sent.prompt[: len(before.prompt)]) == as_bytes(before.prompt)
 
 
-def test_a_rebase_that_pays_brings_it_in(new_host: NewHost) -> None:
-    host = new_host(rebase={"guard": 1})
-    noted = Noted(host)
-    work(host, 20)
-    noted.observe(0, 76, "* 10:00 nineteen parts were looked at")
-    for number in range(40):
-        if bash(host, f"more{number}", "short").decision.covers:
-            break
-    sent = host.past.sent[-1]
-    assert sent.decision.reason in ("pays", "look-back")
-    assert sent.record.stats.shorter_by > 0
-    assert "nineteen parts" in sent.text(75)
-
-
 def test_a_later_text_leaves_an_earlier_one_as_it_stands(worked: tuple[Host, Noted]) -> None:
     host, noted = worked
     first = after_pause(host)
@@ -120,31 +106,6 @@ def test_short_words_of_the_users_stay_and_long_ones_go(new_host: NewHost) -> No
     assert LONG not in said
 
 
-@pytest.mark.parametrize("observed", [False, True])
-def test_a_result_in_flight_goes_out_in_full_where_what_it_repeats_leaves(
-    new_host: NewHost, observed: bool
-) -> None:
-    host = new_host()
-    noted = Noted(host)
-    pasted = lines(400, "logged")
-    ask(host, "The task.")
-    finish(host, "Understood. " * 80)
-    ask(host, pasted)
-    finish(host, "I have read it. " * 80)
-    ask(host)
-    finish(host)
-    if observed:
-        noted.observe(0, 4, "* the user pasted a log")
-    ask(host, "Look at the log itself.")
-    host.wait(COLD_S)
-    sent = use(host, "log", "bash", pasted, command="cat log")
-    assert bool(sent.decision.covers) == observed
-    said = texts(sent)
-    assert (pasted in said[2]) != observed
-    assert (pasted in said[-1]) == observed
-    assert ("Unchanged: the same as" in said[-1]) != observed
-
-
 def test_what_is_pinned_stays_with_its_call(new_host: NewHost) -> None:
     host = new_host()
     noted = Noted(host)
@@ -157,47 +118,6 @@ def test_what_is_pinned_stays_with_its_call(new_host: NewHost) -> None:
     assert sent.decision.covers
     assert "output 1 39" in sent.text(2)
     assert sent.text(6) == ""
-
-
-def test_it_waits_for_content_that_the_policy_wants(new_host: NewHost) -> None:
-    host = new_host(policy="keep-all")
-    noted = Noted(host)
-    work(host, 3)
-    noted.observe(0, 8, "* two parts")
-    sent = after_pause(host)
-    # The results stay with their calls, and the rest is noted.
-    assert "output 2 39" in sent.text(6)
-    assert "Part 1 is done." not in "\n".join(texts(sent))
-
-
-def test_nothing_is_due_before_the_chat_is_long(new_host: NewHost) -> None:
-    host = new_host()
-    noted = Noted(host, threshold=50_000)
-    work(host, 5)
-    noted.observe(0, 8, "* two parts")
-    assert not after_pause(host).decision.covers
-
-
-def test_a_call_whose_result_is_not_covered_keeps_its_messages(new_host: NewHost) -> None:
-    host = new_host()
-    noted = Noted(host)
-    work(host, 4)
-    noted.observe(0, 2, "* ends between a call and its result")
-    noted.observe(2, 4, "* begins with a result")
-    assert not after_pause(host).decision.covers
-
-
-def test_sealed_reasoning_of_the_turn_under_way_keeps_what_precedes_it(new_host: NewHost) -> None:
-    host = new_host()
-    noted = Noted(host)
-    work(host, 4)
-    noted.observe(0, 12, "* three parts")
-    ask(host)
-    host.wait(COLD_S)
-    host.add(assistant(thinking("hm", "sealed"), calls("x", "bash")), result("x", "bash", "ok"))
-    assert not host.call().decision.covers
-    finish(host)
-    assert after_pause(host).decision.covers
 
 
 def test_a_branch_sees_only_its_own_past(worked: tuple[Host, Noted]) -> None:
@@ -215,29 +135,6 @@ def test_a_branch_sees_only_its_own_past(worked: tuple[Host, Noted]) -> None:
     assert "parts 3 and 4" in "\n".join(texts(back))
 
 
-def test_a_fork_takes_along_what_it_holds(worked: tuple[Host, Noted]) -> None:
-    host, noted = worked
-    after_pause(host)
-    fork = host.fork("f", 12)
-    noted.use(fork)
-    shown = "\n".join(texts(ask(fork, "From here.")))
-    assert "parts 1 and 2" in shown
-    assert "parts 3 and 4" not in shown
-    fork.close()
-
-
-def test_a_call_without_us_sends_what_the_host_has(worked: tuple[Host, Noted]) -> None:
-    host, _ = worked
-    after_pause(host)
-    finish(host)
-    host.add(user("Without you."))
-    away = host.off()
-    assert len(away.prompt) == len(away.messages)
-    finish(host)
-    again = after_pause(host)
-    assert again.decision.covers
-
-
 def test_a_reflection_takes_the_place_of_observations_when_that_is_free(
     worked: tuple[Host, Noted], snapshot: SnapshotAssertion
 ) -> None:
@@ -252,51 +149,6 @@ def test_a_reflection_takes_the_place_of_observations_when_that_is_free(
     assert list(sent.decision.covers) == ["reflection:s:2"]
     assert "\n---\n".join(texts(sent)[:6]) == snapshot
     assert "parts 1 and 2" not in "\n".join(texts(sent))
-
-
-def test_notes_go_in_before_a_summary_does(new_host: NewHost) -> None:
-    host = new_host(policy="keep-all")
-    noted = Noted(host, threshold=1_000_000)
-    work(host, 20)
-    noted.observe(0, 72, "* eighteen parts were looked at")
-    host.set_window(7_000)
-    sent = ask(host)
-    assert list(sent.decision.covers) == ["observation:s:0"]
-    assert sent.decision.compaction is None
-
-
-def test_a_text_may_save_only_once_another_stands(new_host: NewHost) -> None:
-    host = new_host(policy="keep-all", rebase={"min_saving_tokens": 5_000})
-    noted = Noted(host, threshold=1_000_000)
-    before = lines(120, "config")
-    after = before.replace("config 60:", "setting 60:")
-    ask(host)
-    use(host, "r1", "read", before, path="a.py")
-    finish(host)
-    ask(host, "And now?")
-    assert "changed since the copy above" in use(host, "r2", "read", after, path="a.py").text(6)
-    finish(host)
-    work(host, 1)
-    noted.observe(0, 4, "* a.py was read")
-    noted.observe(4, 8, "* a.py was read again " * 50)
-    host.set_window(2_400)
-    sent = ask(host)
-    # The second one is longer than the difference that it covers, but not than all of the file.
-    assert list(sent.decision.covers) == ["observation:s:0", "observation:s:1"]
-
-
-def test_a_summary_comes_where_notes_are_not_enough(new_host: NewHost) -> None:
-    host = new_host(policy="keep-all")
-    noted = Noted(host)
-    work(host, 14)
-    noted.observe(0, 8, "* two parts were looked at")
-    host.set_window(4_000)
-    sent = ask(host)
-    assert sent.decision.compaction is not None
-    finish(host)
-    work(host, 2, first=20)
-    host.restart()
-    ask(host)
 
 
 def test_nothing_is_lost_for_a_line_that_pretends(new_host: NewHost) -> None:
@@ -341,22 +193,6 @@ def test_the_newest_message_says_once_to_go_on(
     finish(host)
     second = ask(host, "And now?")
     assert message_text(second.prompt[-1]) == "And now?"
-
-
-def test_what_the_user_has_just_asked_is_not_denied(worked: tuple[Host, Noted]) -> None:
-    host, _ = worked
-    said = message_text(after_pause(host, "Leave that. Rename the project.").prompt[-1])
-    assert said.startswith("Leave that. Rename the project.\n[foredeck] Notes above have just ")
-    assert "nothing new was asked" not in said
-
-
-def test_after_a_tool_call_nothing_new_was_asked(worked: tuple[Host, Noted]) -> None:
-    host, _ = worked
-    ask(host, "Question 6")
-    host.wait(COLD_S)
-    said = message_text(bash(host, "c6").prompt[-1])
-    assert said.startswith("[foredeck] Notes above have just replaced older messages. Go on with ")
-    assert "nothing new was asked" in said
 
 
 def test_stored_observations_stand_in(new_host: NewHost) -> None:

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from context.driver import Host
-from context.messages import PIXEL, assistant, calls, image, lines, result, user
+from context.messages import assistant, calls, image, lines, result
 from context.scenes import ask, bash, context_tool, finish, old_output, use
 from context.sent import Sent
 from context.working import Work
 from foredeck.context.tools import tools
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import CommandParams
-from foredeck.model.quoting import is_reference
 
 TEXT = lines(30)
 
@@ -80,44 +78,6 @@ def test_what_is_visible_is_said_to_be_above(host: Host, tool: str, told: str) -
     assert said(host, tool, "@3") == told
 
 
-def test_two_activations_in_one_message_bring_the_content_once(folded: Host) -> None:
-    folded.add(
-        assistant(calls("t1", "activate", **{"id": "@3"}), calls("t2", "activate", **{"id": "@3"})),
-        folded.tool("t1", "activate", **{"id": "@3"}),
-        folded.tool("t2", "activate", **{"id": "@3"}),
-    )
-    sent = folded.call()
-    assert last(sent) == "Unchanged: the same as @3 above."
-
-
-def test_activate_takes_a_number_for_a_handle(folded: Host) -> None:
-    assert said(folded, "activate", 3).startswith("output of old")
-
-
-def test_activate_brings_the_newest_version_of_a_file(host: Host) -> None:
-    ask(host)
-    use(host, "w1", "write", "Wrote.", path="a.py", content="first\n" * 40)
-    use(host, "w2", "write", "Wrote.", path="a.py", content="second\n" * 40)
-    assert last(context_tool(host, "t", "activate", "a.py")) == "@3\n" + "second\n" * 40
-
-
-def test_activate_brings_an_old_version(host: Host) -> None:
-    ask(host)
-    for word in ("first", "second", "third"):
-        use(host, word, "write", "Wrote.", path="a.py", content=f"{word}\n" * 40)
-    assert said(host, "activate", "a.py v2") == "second\n" * 40
-    assert said(host, "activate", "@3 v3") == "third\n" * 40
-    assert said(host, "activate", "@3 v1") == "first\n" * 40
-
-
-def test_activate_brings_the_version_as_of_a_call(host: Host) -> None:
-    ask(host)
-    use(host, "w1", "write", "Wrote.", path="a.py", content="first\n" * 40)
-    use(host, "w2", "write", "Wrote.", path="a.py", content="second\n" * 40)
-    assert said(host, "activate", "a.py call 2") == "first\n" * 40
-    assert said(host, "activate", "@3 as of call 3") == "second\n" * 40
-
-
 @pytest.mark.parametrize(
     ("of", "told"),
     [
@@ -162,31 +122,6 @@ def test_activate_cuts_a_content_that_is_too_long(host: Host) -> None:
     assert said(host, "activate", "@3 chars 1001-1500") == "x" * 500
 
 
-@pytest.mark.usefixtures("short_answers")
-def test_a_long_content_is_cut_at_the_end_of_a_line(host: Host) -> None:
-    ask(host)
-    whole = lines(60)
-    use(host, "w", "write", "Wrote.", path="a.py", content=whole)
-    shown, told = said(host, "activate", "a.py").split("\n\n[")
-    assert whole.startswith(f"{shown}\n")
-    assert f'activate "@3 chars {len(shown) + 2}-{len(whole)}" for the rest' in told
-
-
-@pytest.mark.usefixtures("short_answers")
-def test_a_beginning_that_a_read_shows_is_not_brought_again(host: Host) -> None:
-    ask(host)
-    whole = lines(100)
-    use(host, "w", "write", "Wrote.", path="a.py", content=whole)
-    shown = whole[: whole.index("line 80:")]
-    more = f"{shown}\n[20 more lines in file. Use offset=81 to continue.]"
-    use(host, "r", "read", more, path="a.py", limit=80)
-    count = len(shown) - 1
-    assert said(host, "activate", "a.py") == (
-        f"The first {count:,} of {len(whole):,} characters of @3 are above: "
-        f'activate "@3 chars {count + 1}-{len(whole)}" for the rest.'
-    )
-
-
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -203,18 +138,6 @@ def test_activate_on_nothing_to_show_says_why(work: Work, content: bytes | None,
     else:
         path.write_bytes(content)
     assert said(work.host, "activate", "a.bin") == f"@3 has no content to show: {why}."
-
-
-def test_a_deleted_file_names_the_version_that_has_its_last_text(work: Work) -> None:
-    path = work.file("a.py", TEXT)
-    ask(work.host)
-    work.read("a.py")
-    work.file("a.py", TEXT * 2)
-    work.read("a.py")
-    path.unlink()
-    assert said(work.host, "activate", "a.py") == (
-        "@3 has no content to show: it was deleted; an older version may be had, such as v2."
-    )
 
 
 def test_activate_on_a_listed_file_brings_what_is_there(work: Work) -> None:
@@ -307,12 +230,6 @@ def test_a_listing_that_ended_before_a_read_does_not_hide_what_the_read_found(wo
     assert said(work.host, "activate", "a.bin") == "@3 has no content to show: it is not text."
 
 
-def test_an_image_that_is_in_view_is_not_brought_again(host: Host) -> None:
-    ask(host)
-    use(host, "i", "read", [image()], path="a.png")
-    assert said(host, "activate", "i") == "@4 is above."
-
-
 def test_a_folded_image_comes_back_as_the_image(host: Host) -> None:
     ask(host)
     shot = [{"type": "text", "text": TEXT}, image()]
@@ -339,17 +256,6 @@ def test_a_folded_image_comes_back_as_the_image(host: Host) -> None:
 
 
 # deactivate
-
-
-def test_deactivate_leaves_the_bytes_until_the_next_rebase(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    sent = context_tool(host, "t", "deactivate", "@3")
-    assert last(sent) == "@3 is inactive; its content leaves when the prompt is next rewritten."
-    assert not is_reference(sent.text(2))
-    finish(host)
-    host.wait(600)
-    assert is_reference(ask(host).text(2))
 
 
 def test_deactivate_twice_takes_an_object_out_of_the_pool_but_not_out_of_the_index(
@@ -421,19 +327,6 @@ def test_a_decision_is_applied_once_however_often_the_list_is_sent(host: Host) -
     assert members(host)["pool"] == {3}
 
 
-def test_a_decision_survives_a_request_for_the_whole_list(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    host.add(
-        assistant(calls("t", "deactivate", **{"id": "@3"})),
-        host.tool("t", "deactivate", **{"id": "@3"}),
-    )
-    host.lose()
-    finish(host)
-    ask(host)
-    assert members(host) == {"pool": {3}, "active": set(), "pinned": set()}
-
-
 def test_right_after_a_restart_the_tools_know_the_sets(host: Host) -> None:
     ask(host)
     bash(host, "c1")
@@ -471,34 +364,3 @@ def test_details_that_are_not_ours_decide_nothing(folded: Host, details: Any) ->
     folded.add(assistant(calls("t", "pin", **{"id": "@3"})), answer)
     folded.call()
     assert members(folded)["pinned"] == set()
-
-
-def test_the_users_list_shows_states_and_why(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    context_tool(host, "t", "pin", "@3")
-
-    def command(name: str, args: str = "") -> str:
-        params = CommandParams(session="s", name=name, args=args)
-        return str(host.engine.command(params)["text"])
-
-    *_, totals, row = command("view").split("\n")
-    assert totals == "0 in view, 1 pinned, 0 folded."
-    assert [row] == ["@3    pinned      260  bash run c1"]
-    assert command("why", "@3") == (
-        "@3 is pinned: message 3 of 5 shows it.\nIt is pinned, so it never folds."
-    )
-    with pytest.raises(ToolError, match="foredeck has no command 'what'"):
-        command("what")
-
-
-def test_an_image_beside_text_is_kept_when_the_text_is_brought_back(host: Host) -> None:
-    ask(host)
-    host.add(assistant(calls("i", "shot")), result("i", "shot", [*user(TEXT_BLOCKS)["content"]]))
-    sent = host.call()
-    (out,) = sent.parts[-2]
-    assert [block["type"] for block in out["content"]] == ["text", "text", "image"]
-    assert out["content"][2]["data"] == PIXEL
-
-
-TEXT_BLOCKS = [{"type": "text", "text": TEXT}, image()]

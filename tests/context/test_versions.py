@@ -7,7 +7,6 @@ from context.messages import lines
 from context.scenes import ask, context_tool, finish, use
 from context.sent import Sent
 from context.test_savings import FILE, last, part_of, read
-from foredeck.model.quoting import is_reference
 
 OTHER = lines(40, "entirely other")
 
@@ -18,39 +17,12 @@ def cold(host: Host) -> Sent:
     return ask(host)
 
 
-def test_a_newer_copy_says_that_it_replaces_the_older_one(host: Host) -> None:
-    ask(host)
-    read(host, "r1", FILE)
-    assert read(host, "r2", OTHER).startswith("@3 v2, replaces the older copy above\n")
-
-
-def test_an_old_version_says_that_it_is_older(host: Host) -> None:
-    ask(host)
-    read(host, "r1", FILE)
-    finish(host)
-    ask(host)
-    use(host, "w", "write", "Wrote it.", path="a.py", content=OTHER)
-    read(host, "r2", OTHER)
-    cold(host)
-    said = last(context_tool(host, "t", "activate", "@3 v1"))
-    assert said == f"@3 v1, older than the copy above\n{FILE}"
-
-
 def test_an_old_version_alone_in_view_is_named_as_such(host: Host) -> None:
     ask(host)
     use(host, "w1", "write", "Wrote it.", path="a.py", content=FILE)
     use(host, "w2", "write", "Wrote it.", path="a.py", content=OTHER)
     said = last(context_tool(host, "t", "activate", "a.py v1"))
     assert said.split("\n")[0] == "@3 v1, not the newest version"
-
-
-def test_a_superseded_copy_goes_at_the_next_rebase(host: Host) -> None:
-    ask(host)
-    read(host, "r1", FILE)
-    read(host, "r2", OTHER)
-    sent = cold(host)
-    assert sent.text(2).startswith("@3 folded: ")
-    assert OTHER in sent.text(4)
 
 
 def test_a_copy_of_more_lines_is_not_superseded_by_one_of_fewer(host: Host) -> None:
@@ -78,13 +50,3 @@ def test_what_a_difference_leans_on_is_not_superseded_by_it(host: Host) -> None:
     read(host, "r2", FILE.replace("line 7:", "line seven:"))
     sent = cold(host)
     assert FILE in sent.text(2)
-
-
-def test_a_pinned_object_keeps_its_newest_copy_only(host: Host) -> None:
-    ask(host)
-    read(host, "r1", FILE)
-    context_tool(host, "t", "pin", "a.py")
-    read(host, "r2", OTHER)
-    sent = cold(host)
-    assert is_reference(sent.text(2))
-    assert OTHER in sent.text(6)

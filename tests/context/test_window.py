@@ -41,50 +41,12 @@ def test_the_sixth_newest_result_of_a_turn_goes(host: Host) -> None:
     assert folded(cold_call(host)) == [2, 4]
 
 
-def test_parallel_results_count_each(host: Host) -> None:
-    ask(host)
-    ids = [f"p{number}" for number in range(7)]
-    host.add(
-        assistant(*(calls(id, "bash", command=id) for id in ids)),
-        *(result(id, "bash", lines(20, id)) for id in ids),
-    )
-    host.call()
-    assert folded(cold_call(host)) == [2, 3]
-
-
-def test_each_turn_keeps_five_of_its_own(host: Host) -> None:
-    ask(host)
-    outputs(host, 5, "a")
-    finish(host)
-    ask(host)
-    outputs(host, 6, "b")
-    assert folded(cold_call(host)) == [14]
-
-
 def test_per_turn_and_turns_can_be_configured(new_host: NewHost) -> None:
     host = new_host(seed_window={"per_turn": 1, "turns": 2})
     ask(host)
     outputs(host, 2)
     assert folded(cold_call(host)) == [2]
     assert folded(cold_call(host)) == [2, 4]
-
-
-def test_context_tools_do_not_count(host: Host) -> None:
-    ask(host)
-    outputs(host, 5)
-    for number in range(4):
-        context_tool(host, f"t{number}", "activate", "@7")
-    assert folded(cold_call(host)) == []
-
-
-def test_what_is_unpinned_counts_again(host: Host) -> None:
-    ask(host)
-    outputs(host, 6)
-    context_tool(host, "t1", "pin", "@3")
-    outputs(host, 6, "later")
-    assert 2 not in folded(cold_call(host))
-    context_tool(host, "t2", "unpin", "@3")
-    assert 2 in folded(cold_call(host))
 
 
 def test_an_activation_starts_the_window_anew(host: Host) -> None:
@@ -98,19 +60,6 @@ def test_an_activation_starts_the_window_anew(host: Host) -> None:
     assert folded(cold_call(host, "Turn five")) == [2]
 
 
-def test_a_repeated_output_counts_as_use_of_the_one_that_stands(host: Host) -> None:
-    ask(host)
-    bash(host, "c1", lines(20))
-    for number in range(2):
-        finish(host)
-        ask(host, f"Turn {number}")
-    repeated = bash(host, "c2", lines(20))
-    assert repeated.text(len(repeated.messages) - 1) == "Unchanged: the same as @3 above."
-    assert folded(cold_call(host)) == []
-    assert folded(cold_call(host)) == []
-    assert folded(cold_call(host)) == [2, len(repeated.messages) - 1]
-
-
 def test_what_a_result_in_flight_says_stands_above_stays_with_it(host: Host) -> None:
     part = {"path": "/repo/a.py", "offset": 6, "limit": 10}
     ask(host)
@@ -122,21 +71,3 @@ def test_what_a_result_in_flight_says_stands_above_stays_with_it(host: Host) -> 
     sent = host.call()
     assert "above" in sent.text(len(sent.messages) - 1)
     assert 2 not in folded(sent)
-
-
-def test_a_result_that_is_no_longer_than_its_reference_stays(host: Host) -> None:
-    ask(host)
-    bash(host, "c0", "short")
-    outputs(host, 5)
-    assert folded(cold_call(host)) == []
-
-
-@pytest.mark.parametrize("restart", [False, True], ids=["steady", "restarted"])
-def test_what_the_window_let_go_stays_collapsible(host: Host, restart: bool) -> None:
-    ask(host)
-    outputs(host, 6)
-    finish(host)
-    ask(host)
-    if restart:
-        host.restart()
-    assert folded(cold_call(host)) == [2]
