@@ -22,18 +22,6 @@ from observations.chat import answer, result, rounds, user
 RULES = ChunkRules(least=2000, most=5000)
 
 
-def test_a_batch_ends_with_its_last_result() -> None:
-    chat = [user("do it"), answer("two", "a", "b"), result("a"), result("b"), answer("done")]
-    assert ends_of_batches(chat) == [4, 5]
-
-
-def test_what_is_under_way_is_not_observed() -> None:
-    chat = [*rounds(4), answer("more", "open", tokens=9000)]
-    chunk = next_chunk(chat, Position(), RULES)
-    assert chunk is not None
-    assert chunk.covers == [message.address for message in chat[:-1]]
-
-
 def test_too_little_is_not_observed_unless_the_user_asks() -> None:
     chat = rounds(1)
     assert next_chunk(chat, Position(), RULES) is None
@@ -47,14 +35,6 @@ def test_a_chunk_that_costs_too_much_waits_and_grows() -> None:
     assert dear is None
     assert later is not None
     assert len(later.messages) == len(more)
-
-
-def test_a_long_history_is_observed_from_its_beginning() -> None:
-    chat = [message for n in range(30) for message in (user(f"q{n}"), answer(f"a{n}", tokens=900))]
-    chunk = next_chunk(chat, Position(), RULES)
-    assert chunk is not None
-    assert chunk.messages[0] is chat[0]
-    assert tokens_of(chunk.messages) <= RULES.most
 
 
 def test_results_count_for_what_is_shown_of_them() -> None:
