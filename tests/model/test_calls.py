@@ -6,17 +6,12 @@ import pytest
 
 from foredeck.model.call_values import (
     NO_PREDICTION,
-    Ack,
-    BranchCost,
     CachePrediction,
     CalledModel,
     CallStats,
     Decision,
-    OpRow,
-    ReportedUsage,
 )
-from foredeck.model.calls import NO_CHANGES, CallRecord, Delta, SetChanges
-from foredeck.model.messages import MessageKey
+from foredeck.model.calls import NO_CHANGES, CallRecord
 
 STORED: dict[str, Any] = {
     "id": "call:s:4",
@@ -60,34 +55,6 @@ STORED: dict[str, Any] = {
     },
     "acks": [[3, "applied"], [3, "rewritten", "messages"]],
 }
-
-
-def test_every_stored_field_is_read_as_what_it_is() -> None:
-    record = CallRecord(STORED)
-    assert (record.id, record.session, record.ordinal) == ("call:s:4", "s", 4)
-    assert (record.parent, record.shared, record.length, record.tip) == ("call:s:3", 7, 9, "t4")
-    assert record.keys == [MessageKey("e8", "aa"), MessageKey(None, "bb")]
-    assert list(record.addresses) == ["aa", "bb"]
-    assert record.ops[0] == OpRow(8, "reference", [{"text": "@3"}], 3, 1, None, "cc")
-    assert record.ops[1].folded == (1, -1)
-    assert record.first_rendered == 5
-    assert (record.changed_from, record.says, list(record.omitted)) == (
-        *(6, {0: [{"purpose": "list_start"}]}),
-        [2],
-    )
-    assert record.model == CalledModel("p/m", "x", 1000, 0.2, 1.0, True, 300.0, 3.0)
-    assert record.decision == Decision("rebase", "pays", 5, carrying_cost=9, rewrite_cost=8)
-    assert record.sets == SetChanges(
-        active=Delta([3]), pinned=Delta((), [1]), released=Delta([5]), pool=Delta()
-    )
-    assert (record.policy_state, record.cost) == ({"seen": 1}, BranchCost(2.5, 1.5))
-    assert record.foldable == Delta([[4, 0]], [[2, 1]])
-    assert record.stats == CallStats(
-        *(9, 900, 500, 3.5, 2, 1, 1334), rebase_in=6, objects=4, active=2, pinned=1, folded=3
-    )
-    reported = ReportedUsage(3, 70, 20, 5)
-    assert record.cache == CachePrediction("markers", 0, 1, 2, 3, 5, 11, reported)
-    assert record.acks == [Ack(3, "applied"), Ack(3, "rewritten", "messages")]
 
 
 def test_what_is_read_is_written_as_it_was_stored() -> None:
