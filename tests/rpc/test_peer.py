@@ -138,24 +138,6 @@ async def test_cancel_after_the_handler_returned_does_not_hide_its_result() -> N
     await wire.end()
 
 
-async def test_a_result_without_a_json_form_is_an_internal_error() -> None:
-    async def odd(_params: dict[str, Any]) -> Any:
-        return {"a": object()}
-
-    wire = Wire({"odd": Method(odd)})
-    await wire.feed(request(1, "odd"), request(2, "odd"))
-    assert [answer["error"]["code"] for answer in wire.take()] == [-32603, -32603]
-    await wire.end()
-
-
-async def test_params_may_have_any_names(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
-    params = {"self": 1, "request": 2, "from": 3, "": 4, "params": 5, "context": 6}
-    await wire.feed(request(1, "echo", params))
-    assert wire.take()[0]["result"] == params
-    await wire.end()
-
-
 async def test_a_reverse_call_gets_its_response_whatever_the_order(handlers: Handlers) -> None:
     wire = Wire(handlers.table())
     first = asyncio.create_task(wire.peer.call("host/complete", {"n": 1}))
