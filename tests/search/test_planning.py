@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.search import index as full_text
 from foredeck.search import searching
 from foredeck.search.index import Filters
 from foredeck.search.query import parse_query
@@ -44,17 +43,6 @@ def test_where_all_words_are_common_the_newest_texts_are_searched(stored: Search
     assert found.hits[0].entry.message == "turn:one:58"
 
 
-def test_of_sessions_among_others_what_is_passed_over_counts_too(stored: Searched) -> None:
-    mine = Talk(stored.store, "mine")
-    for number in range(30):
-        mine.say(user="apple")
-        Talk(stored.store, f"other{number}").say(user="quince")
-    plan = planned(stored, "apple", sessions=("mine",))
-    # A half of what lies between its first and last entry is its own.
-    assert plan.extent.density == pytest.approx(0.5, abs=0.02)
-    assert plan.is_part
-
-
 def test_a_name_alone_is_looked_for_whole_and_then_by_its_parts(tmp_path: Path) -> None:
     with searched(tmp_path) as stored:
         talk = Talk(stored.store, "one")
@@ -66,25 +54,3 @@ def test_a_name_alone_is_looked_for_whole_and_then_by_its_parts(tmp_path: Path) 
         messages = [hit.entry.turn for hit in stored.find("max_retries").hits]
         assert messages[0] == 1
         assert sorted(messages[1:]) == [2, 3]
-
-
-def test_an_index_that_is_searched_knows_how_common_words_are(stored: Searched) -> None:
-    with stored.index() as index:
-        extent = index.extent(Filters())
-        estimates = [index.estimate(term, extent) for term in parse_query("apple pear nowhere")]
-    assert estimates == [60, 20, 0]
-
-
-def test_a_phrase_is_counted_among_the_newest(
-    stored: Searched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terms = parse_query('"apple pear" "apple plum" "plum apple"')
-    with stored.index() as index:
-        extent = index.extent(Filters())
-        whole = [index.estimate(term, extent) for term in terms]
-        monkeypatch.setattr(full_text, "_NEWEST", 12)
-        newest = [index.estimate(term, extent) for term in terms]
-    # Every third has the first, and every fifth of the others the second; of the newest twelve
-    # four have the first and two the second.
-    assert whole == [20, 8, 0]
-    assert newest == [20, 10, 0]

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck.model.names import humps
 from foredeck.search.passages import passage
 from foredeck.search.query import Period, parse_query, periods_in
-
-
-def test_humps() -> None:
-    assert humps("readHTTPBody2") == ["read", "http", "body", "2"]
-    assert humps("plain") == ["plain"]
-    assert humps("userIDs") == ["user", "ids"]
-    assert humps("APIs") == ["apis"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.search.ranking import Ranked, is_weak
 from search.sessions import Searched, Talk, searched
 
 FACTS = {
@@ -56,17 +55,3 @@ def test_what_is_left_out_is_counted(stored: Searched) -> None:
     assert (found.total, len(found.hits), found.weak, found.more) == (2, 1, 1, 0)
     every = stored.find("warehouse")
     assert (every.total, len(every.hits), every.weak) == (2, 2, 0)
-
-
-def ranked(score: float, words: int, near: int = 0) -> Ranked:
-    some = tuple(map(str, range(9)))
-    return Ranked(1, score, some[:words], some[:near], score, 0.0, 0.0, 1.0, 1.0, None)
-
-
-def test_weak_is_what_scores_little_and_has_few_of_the_words() -> None:
-    best = ranked(10.0, 4)
-    assert is_weak(ranked(5.9, 2), best)
-    assert not is_weak(ranked(6.0, 1), best)
-    assert not is_weak(ranked(1.0, 3), best)
-    assert not is_weak(ranked(1.0, 2, near=1), best)
-    assert not is_weak(ranked(0.1, 1), ranked(10.0, 1))
