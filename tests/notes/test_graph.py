@@ -59,7 +59,6 @@ LINKS = st.sampled_from(
     + ["[x](a.md)", "[x](../b.md)", "![[c|l]]", "![i](x.txt)", "[x](d/c.md#h)", "[x](a)"]
 )
 TITLES = st.sampled_from(["", "# Title\n", "# Other\n", "---\naliases: [nick, Title]\n---\n"])
-MANY = st.lists(LINKS, max_size=4)
 TEXTS = st.builds(
     lambda title, links: title + "\n".join(links), TITLES, st.lists(LINKS, max_size=4)
 )
@@ -258,35 +257,6 @@ def vault(tmp_path: Path) -> Iterator[Vault]:
 def graph_of(vault: Vault) -> Graph:
     vault.follow()
     return Graph(vault.follower.db)
-
-
-def test_two_titles_alike_are_both_said_and_none_is_guessed(vault: Vault) -> None:
-    vault.write("/v/a.md", "# Same")
-    vault.write("/v/b.md", "# same")
-    vault.write("/v/d/c.md", "[[Same]]")
-    (found,) = graph_of(vault).unresolved()
-    assert [node.path for node in found.candidates] == ["/v/a.md", "/v/b.md"]
-    assert graph_of(vault).links(id_of("/v/d/c.md")) == []
-
-
-def test_a_reference_to_something_unknown_resolves_when_it_appears(vault: Vault) -> None:
-    vault.write("/v/a.md", "[[Later]]")
-    assert len(list(graph_of(vault).unresolved())) == 1
-    vault.write("/v/b.md", "# Later")
-    assert list(graph_of(vault).unresolved()) == []
-    (edge,) = graph_of(vault).backlinks(id_of("/v/b.md"))
-    assert edge.as_json() == {
-        **{"from": id_of("/v/a.md"), "to": id_of("/v/b.md"), "relation": "mentions"},
-        **{"static": False, "field": "content", "start": 0, "end": 9},
-    }
-
-
-def test_backlinks_outlive_renames(vault: Vault) -> None:
-    vault.write("/v/d/e/b.md", "text")
-    vault.write("/v/b.md", "[[d/e/b]] [x](d/e/b.md)")
-    vault.move("/v/d/e/b.md", "/v/d/c.md")
-    vault.move("/v/d/c.md", "/v/Old Name.md")
-    assert len(graph_of(vault).backlinks(id_of("/v/Old Name.md"))) == 2
 
 
 def test_neighbours_by_relation_and_tag(vault: Vault) -> None:
