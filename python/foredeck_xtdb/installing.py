@@ -1,4 +1,4 @@
-"""Installs the node: fetches Java and the jars, compiles, and rehearses a start."""
+"""Installs the node: fetches Java and the jars, and compiles."""
 
 from __future__ import annotations
 
@@ -12,18 +12,14 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from foredeck.errors import StoreError
-from foredeck.model.documents import Document, Provenance
 from foredeck.regular_files import open_to_append
-from foredeck.store.protocol import Batch
-from foredeck_xtdb.database.adapter import Database, open_xtdb
-from foredeck_xtdb.node import NodeFolder, start
 from foredeck_xtdb.runtime import (
     COMPILED,
     Java,
@@ -45,8 +41,7 @@ Progress = Callable[[str], None]
 def install(home: Path, progress: Progress) -> Runtime:
     """Makes the node ready to start, unless it is.
 
-    Raises `StoreError`, and keeps what was fetched. A failed rehearsal only makes later starts
-    slower.
+    Raises `StoreError`, and keeps what was fetched.
     """
     folder = runtime_folder(home)
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -83,9 +78,7 @@ def _install(home: Path, folder: Path, progress: Progress) -> Runtime:
         with tempfile.TemporaryDirectory(prefix="building-", dir=folder.parent) as name:
             _build(Path(name) / "runtime", folder, home / "xtdb" / "jars", java, progress)
     remove_old(home)
-    runtime = Runtime(folder, java)
-    make_class_archive(runtime, progress)
-    return runtime
+    return Runtime(folder, java)
 
 
 def _build(draft: Path, folder: Path, cache: Path, java: Java, progress: Progress) -> None:
@@ -159,68 +152,6 @@ def _provide(module: str, requirement: str, progress: Progress) -> None:
         f"the Python package {module} cannot be installed: run "
         f"`{sys.executable} -m pip install 'foredeck[xtdb]'` and look at what it says"
     )
-
-
-# Makes the archive of classes that lets Java start a node in two thirds of the time.
-#
-# A node is started on data of its own, does what nodes do, and writes down at its end which
-# classes it has loaded, ready to be used (AppCDS). The archive holds for the Java, and for the
-# paths of the jars, that it was made with. No node needs it.
-
-_END_SECONDS = 60.0
-"""Longest wait for an archive, which usually takes 3 s."""
-_PROVENANCE = Provenance(origin="rehearsal", generator="tool")
-
-
-def make_class_archive(runtime: Runtime, progress: Callable[[str], None]) -> None:
-    """Makes a runtime's archive for its Java, unless it exists; without one nodes start more
-    slowly."""
-    archive = runtime.class_archive
-    if archive.is_file():
-        return
-    draft = archive.with_suffix(".new")
-    try:
-        # Under this name the next installation removes what a killed one leaves behind.
-        with tempfile.TemporaryDirectory(prefix="building-", dir=runtime.folder.parent) as root:
-            _rehearse(NodeFolder(Path(root)), replace(runtime, rehearses=draft))
-        if not draft.is_file():
-            raise StoreError("this Java comes without an archive of its own classes")
-        with draft.open("rb") as written:
-            # Java trusts its content: after a power loss it must be whole, or not be there.
-            os.fsync(written.fileno())
-        draft.rename(archive)
-    except (StoreError, OSError, subprocess.TimeoutExpired) as error:
-        draft.unlink(missing_ok=True)
-        progress(f"no class archive could be made: {error}")
-        return
-    for other in set(archive.parent.glob("*.jsa")) - {archive}:
-        other.unlink(missing_ok=True)
-    progress("class archive made")
-
-
-def _rehearse(folder: NodeFolder, runtime: Runtime) -> None:
-    node, _, process = start(folder, runtime, until_eof=True)
-    assert process is not None
-    assert process.stdin is not None
-    try:
-        with closing(open_xtdb(node.url, token=folder.token(), namespace="rehearsal")) as database:
-            _use(database)
-        process.stdin.close()
-        process.wait(_END_SECONDS)
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _use(database: Database) -> None:
-    for content in ("a first text", "another text"):
-        note = Document(id="note", type="note", content=content, provenance=_PROVENANCE).seal()
-        database.commit(Batch(puts=[note]))
-    for record in database.records(None, 10):
-        database.documents(record)
-    database.history("note")
-    database.find("note")
-    database.changes_since(None)
 
 
 ATTEMPTS = 3

@@ -28,8 +28,8 @@ from foredeck_xtdb.node import NodeFolder, NodeInfo, log_tail, own_node_folder, 
 from foredeck_xtdb.query_command import QUERY, configure_query, run_query
 from foredeck_xtdb.runtime import find_runtime, how_to_start, is_installed
 
-_STEPS = 44
-"""About how many steps installing reports: jars, compiling, and a rehearsal."""
+_STEPS = 43
+"""About how many steps installing reports: jars, and compiling."""
 _REQUEST_MS = 30_000
 _POLL = 0.1
 
@@ -43,24 +43,15 @@ def _run(args: Namespace) -> int:
 
 def _install(args: Namespace, config: Config) -> int:
     began = time.monotonic()
-    notes: list[str] = []
     with Progress("installing the XTDB node", total=_STEPS) as progress:
-
-        def advance(note: str) -> None:
-            notes.append(note)
-            progress.advance(note=note)
-
-        runtime = install(config.home, advance)
+        runtime = install(config.home, lambda note: progress.advance(note=note))
     java = {"path": runtime.java.path, "version": runtime.java.version}
     lines = [
         f"The XTDB node is installed in {runtime.folder} ({time.monotonic() - began:.0f} s), "
         f"on Java {runtime.java.version} ({runtime.java.path}).\n"
         "`foredeck xtdb up` starts it; FOREDECK_STORE=xtdb starts it by itself."
     ]
-    slow = None if runtime.class_archive.is_file() else notes[-1]
-    if slow:
-        lines.append(f"It takes a second longer to start than it might: {slow}")
-    return answer(args, {"folder": runtime.folder, "java": java, "note": slow}, lines)
+    return answer(args, {"folder": runtime.folder, "java": java}, lines)
 
 
 def _up(args: Namespace, config: Config) -> int:
