@@ -12,7 +12,6 @@ from asked_models import RECORD, Models, settled
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
-from foredeck.engine.extraction import UNASKED, UNASKED_TURNS
 from foredeck.errors import StoreUnavailable
 from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import SessionEventParams
@@ -112,20 +111,6 @@ async def test_after_a_mere_word_no_model_is_looked_for(talk: Talk, models: Mode
     assert models.about == []
     await talk.say("Look at the parser and its tables.")
     assert len(models.about) == 1
-
-
-async def test_why_no_model_looks_is_said_once_in_a_project(
-    talk: Talk, tmp_path: Path, models: Models
-) -> None:
-    for _ in range(UNASKED_TURNS + 1):
-        await talk.say("Look at the parser and its tables.")
-    assert talk.told == [UNASKED.format(reason=BUSY)]
-    talk.engine.close()
-    again = Talk(tmp_path / "home", tmp_path / "work", "again", models)
-    with closing(again.engine):
-        for _ in range(UNASKED_TURNS):
-            await again.say("Look at the parser and its tables.")
-        assert again.told == []
 
 
 async def test_what_a_file_says_is_not_kept_as_the_users_word(talk: Talk, tmp_path: Path) -> None:

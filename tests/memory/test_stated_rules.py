@@ -92,19 +92,6 @@ def test_a_rule_that_the_head_has_no_room_for_is_found(agent: FileAgent) -> None
     assert found.startswith("Memory:\nm-")
 
 
-def test_the_user_is_told_once_what_to_merge(homes: tuple[Path, Path]) -> None:
-    told = []
-    for session in ("0199dddd-one", "0199eeee-two"):
-        agent = FileAgent(*homes, session)
-        agent.answer()
-        told.append([text for text in agent.notices if "do not fit before the chat" in text])
-        agent.close()
-    (text,), second = told
-    assert re.match(r"\d\d of your 40 rules do not fit before the chat", text)
-    assert re.search(r"Merge what is alike: m-\w+ and m-\w+; ", text)
-    assert second == []
-
-
 def test_what_was_of_use_comes_before_what_is_new(homes: tuple[Path, Path]) -> None:
     store = open_sqlite(homes[0] / "foredeck.db")
     acts = UserActs(store, load_user(homes[0]), clock=lambda: 4_000_000_000_000)

@@ -11,7 +11,6 @@ from foredeck_bench.twin.steps import Step
 from foredeck_bench.work_session import WorkSession, transcript_line
 from harness import Pi
 from observed import answered, assert_stable, calls_of, messages, notified, results, stored
-from test_pi_compaction import SMALL, TALK
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 WORK: list[Step] = [
@@ -48,26 +47,6 @@ def test_a_history_is_taken_in_with_a_word_and_sent_as_it_was(pi: Pi) -> None:
     before, after = answered(model)[2], answered(model)[3]
     assert messages(after)[: len(messages(before))] == messages(before)
     assert_stable(answered(model)[3:])
-
-
-def test_a_summary_of_before_says_what_it_leaves_out(pi: Pi) -> None:
-    script: list[Step] = [call("bash", command="echo high_water"), f"It is spring_tide. {TALK}"]
-    model = pi.serve([*script, f"Answer. {TALK}", f"Answer. {TALK}", "on"], settings=SMALL)
-    plain = pi.rpc(foredeck=False)
-    for number in range(3):
-        plain.prompt(f"Question {number}")
-    assert "## Goal" in plain.compact()["summary"]
-    assert plain.shutdown() == 0
-    rpc = pi.rpc(foredeck=True, arguments=["--continue"])
-    rpc.prompt("Go on.")
-    rpc.command("/foredeck compact")
-    assert model.violations == []
-    told = notified(rpc)[-1]
-    assert told.startswith("A summary from while foredeck was not on:\n")
-    assert "## Goal" in told
-    lost = told.partition("What it does not name:")[2]
-    assert "turn 1: bash echo high_water" in lost
-    assert "spring_tide" in lost
 
 
 def long_session(pi: Pi, messages: int) -> Path:

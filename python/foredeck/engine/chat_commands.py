@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from pathlib import Path
-
 from foredeck.context.calls.call import SUMMARY_CHARS
-from foredeck.context.compactions import last_compaction, names_of, preview, report_of
-from foredeck.context.messages.items import Item
-from foredeck.context.messages.transcript import split_turns
+from foredeck.context.compactions import last_compaction, preview
 from foredeck.context.plan.ops import REASONING
 from foredeck.context.plan.plan import Plan
-from foredeck.context.state.chat import Chat, by_summary
-from foredeck.context.summary import losses_of
+from foredeck.context.state.chat import Chat
 from foredeck.engine.opened import OpenedSession
-from foredeck.errors import ForedeckError, ToolError
+from foredeck.errors import ToolError
 from foredeck.hosts.host import dollars
 from foredeck.hosts.protocol import CommandResult
 from foredeck.model.call_values import DEFAULT_TTL_S
 from foredeck.model.figures import counted
 from foredeck.store.clock import now_ms
-
-log = logging.getLogger(__name__)
-
-ADOPTED = "A summary from while foredeck was not on"
 
 
 def compact_text(opened: OpenedSession, arguments: str) -> str:
@@ -37,46 +25,7 @@ def compact_text(opened: OpenedSession, arguments: str) -> str:
             "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
             "would say now. /compact compacts."
         )
-    return adopted_compaction(opened) or last_compaction(objects, chat.compactions)
-
-
-def adopted_compaction(opened: OpenedSession) -> str | None:
-    """Reports on the summary that begins the chat, if the engine did not see it being made."""
-    objects, chat = opened.session.objects, opened.session.chat
-    summary = _summary_at_front(chat.branch.plan)
-    if summary is None or by_summary(chat.compactions, summary) is not None:
-        return None
-    document = objects.document()
-    if document is None or document.host_file is None:
-        return None
-    try:
-        items = summarized(document.harness, Path(document.host_file), summary)
-    except (ForedeckError, ValueError, LookupError, TypeError) as error:
-        log.info("what a summary covers is not known: %s", error)
-        return None
-    if not items:
-        return None
-    lost = losses_of(split_turns(items, 1), names_of(objects), summary)
-    return report_of(ADOPTED, summary, lost)
-
-
-def _summary_at_front(plan: Plan) -> str | None:
-    items = plan.items
-    if not items or items[0].kind != "context" or not items[0].blocks:
-        return None
-    return str(items[0].blocks[0].get("text") or "") or None
-
-
-READERS: Mapping[str, str] = {"pi": "foredeck_agents.histories.pi"}
-"""Modules by host, imported on first use; each has a function `summarized`."""
-
-
-def summarized(host: str, file: Path, summary: str) -> Sequence[Item]:
-    """The messages that a summary in a host's session file stands for. Raises `ForedeckError`."""
-    if host not in READERS:
-        return ()
-    items: Sequence[Item] = import_module(READERS[host]).summarized(file, summary)
-    return items
+    return last_compaction(objects, chat.compactions)
 
 
 MUCH_DOLLARS = 0.05

@@ -19,7 +19,6 @@ from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import SessionFolder
 from foredeck.engine.asking import SessionAsking
 from foredeck.engine.background import Job, SessionEvent
-from foredeck.engine.switches import Switches
 from foredeck.hosts.host import CompleteParams, NoModel
 from foredeck.memory.entry import caps_of
 from foredeck.memory.trust import User, user_of
@@ -35,12 +34,6 @@ if TYPE_CHECKING:  # imported with the first turn that is read out: most session
 PRIORITY = -10
 MOST_TURNS = 200
 """Turns in one question; an unread session begins with its newest."""
-UNASKED_TURNS = 3
-"""Turns without a model after which the user is told why."""
-UNASKED = (
-    "No model looks for what to remember: {reason}. What you state as a rule, in a sentence of its "
-    'own ("always", "never", "from now on"), is kept.'
-)
 _SHOWN = 100
 SEARCH_S = 3.0
 """Seconds of searching files, in a thread."""
@@ -60,7 +53,6 @@ class Extraction:
         self._config, self._chat, self._inbox = config, chat, inbox
         self._user = user
         self._session_folder = session_folder
-        self._unasked = 0
         self._last: int | None = None
         self._earlier: int | None = None
 
@@ -94,9 +86,8 @@ class Extraction:
         rules = rules_in(selected)
         if not (worth_asking or rules):
             return
-        if reason := await _why_unasked(asking):
+        if await _is_forbidden(asking):
             answer = rules
-            self._say_why(reason, worth_asking=worth_asking)
         elif worth_asking:
             answer = await self._asked(selected, asking)
         else:
@@ -122,15 +113,6 @@ class Extraction:
         )
         return (await asking.ask("extract", question_params, output_tokens=EXPECTED_TOKENS)).text
 
-    def _say_why(self, reason: str, *, worth_asking: bool) -> None:
-        self._unasked += worth_asking
-        # Who asks one thing and leaves would only be disturbed.
-        if not worth_asking or self._unasked != UNASKED_TURNS:
-            return
-        switches = Switches.of(self._config, self._chat.store, self._session_folder)
-        if switches.begins("unasked", holds=True):
-            self._inbox.notify(UNASKED.format(reason=reason))
-
     def _read_out(self) -> int:
         if self._last is None:
             extractions = self._chat.store.query("extraction", {"session": self._chat.info.id})
@@ -140,11 +122,11 @@ class Extraction:
         return self._last
 
 
-async def _why_unasked(asking: SessionAsking) -> str | None:
+async def _is_forbidden(asking: SessionAsking) -> bool:
     try:
-        return asking.forbidden(await asking.terms(), wanted=False)
-    except NoModel as error:
-        return str(error)
+        return asking.forbidden(await asking.terms(), wanted=False) is not None
+    except NoModel:
+        return True
 
 
 def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:

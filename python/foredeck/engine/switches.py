@@ -24,9 +24,8 @@ from foredeck.store.location import private_draft
 from foredeck.store.store import Store
 
 FOLDER = "switches"
-_SAID = ("tasks", "findings", "data", "crowded", "unasked")
-"""Kept between sessions: the user's choices, whether there is data, and which notices were
-shown."""
+_SAID = ("tasks", "findings", "data")
+"""Kept between sessions: the user's choices, and whether there is data."""
 
 
 class Switches:
@@ -73,14 +72,6 @@ class Switches:
         if _read(self._file).get("data") is not True:
             with suppress(OSError, ForedeckError):
                 self._write({"data": True})
-
-    def begins(self, name: str, *, holds: bool) -> bool:
-        """Whether something holds that did not when last asked in this project."""
-        before = _read(self._file).get(name) is True
-        if before != holds:
-            with suppress(OSError, ForedeckError):
-                self._write({name: holds})
-        return holds and not before
 
     def refresh(self) -> None:
         """Writes what follows from configuration and project."""

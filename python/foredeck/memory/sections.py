@@ -72,10 +72,6 @@ class EntriesSection:
         ordered = in_order(valid, self.about())
         return section_text(ordered, len(moved), limit, searched=self.searched)
 
-    def rules(self) -> list[MemoryEntry]:
-        """What the user has stated for good."""
-        return [entry for entry in self._sorted_out()[0] if is_rule(entry)]
-
     def is_withdrawn(self, said: str) -> bool:
         """Whether a line must leave: the user removed or moved its entry, or its ground changed."""
         # What merely reads otherwise by now, or has made room for others, can wait for the next

@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.shape import Message, to_item
-from foredeck.context.plan.plan import Plan
+from foredeck.context.messages.items import text_block
+from foredeck.context.messages.shape import Message
 from foredeck.hosts.foreign_blocks import other_block
 from foredeck.model.messages import fingerprint
 from foredeck_agents.histories.lines import Line, Lines, Place, opened_lines
@@ -416,16 +415,3 @@ def _recorded_call(
             )
         ),
     )
-
-
-def summarized(path: Path, summary: str) -> list[Item]:
-    first, transcript = 0, load_transcript(path)
-    for compaction in transcript.compactions:
-        if compaction.summary == summary:
-            chat = Plan()
-            for recorded in transcript.edited(compaction.seen)[first : compaction.kept_from]:
-                if recorded is not None:
-                    chat.append(to_item(recorded.message, recorded.entry, {}))
-            return chat.items
-        first = compaction.kept_from
-    return []
