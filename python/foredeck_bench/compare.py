@@ -1,8 +1,6 @@
-"""Compares ways to assemble prompts on recorded sessions: what they cost, and what stayed in view.
+"""Compares layouts and policies on recorded sessions: what they cost, and what stayed in view.
 
-    python -m foredeck_bench.compare [--observations] PATH...
-
-Without --observations, the layouts and policies that there are.
+python -m foredeck_bench.compare [--observations] PATH...
 """
 
 from __future__ import annotations
@@ -12,33 +10,16 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from foredeck.accounting.cache import CACHES
 from foredeck.cli.arguments.measure import facilities_of
-from foredeck.cli.output import Progress, print_json, table
+from foredeck.cli.output import Progress, print_json
 from foredeck.errors import ForedeckError
-from foredeck.model.figures import counted, short_count
+from foredeck.model.figures import counted
 from foredeck.model.own_tools import DEFAULT_FACILITIES
 from foredeck_agents.histories.recordings import find_recordings
-from foredeck_bench.judging.comparison import Compared, Way, compare, rivals
+from foredeck_bench.judging.comparison import COLUMNS_NOTE, Way, compare, printed, rivals
 from foredeck_lab.replay.options import ReplayOptions
-
-_HEAD = (
-    *("", "cost", "cached", "uncached", "all-in", "worst", "over"),
-    *("edits", "names", "code", "bare", "own", "mean", "peak"),
-)
-_NOTE = """
-cost: of all prompts, as a share of plain Pi's, by --prices; cached, uncached: what of it was read
-from the cache, and the rest; all-in: the cost with one more call for each call that lacked
-something; worst: the cost of the dearest session, as a share of plain Pi's; over: sessions that
-cost more than plain Pi's by over 2% and over 2,000 uncached tokens; edits, names: shares
-that were in view of the edited texts, and of the identifiers that can only have been copied from
-a tool result, since nobody had written them before; code: those of them that look like code, not
-like a number, a date or a hash; bare: the same without digests of folded results; own: of the
-identifiers that only the model's own answers had held, and that it used again; mean, peak: tokens
-of a prompt. Sizes are calibrated by the recorded usage. Evidence is visibility, not success: no
-model ran."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -80,10 +61,10 @@ def main(arguments: Sequence[str]) -> int:
     if chosen.json:
         print_json(compared.table)
     else:
-        print_comparison(compared.table, chosen.cache)
-        print(f"{_size(compared)}: {counted(compared.invalid_prompts, 'invalid prompt')}.")
-    for error_line in compared.errors:
-        print(error_line, file=sys.stderr)
+        print(printed(compared), COLUMNS_NOTE, sep="\n\n", end="\n\n")
+        size = f"{counted(len(paths), 'recorded session')}, {counted(compared.calls, 'call')}"
+        print(f"{size}: {counted(compared.invalid_prompts, 'invalid prompt')}.")
+    print(*compared.errors, sep="\n", file=sys.stderr)
     return 1 if compared.errors or compared.invalid_prompts else 0
 
 
@@ -92,58 +73,6 @@ def _others(options: ReplayOptions) -> list[Way]:
         without = (*options.settings, "observations=off")
         return [Way(replace(options, observes=False, settings=without))]
     return rivals(options)
-
-
-def _size(compared: Compared) -> str:
-    return f"{counted(compared.sessions, 'recorded session')}, {counted(compared.calls, 'call')}"
-
-
-def print_comparison(rows: list[dict[str, Any]], cache: str) -> None:
-    base = next((row["cost"] for row in rows), 0)
-    print()
-    print(table([_HEAD, *(_row(row, base) for row in rows)]))
-    print(_NOTE)
-    print(f"\nCost of the same prompts by each cache's rule (planned for: {cache}):")
-    for row in rows:
-        by_cache = row["cost_percent_by_cache"]
-        print(f"  {row['row']}: " + ", ".join(f"{c} {_percent(by_cache[c])}" for c in CACHES))
-    for row in (row for row in rows if row.get("questions")):
-        share = _percent(100 * row["asked"] / row["cost"] if row["cost"] else None)
-        print(
-            f"\n{row['row']}: a model asked {row['questions']} times for observations, for "
-            f"{share} of the cost, which holds it."
-        )
-    print("\nTokens that were in the cache and had to be written again, and rebases:")
-    for row in rows:
-        print(f"  {row['row']}: {_counts(row['lost_tokens'])}; {_counts(row['rebases'])}")
-    print()
-
-
-def _row(row: dict[str, Any], base: float) -> tuple[str, ...]:
-    return (
-        row["row"],
-        _percent(row["cost_percent"]),
-        _percent(100 * row["cached"] / base if base else None),
-        _percent(100 * row["uncached"] / base if base else None),
-        _percent(row["all_in_percent"]),
-        _percent(row["worst_percent"]),
-        str(row["beyond_limit"]),
-        _percent(row["edit_evidence_percent"]),
-        _percent(row["identifier_evidence_percent"]),
-        _percent(row["code_name_evidence_percent"]),
-        _percent(row["bare_code_name_evidence_percent"]),
-        _percent(row["own_words_evidence_percent"]),
-        short_count(row["mean_tokens"]),
-        short_count(row["peak_tokens"]),
-    )
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1f}%"
-
-
-def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {short_count(count)}" for name, count in counts.items()) or "none"
 
 
 if __name__ == "__main__":

@@ -14,9 +14,16 @@ from hypothesis import strategies as st
 from foredeck.context.rebase import Prices
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.records import Transcript
-from foredeck_bench.hindsight import NEVER, Stay, cheapest, head_cost, hindsight_cost, stays_of
+from foredeck_bench.judging.hindsight import (
+    NEVER,
+    Stay,
+    cheapest,
+    head_cost,
+    hindsight_cost,
+    stays_of,
+)
 from foredeck_bench.judging.judge import Rule, SessionFacts
-from foredeck_bench.weigh import MASK, masked_prompts
+from foredeck_bench.judging.plain import MASK, masked_prompts
 from replay.recordings import SOURCE, Recording, call, text
 
 PRICES = Prices(0.1, 1.25)

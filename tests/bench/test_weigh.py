@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from foredeck_bench.judging.comparison import PLAIN
-from foredeck_bench.weigh import HINDSIGHT, SIMPLE, main, repository_of
+from foredeck_bench.judging.comparison import repository_of
+from foredeck_bench.judging.plain import PLAIN, SIMPLE
+from foredeck_bench.weigh import main
 from replay.recordings import everything
 
 _CELL = re.compile(r"  +")
@@ -45,9 +46,9 @@ def test_the_simple_rules_and_hindsight_stand_beside_the_variants(
     assert main(["--sessions", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     rows = {cells[0]: cells[1:] for line in shown.splitlines() if (cells := _CELL.split(line))}
-    cost = {name: float(rows[name][0]) for name in (*SIMPLE, "default", HINDSIGHT)}
+    cost = {name: float(rows[name][0]) for name in (*SIMPLE, "default", "with hindsight")}
     assert cost[PLAIN] == 100
-    assert cost[HINDSIGHT] < min(cost[name] for name in (*SIMPLE, "default"))
+    assert cost["with hindsight"] < min(cost[name] for name in (*SIMPLE, "default"))
     assert rows[PLAIN][1] == "0.0"
     assert "system prompt and tools, which nothing changes: 0.0 of the cost" in shown
     assert sum(line.startswith("owner__one__s1") for line in shown.splitlines()) == 1

@@ -12,10 +12,12 @@ from foredeck.model.call_values import CachePrediction, CalledModel, PromptToken
 from foredeck.model.calls import CallRecord
 from foredeck.prices import prices
 from foredeck_agents.histories.recordings import load_recording
-from foredeck_bench.judging.comparison import PLAIN, Comparison, rule_of
+from foredeck_bench.judging.comparison import rule_of
 from foredeck_bench.judging.judge import SessionFacts
-from foredeck_lab.replay.options import ReplayOptions, WarmedSides, Warmer, replayed_model
+from foredeck_bench.judging.plain import PLAIN, judged_plain
+from foredeck_lab.replay.options import ReplayOptions, replayed_model
 from foredeck_lab.replay.replayed_session import replayed
+from foredeck_lab.replay.warming import WarmedSides, Warmer
 from replay.recordings import Recording, text
 
 HOUR_MS = 3_600_000
@@ -105,9 +107,8 @@ def test_the_judge_charges_each_row_for_its_own_prompts(session: Path) -> None:
     transcript = model.answering(load_recording(session))
     facts, costs = SessionFacts.of(transcript), []
     for warm in (False, True):
-        comparison = Comparison(rule_of(ReplayOptions(as_model=model, warm=warm)))
-        comparison.add_plain(transcript, facts)
-        costs.append(comparison.rows[PLAIN][0].cost)
+        rule = rule_of(ReplayOptions(as_model=model, warm=warm))
+        costs.append(dict(judged_plain(transcript, facts, rule))[PLAIN].cost)
     assert costs[1] / costs[0] == pytest.approx((1.25 + 3 * 0.05) / 2.5, rel=0.01)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -178,11 +179,10 @@ class CachedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Tokens read and written; `lasting`: read if nothing ever expired."""
+    """Tokens read and written."""
 
     read: float
     written: float
-    lasting: float
 
 
 class Cache(Protocol):
@@ -261,19 +261,18 @@ class IdealCache:
     def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
         places, newest = prompt.places, self._newest
         shared = _common_places(newest, places)
-        lasting = places[shared - 1].tokens if shared else 0.0
-        hit = lasting if time_ms - self._time_ms <= self._ttl_ms else 0.0
+        is_alive = shared > 0 and time_ms - self._time_ms <= self._ttl_ms
+        hit = places[shared - 1].tokens if is_alive else 0.0
         self._used.update((place.tip, self._time_ms) for place in newest[shared:])
         for place in places[shared:]:
             used = self._used.get(place.tip)
             if used is None:
                 # A tip is a hash of all that precedes it: none can be known after this one.
                 break
-            lasting = place.tokens
             if time_ms - used <= self._ttl_ms:
                 hit = place.tokens
         self._newest, self._time_ms = places, time_ms
-        return Hit(hit, prompt.tokens - hit, lasting)
+        return Hit(hit, prompt.tokens - hit)
 
 
 def _common_places(one: Sequence[PromptPlace], other: Sequence[PromptPlace]) -> int:
@@ -295,9 +294,8 @@ class SteppedCache:
         self._ideal = IdealCache(ttl_s)
 
     def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
-        ideal = self._ideal.request(prompt, time_ms)
-        read = _stepped(ideal.read)
-        return Hit(read, prompt.tokens - read, _stepped(ideal.lasting))
+        read = _stepped(self._ideal.request(prompt, time_ms).read)
+        return Hit(read, prompt.tokens - read)
 
 
 def _stepped(tokens: float) -> float:
@@ -314,13 +312,13 @@ class BreakpointCache:
     def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
         end = prompt.places[-1]
         if end.tokens < MINIMUM_TOKENS:
-            return Hit(0.0, 0.0, 0.0)
+            return Hit(0.0, 0.0)
         near = (place for place in prompt.places if place.asks > end.asks - BREAKPOINTS)
-        hits = [place for place in near if place.tip in self._used]
-        alive = [p for p in hits if time_ms - self._used[p.tip] <= self._ttl_ms]
+        oldest = time_ms - self._ttl_ms
+        alive = [place for place in near if self._used.get(place.tip, -math.inf) >= oldest]
         self._used.update((place.tip, time_ms) for place in (end, *alive[-1:]))
-        read, lasting = (max((p.tokens for p in each), default=0.0) for each in (alive, hits))
-        return Hit(read, prompt.tokens - read, lasting)
+        read = max((place.tokens for place in alive), default=0.0)
+        return Hit(read, prompt.tokens - read)
 
 
 class MarkedCache:
@@ -335,14 +333,14 @@ class MarkedCache:
         places = prompt.places
         marks = [m for m in prompt.marks if places[m].tokens >= MINIMUM_TOKENS]
         # A new request looks back a limited number of content blocks from each of its markers.
-        hits = [i for i in _in_reach(places, marks) if places[i].tip in self._used]
-        alive = [i for i in hits if time_ms - self._used[places[i].tip] <= self._ttl_ms]
+        oldest, reach = time_ms - self._ttl_ms, _in_reach(places, marks)
+        alive = [i for i in reach if self._used.get(places[i].tip, -math.inf) >= oldest]
         read = max((places[i].tokens for i in alive), default=0.0)
         # An entry that is read or marked again lives on from now.
         for index in (*marks, *alive[-1:]):
             self._used[places[index].tip] = time_ms
         end = places[marks[-1]].tokens if marks else 0.0
-        return Hit(read, max(0.0, end - read), max((places[i].tokens for i in hits), default=0.0))
+        return Hit(read, max(0.0, end - read))
 
 
 def _in_reach(places: Sequence[PromptPlace], marks: Iterable[int]) -> list[int]:

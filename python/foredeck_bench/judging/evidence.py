@@ -13,10 +13,9 @@ from foredeck.context.calls.feedback import CALLS_AT_WORK, reasoning_tokens, sea
 from foredeck.context.messages.shape import Message, is_signed, to_item
 from foredeck.model.messages import texts_in
 from foredeck.model.names import identifiers
-from foredeck.model.quoting import is_reference, is_run
 from foredeck.sources.tool_calls import edits_of
 from foredeck_agents.histories.records import Transcript
-from foredeck_lab.replay.options import ASSUMED_REASONING
+from foredeck_lab.replay.plain import ASSUMED_REASONING
 
 _CODE = re.compile(r"[A-Za-z]{3}")
 _SHAPED = re.compile(r"[_/$]|[a-z][A-Z]|[A-Za-z]\.[A-Za-z]")
@@ -31,7 +30,7 @@ class Needs:
     names: dict[str, int] = field(default_factory=dict)
     """Identifiers that an earlier tool result held."""
     copied: frozenset[str] = frozenset()
-    """Those that can only be copied from a result."""
+    """Those with the shape of code that can only be copied from a result."""
     own_words: frozenset[str] = frozenset()
     """Identifiers that only the model's earlier answers held."""
 
@@ -66,7 +65,7 @@ def needs_of(transcript: Transcript) -> list[Needs]:
         answer = messages[call.seen]
         used = names_said(answer) | names_asked(answer)
         own = _needs(answer, used, in_results, texts[: call.seen])
-        own.copied = frozenset(own.names) - names_written
+        own.copied = frozenset(filter(has_code_shape, own.names)) - names_written
         own.own_words = (used & texts_said) - elsewhere
         needs.append(own)
     return needs
@@ -108,15 +107,8 @@ def _newest_holder(text: str, texts: Sequence[list[str]]) -> int | None:
 
 
 @lru_cache(maxsize=20_000)
-def _names_in(shape: Shape) -> tuple[frozenset[str], frozenset[str]]:
-    texts = shape.texts
-    names = frozenset[str]().union(*map(identifiers, texts))
-    if shape.role == "user" and texts and is_run(texts[0]):
-        return names, names - identifiers(texts[0].rpartition("\nnames:")[0] or texts[0])
-    if shape.role != "toolResult" or not any(map(is_reference, texts)):
-        return names, frozenset()
-    lines = (text.partition("\n")[0] if is_reference(text) else text for text in texts)
-    return names, names - frozenset[str]().union(*map(identifiers, lines))
+def _names_in(shape: Shape) -> frozenset[str]:
+    return frozenset[str]().union(*map(identifiers, shape.texts))
 
 
 class View:
@@ -125,27 +117,19 @@ class View:
     def __init__(self) -> None:
         self._shapes: dict[bytes, Shape] = {}
         self._names: Counter[str] = Counter()
-        self._in_digests: Counter[str] = Counter()
 
     def show(self, shapes: Sequence[Shape]) -> None:
         """Go on to another prompt."""
         by_hash = {shape.hash: shape for shape in shapes}
         for digest in self._shapes.keys() - by_hash.keys():
-            names, in_digest = _names_in(self._shapes[digest])
-            self._names.subtract(names)
-            self._in_digests.subtract(in_digest)
+            self._names.subtract(_names_in(self._shapes[digest]))
         for digest in by_hash.keys() - self._shapes.keys():
-            names, in_digest = _names_in(by_hash[digest])
-            self._names.update(names)
-            self._in_digests.update(in_digest)
+            self._names.update(_names_in(by_hash[digest]))
         self._shapes = by_hash
 
     def has_name(self, name: str) -> bool:
         """Whether an identifier is in the prompt."""
         return self._names[name] > 0
-
-    def has_name_itself(self, name: str) -> bool:
-        return self._names[name] > self._in_digests[name]
 
     def has_text(self, text: str) -> bool:
         """Whether a text is in the prompt, in one piece or line by line; white space like the
@@ -179,13 +163,11 @@ class ReasoningShare:
 
 @dataclass(slots=True)
 class ReasoningKept:
-    """All reasoning, that of the last twenty calls, and of the turn under way."""
+    """All reasoning, that of the last twenty calls, and what of it is signed."""
 
-    signed: ReasoningShare = field(default_factory=ReasoningShare)
-    signed_recent: ReasoningShare = field(default_factory=ReasoningShare)
     all: ReasoningShare = field(default_factory=ReasoningShare)
     recent: ReasoningShare = field(default_factory=ReasoningShare)
-    turn: ReasoningShare = field(default_factory=ReasoningShare)
+    signed_recent: ReasoningShare = field(default_factory=ReasoningShare)
 
     def add(self, other: ReasoningKept) -> None:
         """Add another session."""
@@ -195,25 +177,21 @@ class ReasoningKept:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """One answer's reasoning, and the user messages before it."""
+    """One answer's reasoning."""
 
     tokens: float
     is_signed: bool
-    turn: int
     message: Message
 
 
 def answers_of(transcript: Transcript) -> list[AnswerFacts]:
     """The reasoning of each call's answer."""
-    facts, turn, position = [], 0, 0
+    facts = []
     for call in transcript.calls:
-        new = transcript.messages[position : call.seen]
-        turn += sum(record.message.get("role") == "user" for record in new)
-        position = call.seen
         message = transcript.answer_to(call)
         answer = to_item(message, None, {})
         tokens = sum(reasoning_tokens(answer, block) for block in sealed_blocks(answer))
-        facts.append(AnswerFacts(tokens or ASSUMED_REASONING, tokens > 0, turn, message))
+        facts.append(AnswerFacts(tokens or ASSUMED_REASONING, tokens > 0, message))
     return facts
 
 
@@ -252,15 +230,9 @@ class ReasoningJudge:
         self._call += 1
 
     def _count(self, call: int, now: int) -> None:
-        answer, remaining = self._answers[call], self._kept
-        shares = [remaining.all]
-        recent = now - call <= CALLS_AT_WORK
-        if recent:
-            shares.append(remaining.recent)
-        if answer.turn == self._answers[now].turn:
-            shares.append(remaining.turn)
-        if answer.is_signed:
-            shares += [remaining.signed, *([remaining.signed_recent] if recent else [])]
+        answer, shares = self._answers[call], [self._kept.all]
+        if now - call <= CALLS_AT_WORK:
+            shares += [self._kept.recent, *([self._kept.signed_recent] if answer.is_signed else ())]
         for share in shares:
             share.produced += answer.tokens
             share.accepted += answer.tokens if call in self._alive else 0.0

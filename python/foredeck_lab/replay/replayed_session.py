@@ -27,14 +27,9 @@ from foredeck.store.store import Store
 from foredeck_agents.histories.recordings import load_recordings
 from foredeck_agents.histories.records import RecordedCall, Transcript
 from foredeck_lab.replay.observing import ReplayObserver
-from foredeck_lab.replay.options import (
-    ASSUMED_REASONING,
-    Calibration,
-    ReplayOptions,
-    WarmedSides,
-    awaits_user,
-    calibrate,
-)
+from foredeck_lab.replay.options import ReplayOptions
+from foredeck_lab.replay.plain import ASSUMED_REASONING, Calibration, calibrate
+from foredeck_lab.replay.warming import WarmedSides, awaits_user
 
 
 class ReplayedSession:
