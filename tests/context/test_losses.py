@@ -15,11 +15,16 @@ SEAL = "c2VhbGVk" * 100
 """800 characters, which are 600 bytes."""
 
 
+def seal(id: str) -> str:
+    """One of its own, as long as all others."""
+    return (id + SEAL)[: len(SEAL)]
+
+
 def step(host: Host, id: str, reasoning: int | None = None, text: str = "") -> Sent:
     """A step of the loop with signed reasoning. `reasoning`: its tokens, as counted; `text`: what
     is told of it."""
     usage = None if reasoning is None else {"input": 100, "reasoning": reasoning}
-    answer = assistant(thinking(text, SEAL), calls(id, "bash", command=id), usage=usage)
+    answer = assistant(thinking(text, seal(id)), calls(id, "bash", command=id), usage=usage)
     host.add(answer, result(id, "bash", lines(40, id)))
     return host.call()
 
@@ -30,9 +35,11 @@ def turn(host: Host, steps: int = 8, reasoning: int | None = None, text: str = "
         step(host, f"s{number}", reasoning, text)
 
 
-def report(host: Host, *spots: tuple[int, int]) -> None:
-    """The provider has dropped these blocks from the prompt of the newest call."""
-    dropped = {"dropped": [list(spot) for spot in spots]}
+def report(host: Host, *ids: str, reason: str = "expired") -> None:
+    """The provider has dropped the reasoning of these steps from the prompt of the newest call."""
+    blocks = [{"type": "thinking", "signature": seal(id)} for id in ids]
+    changes = [{"type": "thinking_dropped", "block": block, "reason": reason} for block in blocks]
+    dropped = {"reasoning": changes}
     host.outcomes = [each.model_copy(update=dropped) for each in host.outcomes]
 
 
@@ -74,14 +81,14 @@ def test_without_a_count_what_is_sealed_says_how_much_it_is(new_host: NewHost) -
 
 def test_what_a_provider_drops_is_counted_once_however_often_it_says_so(host: Host) -> None:
     turn(host, 3, reasoning=70)
-    report(host, (1, 0), (3, 0))
+    report(host, "s0", "s1")
     step(host, "more", 70)
     assert record_of(host).lost.sum == LostSum(dropped=2, dropped_tokens=140)
-    report(host, (1, 0), (3, 0), (5, 0))
+    report(host, "s0", "s1", "s2")
     step(host, "again", 70)
     assert record_of(host).lost.provider == ((5, 0),)
     host.restart()
-    report(host, (1, 0), (3, 0), (5, 0))
+    report(host, "s0", "s1", "s2")
     step(host, "restarted", 70)
     assert not record_of(host).lost.sum
     assert record_of(host).lost_so_far == LostSum(dropped=3, dropped_tokens=210)
@@ -91,17 +98,17 @@ def test_what_was_dropped_before_a_step_back_is_not_withheld_of_what_came_instea
     host: Host,
 ) -> None:
     turn(host, 2, text="Hm.")
-    report(host, (3, 0))
+    report(host, "s1")
     host.back(3)
     assert step(host, "instead", text="Oh.").stats.withheld == 0
-    report(host, (3, 0))
+    report(host, "instead")
     assert step(host, "more").stats.withheld > 0
 
 
 def test_what_the_provider_has_dropped_is_not_lost_once_more(new_host: NewHost) -> None:
     host = new_host(adaptive={"patience": 1})
     turn(host, reasoning=70)
-    report(host, (5, 0), (7, 0))
+    report(host, "s2", "s3")
     finish(host)
     host.wait(600)
     ask(host)
@@ -113,8 +120,7 @@ def test_what_the_provider_has_dropped_is_not_lost_once_more(new_host: NewHost) 
 
 def test_only_reasoning_that_was_sent_can_be_lost(host: Host) -> None:
     turn(host, 2)
-    # A user's message, a call, a message that there is not, a block that there is not.
-    report(host, (0, 0), (1, 1), (90, 0), (3, 7))
+    report(host, "of another session")
     step(host, "more")
     assert not record_of(host).lost.sum
 
@@ -123,11 +129,11 @@ def test_another_branch_has_what_only_this_one_has_lost(host: Host) -> None:
     turn(host, 2, reasoning=70)
     leaf = host.leaf()
     step(host, "left", 70)
-    report(host, (1, 0), (5, 0))
+    report(host, "s0", "left")
     step(host, "lost", 70)
     host.go_to(leaf)
     ask(host, "Another way.")
-    report(host, (1, 0))
+    report(host, "s0")
     step(host, "here", 70)
     assert record_of(host).lost.provider == ((1, 0),)
 
@@ -139,7 +145,7 @@ def test_the_user_can_see_it(new_host: NewHost) -> None:
     assert f", and {ours} (about {70 * blocks} tokens) left out because" in command_text(
         host, "why"
     )
-    report(host, (1, 0))
+    report(host, "s0")
     step(host, "more", 70)
     both = f"Lost to the model{{}}: {blocks + 1} blocks of reasoning, about {70 * blocks + 70} "
     both += f"tokens: {blocks} left out by foredeck, 1 dropped by the provider."
@@ -156,9 +162,7 @@ def test_a_model_that_drops_reasoning_is_bound_from_then_on(new_host: NewHost) -
     assert host.model is not None
     host.model = {**host.model, "api": "openai-responses"}
     turn(host, 12, reasoning=20_000)
-    report(host, (1, 0))
-    bound = {"bound": True}
-    host.outcomes = [each.model_copy(update=bound) for each in host.outcomes]
+    report(host, "s0", reason="prefix_binding_mismatch")
     finish(host)
     host.wait(3000)
     assert not ask(host).decision.is_rebase, "the reasoning is worth more than folding saves"
@@ -169,7 +173,7 @@ def test_of_other_models_reasoning_has_no_price(new_host: NewHost) -> None:
     assert host.model is not None
     host.model = {**host.model, "api": "openai-responses"}
     turn(host, 12, reasoning=20_000)
-    report(host, (1, 0))
+    report(host, "s0")
     finish(host)
     host.wait(3000)
     assert ask(host).decision.reason == "cold"

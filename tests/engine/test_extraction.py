@@ -14,7 +14,7 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.errors import StoreUnavailable
 from foredeck.hosts.host import Host
-from foredeck.hosts.protocol import SessionEventParams
+from foredeck.hosts.protocol import InputParams, SessionEventParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.memory import extracting
 from foredeck.memory.trust import load_user
@@ -22,6 +22,10 @@ from foredeck.memory.user_acts import UserActs
 
 RULE = "Never use tabs in Python files."
 BUSY = "p/m answers one question at a time (asking.single_slot)"
+
+
+def typed(text: str) -> InputParams:
+    return InputParams(text=text, source="interactive", screen=True, arguments=[])
 
 
 class Talk:
@@ -40,7 +44,7 @@ class Talk:
         """One turn, typed by the user and answered by the agent."""
         self.turns += 1
         self.host.add({"role": "user", "content": text, "timestamp": self.turns})
-        asked = self.host.request(self.turns).model_copy(update={"typed": [text]})
+        asked = self.host.request(self.turns).model_copy(update={"typed": [typed(text)]})
         self.host.accept(self.engine.assemble(asked))
         done = [{"type": "text", "text": "Done with that."}]
         answer = {

@@ -20,10 +20,9 @@ import {
   within,
 } from "../engine/wire.ts";
 import type { Shim } from "../shim.ts";
-import { type BlockSpot, droppedIn, isBound } from "./dropped.ts";
 import { type Fields, type HostMessage, sameValue } from "./messages.ts";
 import { AnswerInForce, BadAnswerError, checkAnswer, type Reusable } from "./plan.ts";
-import { LastRequest } from "./provider.ts";
+import { LastRequest, reasoningChanges } from "./provider.ts";
 import {
   branchOf,
   type HostLists,
@@ -31,7 +30,6 @@ import {
   splitList,
   tailOf,
   timeZone,
-  typedIn,
   warmedAt,
 } from "./request.ts";
 
@@ -64,8 +62,7 @@ interface Outcome extends Partial<Reusable> {
   messages?: number;
   time_ms?: number;
   reason?: string;
-  dropped?: BlockSpot[];
-  bound?: true;
+  reasoning?: Fields[];
 }
 
 export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
@@ -79,11 +76,9 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
     const result = await shim.context.run(list, ctx);
     return { messages: result as unknown as typeof messages };
   });
-  pi.on("input", (input, ctx) => {
-    shim.safely("input", () => {
-      const typed = typedIn(input, process.argv.slice(2), ctx.hasUI);
-      if (typed !== null) keepNewest(shim.context.typed, typed, MOST_TYPED);
-    });
+  pi.on("input", ({ text, source }, ctx) => {
+    const input = { text, source, screen: ctx.hasUI, arguments: process.argv.slice(2) };
+    keepNewest(shim.context.typed, input, MOST_TYPED);
   });
 }
 
@@ -100,7 +95,7 @@ export class ContextHook {
   private isAskedAbout = false;
   /** What became of calls, and what the user has typed, since the last answered request. */
   private readonly outcomes: Outcome[] = [];
-  readonly typed: string[] = [];
+  readonly typed: Fields[] = [];
   readonly lastRequest = new LastRequest();
   /** The tool call on whose result one more cache marker goes, in the call under way. */
   marker: string | null = null;
@@ -136,14 +131,12 @@ export class ContextHook {
     return list.slice(this.inForce.commonPrefix(list));
   }
 
-  /** An answer has come: what of the prompt's reasoning its provider has dropped. */
+  /** An answer has come, and with it what its provider has done to the prompt's reasoning. */
   answered(answer: HostMessage): void {
     const newest = this.outcomes.at(-1);
     if (newest?.kind !== "applied" || newest.call !== this.inForce.call) return;
-    const dropped = droppedIn(answer, this.lastRequest.newest, this.inForce.messages);
-    if (dropped.length === 0) return;
-    newest.dropped = dropped;
-    if (isBound(answer)) newest.bound = true;
+    const changes = reasoningChanges(answer, this.lastRequest.newest);
+    if (changes.length > 0) newest.reasoning = changes;
   }
 
   /** Another extension has changed the request that went out last, or the one before it. */

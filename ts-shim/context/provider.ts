@@ -245,6 +245,21 @@ function unmarked(value: unknown): unknown {
   return rest;
 }
 
+/** Where Anthropic says that a block was, in the request. */
+const PATH = /^messages\.(\d+)\.content\.(\d+)$/;
+
+/** What Pi notes with an answer of reasoning in its prompt, and where that has a path, the block. */
+export function reasoningChanges({ diagnostics }: HostMessage, request: Fields | null): Fields[] {
+  const details = objectsIn(diagnostics).map((each) => recordOf(each.details));
+  return details.flatMap(({ transformations }) =>
+    objectsIn(transformations).map((change) => {
+      const [, message, block] = PATH.exec(String(change.path)) ?? [];
+      const messages = objectsIn(request?.messages);
+      return { ...change, block: contentOf(messages[Number(message)])[Number(block)] };
+    }),
+  );
+}
+
 /** Generous: going back reads call records, and the run that waits has failed already. */
 const REFUSED_MS = 5000;
 

@@ -151,31 +151,3 @@ export function warmedAt(branch: readonly SessionEntry[]): number | undefined {
   const newest = branch.findLast((entry) => isWarming(entry) || isAnswer(entry));
   return newest && isWarming(newest) ? Date.parse(newest.timestamp) || undefined : undefined;
 }
-
-/** A longer text was pasted: nothing in it counts as said by the user. */
-const MOST_TYPED_CHARS = 1000;
-/** How Pi puts the `@file` arguments of its command line before the message. */
-const FILE_BEGINS = '<file name="';
-const FILE_ENDS = "</file>\n";
-/** `/skill:name` or a prompt template: what follows is the user's. */
-const COMMAND = /^\/\S+\s+/;
-
-/**
- * What of an input the user typed; null for nothing. Of what came with Pi's command line, `args`, one
- * argument of one line counts: files and standard input come before it in the same text, and a longer
- * argument is most likely the text of a file (`pi "$(cat issue.md)"`).
- */
-export function typedIn(
-  { text, source }: { text: string; source: string },
-  args: readonly string[],
-  hasUI: boolean,
-): string | null {
-  if (source === "extension") return null;
-  const files = text.includes(FILE_BEGINS) ? text.lastIndexOf(FILE_ENDS) : -1;
-  const own = files < 0 ? text : text.slice(files + FILE_ENDS.length);
-  const given = args.filter((arg) => own.endsWith(arg)).sort((a, b) => b.length - a.length)[0];
-  const isArgument = source === "interactive" && (!hasUI || given === own);
-  if (isArgument && (!given || given.includes("\n"))) return null;
-  const said = (isArgument ? given : own)?.replace(COMMAND, "").trim();
-  return said && said.length <= MOST_TYPED_CHARS ? said : null;
-}

@@ -22,6 +22,7 @@ from foredeck.hosts.pi import (
     to_nesting,
     to_request,
     to_tool_event,
+    typed_in,
 )
 from foredeck.hosts.protocol import (
     AssembleParams,
@@ -63,7 +64,7 @@ def assemble(opened: OpenedSession, params: AssembleParams) -> Answer:
     blobs = opened.session.objects.workspace.blobs
     try:
         request = to_request(params, blobs, opened.session.chat.log.messages)
-        opened.session.inbox.typed += params.typed
+        opened.session.inbox.typed += filter(None, map(typed_in, params.typed))
         return opened.assembler.assemble(request)
     except OutOfSync:
         blobs.clear()  # only messages are there yet, and the host sends them all again

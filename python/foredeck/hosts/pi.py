@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.context.intake.toolcalls import CallPlace
 from foredeck.context.messages.items import Block, Item
-from foredeck.context.messages.shape import sections_as_text, to_item
+from foredeck.context.messages.shape import seal_of, sections_as_text, to_item
 from foredeck.context.plan.wires import RESPONSES_APIS
 from foredeck.context.provider_cache import rule_of
 from foredeck.context.rebase import prices_of
@@ -24,6 +24,8 @@ from foredeck.context.state.request import (
 from foredeck.hosts.host import kept_s
 from foredeck.hosts.protocol import (
     AssembleParams,
+    InputParams,
+    JsonObject,
     ListParams,
     OutcomeParams,
     SessionCompactParams,
@@ -166,6 +168,7 @@ def _positive(value: Any) -> int | None:
 
 def to_outcome(outcome: OutcomeParams) -> Outcome:
     """An entry of `outcomes`."""
+    losses = [change for change in outcome.reasoning if _is_loss(change)]
     return Outcome(
         kind=outcome.kind,
         call=outcome.call,
@@ -174,9 +177,50 @@ def to_outcome(outcome: OutcomeParams) -> Outcome:
         messages=outcome.messages or 0,
         time_ms=int(outcome.time_ms or 0),
         reason=outcome.reason or "",
-        dropped=tuple((message, block) for message, block in outcome.dropped),
-        bound=outcome.bound,
+        dropped=frozenset(map(_seal, losses)) - {""},
+        bound=any(change.get("reason") in _MISMATCHES for change in losses),
     )
+
+
+_MISMATCHES = frozenset({"prefix_mismatch", "prefix_binding_mismatch"})
+"""Why reasoning is dropped whose prefix has changed."""
+
+
+def _is_loss(change: JsonObject) -> bool:
+    # Of Anthropic: `thinking_mismatch_allowed` names blocks that were used all the same. Of OpenAI:
+    # what ends with its turn is not lost, as the model would not have used it.
+    is_removed = change.get("action") == "removed" and change.get("reason") != "turn_boundary"
+    return is_removed or change.get("type") == "thinking_dropped"
+
+
+def _seal(change: JsonObject) -> str:
+    block = change.get("block")
+    name = seal_of(block) if isinstance(block, dict) else change.get("id")
+    return name if isinstance(name, str) else ""
+
+
+MOST_TYPED_CHARS = 1000
+"""A longer text was pasted: nothing in it counts as said by the user."""
+# How Pi puts the files of its command line before the message.
+_FILE_BEGINS, _FILE_ENDS = '<file name="', "</file>\n"
+_COMMAND = re.compile(r"/\S+\s+")
+"""A skill or a template: what follows is the user's."""
+
+
+def typed_in(params: InputParams) -> str | None:
+    """What the user typed of an input; None if nothing."""
+    if params.source == "extension":
+        return None
+    own = params.text
+    if _FILE_BEGINS in own:
+        own = own.rpartition(_FILE_ENDS)[2]
+    # Files and standard input come before an argument in the same text, and one of several lines
+    # is most likely the text of a file (`pi "$(cat issue.md)"`).
+    argument = max((each for each in params.arguments if own.endswith(each)), key=len, default="")
+    if params.source == "interactive" and (not params.screen or argument == own):
+        own = "" if "\n" in argument else argument
+    said = own[match.end() :] if (match := _COMMAND.match(own)) else own
+    return said.strip() if 0 < len(said.strip()) <= MOST_TYPED_CHARS else None
 
 
 def to_blocks(params: ToolObservedParams) -> list[Block]:

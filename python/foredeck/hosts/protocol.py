@@ -91,15 +91,23 @@ class OutcomeParams(Params):
     messages: Count | None = None
     time_ms: Milliseconds | None = None
     reason: str | None = None
-    dropped: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = []
-    """Reasoning that the provider withheld: pairs of message and block."""
-    bound: bool = False
-    """Whether because of what precedes it."""
+    reasoning: list[HostObject] = []
+    """What the provider did to the prompt's reasoning, in the host's shape."""
 
 
 class ZoneParams(Params):
     name: str = Field(max_length=100)
     offset_minutes: int = Field(ge=-1440, lt=1440)
+
+
+class InputParams(Params):
+    """What came into the host as the user's next message."""
+
+    text: str
+    source: str
+    screen: bool
+    arguments: list[str]
+    """Those of the host's command line."""
 
 
 class ListParams(SessionParams):
@@ -133,7 +141,7 @@ class AssembleParams(ListParams):
     """When the host last renewed the cache."""
     zone: ZoneParams | None = None
     outcomes: list[OutcomeParams] = []
-    typed: list[str] = []
+    typed: list[InputParams] = []
     """Since the last answered request; nothing else counts as the user's words."""
 
 

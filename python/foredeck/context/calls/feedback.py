@@ -9,7 +9,7 @@ from dataclasses import replace
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.intake.take_in import Alignment
 from foredeck.context.messages.items import Block, Item, block_chars
-from foredeck.context.messages.shape import is_signed
+from foredeck.context.messages.shape import is_signed, seal_of
 from foredeck.context.plan.ops import Op
 from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.wires import SealRule, binds_by_table, binds_in_every_turn
@@ -65,13 +65,14 @@ def withheld_chars(call: CallInProgress) -> int:
 
 def _reported(call: CallInProgress) -> set[BlockSpot]:
     plan = call.context.plan
-    # The host's numbers are those of the list that these calls were made with.
-    same = range(min(call.alignment.matched, len(plan)))
+    dropped = frozenset().union(*(each.dropped for each in call.request.outcomes))
+    if not dropped:
+        return set()
     return {
         (index, block)
-        for each in call.request.outcomes
-        for index, block in each.dropped
-        if index in same and block in sealed_blocks(plan.items[index])
+        for index in range(min(call.alignment.matched, len(plan)))
+        for block in sealed_blocks(plan.items[index])
+        if seal_of(plan.items[index].blocks[block]) in dropped
     }
 
 

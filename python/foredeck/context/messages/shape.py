@@ -21,6 +21,7 @@ belongs to.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -209,6 +210,18 @@ def is_signed(block: Block) -> bool:
         return False
     signature = block.get("thinkingSignature")
     return bool(block.get("redacted")) or bool(signature and signature not in _PLAIN_SIGNATURES)
+
+
+def seal_of(block: Block) -> str | None:
+    """What identifies sealed reasoning, in a message or in a request: its signature, or its id."""
+    seal = block.get("thinkingSignature") or block.get("signature") or block.get("data")
+    if not isinstance(seal, str) or not seal.startswith("{"):
+        return seal if isinstance(seal, str) else None
+    # Of the Responses API a host keeps the whole item.
+    try:
+        return str(json.loads(seal).get("id"))
+    except ValueError:
+        return None
 
 
 def _kind(message: Message) -> MessageKind:

@@ -14,7 +14,6 @@ from foredeck.context.plan.wires import Wire, binds_in_every_turn, wire_of
 from foredeck.context.provider_cache import CacheRule
 from foredeck.context.rebase import Prices
 from foredeck.model.call_values import CalledModel, PriceTier
-from foredeck.model.calls import BlockSpot
 from foredeck.model.observations import AskedBy
 from foredeck.model.records import VersionRef
 from foredeck.sources.snapshots import FileSnapshot
@@ -165,8 +164,8 @@ class Outcome:
     time_ms: int = 0
     reason: str = ""
     """For an applied call, what another extension changed."""
-    dropped: tuple[BlockSpot, ...] = ()
-    """What the provider kept from the model."""
+    dropped: frozenset[str] = frozenset()
+    """Seals of the reasoning that the provider kept from the model."""
     bound: bool = False
     """Whether because of what precedes it."""
 
