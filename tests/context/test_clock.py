@@ -13,7 +13,6 @@ from context.scenes import ask, bash, finish
 from context.sent import Sent, as_bytes
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import TranscriptNames, pause_marks
-from foredeck.context.provider_cache import CacheEntries
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import MessageKey
@@ -90,14 +89,6 @@ def test_the_cache_is_judged_by_the_time_since_the_newest_call(stepping: Any) ->
     finish(host)
     host.wait(400)
     assert ask(host).decision.reason == "cold"
-
-
-def test_an_entry_cannot_have_been_used_later_than_now() -> None:
-    entries = CacheEntries({3: 9_000_000, 5: 9_000_000})
-    fields = {"shared": 5, "keys": [[None, "x"]], "changed_from": 5, "time_ms": 1000}
-    entries.apply(CallRecord({**fields, "cache": {"hit": 5}}))
-    assert entries.used == {3: 1000, 5: 1000, 6: 1000}
-    assert entries.alive(302_000, 300) == []
 
 
 def test_a_pause_after_it_is_marked_and_the_step_is_none() -> None:

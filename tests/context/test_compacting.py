@@ -88,28 +88,17 @@ def test_what_folds_counts_as_gone(host: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "more", "action"),
-    [
-        ("overflow", {}, "summary"),
-        ("manual", {}, "host"),
-        ("manual", {"instructions": "Mind the tests."}, "host"),
-    ],
-)
-def test_who_writes_by_default(host: Host, reason: str, more: Any, action: str) -> None:
-    work(host)
-    assert compact(host, reason, **more)["action"] == action
-
-
-@pytest.mark.parametrize(
     ("settings", "reason", "more", "action"),
     [
+        ({}, "overflow", {}, "summary"),
+        ({}, "manual", {"instructions": "Mind the tests."}, "host"),
         ({"manual": "foredeck"}, "manual", {}, "summary"),
         ({"manual": "foredeck"}, "manual", {"instructions": "Mind."}, "host"),
         ({"automatic": "model"}, "threshold", {}, "host"),
         ({"automatic": "model"}, "overflow", {}, "host"),
     ],
 )
-def test_who_writes_by_configuration(
+def test_who_writes(
     new_host: NewHost, settings: dict[str, str], reason: str, more: Any, action: str
 ) -> None:
     host = new_host(compaction=settings)

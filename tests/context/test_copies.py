@@ -1,4 +1,4 @@
-"""One current copy of each file at work, after a pause."""
+"""One current copy of each file at work, after a pause, and reads that take in later edits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ NEW = OLD.replace(FIRST, ADDED, 1)
 RECEIPT = "Successfully replaced text in a.py. Changed 11 characters to 300 characters."
 
 
-def edit(host: Host, id: str, old: str, new: str, path: str = "a.py") -> Sent:
+def edit(host: Host, id: str, old: str, new: str, answer: str = RECEIPT) -> Sent:
     edits = [{"oldText": old, "newText": new}]
-    return use(host, id, "edit", RECEIPT, path=path, edits=edits)
+    return use(host, id, "edit", answer, path="a.py", edits=edits)
 
 
 def go_cold(host: Host, text: str = "Go on.") -> Sent:
@@ -28,11 +28,9 @@ def go_cold(host: Host, text: str = "Go on.") -> Sent:
     return ask(host, text)
 
 
-def edited(new_host: NewHost, *, carrying_factor: float = 1, **adaptive: int) -> Host:
-    """A session that has written a.py, which is @3, and then changed half of it. What may fold does
-    so at once where `carrying_factor` is 0."""
-    eager = {"rebase": {"carrying_factor": 0, "guard": 10}} if not carrying_factor else {}
-    host = new_host(policy="adaptive", adaptive={"fold_runs_after": 0, **adaptive}, **eager)
+def edited(new_host: NewHost, **adaptive: int) -> Host:
+    """A session that has written a.py, which is @3, and then changed half of it."""
+    host = new_host(policy="adaptive", adaptive={"fold_runs_after": 0, **adaptive})
     ask(host)
     use(host, "w1", "write", "Successfully wrote 2209 bytes to a.py", path="a.py", content=OLD)
     edit(host, "e1", FIRST, ADDED)
@@ -47,6 +45,20 @@ def test_the_newest_result_shows_the_file_and_the_rest_folds(new_host: NewHost) 
     assert str(sent.prompt).count("added 20") == 1
     host.restart()
     assert [ask(host).text(n) for n in range(5)] == [sent.text(n) for n in range(5)]
+
+
+def test_a_read_takes_in_the_edits_that_were_made(new_host: NewHost) -> None:
+    host = new_host(policy="adaptive")
+    ask(host)
+    use(host, "r1", "read", OLD, path="a.py")
+    edit(host, "e1", FIRST, ADDED)
+    edit(host, "e2", "not there", lines(30, "lost"), "Could not find the text.")
+    sent = go_cold(host)
+    assert sent.text(2) == f"@3 v2, with the later edits\n{NEW}"
+    assert ADDED not in str(sent.parts[3])
+    assert lines(30, "lost") in str(sent.parts[5]).replace("\\n", "\n")
+    host.restart()
+    assert ask(host).text(2) == sent.text(2)
 
 
 def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHost) -> None:

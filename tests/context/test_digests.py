@@ -14,8 +14,10 @@ from foredeck.context import digests
 from foredeck.context.digests import KINDS, DigestSize, digest, unheld_names
 from foredeck.model.names import identifiers
 
-RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
-"""Outputs of real commands as Pi's bash tool gives them, each behind its command."""
+HERE = Path(__file__).parent
+OUTPUTS = sorted([*HERE.glob("recorded/*.txt"), *HERE.glob("written/*.txt")])
+"""Outputs, each behind its command or its tool: those of real commands as Pi's bash tool gives
+them, and some that were written by hand."""
 
 CODE = (
     """import os
@@ -29,96 +31,20 @@ async def load_all():
 """
     + "# padding\n" * 40
 )
-GREP = "".join(f"src/a.ts:{n}: const x = {n};\n" for n in range(1, 9)) + "src/b.ts:3: y\n" * 3
-VITEST = " ✗ renders the list\n" + "noise\n" * 60 + " Tests  1 failed | 9 passed (10)\n"
-GO = (
-    "--- FAIL: TestOpen (0.00s)\n    open_test.go:12: bad\nFAIL\tauth/open\t0.01s\nok  \tauth\t1s\n"
-)
-GO_PANIC = (
-    "panic: runtime error: index out of range\n\ngoroutine 1 [running]:\n"
-    "main.open(...)\n\t/repo/open.go:12 +0x1d\n"
-)
 RUST = (
     "error[E0308]: mismatched types\n --> src/main.rs:4:18\n  |\n4 |     let x: u8 = y;\n"
     "error[E0425]: cannot find value\n --> src/main.rs:9:5\n"
     "error: could not compile `shop` due to 2 previous errors\n"
 )
-RUST_PANIC = "thread 'main' panicked at src/main.rs:4:5:\nno such order\n"
-JAVA = (
-    'Exception in thread "main" java.lang.IllegalStateException: no order\n'
-    "\tat shop.Orders.find(Orders.java:31)\n\tat shop.Main.main(Main.java:7)\n"
-)
-PIP = "Collecting shop\nInstalling collected packages: shop\nSuccessfully installed shop-1.4.0\n"
-AHEAD = "On branch main\nYour branch is ahead of 'origin/main' by 2 commits.\n\nnothing to commit\n"
-LIST = "src/one.py\nsrc/two.py\ntest/three.py\n"
 WIDE = DigestSize(chars=600, share=1.0)
 
 
-@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
-def test_a_recorded_output(file: Path, snapshot: SnapshotAssertion) -> None:
-    command, _, text = file.read_text().partition("\n")
-    arguments = {"command": command.removeprefix("$ ")}
-    assert digest("bash", arguments, text.removesuffix("\n"), held=set(), size=WIDE) == snapshot
-
-
-@pytest.mark.parametrize(
-    ("tool", "command", "text", "expected"),
-    [
-        ("read", "", CODE, ["defines: ReadRange, parse_range, load_all"]),
-        ("read", "", "plain words only\n" * 50, []),
-        ("grep", "", GREP, ["11 hits in 2 files: src/a.ts 8, src/b.ts 3"]),
-        ("find", "", "one\ntwo\nthree\n", []),
-        ("ls", "", "src/\nREADME.md\n", []),
-        ("bash", "ls -R state", "state/a:\none.json\n\nstate/b:\ntwo.json\n", []),
-        (
-            "bash",
-            "ls -l src/*.ts",
-            "-rw-r--r--@ 1 ada  staff  178 Nov 21 22:18 /repo/src/a.ts\n"
-            "lrwxr-xr-x  1 ada  staff   17 Nov 21 22:18 /repo/src/b.ts -> ../x/b.ts\n",
-            ["2 paths in 1 folder: /repo/src 2"],
-        ),
-        (
-            "bash",
-            "grep -r x .",
-            "./s/2026-02-12T03.json:a\n./s/2026-02-12T03.json:b\n",
-            [],
-        ),
-        ("bash", "grep -A9 'class Text' src/text.ts", "class Text {\n}\n", []),
-        ("bash", "rg -A1 x .", "./a.ts:3:x\na.ts-4-y\n", ["1 hit in 1 file: a.ts 1"]),
-        ("find", "", LIST, ["3 paths in 2 folders: src 2, test 1"]),
-        ("bash", "vitest", VITEST, ["Tests 1 failed | 9 passed (10)", "✗ renders the list"]),
-        ("bash", "go test ./...", GO, ["1 package ok, FAIL auth/open", "--- FAIL: TestOpen"]),
-        (
-            "bash",
-            "go run .",
-            GO_PANIC,
-            ["panic: runtime error: index out of range at /repo/open.go:12"],
-        ),
-        (
-            "bash",
-            "cargo build",
-            RUST,
-            [
-                "error: could not compile `shop` due to 2 previous errors",
-                "2 errors: src/main.rs 4 9",
-                "error[E0308]: mismatched types",
-            ],
-        ),
-        ("bash", "cargo run", RUST_PANIC, ["panic: no such order at src/main.rs:4"]),
-        (
-            "bash",
-            "java Main",
-            JAVA,
-            ["java.lang.IllegalStateException: no order at Orders.java:31"],
-        ),
-        ("bash", "pip install shop", PIP, ["Successfully installed shop-1.4.0"]),
-        ("bash", "git status", AHEAD, ["on main, ahead 2: clean"]),
-        ("bash", "biome", "Found 49 errors.\nFound 1 warning.\n", ["Found 49 errors."]),
-        ("bash", "make", "nothing to tell\n" * 40, []),
-    ],
-)
-def test_facts_by_kind(tool: str, command: str, text: str, expected: list[str]) -> None:
-    assert KINDS[tool]({"command": command, "path": "a"}, ToolOutput.of(text)) == expected
+@pytest.mark.parametrize("file", OUTPUTS, ids=lambda file: file.stem)
+def test_an_output(file: Path, snapshot: SnapshotAssertion) -> None:
+    first, _, text = file.read_text().partition("\n")
+    tool = "bash" if first.startswith("$") else first
+    arguments = {"command": first.removeprefix("$ "), "path": "a"}
+    assert digest(tool, arguments, text.removesuffix("\n"), held=set(), size=WIDE) == snapshot
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from foredeck.context.rebase import (
     CandidateMessage,
     Prices,
     best_rebase,
-    calls_until,
     prices_of,
 )
 from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost
@@ -90,29 +89,3 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
         ledger = ledger.after(plain, bill)
         added += prices.cost(tools, 0) if warm else prices.cost(0, tools)
         assert ledger.actual <= (1 + terms.guard) * ledger.baseline + added + 1
-
-
-@given(
-    st.lists(
-        st.tuples(st.floats(1, 5000), st.floats(0, 500), st.floats(0, 5000)), min_size=1, max_size=6
-    )
-)
-def test_a_rebase_pays_at_the_call_that_was_foreseen_and_not_before(
-    pieces: list[tuple[float, float, float]],
-) -> None:
-    prices, terms, rich = Prices(), RebaseSection(guard=10), BranchCost(1e9, 0.0)
-
-    def after(calls: int) -> list[CandidateMessage]:
-        found: list[CandidateMessage] = []
-        suffix = 0.0
-        for index, (saving, rent, step) in enumerate(reversed(pieces)):
-            suffix += step + saving
-            grown = rent + calls * prices.read * saving
-            found.insert(0, CandidateMessage(len(pieces) - index, saving, grown, suffix))
-        return found
-
-    wait = calls_until(after(0), prices, terms)
-    assert wait is not None
-    assert best_rebase(after(wait), prices, terms, rich) is not None
-    if wait > 1:
-        assert best_rebase(after(wait - 1), prices, terms, rich) is None

@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, lines
-from context.scenes import ask, bash, context_tool, finish
+from context.scenes import ask, bash, context_tool
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.context.state.call_log import spent_at, spent_by
 from foredeck.model.call_values import PromptTokens
@@ -50,16 +50,6 @@ def test_plain_pi_compacts_where_its_window_is_full(new_host: NewHost) -> None:
     assert max(sizes) <= 40_000
     compacted = next(i for i in range(1, len(sizes)) if sizes[i] < sizes[i - 1])
     assert plain(made[compacted]).read < plain(made[compacted - 1]).read, "cached no longer"
-
-
-def test_what_never_went_out_is_not_counted(host: Host) -> None:
-    ask(host)
-    bash(host, "s0")
-    counted = figure(host).calls
-    host.abort()
-    finish(host, "Stopped.")
-    ask(host, "Again.")
-    assert figure(host).calls == counted + 1
 
 
 def test_both_sides_are_in_the_tokens_that_the_provider_has_counted(host: Host) -> None:

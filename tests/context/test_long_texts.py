@@ -65,20 +65,3 @@ def test_each_can_be_switched_off(new_host: NewHost, messages: bool, answers: bo
     talk(host)
     sent = ask(host, "And now?")
     assert (sent.text(0) == LOG, sent.text(1) == PLAN) == (not messages, not answers)
-
-
-@pytest.mark.parametrize("policy", ["adaptive", "seed-window"])
-def test_what_nothing_could_bring_back_stays_whole(new_host: NewHost, policy: str) -> None:
-    host = new_host(**{**EAGER, "policy": policy}, tools={"context": False})
-    talk(host)
-    sent = ask(host, "And now?")
-    assert (sent.text(0), sent.text(1)) == (LOG, PLAN)
-    assert "activate" not in str(sent.prompt)
-
-
-def test_answers_fold_by_default(new_host: NewHost) -> None:
-    host = new_host(policy="adaptive", rebase={"carrying_factor": 0, "guard": 10})
-    talk(host, 12)
-    sent = ask(host, "And now?")
-    assert sent.text(0) != LOG
-    assert sent.text(1) != PLAN

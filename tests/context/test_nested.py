@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from context.working import Work
 from foredeck.context.messages.shape import Message
 from foredeck.context.state.stored_chat import render_chat
 from foredeck.model.documents import FileDocument
-from foredeck.store.portable.export import export_session
 from foredeck.store.protocol import Head
 
 TEXT = lines(30)
@@ -159,17 +157,6 @@ def test_the_chat_lists_them_under_their_call(work: Work) -> None:
         f"--- toolcall {of['c1/1']} in {of['c1']}",
         f"--- toolcall {of['c1/2']} in {of['c1']}",
     ]
-
-
-def test_an_export_has_them(work: Work) -> None:
-    run(work)
-    written: list[str] = []
-    export_session(work.host.store, work.host.session, written.append)
-    exported = [json.loads(line) for line in "".join(written).splitlines()]
-    ids = {line.get("document", line).get("id") for line in exported}
-    files = {e.object for e in work.host.state.objects.index.entries.values() if e.type == "file"}
-    assert len(files) == 2
-    assert {"c1/1", "c1/2", *files} <= ids
 
 
 def written(path: str, content: str, number: int = 1) -> dict[str, Any]:

@@ -15,9 +15,7 @@ from context.scenes import ask, finish, use
 from context.sent import Sent, message_text
 from context.working import Work
 from foredeck.context.head import head_opening
-from foredeck.derived.layer import TimeBudget
-from foredeck.engine import pool, worklog
-from foredeck.engine.pool import PoolSection
+from foredeck.engine import pool
 from foredeck.notes import StillReading
 
 NAMED = "[foredeck] this project has (activate PATH to read one):\n"
@@ -67,22 +65,6 @@ def test_without_activate_the_list_does_not_name_it(new_work: NewWork) -> None:
     assert "[foredeck] this project has:\n" in first
     assert " more in " in first
     assert "activate" not in first
-
-
-def test_what_the_opening_has_used_up_is_not_missing_at_the_end(new_work: NewWork) -> None:
-    work = new_work("earlier")
-    ask(work.host)
-    left: list[float] = []
-    (section,) = (s for s in work.host.opened.facilities.sections if isinstance(s, PoolSection))
-    follow = section.follow
-
-    def following(wait: TimeBudget) -> None:
-        left.append(wait.left_s)
-        follow(wait)
-
-    section.follow = following  # type: ignore[method-assign]
-    work.host.close()
-    assert left == [worklog.FOLLOWING_S]
 
 
 def test_the_next_session_of_the_project_is_told_of_its_notes(new_work: NewWork) -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from context.driver import Host
 from context.playing import fresh_host, take
-from context.restored import check_restored
 from context.sent import Sent, as_bytes
 from context.strategies import WINDOWS, Script, broken_scripts, sound_scripts
 from examples import examples
@@ -35,15 +34,6 @@ def play(
         take(host, step)
         each(host, host.call())
     return list(host.past.sent)
-
-
-@LAYOUTS
-@BOUNDED
-@given(script=sound_scripts(), window=WINDOWS)
-def test_a_sound_conversation_keeps_every_rule(layout: str, script: Script, window: int) -> None:
-    with fresh_host(layout=layout) as host:
-        host.set_window(window)
-        play(host, script, lambda host, _: check_restored(host))
 
 
 @LAYOUTS

@@ -77,16 +77,6 @@ def test_what_is_in_view_is_the_new_files(work: Work) -> None:
     assert said(work.host, "activate", "@5") == "@5 is above."
 
 
-def test_lines_in_view_are_the_new_files_too(work: Work) -> None:
-    ask(work.host)
-    work.file("long.py", lines(200, "long"))
-    work.read("long.py", offset=10, limit=30)
-    finish(work.host)
-    move(work, "long.py", "short.py")
-    assert newest_notices(work) == ["[foredeck] @5 moved to short.py, which is @7."]
-    assert work.host.state.chat.branch.plan.holders.keys() & {5, 7} == {7}
-
-
 def test_a_pin_goes_along(work: Work) -> None:
     ask(work.host)
     context_tool(work.host, "p", "pin", "@3")
@@ -187,15 +177,6 @@ def test_a_file_that_nobody_sees_moves_without_a_word(work: Work) -> None:
     assert newest_notices(work) == []
 
 
-def test_a_renamed_file_that_changes_is_announced_under_its_new_handle(work: Work) -> None:
-    move(work, "a.py", "b.py")
-    ask(work.host)
-    finish(work.host)
-    work.file("b.py", lines(40, "other"))
-    work.notice_changes()
-    assert newest_notices(work) == ["[foredeck] @5 b.py changed on disk: the copy above is old."]
-
-
 def test_another_branch_goes_on_with_the_new_name(work: Work) -> None:
     leaf = work.host.leaf()
     move(work, "a.py", "b.py")
@@ -209,12 +190,5 @@ def test_it_is_announced_again_where_the_call_never_went_out(work: Work) -> None
     move(work, "a.py", "b.py")
     work.host.add(user("Go on."))
     work.host.abort()
-    assert newest_notices(work) == MOVED
-    assert sets(work)["active"] == {5}
-
-
-def test_a_notice_survives_a_restart(work: Work) -> None:
-    move(work, "a.py", "b.py")
-    work.host.restart()
     assert newest_notices(work) == MOVED
     assert sets(work)["active"] == {5}

@@ -12,35 +12,7 @@ from foredeck.context.messages.shape import is_signed, to_item
 from foredeck.model.messages import load_message
 
 TEXT = {"type": "text", "text": "hello"}
-IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 CALL = {"type": "toolCall", "id": "c1", "name": "bash", "arguments": {"command": "ls"}}
-
-
-@pytest.mark.parametrize(
-    ("message", "kind", "chars"),
-    [
-        ({"role": "user", "content": "hello"}, "user", 5),
-        ({"role": "user", "content": [TEXT, IMAGE]}, "user", 4805),
-        ({"role": "user"}, "user", 0),
-        ({"role": "assistant", "content": [TEXT, CALL]}, "assistant", None),
-        ({"role": "assistant", "content": [TEXT], "stopReason": "aborted"}, "assistant", 0),
-        ({"role": "assistant", "content": [TEXT], "stopReason": "error"}, "assistant", 0),
-        ({"role": "toolResult", "toolCallId": "c1", "content": [TEXT]}, "result", 5),
-        ({"role": "toolResult", "content": "a string"}, "result", 8),
-        ({"role": "bashExecution", "command": "ls", "output": "a"}, "context", 4),
-        ({"role": "bashExecution", "command": "ls", "excludeFromContext": True}, "opaque", 0),
-        ({"role": "custom", "customType": "n", "content": "hello"}, "context", 5),
-        ({"role": "branchSummary", "summary": "hello"}, "context", 5),
-        ({"role": "compactionSummary", "summary": "hello"}, "context", 5),
-        ({"role": "novel", "content": [TEXT]}, "opaque", 0),
-        ({"content": [TEXT]}, "opaque", 0),
-        ({}, "opaque", 0),
-    ],
-)
-def test_every_role_has_its_kind(message: dict[str, Any], kind: str, chars: int | None) -> None:
-    item = to_item(message, None, {})
-    assert item.kind == kind
-    assert chars is None or item.chars == chars
 
 
 @pytest.mark.parametrize(
@@ -100,25 +72,6 @@ def test_what_the_model_sees_tells_messages_apart(more: dict[str, Any]) -> None:
 
 def test_the_order_of_keys_does_not_tell_messages_apart() -> None:
     assert address(dict(reversed(BASE.items()))) == address(BASE)
-
-
-@pytest.mark.parametrize(
-    ("message", "extras"),
-    [
-        (BASE, {}),
-        ({**BASE, "responseId": "r", "errorMessage": "e", "usage": {"input": 5}}, {}),
-        ({**BASE, "diagnostics": [{"type": "retry"}]}, {"diagnostics": [{"type": "retry"}]}),
-        ({"role": "user", "content": "x", "attachments": [1]}, {"attachments": [1]}),
-        ({"role": "custom", "customType": "n", "details": {"a": 1}}, {"details": {"a": 1}}),
-        ({"role": "toolResult", "details": {}, "usage": {"output": 2}}, {"usage": {"output": 2}}),
-        ({"role": "novel", "anything": 1}, {}),
-        ({"role": "user", "content": "x", "attachments": None}, {}),
-    ],
-)
-def test_what_has_no_place_of_its_own_is_kept_beside(
-    message: dict[str, Any], extras: dict[str, Any]
-) -> None:
-    assert to_item(message, None, {}).extras == extras
 
 
 @given(

@@ -4,10 +4,8 @@ rules."""
 from __future__ import annotations
 
 import asyncio
-import copy
 import json
 import os
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -77,26 +75,6 @@ def test_a_result_goes_out_under_its_handle_and_a_second_one_by_reference(
     assert again.startswith("Unchanged: the same as @")
     # The loop's own list has all of it.
     assert json.dumps(messages).count("line 119:") == 2
-
-
-def test_prompts_grow_at_their_end_alone(tmp_path: Path, folder: Path, format: str) -> None:
-    script: Script = [
-        *(ToolCall("read", {"path": name}) for name in ("a.txt", "b.txt", "a.txt")),
-        "done",
-    ]
-    model, _ = _worked(tmp_path, folder, format, script)
-    sent = [recorded.request.messages for recorded in model.requests]
-    for before, after in pairwise(sent):
-        assert after[: len(before)] == before
-
-
-def test_the_loops_messages_are_not_changed(tmp_path: Path, folder: Path, format: Any) -> None:
-    with _manager(tmp_path, folder, format) as context:
-        messages = opening(format, "Work. " * 2_000)
-        kept = copy.deepcopy(messages)
-        sent = context.prepare(messages)
-    assert messages == kept
-    assert len(sent) >= len(messages)
 
 
 def test_what_a_changed_list_loses_is_put_down_to_the_branch(
@@ -203,14 +181,6 @@ async def test_the_same_for_loops_that_await(tmp_path: Path, folder: Path) -> No
         assert [tool["function"]["name"] for tool in context.tools][:1] == ["activate"]
     with pytest.raises(RuntimeError, match="async with"):
         await context.prepare(messages)
-
-
-def test_a_message_that_cannot_be_read_is_named(tmp_path: Path, folder: Path) -> None:
-    with (
-        _manager(tmp_path, folder, "anthropic") as context,
-        pytest.raises(ValueError, match="role 'tool' cannot be read"),
-    ):
-        context.prepare([{"role": "tool", "content": "x"}])
 
 
 class _Answer:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asked_models import COST, RECORD, USAGE, Models, settled
+from asked_models import COST, RECORD, Models, settled
 
 from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
@@ -20,7 +20,7 @@ from foredeck.engine.engine import Engine
 from foredeck.engine.observing import Observing
 from foredeck.engine.observing_runs import ALONE, LATER
 from foredeck.errors import ToolError
-from foredeck.hosts.host import CompleteParams, Host, UselessAnswer
+from foredeck.hosts.host import CompleteParams, Host
 from foredeck.hosts.protocol import (
     AssembleParams,
     CommandParams,
@@ -242,22 +242,6 @@ def early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "BEGIN_SHARE", 0.05)
 
 
-async def test_auto_begins_in_no_small_window_and_late_in_a_large_one(
-    tmp_path: Path, models: Models
-) -> None:
-    for window, begins in ((99_000, False), (100_000, True)):
-        made = Observed(tmp_path / str(window), models, when="auto")
-        made.host.model = {**RECORD, "contextWindow": window}
-        with closing(made.engine):
-            # Nothing folds while it is in use: what is said stays.
-            await made.rounds_of(9, said="I looked at the queue. " * 800)
-            assert not made.observing.has_begun()
-            await made.rounds_of(4, said="I looked at the queue. " * 800)
-            assert made.observing.chat_tokens() > 65_000
-            assert made.observing.has_begun() is begins
-            assert bool(models.about) is begins, "before, nobody even asks for a price"
-
-
 @pytest.mark.usefixtures("early")
 async def test_auto_asks_where_that_pays(tmp_path: Path, models: Models) -> None:
     made = Observed(tmp_path / "home", models, when="auto")
@@ -359,15 +343,6 @@ async def test_condensing_that_fails_waits_for_more_notes_and_holds_up_no_observ
         assert once < reflected() <= 3 * once, "once more when as much again is noted"
 
 
-async def test_a_provider_that_refuses_is_left_alone_for_a_while(
-    observed: Observed, models: Models
-) -> None:
-    models.failure = UselessAnswer("429 rate limit", USAGE)
-    await observed.rounds_of(8)
-    assert len(models.asked) == 1
-    assert "the last question failed (429 rate limit)" in observed.observing.last
-
-
 async def test_an_answer_after_the_end_of_the_session_is_nobodys(
     observed: Observed, models: Models
 ) -> None:
@@ -405,17 +380,6 @@ async def test_what_a_killed_engine_has_left_is_cleared_and_told(
     killed.close()
 
 
-async def test_without_a_model_foredeck_writes_by_itself(tmp_path: Path) -> None:
-    models = Models(single_slot=True)
-    made = Observed(tmp_path / "home", models)
-    with closing(made.engine):
-        await made.rounds_of(5, said="I looked at the queue and changed it. " * 200)
-        assert models.asked == []
-        found = made.observations()
-        assert found
-        assert {each.document.observed_by for each in found} == {"foredeck"}
-
-
 @pytest.mark.usefixtures("early")
 @pytest.mark.parametrize("why", ["single slot", "no model", "asking is off"])
 async def test_auto_goes_on_without_a_model_and_says_so_once(tmp_path: Path, why: str) -> None:
@@ -443,22 +407,6 @@ async def test_auto_goes_on_without_a_model_and_says_so_once(tmp_path: Path, why
         await made.rounds_of(3, said="I looked at the queue and changed it. " * 200)
         assert len(made.observations()) > len(found)
         assert len(made.told) == 1, "nor is it said again after a restart"
-
-
-async def test_a_model_that_is_of_no_use_is_asked_again_however_often_it_failed(
-    tmp_path: Path, models: Models
-) -> None:
-    made = Observed(tmp_path / "home", models)
-    models.answer = lambda _question: "I would rather talk about ducks."
-    with closing(made.engine):
-        await made.rounds_of(20)
-        failures = len(models.asked) // 2
-        assert 3 <= failures <= 5, "each time when as much again has been said; with one repair"
-        assert made.observations() == []
-        models.answer = noted
-        await made.rounds_of(24)
-        assert made.observations()[-1].document.observed_by == "model"
-        assert made.told == []
 
 
 async def test_the_user_asks_for_it(tmp_path: Path) -> None:
@@ -553,15 +501,6 @@ async def test_a_mode_that_was_said_is_kept_with_the_session_and_its_forks(
     observed.engine.close()
     observed.open()
     assert observed.observing.mode().by == "guess"
-
-
-async def test_observing_goes_before_all_else_when_much_waits(observed: Observed) -> None:
-    await observed.rounds_of(1)
-    observed.observing.not_before["observe"] = 10**9
-    await observed.rounds_of(4)
-    observed.observing.not_before.clear()
-    (job,) = observed.observing.due("call")
-    assert (job.name, job.priority) == ("observe", 100)
 
 
 async def test_what_was_compacted_while_another_job_ran_is_observed_all_the_same(

@@ -115,32 +115,6 @@ def test_wrong_shapes_of_assemble_are_refused(change: dict[str, Any]) -> None:
         parse_params(AssembleParams, {**GOOD["context/assemble"], **change})
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"model": None, "system": [{"role": "system"}], "tools": []},
-        {"time_ms": 1.5},
-        {"messages": [], "entries": [], "keep": 41},
-        {"entries": [None], "new_member": {"of": "a newer shim"}},
-        {
-            "outcomes": [
-                {"call": 7, "kind": "applied"},
-                {
-                    "call": None,
-                    "kind": "fallback",
-                    "edited": 41,
-                    "messages": 43,
-                    "time_ms": 1,
-                    "reason": "timeout",
-                },
-            ]
-        },
-    ],
-)
-def test_shapes_of_the_protocol_are_accepted(change: dict[str, Any]) -> None:
-    parse_params(AssembleParams, {**GOOD["context/assemble"], **change})
-
-
 def test_an_error_names_the_first_members_and_never_their_values() -> None:
     with pytest.raises(InvalidParamsError) as caught:
         parse_params(SessionOpenParams, {"session": 1, "reason": "secret words"})
