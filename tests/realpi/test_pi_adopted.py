@@ -105,43 +105,6 @@ def test_a_file_that_is_cut_off_goes_on_with_what_is_left(pi: Pi) -> None:
         assert {c.fields["tool"] for c in store.query("toolcall")} == {"read"}
 
 
-def test_a_file_of_an_older_pi_is_taken_in(pi: Pi) -> None:
-    model = pi.serve([*WORK, "on", "more"])
-    old = []
-    for line in plain_session(pi).read_text().split("\n"):
-        entry = json.loads(line) if line else {}
-        if entry.get("type") == "session":
-            entry.pop("version")
-        elif entry.get("type") != "message" or entry["message"].get("role") == "system":
-            continue
-        old.append(json.dumps({k: v for k, v in entry.items() if k not in ("id", "parentId")}))
-    header = json.loads(old[0])
-    old[0] = json.dumps({**header, "id": "0000-old-session", "cwd": str(pi.repo)})
-    path = elsewhere(pi, old)
-    rpc = pi.rpc(foredeck=True, arguments=["--session", str(path)])
-    rpc.prompt("Go on.")
-    rpc.prompt("More.")
-    (told,) = notified(rpc)
-    assert told.startswith("foredeck has taken in 7 messages and 3 tool results from before")
-    assert model.violations == []
-    assert_stable(answered(model)[3:])
-    with stored(pi) as store:
-        session = rpc.state()["sessionId"]
-        assert {c.fields["tool"] for c in store.query("toolcall")} == {"read", "bash", "edit"}
-        assert len(calls_of(store, session)) == 3
-
-
-def test_foredeck_removed_in_the_middle_leaves_plain_pi(pi: Pi) -> None:
-    model = pi.serve([*WORK, "on", "plain", "plainer"])
-    (pi.repo / "a.txt").write_text(TEXT)
-    assert pi.print("work", foredeck=True).code == 0
-    assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0
-    ended = pi.print("plainly", "more", foredeck=False, arguments=["--continue"])
-    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
-    assert "@" not in answered(model)[-1].request.text
-    assert "line 59: the quick brown fox" in answered(model)[-1].request.text
-
-
 def test_a_file_of_another_machine_is_taken_in(pi: Pi) -> None:
     """Paths of there mean nothing here: content comes from the history."""
     (pi.repo / "a.txt").write_text(TEXT)

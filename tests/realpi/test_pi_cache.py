@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from foredeck.accounting.account import AccountingMethod
-from foredeck.accounting.bookkeeping import account_of
-from foredeck.accounting.stored import StoredCalls
-from foredeck_bench.scripted import ModelRequest, PromptCache, RecordedRequest, Usage, call
+from foredeck_bench.scripted import RecordedRequest, call
 from foredeck_bench.twin.steps import Step
-from foredeck_lab.cost_command import cost_text
 from harness import Pi
-from observed import calls_of, session_of, stored
+from observed import calls_of, stored
 
 EAGER = {
     "FOREDECK_POLICY": "seed-window",
@@ -57,13 +52,6 @@ def test_one_more_marker_finds_what_the_look_back_misses(pi: Pi) -> None:
     assert marked["cache_control"] == markers(after)[-1]["cache_control"]
 
 
-def test_other_requests_stay_as_they_are(pi: Pi) -> None:
-    steps: list[Step] = [[call("bash", command="seq 2000")], parallel(25), "done"]
-    model = pi.serve(steps, api="openai-completions")
-    assert pi.print("go", foredeck=True).code == 0
-    assert not any("cache_control" in str(r.request.body) for r in model.requests)
-
-
 def test_the_prediction_is_what_the_provider_reports(pi: Pi) -> None:
     steps: list[Step] = [
         [call("bash", command=f"seq {start} {start + 400}")] for start in range(1000, 1009)
@@ -87,28 +75,3 @@ def test_the_prediction_is_what_the_provider_reports(pi: Pi) -> None:
     assert [counts and counts.read for counts in reported] == [
         r.usage.read for r in model.requests[:-1]
     ]
-
-
-class ReportsHalf(PromptCache):
-    """A provider that tells of half of what it has read from its cache."""
-
-    def serve(self, request: ModelRequest, output_tokens: int, now_s: float) -> Usage:
-        usage = super().serve(request, output_tokens, now_s)
-        untold = usage.read // 2
-        return replace(usage, read=usage.read - untold, uncached=usage.uncached + untold)
-
-
-def test_what_a_provider_reports_less_is_shown(pi: Pi) -> None:
-    steps: list[Step] = [[call("bash", command=f"seq {start} {start + 999}")] for start in range(4)]
-    model = pi.serve([*steps, "done"], cache=ReportsHalf())
-    assert pi.print("go", foredeck=True).code == 0
-    with stored(pi) as store:
-        account = account_of(StoredCalls(store, session_of(store)), AccountingMethod())
-    assert account.compared == len(account.lines) == len(model.requests) == 5
-    rows = {name: reported / predicted for name, predicted, reported in account.comparison()}
-    assert rows["prompts"] == pytest.approx(1, abs=0.4), "an estimate"
-    assert rows["read from the cache"] == pytest.approx(0.5 * rows["prompts"], abs=0.15)
-    assert set(account.lost) == {"unexplained"}
-    told = cost_text("s", account)
-    assert "What is unexplained is a defect of foredeck, the provider's doing, or that" in told
-    assert "read from the cache: predicted" in told

@@ -28,18 +28,32 @@ from test_pi_observing import until
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
 
-def test_the_list_shows_objects_and_their_states(pi: Pi) -> None:
+def test_objects_and_what_fills_the_window_are_listed_and_verbs_explained(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     pi.serve([[call("read", path="a.txt"), call("bash", command="echo hi")], "done"])
     rpc = pi.rpc(foredeck=True)
+    rpc.command("/context")
     rpc.prompt("go")
-    rpc.command("/foredeck")
-    _, shares, totals, *lines = notified(rpc)[0].split("\n")
-    assert shares.startswith("system and tools ")
-    assert totals == "2 in view, 0 pinned, 0 folded."
-    at = handle(pi, "/a.txt")
-    assert any(re.fullmatch(rf"{at} +in view +\d+  a\.txt", line) for line in lines)
-    assert any(re.fullmatch(r"@\d+ +in view +\d*  bash echo hi", line) for line in lines)
+    for command in ("/context", "/context all", "/foredeck nonsense", "/foredeck help"):
+        rpc.command(command)
+    before, shown, refused, wrong, help_text = notified(rpc)
+    assert before.startswith("No call has gone out with foredeck on this branch yet.")
+    verdict, kinds, objects, *lines = shown.split("\n")
+    assert re.fullmatch(
+        r"The window is about \d+% full: [\d.]+k? of 200k tokens\. Plain Pi: [\d.]+k?\.", verdict
+    )
+    named = [re.sub(r" [\d.]+k?$", "", kind) for kind in kinds.removesuffix(".").split(", ")]
+    assert named == ["system and tools", "chat", "in view"]
+    assert objects == "2 in view, 0 pinned, 0 folded."
+    assert re.fullmatch(rf"{handle(pi, '/a.txt')} +in view +\d+  a\.txt", lines[0])
+    assert re.fullmatch(r"@\d+ +in view +\d*  bash echo hi", lines[1])
+    assert "/foredeck why @12" in refused
+    assert wrong == "There is no /foredeck nonsense. /foredeck help lists what there is."
+    for verb in ("fold", "name", "why", "cost", "compact", "trace", "off", "on", "setup"):
+        assert verb in help_text
+    # A session of two short calls has nothing to say of money.
+    shown_below = [text for text in rpc.statuses() if text.startswith("foredeck")]
+    assert all(re.fullmatch(r"foredeck(: \d+ folded)?", text) for text in shown_below[-2:])
 
 
 def test_a_session_that_is_taken_up_is_known_before_its_first_call(pi: Pi) -> None:
@@ -58,39 +72,6 @@ def test_a_session_that_is_taken_up_is_known_before_its_first_call(pi: Pi) -> No
     rpc.prompt("and on")
     assert model.violations == []
     assert_stable(model.requests)
-
-
-def test_what_fills_the_window(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    (pi.repo / "foredeck-notes.md").write_text("# Notes\n")
-    pi.serve([[call("read", path="a.txt"), call("bash", command="echo hi")], "done"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.command("/context")
-    rpc.prompt("go")
-    rpc.command("/context")
-    rpc.command("/context all")
-    before, shown, refused = notified(rpc)
-    assert before.startswith("No call has gone out with foredeck on this branch yet.")
-    verdict, kinds, objects, *lines = shown.split("\n")
-    assert re.fullmatch(
-        r"The window is about \d+% full: [\d.]+k? of 200k tokens\. Plain Pi: [\d.]+k?\.", verdict
-    )
-    named = [re.sub(r" [\d.]+k?$", "", kind) for kind in kinds.removesuffix(".").split(", ")]
-    assert named == ["system and tools", "chat", "in view"]
-    assert objects == "2 in view, 0 pinned, 0 folded."
-    assert [line.split()[0] for line in lines] == ["@3", "@5"]
-    assert "/foredeck why @12" in refused
-
-
-def test_the_status_line_follows_each_call(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve([call("read", path="a.txt"), call("read", path="a.txt"), "done"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("go")
-    shown = [text for text in rpc.statuses() if text.startswith("foredeck")]
-    assert len(shown) >= len(model.requests)
-    # A session of three short calls has nothing to say of money.
-    assert all(re.fullmatch(r"foredeck(: \d+ folded)?", text) for text in shown[-2:])
 
 
 @both_versions
@@ -154,52 +135,6 @@ def test_off_from_the_start_and_on_later(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
-def test_a_name_is_unique_and_survives_a_restart(pi: Pi) -> None:
-    for name in "ab":
-        (pi.repo / f"{name}.txt").write_text(TEXT.replace("line", name))
-    model = pi.serve(
-        [
-            [call("read", path="a.txt"), call("read", path="b.txt")],
-            "read",
-            call("activate", id="spec"),
-            "done",
-        ]
-    )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("read")
-    a, b = handle(pi, "/a.txt"), handle(pi, "/b.txt")
-    rpc.command(f"/foredeck name {a} spec")
-    rpc.command(f"/foredeck name {b} spec")
-    rpc.command(f"/foredeck name {a} spec")
-    rpc.command("/foredeck name")
-    rpc.command(f"/foredeck name {a} Letters, a to z")
-    rpc.command(f"/foredeck why {a}")
-    named, taken, again, usage, described, why = notified(rpc)
-    assert named == f"{a} is called spec."
-    assert "spec" in taken
-    assert taken != named
-    assert again == f"{a} is called spec already."
-    assert usage.startswith("Usage: /foredeck name ")
-    assert described.startswith(f"{a} file ")
-    assert described.endswith(' name="spec" summary="Letters, a to z"')
-    assert why.startswith(f"{a} is in view: message 3 of ")
-    assert rpc.shutdown() == 0
-    assert pi.print("show", foredeck=True, arguments=["--continue"]).code == 0
-    assert model.violations == []
-    assert last_result(model.requests[-1]) == f"{a} is above."
-
-
-def test_an_unknown_verb_is_pointed_to_the_list_of_verbs(pi: Pi) -> None:
-    pi.serve(["hello"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.command("/foredeck nonsense")
-    rpc.command("/foredeck help")
-    wrong, help_text = notified(rpc)
-    assert wrong == "There is no /foredeck nonsense. /foredeck help lists what there is."
-    for verb in ("fold", "name", "why", "cost", "compact", "trace", "off", "on", "setup"):
-        assert verb in help_text
-
-
 def answers(address: str) -> bool:
     try:
         httpx.get(address)
@@ -234,9 +169,3 @@ def test_the_command_goes_on_the_path_when_the_user_asks(pi: Pi) -> None:
     assert told.startswith(f"{target} runs foredeck's command line.")
     ran = subprocess.run([target, "--version"], capture_output=True, text=True, check=True)
     assert ran.stdout.startswith("foredeck ")
-
-
-def test_commands_work_in_print_mode(pi: Pi) -> None:
-    model = pi.serve(["hello", "bye"])
-    ended = pi.print("hi", "/foredeck off", "again", foredeck=True)
-    assert (ended.code, model.violations, len(model.requests)) == (0, [], 2)

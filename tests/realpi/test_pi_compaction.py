@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any
 
 from foredeck_bench.scripted import call
@@ -94,41 +92,6 @@ def test_the_users_own_compaction_is_written_by_the_model_and_can_be_activated(p
     assert messages(after)[: len(messages(before))] == messages(before)
 
 
-def test_what_is_pinned_is_named_after_a_summary_by_the_model(pi: Pi) -> None:
-    script: list[Step] = [call("bash", command="seq 500"), call("pin", id="@3"), f"A. {TALK}"]
-    script += [f"Answer {n}. {TALK}" for n in range(2)]
-    script += [call("activate", id="@3"), "on"]
-    model = pi.serve(script, settings=SMALL)
-    rpc = pi.rpc(foredeck=True)
-    for number in range(3):
-        rpc.prompt(f"Question {number}")
-    assert "## Goal" in rpc.compact()["summary"]
-    rpc.prompt("What was it?")
-    assert model.violations == []
-    assert records(pi)[0]["pinned"] == [3]
-    before, after = answered(model)[-2:]
-    assert "Pinned, but out of view: @3." in before.request.text
-    assert "499\n500" not in before.request.text
-    assert "499\n500" in results(after)[-1]
-
-
-def test_by_configuration_the_users_compaction_needs_no_model(pi: Pi) -> None:
-    """And where foredeck is removed after it, plain Pi goes on from its own file."""
-    model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)] + ["on", "plain"], settings=SMALL)
-    rpc = pi.rpc(foredeck=True, environment={"FOREDECK_COMPACTION__MANUAL": "foredeck"})
-    for number in range(3):
-        rpc.prompt(f"Question {number}")
-    summary = rpc.compact()["summary"]
-    assert summary.startswith("[foredeck] Turns 1-")
-    rpc.prompt("Go on.")
-    assert rpc.shutdown() == 0
-    assert pi.print("plainly", arguments=["--continue"]).code == 0
-    assert model.violations == []
-    assert summary in answered(model)[-1].request.text
-    assert not [r for r in model.requests if r.side]
-    assert records(pi)[0]["asked_by"] == "user"
-
-
 def test_a_prompt_that_is_refused_as_too_long_is_tried_once_more_and_smaller(pi: Pi) -> None:
     """Pi believes in a larger window than the provider has."""
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(4)] + ["went through", "on"]
@@ -180,26 +143,6 @@ def test_a_prompt_that_is_refused_again_is_left_to_pi(pi: Pi) -> None:
     rpc.prompt("Once more.")
     assert model.violations == []
     assert "later" in str(rpc.entries()[-1])
-
-
-def test_a_summary_tells_when_work_stood_still(pi: Pi) -> None:
-    """The first question was asked two hours before the others."""
-    model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)], settings=SMALL)
-    assert pi.print("Question 0").code == 0
-    (file,) = pi.workspace.session_files()
-    entries = [json.loads(line) for line in file.read_text().splitlines()]
-    for entry in entries:
-        if "timestamp" in entry.get("message", {}):
-            entry["message"]["timestamp"] -= 2 * 3_600_000
-    file.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
-    manual = {"FOREDECK_COMPACTION__MANUAL": "foredeck"}
-    rpc = pi.rpc(foredeck=True, arguments=["--continue"], environment=manual)
-    rpc.prompt("Question 1")
-    rpc.prompt("Question 2")
-    summary = rpc.compact()["summary"]
-    assert model.violations == []
-    mark = r"\(paused 2 h \d+ min, until \d{4}-\d\d-\d\d \d\d:\d\d [+-]\d\d:\d\d\)"
-    assert re.search(f"turn 1: Question 0\n{mark}\n- turn 2: Question 1\n", summary)
 
 
 @on_either("away", {"FOREDECK": "off"}, {"FOREDECK_PYTHON": "/nowhere/python"})

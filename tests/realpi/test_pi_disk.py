@@ -82,16 +82,3 @@ def test_a_change_inside_a_turn_is_announced_with_the_next_result(pi: Pi) -> Non
     assert first == f"{announced(pi, 'a.txt')}\nnext\n"
     assert second == "b\n"
     assert_stable(answered(model))
-
-
-def test_a_change_while_pi_was_away_is_announced_at_resume(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve([call("read", path="a.txt"), "read", "noticed", "fine"])
-    assert pi.print("read it", foredeck=True).code == 0
-    (pi.repo / "a.txt").write_text(TEXT.replace("line 7:", "line seven:"))
-    assert pi.print("go on", "and on", foredeck=True, arguments=["--continue"]).code == 0
-    assert model.violations == []
-    notice = announced(pi, "a.txt")
-    assert [b["text"] for b in model.requests[2].request.newest["content"]] == ["go on", notice]
-    assert model.requests[-1].request.text.count("changed on disk") == 1
-    assert_stable(answered(model))

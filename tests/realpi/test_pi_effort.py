@@ -3,24 +3,18 @@ takes, and sends Anthropic only what is new of a conversation."""
 
 from __future__ import annotations
 
-import json
 import re
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from extracting import ASKED, extractor, read_out
-from foredeck.memory.judging import MAX_ANSWER_TOKENS
-from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
-from foredeck_bench.scripted.pi_process import PROVIDER
+from foredeck_bench.scripted import ScriptedModel, call
 from foredeck_bench.twin.request import Api
-from foredeck_bench.twin.server import answer_summaries
-from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, Thinking
+from foredeck_bench.twin.steps import Reply, Step, Text, Thinking
 from harness import PATIENCE_S, Pi
 from observed import calls_of, notified, session_of, stored
-from test_pi_asking import blocks, doctor, without_end
+from test_pi_asking import blocks, doctor, ready, without_end
 from test_pi_cache import markers, parallel
 
 Json = dict[str, Any]
@@ -32,23 +26,6 @@ THINKING_ROOM = 2048
 def effort(level: str) -> Json:
     """What Pi puts behind the newest message."""
     return {"role": "system", "content": [], "output_config": {"effort": level}}
-
-
-def change_model(pi: Pi, provider: Mapping[str, Any] | None = None, **record: Any) -> None:
-    """Change the provider's settings and the model's record; what is None is taken out."""
-    file = pi.workspace.agent_dir / "models.json"
-    settings = json.loads(file.read_text())
-    served = settings["providers"][PROVIDER]
-    served.update(provider or {})
-    (model,) = served["models"]
-    served["models"] = [{**model, **record}]
-    file.write_text(json.dumps(settings))
-
-
-def ready(request: ModelRequest) -> StepResult | None:
-    """Answers the doctor's question, and summaries."""
-    is_asked = "check that you can be reached" in json.dumps(request.messages)
-    return "ready" if is_asked else answer_summaries(request)
 
 
 def wait_for_request(model: ScriptedModel, count: int) -> None:
@@ -112,18 +89,6 @@ def test_a_stop_before_the_first_token_is_no_change_by_others(pi: Pi, api: Api) 
     assert model.violations == []
 
 
-def assert_found(model: ScriptedModel) -> RecordedRequest:
-    """That the last request has found all that was sent before, by a marker of foredeck's."""
-    assert model.violations == []
-    last = model.requests[-1]
-    assert last.usage is not None
-    assert last.usage.read == last.usage.ideal
-    assert len(markers(last)) <= 4
-    assert "2000" in str(markers(last)[-2]["content"])
-    assert last.request.messages[-1]["role"] == "system"
-    return last
-
-
 LONG: list[Step] = [[call("bash", command="seq 2000")], parallel(25), "done"]
 
 
@@ -136,9 +101,15 @@ def test_one_more_marker_is_set_in_a_thread_that_then_begins_anew(pi: Pi) -> Non
     model = pi.serve([*LONG, "on"])
     rpc = pi.rpc(foredeck=True)
     rpc.prompt("go")
-    assert assert_found(model).thread == {"type": "create"}
+    last = model.requests[-1]
+    assert last.thread == {"type": "create"}
+    assert last.usage is not None
+    assert last.usage.read == last.usage.ideal
+    assert len(markers(last)) <= 4
+    assert "2000" in str(markers(last)[-2]["content"])
+    assert last.request.messages[-1]["role"] == "system"
     rpc.prompt("go on")
-    rpc.command("/foredeck cost")
+    assert model.violations == []
     kinds = [(sent.thread or {}).get("type") for sent in model.requests]
     assert kinds == ["create", "continue", "create", "create"]
     with stored(pi) as store:
@@ -151,43 +122,6 @@ def test_one_more_marker_is_set_in_a_thread_that_then_begins_anew(pi: Pi) -> Non
         assert expected.fresh is not None
         predicted = expected.read / (expected.read + expected.written + expected.fresh)
         assert predicted == pytest.approx(usage.read / usage.prompt, abs=0.05)
-
-
-def test_one_more_marker_is_set_where_pi_sets_all_four(pi: Pi) -> None:
-    model = pi.serve(LONG)
-    change_model(pi, {"apiKey": "sk-ant-oat-loopback"})
-    assert pi.print("go", foredeck=True).code == 0
-    last = assert_found(model)
-    identity, prompt = last.request.body["system"]
-    assert "cache_control" not in identity
-    assert "cache_control" in prompt
-
-
-def test_what_is_asked_in_the_background_takes_the_least_effort(pi: Pi) -> None:
-    asked: list[ModelRequest] = []
-
-    def answer(request: ModelRequest) -> str:
-        asked.append(request)
-        return "preference|turn-1|User avoids tabs in Python.|Never use tabs in Python files"
-
-    work: list[Step] = [call("bash", command=f"seq {n}000 {n}999") for n in (1, 2, 3)]
-    model = pi.serve([*work, "Fixed."], side=extractor(answer))
-    rpc = pi.rpc(foredeck=True, environment=ASKED, arguments=["--thinking", "high"])
-    rpc.prompt("Fix the parser. Never use tabs in Python files.")
-    read_out(pi)
-    (question,) = asked
-    assert question.messages[-1] == effort("low")
-    assert question.body["max_tokens"] == MAX_ANSWER_TOKENS + THINKING_ROOM
-    assert "cache_control" not in json.dumps(question.body), "it is asked once"
-    lines = [event.get("widgetLines") for event in rpc.events if event.get("method") == "setWidget"]
-    (shown,) = [line for line in lines if line]
-    assert "looking for what to remember, with " in shown[0]
-    with stored(pi) as store:
-        [kept] = store.query("asked")
-    price = kept.fields["price"]
-    assert shown[0].endswith(f", for about ${price:.4f}")
-    assert price > THINKING_ROOM // 3 * 15e-6
-    assert model.violations == []
 
 
 def test_off_says_what_it_costs_before_it_happens(pi: Pi) -> None:

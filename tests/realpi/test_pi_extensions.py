@@ -15,10 +15,8 @@ from harness import Pi, both_versions, on_either
 from observed import (
     answered,
     assert_recorded,
-    assert_stable,
     calls_of,
     errors,
-    handle,
     messages,
     notified,
     results,
@@ -183,35 +181,6 @@ def test_a_nudge_that_comes_and_goes_is_recorded_as_it_was_sent(pi: Pi, tmp_path
     assert nudged == [True, False, True, False, True]
     with stored(pi) as store:
         assert_recorded(store, session_of(store), model.requests)
-
-
-REPLACES_READ = """
-import { Type } from "typebox";
-export default function (pi) {
-  pi.registerTool({
-    name: "read",
-    label: "read",
-    description: "reads in another way",
-    parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
-    async execute(_id, { path }) {
-      return { content: [{ type: "text", text: `<<${path}>>\\n${"other text\\n".repeat(40)}` }] };
-    },
-  });
-}
-""".replace('import { Type } from "typebox";\n', "")
-
-
-def test_a_read_of_another_extension_is_shown_as_it_gave_it(pi: Pi, tmp_path: Path) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve([call("read", path="a.txt"), call("read", path="a.txt"), "done", "end"])
-    other = extension(tmp_path, REPLACES_READ)
-    ended = pi.print("work", "more", foredeck=True, extensions=[other])
-    assert (ended.code, model.violations) == (0, [])
-    first, second = results(model.requests[-1])
-    at = handle(pi, "/a.txt")
-    assert first.endswith("<<a.txt>>\n" + "other text\n" * 40)
-    assert second == f"Unchanged: the same as {at} above."
-    assert_stable(answered(model))
 
 
 BLOCKS = """

@@ -91,29 +91,6 @@ def test_what_waits_is_answered_by_a_key(pi: Pi) -> None:
         assert (kept.document.fact, kept.trust) == (TABLES, "user-stated")
 
 
-def test_without_a_terminal_what_waits_is_answered_by_name(pi: Pi) -> None:
-    pi.serve([call("bash", command="true"), SETTLED], side=extractor(lambda _: TWO))
-    rpc = pi.rpc(foredeck=True, environment=ASKED)
-    rpc.prompt("Fix the parser and its tables.")
-    read_out(pi)
-    rpc.command("/memory")
-    count, first, *_ = notified(rpc)[-1].splitlines()
-    assert count == "2 wait for your word:"
-    name = first.split()[0]
-    rpc.command(f"/memory edit {name} Tables live in tables.py")
-    assert notified(rpc)[-1].startswith("Kept as m-")
-    assert sorted(entries(pi)) == [
-        ("global", "kept", "Tables live in tables.py"),
-        ("global", "proposed", "Parser errors are logged as JSON."),
-    ]
-    rpc.command("/memory")
-    listed = notified(rpc)[-1].splitlines()
-    assert listed[0] == "1 waits for your word:"
-    assert "Parser errors are logged as JSON." in listed[1]
-    assert listed[-2] == "About you and your projects:"
-    assert "[user-stated] [decision] Tables live in tables.py (" in listed[-1]
-
-
 def test_several_entries_are_marked_and_deleted_in_the_view(pi: Pi) -> None:
     pi.serve([])
     with pi.terminal(foredeck=True) as terminal:

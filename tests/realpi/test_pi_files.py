@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 
 import pytest
 
 from foredeck_bench.scripted import call
 from harness import Pi
-from observed import errors, handle, results, stored
-
-TOO_LARGE = "it is too large; read it with offset and limit"
-HUGE = "".join(f"entry {n}: nothing of note has happened since\n" for n in range(70_000))
+from observed import errors, results
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -26,31 +22,6 @@ def test_reading_a_fifo_is_refused_and_the_run_goes_on(pi: Pi) -> None:
     refused = errors(model.requests[-1])
     assert len(refused) == 2
     assert all("is a named pipe (FIFO), not a file" in text for text in refused)
-
-
-def test_a_huge_file_is_cut_by_pi_and_kept_out_of_the_store(pi: Pi) -> None:
-    (pi.repo / "huge.log").write_text(HUGE)
-    model = pi.serve(
-        [
-            call("read", path="huge.log"),
-            call("read", path="huge.log", offset=60000, limit=5),
-            call("activate", id="huge.log"),
-            "done",
-        ]
-    )
-    assert pi.print("go", foredeck=True).code == 0
-    assert model.violations == []
-    first, second, third = results(model.requests[-1])
-    at = handle(pi, "/huge.log")
-    assert re.match(r"@\d+\n", first)
-    assert first.partition("\n")[2].startswith(HUGE[:10_000])
-    assert not first.startswith(f"{at}\n")
-    assert "offset=" in first
-    assert second.partition("\n")[2].startswith(f"{HUGE.splitlines()[59_999]}\n")
-    assert third == f"{at} has no content to show: {TOO_LARGE}."
-    with stored(pi) as store:
-        (file,) = store.query("file")
-    assert (file.fields["state"], file.fields["text_hash"]) == ("huge", None)
 
 
 def test_names_that_are_not_utf8_and_loops_do_no_harm(pi: Pi) -> None:

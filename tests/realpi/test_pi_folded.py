@@ -28,14 +28,14 @@ def bring(request: ModelRequest) -> Step:
     return call("activate", id=folded[1])
 
 
-def run(pi: Pi, first: Step, **environment: str) -> ScriptedModel:
+def run(pi: Pi, first: Step) -> ScriptedModel:
     """Play this step and then so many others that it is folded; then bring it back."""
     model = pi.serve(
         [first, *FILLING, bring, "done"],
         context_window=32_000,
         settings=NO_COMPACTION,
     )
-    ended = pi.print("go", foredeck=True, environment=environment)
+    ended = pi.print("go", foredeck=True)
     assert (ended.code, ended.stderr, model.violations) == (0, "", [])
     assert errors(model.requests[-1]) == []
     return model
@@ -47,23 +47,6 @@ def test_a_part_of_a_log_of_five_megabytes(pi: Pi) -> None:
 
     model = run(pi, read)
     shown = "".join(LINE.format(n) for n in range(39_999, 40_099))
-    assert shown not in answered(model)[-2].request.text
-    assert shown.rstrip("\n") in last_result(model.requests[-1])
-
-
-def test_a_part_of_a_file_that_only_a_container_has(pi: Pi) -> None:
-    """For foredeck the folder is out of reach: it knows what the tools have said."""
-    inside = pi.repo.parent / "inside"
-    inside.mkdir()
-    (inside / "a.log").write_text(LOG[:1_000_000])
-    read = call("read", path=str(inside / "a.log"), offset=500, limit=100)
-
-    environment = {
-        "FOREDECK_SOURCES__SANDBOXED": "true",
-        "FOREDECK_SOURCES__FILESYSTEM_ID": "container",
-    }
-    model = run(pi, read, **environment)
-    shown = "".join(LINE.format(n) for n in range(499, 599))
     assert shown not in answered(model)[-2].request.text
     assert shown.rstrip("\n") in last_result(model.requests[-1])
 

@@ -58,16 +58,6 @@ def test_it_stands_first_on_both_wires_and_outlives_the_engine(pi: Pi, api: Api)
             assert_recorded(store, newest, requests)
 
 
-def test_another_process_goes_on_with_the_same_head(pi: Pi) -> None:
-    write_a_note(pi)
-    model = pi.serve(["one", call("bash", command="rm notes/release.md"), "two"])
-    assert pi.print("What do I know?", foredeck=True, environment=NO_LOG).code == 0
-    again = pi.print("Go on.", foredeck=True, arguments=["--continue"], environment=NO_LOG)
-    assert again.code == 0
-    assert users_words(answered(model)[0])[0] == HEAD
-    assert_stable(answered(model))
-
-
 def _two_hours_ago(line: str) -> str:
     entry: dict[str, Any] = json.loads(line)
     if entry.get("type") == "message":

@@ -82,10 +82,3 @@ def test_switches_hold_from_the_next_session_on(pi: Pi) -> None:
     third = run(pi, ["done"], FOREDECK_TOOLS__CONTEXT="false")
     assert declared(third) == CONTEXT
     assert declared(run(pi, ["done"])) == {"memory-search"}
-
-
-def test_a_torn_file_means_the_default(pi: Pi) -> None:
-    run(pi, ["done"], FOREDECK_TOOLS__SEARCH="false")
-    (state,) = (pi.workspace.foredeck_home / "switches").iterdir()
-    state.write_text("torn")
-    assert declared(run(pi, ["done"])) == CONTEXT | {"memory-search"}

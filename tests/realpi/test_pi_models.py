@@ -76,19 +76,3 @@ def test_every_prompt_fits_the_model_that_gets_it(pi: Pi) -> None:
     with stored(pi) as store:
         reasons = [c.decision.reason for c in calls_of(store)]
     assert {"model", "window"} & set(reasons[-5:])
-
-
-def test_a_question_larger_than_the_window_goes_out_shortened(pi: Pi) -> None:
-    window = 8_000
-    model = pi.serve(["one", "two", "three"], context_window=window, window=window)
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("First.")
-    rpc.prompt("The beginning. " + "x" * 200_000 + " The end.")
-    rpc.prompt("After it.")
-    assert model.violations == []
-    long, after = answered(model)[1:]
-    assert "The beginning. xxx" in long.request.text
-    assert "xxx The end." in long.request.text
-    assert tokens(long) < window
-    assert tokens(after) < window
-    assert "After it." in after.request.text

@@ -14,6 +14,7 @@ from foredeck.accounting.stored import StoredCalls
 from foredeck.model.call_values import Ack
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
+from foredeck_lab.cost_command import cost_text
 from harness import Asked, Pi, both_versions
 from observed import (
     answered,
@@ -201,8 +202,11 @@ def test_who_puts_another_request_in_the_stead_of_ours_shows_in_what_the_provide
     run = pi.print(*prompts, foredeck=True, extensions=[other])
     assert (run.code, run.stderr, model.violations) == (0, "", [])
     with stored(pi) as store:
-        lines = account_of(list(StoredCalls(store, session_of(store))), AccountingMethod()).lines
-    assert {cause for line in lines for cause in line.lost} == {"unexplained"}
+        account = account_of(list(StoredCalls(store, session_of(store))), AccountingMethod())
+    assert {cause for line in account.lines for cause in line.lost} == {"unexplained"}
+    told = cost_text("s", account)
+    assert "What is unexplained is a defect of foredeck, the provider's doing, or that" in told
+    assert "read from the cache: predicted" in told
 
 
 def test_searching_tools_list_and_leave_content_alone(pi: Pi) -> None:

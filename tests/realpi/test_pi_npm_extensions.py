@@ -14,7 +14,7 @@ from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.steps import Step
 from harness import Pi
-from observed import answered, assert_recorded, assert_stable, calls_of, results, stored
+from observed import answered, assert_stable, calls_of, results, stored
 
 NAMES = ("pi-subagents", "pi-mcp-adapter", "pi-web-access", "pi-aliases")
 COUNTED = "\n".join(f"number {n}" for n in range(300))
@@ -96,23 +96,3 @@ def test_their_tools_and_ours_work_in_one_session(pi: Pi, others: list[Path], fi
             "subagent",
         ]
         assert [t.content for t in tools if t and t.tool == "mcp"] == [COUNTED] * 2
-
-
-def test_a_session_that_another_command_begins_is_taken_up(pi: Pi, others: list[Path]) -> None:
-    """`/clear` of pi-aliases begins a new session."""
-    model = pi.serve(
-        [call("bash", command="seq 300"), "one", call("bash", command="seq 300"), "two"]
-    )
-    rpc = start(pi, others, first=True)
-    rpc.prompt("work")
-    before = rpc.state()["sessionId"]
-    rpc.command("/clear")
-    assert rpc.state()["sessionId"] != before
-    rpc.prompt("work anew")
-    assert model.violations == []
-    with stored(pi) as store:
-        for session, requests in (
-            (before, model.requests[:2]),
-            (rpc.state()["sessionId"], model.requests[2:]),
-        ):
-            assert_recorded(store, session, requests)

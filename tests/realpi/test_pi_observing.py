@@ -13,15 +13,11 @@ import pytest
 
 from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.server import answer_summaries
 from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, server_error
 from harness import Asked, Pi
 from observed import OBSERVED, answered, messages, notified, session_of, stored
 from test_pi_sessions import GOTO, answer_of
-
-WIRES: tuple[Api, ...] = ("anthropic-messages", "openai-completions")
-both_wires = pytest.mark.parametrize("api", WIRES)
 
 NOTE = "Agent counted the rows of the queue"
 BLOCK = f"<observations>\n2026-05-03\n- 09:20 medium finding: {NOTE}\n</observations>"
@@ -76,11 +72,10 @@ def prompts(rpc: RpcPi, turns: int, first: int = 0) -> None:
         rpc.prompt(f"Question {number}")
 
 
-@both_wires
 def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
-    pi: Pi, api: Api, asked: Asked
+    pi: Pi, asked: Asked
 ) -> None:
-    model = pi.serve(work(6), api=api, side=observed_by(BLOCK))
+    model = pi.serve(work(6), api="openai-completions", side=observed_by(BLOCK))
     rpc = pi.rpc(foredeck=True, environment=OBSERVED)
     prompts(rpc, 3)
     until(lambda: bool(observations(pi)))
@@ -101,10 +96,9 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
     assert "foredeck's own questions to a model: $" in asked("cost", session)
 
 
-@both_wires
-def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi, api: Api) -> None:
+def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi) -> None:
     steps: list[Step] = [f"Answer {n}. {TALK * 12}" for n in range(3)]
-    model = pi.serve(steps, api=api, side=observed_by(BLOCK), kept_s=300)
+    model = pi.serve(steps, side=observed_by(BLOCK), kept_s=300)
     rpc = pi.rpc(foredeck=True, environment=OBSERVED)
     prompts(rpc, 2)
     until(lambda: bool(observations(pi)))
@@ -133,7 +127,6 @@ def goes_on_from(question: RecordedRequest, sent: RecordedRequest) -> bool:
 FAILURES: dict[str, StepResult] = {
     "fails": server_error(),
     "calls a tool": call("bash", command="rm -r ."),
-    "says nothing": "",
 }
 
 
@@ -208,7 +201,7 @@ def by_what_it_shows(request: ModelRequest) -> StepResult | None:
 def test_a_branch_sees_what_was_noted_of_its_own_past_alone(pi: Pi, tmp_path: Path) -> None:
     extension = tmp_path / "goto.ts"
     extension.write_text(GOTO)
-    model = pi.serve(work(10), api=WIRES[1], side=by_what_it_shows)
+    model = pi.serve(work(10), api="openai-completions", side=by_what_it_shows)
     rpc = pi.rpc(foredeck=True, extensions=[extension], environment=OBSERVED)
     prompts(rpc, 5)
     until(lambda: "answer number 2" in noted(pi))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event
 
@@ -11,6 +13,7 @@ import pytest
 
 from faults import ASSEMBLE, TEXT, WORK, complaints, count_of, hostile, sent_records, wait_for_count
 from foredeck_bench.scripted import ModelRequest, ToolCall, call
+from foredeck_bench.scripted.pi_process import MARK
 from harness import PATIENCE_S, Pi, both_versions
 from observed import answered, assert_stable, calls_of, last_result, notified, results, stored
 
@@ -129,3 +132,14 @@ def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_p
         assert len(kinds) == len(model.requests)
         assert kinds.count("host") >= 3
         assert kinds[-1] == "append"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_the_harness_sees_processes_that_outlive_their_run(pi: Pi) -> None:
+    environment = pi.workspace.environment()
+    orphan = subprocess.Popen(["sleep", "60"], env=environment)
+    assert environment[MARK] == pi.workspace.mark
+    assert [p.pid for p in pi.workspace.leftovers(timeout_s=0)] == [orphan.pid]
+    orphan.kill()
+    orphan.wait()
+    assert pi.workspace.leftovers(timeout_s=0) == []

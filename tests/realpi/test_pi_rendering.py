@@ -9,14 +9,12 @@ from threading import Event
 
 from foredeck.context.state.stored_chat import chat_fields
 from foredeck.model.quoting import is_reference
-from foredeck_bench.scripted import ModelRequest, Reply, Text, Thinking, ToolCall, call
-from foredeck_bench.twin.steps import Step
+from foredeck_bench.scripted import ModelRequest, Reply, Text, ToolCall, call
 from harness import PATIENCE_S, Pi, both_versions
 from observed import (
     answered,
     assert_recorded,
     assert_stable,
-    calls_of,
     errors,
     handle,
     last_result,
@@ -32,7 +30,8 @@ NO_COMPACTION = {"compaction": {"enabled": False}}
 """Pi's own compaction would come first in a window as small as these tests need."""
 
 
-def test_parallel_calls_keep_their_results_apart(pi: Pi) -> None:
+@both_versions
+def test_results_carry_handles_and_rereads_collapse(pi: Pi) -> None:
     for name in "abc":
         (pi.repo / f"{name}.txt").write_text(LONG.replace("line", f"{name}-line"))
     model = pi.serve(
@@ -44,16 +43,19 @@ def test_parallel_calls_keep_their_results_apart(pi: Pi) -> None:
                 call("bash", command="exit 1"),
                 call("read", path="missing.txt"),
             ],
+            call("read", path="a.txt", offset=10, limit=20),
             "done",
         ]
     )
-    assert pi.print("go", foredeck=True).code == 0
-    assert model.violations == []
-    a, b, c, again, *failed = results(model.requests[-1])
+    ended = pi.print("go", foredeck=True)
+    assert (ended.code, ended.stdout.strip(), model.violations) == (0, "done", [])
+    a, b, c, again, *failed, part = results(model.requests[-1])
     for name, text in zip("abc", (a, b, c), strict=True):
         expected = LONG.replace("line", f"{name}-line")
         assert text == f"{handle(pi, f'/{name}.txt')}\n{expected}"
-    assert again == f"Unchanged: the same as {handle(pi, '/a.txt')} above."
+    at = handle(pi, "/a.txt")
+    assert again == f"Unchanged: the same as {at} above."
+    assert part == f"Unchanged: these lines are in {at} above."
     assert errors(model.requests[-1]) == failed
     assert len(failed) == 2
     with stored(pi) as store:
@@ -128,31 +130,6 @@ def test_an_aborted_run_goes_on(pi: Pi) -> None:
     # Behind a request without an answer Pi moves the marker of the effort.
     assert_stable([sent for sent in model.requests if sent is not model.requests[1]])
     assert notified(rpc) == []
-
-
-def test_signed_thinking_keeps_its_prefix_inside_a_turn(pi: Pi) -> None:
-    """The window is small: rebases must happen, and only between the user's turns, or with a word
-    that ends the turn under way."""
-
-    def turn(first: int) -> list[Step]:
-        return [
-            [Thinking(f"step {n}"), call("bash", command=f"seq {n}000 {n}500")]
-            for n in range(first, first + 3)
-        ]
-
-    script: list[Step] = []
-    for prompt in range(4):
-        script += [*turn(1 + 3 * prompt), [Thinking("enough"), Text(f"answer {prompt}")]]
-    model = pi.serve(script, context_window=6000, reasoning=True, settings=NO_COMPACTION)
-    ended = pi.print(*(f"prompt {n}" for n in range(4)), foredeck=True)
-    assert (ended.code, model.violations) == (0, [])
-    with stored(pi) as store:
-        decisions = [call.decision for call in calls_of(store)]
-    rebased = [n for n, decision in enumerate(decisions) if decision.is_rebase]
-    between = [n for n in rebased if n % 4 == 0]
-    assert between
-    ended = [n for n in rebased if n not in between]
-    assert all(decisions[n].reason == "window" for n in ended), decisions
 
 
 CUSTOM = """

@@ -21,6 +21,8 @@ from observed import (
     results,
     session_of,
     stored,
+    texts_of_sent,
+    texts_of_shown,
 )
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
@@ -37,6 +39,8 @@ def test_continue_in_a_new_process_sends_the_same_bytes(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([*WORK, call("read", path="a.txt"), "again", "more"])
     assert pi.print("work", foredeck=True).code == 0
+    with stored(pi) as store:
+        assert "worked" in said_last(store), "before anybody asks again"
     assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0
     assert pi.print("and on", foredeck=True, arguments=["--continue"]).code == 0
     assert model.violations == []
@@ -45,7 +49,10 @@ def test_continue_in_a_new_process_sends_the_same_bytes(pi: Pi) -> None:
     with stored(pi) as store:
         assert_recorded(store, session_of(store), answered(model))
         kinds = {record.decision.kind for record in calls_of(store)}
+        answers = [turn.fields["assistant"] for turn in store.query("turn")]
+        assert "more" in said_last(store)
     assert kinds == {"append"}
+    assert len(answers) == len(set(answers)) == 7
 
 
 @both_versions
@@ -118,7 +125,7 @@ export default function (pi) {
 
 
 @both_versions
-def test_the_tree_brings_back_each_branch_as_it_was(pi: Pi, tmp_path: Path) -> None:
+def test_the_tree_brings_back_each_branch_as_it_was(pi: Pi, tmp_path: Path, asked: Asked) -> None:
     extension = tmp_path / "goto.ts"
     extension.write_text(GOTO)
     (pi.repo / "a.txt").write_text(TEXT)
@@ -127,7 +134,7 @@ def test_the_tree_brings_back_each_branch_as_it_was(pi: Pi, tmp_path: Path) -> N
             *WORK,
             [call("bash", command="seq 500"), call("pin", id="a.txt")],
             "left",
-            call("bash", command="seq 600"),
+            call("edit", path="a.txt", edits=[{"oldText": "line 8:", "newText": "line eight:"}]),
             "right",
             "left again",
         ]
@@ -153,6 +160,19 @@ def test_the_tree_brings_back_each_branch_as_it_was(pi: Pi, tmp_path: Path) -> N
     # Up to the answer "worked" both branches are one; the third goes on where the first ended.
     assert [records[n].shared for n in (6, 8)] == [9, 13]
     assert [record.stats.pinned for record in records] == [0, 0, 0, 0, 0, 1, 0, 0, 1]
+    session = records[0].session
+    listed = json.loads(asked("show", session, "--branches", "--json"))["branches"]
+    assert [(b["number"], b["calls"], b["asked"], b["current"]) for b in listed] == [
+        (1, [1, 2, 3, 4, 5, 6, 9], "work", True),
+        (2, [7, 8], "go right", False),
+    ]
+    assert "1-6, 9" in asked("show", session, "--branches")
+    shown = json.loads(asked("show", session, "--call", "8", "--json"))
+    assert texts_of_shown(shown["messages"]) == texts_of_sent(messages(sent[7]))
+    assert "call 8 of 9, branch 2" in asked("show", session, "--call", "8")
+    file = ("history", str(pi.repo / "a.txt"), "--session", session)
+    assert [v["branch"] for v in json.loads(asked(*file, "--json"))["versions"]] == [1, 1, 2]
+    assert "branch" in asked(*file)
 
 
 def leaf(entries: list[dict[str, object]]) -> str:
@@ -166,7 +186,8 @@ def answer_of(entries: list[dict[str, object]], text: str) -> str:
     return str(found[-1]["id"])
 
 
-def test_after_compaction_everything_can_be_activated(pi: Pi) -> None:
+@both_versions
+def test_after_compaction_everything_can_be_activated_and_another_process_goes_on(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
 
     def bring_back(request: ModelRequest) -> list[ToolCall]:
@@ -199,27 +220,14 @@ def test_after_compaction_everything_can_be_activated(pi: Pi) -> None:
     assert new.startswith(f"{at} v2")
     assert "\n+line seven: the quick brown fox" in new
     assert "\n299\n300\n" in ran
+    assert rpc.shutdown() == 0
+    assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0
+    assert model.violations == []
     assert_stable(answered(model)[6:])
-    rpc.prompt("go on")
     with stored(pi) as store:
         decisions = [record.decision for record in calls_of(store)]
     assert len(decisions) == len(answered(model))
     assert "append" in {d.kind for d in decisions}
-
-
-@both_versions
-def test_a_resumed_session_after_compaction_sends_the_same_bytes(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve([*WORK, "x" * 90_000, "third", call("bash", command="seq 300"), "on", "end"])
-    rpc = pi.rpc(foredeck=True)
-    for prompt in ("work", "say much", "third question"):
-        rpc.prompt(prompt)
-    rpc.compact()
-    rpc.prompt("go on")
-    assert rpc.shutdown() == 0
-    assert pi.print("and on", foredeck=True, arguments=["--continue"]).code == 0
-    assert model.violations == []
-    assert_stable(answered(model)[6:])
 
 
 def test_a_session_goes_on_without_foredeck_and_with_it_again(pi: Pi) -> None:
@@ -250,20 +258,6 @@ def test_without_a_session_file_nothing_is_lost(pi: Pi) -> None:
         wrapper = store.head(f"session:{session}")
         assert wrapper is not None
         assert wrapper.fields["host_file"] is None
-
-
-def test_the_last_answer_is_stored_before_anybody_asks_again(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve([*WORK, "more"])
-    assert pi.print("work", foredeck=True).code == 0
-    with stored(pi) as store:
-        assert "worked" in said_last(store)
-    assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0
-    assert model.violations == []
-    with stored(pi) as store:
-        assert "more" in said_last(store)
-        answers = [turn.fields["assistant"] for turn in store.query("turn")]
-    assert len(answers) == len(set(answers)) == 5
 
 
 def said_last(store: Store) -> str:

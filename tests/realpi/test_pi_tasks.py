@@ -127,17 +127,3 @@ def test_off_keeps_the_tools_away_and_commands_in_print_mode_do_no_harm(pi: Pi) 
     assert TASK_TOOLS.isdisjoint(declared(run(pi, ["hello"])))
     assert pi.print("/tasks on", foredeck=True).code == 0
     assert declared(run(pi, ["hello"])) >= TASK_TOOLS
-
-
-def test_the_model_of_a_private_session_makes_no_task(pi: Pi) -> None:
-    run(pi, ["hello"], **WITH_TASKS)
-    model = pi.serve([call("task-mutate", action="create", title="Move the zebrafish"), "done"])
-    private = pi.print(
-        "go", foredeck=True, arguments=["--foredeck-private"], environment=WITH_TASKS
-    )
-    assert (private.code, model.violations) == (0, [])
-    (refused,) = results(model.requests[-1])
-    assert "This session is private" in refused
-    model = run(pi, [call("task-query", action="list"), "done"], **WITH_TASKS)
-    (listed,) = results(model.requests[-1])
-    assert "zebrafish" not in listed

@@ -16,7 +16,6 @@ from observed import (
     assert_stable,
     calls_of,
     handle,
-    notified,
     object_id,
     results,
     stored,
@@ -38,53 +37,6 @@ def run(pi: Pi, script: Script, *prompts: str, window: int = 200_000) -> Scripte
     assert (ended.code, ended.stderr, model.violations) == (0, "", [])
     assert model.steps_left == 0
     return model
-
-
-def test_activate_takes_handle_path_nickname_id_and_prefix(pi: Pi) -> None:
-    names = [
-        "by-handle",
-        "by-path",
-        "by-absolute-path",
-        "by-tail",
-        "by-nickname",
-        "by-id",
-        "by-pre",
-    ]
-    texts = {name: lines(name) for name in names}
-
-    def said(name: str) -> str:
-        label = f"/deep/er/{name}.txt"
-        return {
-            "by-handle": handle(pi, label),
-            "by-path": f"deep/er/{name}.txt",
-            "by-absolute-path": str(pi.repo / "deep" / "er" / f"{name}.txt"),
-            "by-tail": f"er/{name}.txt",
-            "by-nickname": "spec",
-            "by-id": object_id(pi, label),
-            "by-pre": object_id(pi, label)[:10],
-        }[name]
-
-    model = pi.serve(
-        [
-            [
-                call("write", path=f"deep/er/{name}.txt", content=text)
-                for name, text in texts.items()
-            ],
-            "written",
-            lambda _: [call("activate", id=said(name)) for name in names],
-            "done",
-        ]
-    )
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("write them")
-    nicknamed = handle(pi, "/by-nickname.txt")
-    rpc.command(f"/foredeck name {nicknamed} spec")
-    assert notified(rpc)[-1] == f"{nicknamed} is called spec."
-    rpc.prompt("show them")
-    assert model.violations == []
-    shown = results(model.requests[-1])[-len(names) :]
-    for text, (name, content) in zip(shown, texts.items(), strict=True):
-        assert text == f"{handle(pi, f'/{name}.txt')}\n{content}"
 
 
 def sessions(pi: Pi) -> str:

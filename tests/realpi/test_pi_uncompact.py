@@ -63,24 +63,6 @@ def test_with_chat_after_it_that_stays(pi: Pi) -> None:
     assert "Question 4" in after.request.text
 
 
-def test_one_of_two_compactions_is_taken_back(pi: Pi) -> None:
-    more: list[Step] = [f"Answer {n}. {TALK}" for n in (3, 4)] + ["on"]
-    model, rpc = prompts(pi, 3, SMALL, more)
-    rpc.compact()
-    rpc.prompt("Question 3")
-    first = compactions(rpc.entries())[0]["summary"]
-    rpc.compact()
-    rpc.prompt("Question 4")
-    rpc.command("/foredeck uncompact")
-    rpc.prompt("Go on.")
-    assert model.violations == []
-    before, after = answered(model)[3], answered(model)[-1]
-    assert first in before.request.text
-    assert sorted(map(bool, taken_back(pi))) == [False, True]
-    assert messages(after)[: len(messages(before))] == messages(before)
-    assert "Answer 4." in after.request.text
-
-
 @both_versions
 def test_the_messages_are_put_back_at_each_call(pi: Pi) -> None:
     model, rpc = prompts(pi, 4, BIG, ["short", "on", "and on", "resumed", "without"])
@@ -103,22 +85,6 @@ def test_the_messages_are_put_back_at_each_call(pi: Pi) -> None:
     again.prompt("Without.")
     assert f"Answer 0. {TALK}" not in answered(model)[-1].request.text
     assert model.violations == []
-
-
-def test_what_is_taken_back_goes_when_pi_compacts_again(pi: Pi) -> None:
-    model, rpc = prompts(pi, 4, BIG, ["short", f"long {TALK}", f"long {TALK}", "on"])
-    rpc.compact()
-    rpc.prompt("Question 4")
-    rpc.command("/foredeck uncompact")
-    rpc.prompt("Question 5")
-    rpc.prompt("Question 6")
-    assert f"Answer 0. {TALK}" in answered(model)[-1].request.text
-    summary = rpc.compact()["summary"]
-    rpc.prompt("Go on.")
-    assert model.violations == []
-    last = answered(model)[-1].request.text
-    assert f"Answer 0. {TALK}" not in last
-    assert summary in last
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
