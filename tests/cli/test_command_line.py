@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from argparse import ArgumentParser, Namespace
-from importlib import import_module
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
@@ -18,8 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck import __version__, errors
 from foredeck.cli.main import EXIT_CODES, build_parser, main
-from foredeck.cli.registry import COMMANDS, GROUPS, NO_PLUGINS, Command, later, load
-from foredeck.store import STORES
+from foredeck.cli.registry import COMMANDS, GROUPS, load
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
 
@@ -41,26 +38,6 @@ def test_without_arguments_the_help_is_printed_where_there_is_a_store(
     assert printed.err == ""
 
 
-def test_every_command_that_is_defined_is_listed() -> None:
-    for group in {listed.module for listed in COMMANDS.values() if "." not in listed.module}:
-        defined = vars(import_module(f"foredeck.cli.arguments.{group}")).items()
-        names = {name.lower() for name, value in defined if isinstance(value, Command)}
-        assert names == {name for name, listed in COMMANDS.items() if listed.module == group}
-
-
-def test_help_imports_no_store_and_no_configuration() -> None:
-    own = [name for group in GROUPS.values() for name in group]
-    of_stores = [name for store in STORES.values() for name in store.commands]
-    names = [name for name in own if name not in of_stores]
-    code = (
-        "import sys\nfrom foredeck.cli.registry import load\n"
-        f"for name in {names!r}: load(name)\n"
-        "print([name for name in ('pydantic', 'sqlite3') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
 def subclasses(kind: type[errors.ForedeckError]) -> set[type[errors.ForedeckError]]:
     found = {kind}
     for child in kind.__subclasses__():
@@ -79,16 +56,6 @@ def test_help_lists_every_command_and_exit_code(capsys: pytest.CaptureFixture[st
         assert f"  {code:<4} {meaning}" in text
 
 
-def test_what_spares_time_at_the_import_of_a_command_ends_with_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv(NO_PLUGINS, raising=False)
-    with pytest.raises(ModuleNotFoundError):
-        later("no_such_command")(Namespace())
-    assert gc.isenabled()
-    assert NO_PLUGINS not in os.environ
-
-
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"foredeck {__version__}\n"
@@ -103,10 +70,6 @@ def test_each_command_explains_itself_with_an_example(
     assert "\nexample:\n  " in text
     assert f"foredeck {name}" in load(name).example
     assert " ".join(load(name).description.split())[:40] in text
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_argument_has_a_help_text(name: str) -> None:
     parser = ArgumentParser()
     load(name).configure(parser)
     assert all(action.help for action in parser._actions)
@@ -217,8 +180,3 @@ def test_a_terminal_that_lacks_a_character_does_not_end_the_command(tmp_path: Pa
     )
     assert done.returncode == 0
     assert "h\\xe9im" in done.stdout
-
-
-def test_the_parser_knows_all_commands_whichever_is_chosen() -> None:
-    text = " ".join(build_parser().format_help().split())
-    assert all(name.removeprefix("bench ") in text for name in COMMANDS)

@@ -14,12 +14,9 @@ import pytest
 from stored_session import SESSION, make_home, run
 from syrupy.assertion import SnapshotAssertion
 
-from cli.conftest import Foredeck
-from foredeck.accounting.figure import CostFigure
 from foredeck.cli.main import main
 from foredeck.cli.output import Progress
 from foredeck.config import Config
-from foredeck.model.figures import money
 from foredeck.model.records import AskedDocument
 from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch
@@ -72,10 +69,6 @@ def test_a_recorded_file_is_replayed(home: Path, capsys: pytest.CaptureFixture[s
     value = cost_json(capsys, str(file), "--cache", "anthropic")
     assert (value["session"], value["cache"], len(value["calls"])) == (file.name, "anthropic", 5)
     assert value["reported_of"] == "plain"
-
-
-def test_what_is_neither_is_said(home: Path, foredeck: Foredeck) -> None:
-    assert "nowhere" in foredeck(home, "cost", "nowhere", code=4)
 
 
 def test_a_long_session_shows_where_something_happened(
@@ -215,22 +208,6 @@ def test_an_interrupt_gives_the_sums_so_far_and_waits_for_no_file(
     assert main(["cost", "--histories", *map(str, files), "--home", str(tmp_path / "store")]) == 0
     assert "Interrupted: these are the sums so far." in capsys.readouterr().err
     assert not active_children()
-
-
-def test_dollars_and_tokens_are_not_added() -> None:
-    with pytest.raises(ValueError, match="sum each by itself"):
-        CostFigure(1, 0.5, 0.4) + CostFigure(1, 500, 400, in_money=False)
-
-
-def test_amounts_are_short_and_small_ones_have_no_share() -> None:
-    assert [money(n) for n in (0, 0.0021, 0.012, 0.14, 12.4)] == [
-        *("$0.00", "$0.0021", "$0.012", "$0.14", "$12.40")
-    ]
-    assert CostFigure(3, 0.008, 0.010).short == "$0.0020 more so far"
-    assert CostFigure(3, 0.010, 0.008).short == "$0.0020 saved so far"
-    assert CostFigure(3, 2.0, 1.2).short == "$0.80 saved (40%)"
-    assert CostFigure(3, 9000, 6000, in_money=False).short == "3,000 tokens saved (33%)"
-    assert not CostFigure(3, 0.008, 0.010).matters
 
 
 def test_it_says_where_it_looked_for_histories(

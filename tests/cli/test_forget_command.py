@@ -18,9 +18,7 @@ from context.scenes import ask, bash
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.context.state.session import CUT
-from foredeck.model.kinds import kind_of
 from foredeck.model.records import ForgottenDocument, forgotten_id
-from foredeck.store.protocol import Batch
 from foredeck.store.sessions import documents_of
 from foredeck.store.store import Store, open_sqlite
 from foredeck_bench.crash.stores import prepared
@@ -160,14 +158,10 @@ def test_the_names_of_what_goes_go_too(home: Path) -> None:
         assert [head.id for head in store.query("nickname")] == ["nickname:theirs"]
 
 
-@pytest.mark.parametrize("form", ["", "session:"])
-def test_a_forgotten_fork_takes_nothing_of_its_parent_along(home: Path, form: str) -> None:
+def test_a_forgotten_fork_takes_nothing_of_its_parent_along(home: Path) -> None:
     parent = Host(home, session="third")
     ask(parent)
     ids = ["chat:third", "system_prompt:third"]
-    documents = [parent.store.get(id, kind_of(id.partition(":")[0])) for id in ids]
-    named = [d.model_copy(update={"session_ref": f"{form}third"}).seal() for d in documents if d]
-    parent.store.commit(Batch(puts=named))
     fork = parent.fork("fourth")
     ask(fork)
     fork.close()

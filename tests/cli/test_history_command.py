@@ -19,7 +19,6 @@ from cli.conftest import Foredeck
 from foredeck.cli.main import main
 from foredeck.model.calls import CallDocument
 from foredeck.model.documents import (
-    ChatDocument,
     FileDocument,
     Provenance,
     ToolcallDocument,
@@ -336,19 +335,6 @@ def test_a_chat_as_data_has_its_turns(home: Path, foredeck: Foredeck) -> None:
     assert [turn["toolcall_ids"] for turn in chat["turns"][:2]] == [["toolu_a"], ["toolu_b"]]
     older = json.loads(foredeck(home, "cat", f"chat:{SESSION}", "--json", "--at", "2"))
     assert older["turns"] == chat["turns"][:1]
-
-
-def test_a_chat_that_names_its_session_as_before_is_read_alike(
-    home: Path, tmp_path: Path, foredeck: Foredeck
-) -> None:
-    place, id = copy_home(home, tmp_path / "copy"), f"chat:{SESSION}"
-    shown = cat_bytes(place, id), foredeck.json(place, "cat", id)["turns"]
-    with closing(open_sqlite(place / "foredeck.db")) as store:
-        chat = store.get(id, ChatDocument)
-        assert chat is not None
-        store.commit(Batch(puts=[chat.model_copy(update={"session_ref": SESSION}).seal()]))
-    again = cat_bytes(place, id), foredeck.json(place, "cat", id)["turns"]
-    assert again == shown
 
 
 def test_diff_shows_what_changed(home: Path, foredeck: Foredeck) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -246,15 +245,6 @@ def test_a_note_from_the_template_is_one(vault: Path, capsys: Out) -> None:
     assert (note["title"], note["tags"]) == ("What? A: [new] “note”", ["sea"])
     assert main(["notes", "--new", "What? A: [new] “note”"]) == 1
     assert main(["notes", "--new", "//"]) == 2
-
-
-def test_starting_the_command_line_does_not_load_a_markdown_parser(vault: Path) -> None:
-    load = "import foredeck.cli.main, foredeck.engine.engine, foredeck.notes.graph, sys"
-    code = f"{load}; print({{'markdown_it', 'yaml'}} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=vault, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "set()\n"
 
 
 def test_a_chat_is_called_once_by_its_id(home: Path, foredeck: Foredeck) -> None:

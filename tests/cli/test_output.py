@@ -3,48 +3,21 @@
 from __future__ import annotations
 
 import io
-import json
 import shlex
 import subprocess
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from foredeck.cli import output
-from foredeck.cli.output import Progress, answer, coloured, table, typed
+from foredeck.cli.output import Progress, typed
 from foredeck.home import command_name
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-def test_a_table_aligns_all_but_the_last_column() -> None:
-    assert table([("a", "bbb", "c"), ("aaa", "b", "cccc")]) == "a    bbb  c\naaa  b    cccc"
-    assert table([]) == ""
-    assert table([("one",), ("two",)]) == "one\ntwo"
-
-
-def test_no_text_is_laid_out_where_json_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert answer(Namespace(json=True), {"a": 1}, lambda: pytest.fail("laid out"), 1) == 1
-    assert json.loads(capsys.readouterr().out) == {"a": 1}
-    assert answer(Namespace(json=False), {"a": 1}, lambda: ["one", "two"]) == 0
-    assert capsys.readouterr().out == "one\ntwo\n"
-
-
-def test_colours_appear_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    assert coloured("x", "red", io.StringIO()) == "x"
-    assert coloured("x", "red", Terminal()) == "\x1b[31mx\x1b[0m"
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert coloured("x", "red", Terminal()) == "x"
-    monkeypatch.delenv("NO_COLOR")
-    monkeypatch.setenv("TERM", "dumb")
-    assert coloured("x", "red", Terminal()) == "x"
 
 
 def test_progress_redraws_one_line_and_removes_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,6 +28,11 @@ def test_progress_redraws_one_line_and_removes_it(monkeypatch: pytest.MonkeyPatc
         shown.advance(note="two")
     assert stream.getvalue() == ("\r\x1b[Kreplaying 1/2 one\r\x1b[Kreplaying 2/2 two\r\x1b[K")
     assert shown.done == 2
+    with Progress("looking", stream=stream) as shown:
+        shown.advance()
+        shown.clear()
+        stream.write("Purge it?")
+    assert stream.getvalue().endswith("looking 1\r\x1b[KPurge it?"), "nothing is cleared after it"
 
 
 def test_progress_elsewhere_says_now_and_then_that_it_goes_on(
@@ -123,15 +101,3 @@ def test_commands_are_named_as_they_can_be_typed(
     (tmp_path / "bin" / "foredeck").touch(mode=0o755)
     assert said(called) == "see `foredeck cost 0199`; foredeck is off"
     command_name.cache_clear()
-
-
-def test_progress_is_cleared_before_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foredeck.cli.output.REDRAW_SECONDS", 0)
-    stream = Terminal()
-    with Progress("looking", stream=stream) as progress:
-        progress.advance()
-        progress.clear()
-        stream.write("Purge it?")
-    assert stream.getvalue().endswith("looking 1\r\x1b[KPurge it?"), (
-        "and nothing is cleared after it"
-    )

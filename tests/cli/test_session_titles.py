@@ -49,68 +49,66 @@ def test_a_session_is_called_by_its_first_prompt_cut_to_the_width(
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_the_name_given_in_pi_goes_before_the_prompt(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    named = [{"type": "session_info", "name": name} for name in ("Old name", "Login page")]
-    text = sessions_of(tmp_path, capsys, *named, message("Mend it"))
-    assert text.splitlines()[3].endswith("  app      Login page")
+TITLES: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "the name given in Pi goes before the prompt": (
+        [
+            {"type": "session_info", "name": "Old name"},
+            {"type": "session_info", "name": "Login page"},
+            message("Mend it"),
+        ],
+        "Login page",
+    ),
+    "a command of Claude Code is shown as it was typed": (
+        [
+            message(
+                "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
+                "<command-args>the login</command-args>"
+            )
+        ],
+        "/plan the login",
+    ),
+    "what an agent put there makes no title": (
+        [
+            message("<environment_context>\n<cwd>/w</cwd>\n</environment_context>"),
+            message("<command-name>/clear</command-name>\n<command-args></command-args>", "e3"),
+            message("<local-command-stdout>Cleared.</local-command-stdout>", "e4"),
+            message("<system-reminder>\nMonday.\n</system-reminder>\nMove the button", "e5"),
+        ],
+        "Move the button",
+    ),
+    "a later answer may be the first that was asked for": (
+        [*[message("/help"), ANSWER] * 5, message("Move the button")],
+        "Move the button",
+    ),
+    **{
+        f"{first} is no title": (
+            [message(first), message("Write about geese", "e3")],
+            "Write about geese",
+        )
+        for first in ("hello", "clear", "Hi!", "/mode")
+    },
+    "an accepted plan is called by its heading": (
+        [message("Implement the following plan:\n\n# Plan: Switch the keys\n\nFirst")],
+        "Plan: Switch the keys First",
+    ),
+    "where nothing was asked the first command is the title": (
+        [
+            message("<system-reminder>Monday.</system-reminder>"),
+            message("/model opus", "e3"),
+            message("/clear", "e4"),
+        ],
+        "/model opus",
+    ),
+}
 
 
-def test_a_command_of_claude_code_is_shown_as_it_was_typed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = (
-        "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
-        "<command-args>the login</command-args>"
-    )
-    text = sessions_of(tmp_path, capsys, message(said))
-    assert text.splitlines()[3].endswith("  /plan the login")
-
-
-def test_what_an_agent_put_there_makes_no_title(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told = message("<environment_context>\n<cwd>/w</cwd>\n</environment_context>")
-    clear = message("<command-name>/clear</command-name>\n<command-args></command-args>", "e3")
-    shown = message("<local-command-stdout>Cleared.</local-command-stdout>", "e4")
-    ask = message("<system-reminder>\nMonday.\n</system-reminder>\nMove the plus button", "e5")
-    text = sessions_of(tmp_path, capsys, told, clear, shown, ask)
-    assert text.splitlines()[3].endswith("  app      Move the plus button")
-
-
-def test_a_later_answer_may_be_the_first_that_was_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    greeting = [message("/help"), ANSWER] * 5
-    text = sessions_of(tmp_path, capsys, *greeting, message("Move the plus button"))
-    assert text.splitlines()[3].endswith("  app      Move the plus button")
-
-
-@pytest.mark.parametrize("first", ["hello", "clear", "Hi!", "/mode"])
-def test_a_greeting_is_no_title(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: str
-) -> None:
-    text = sessions_of(tmp_path, capsys, message(first), message("Write about geese", "e3"))
-    assert text.splitlines()[3].endswith("  app      Write about geese")
-
-
-def test_an_accepted_plan_is_called_by_its_heading(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("case", TITLES)
+def test_what_a_session_is_called(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    said = "Implement the following plan:\n\n# Plan: Switch the keys\n\nFirst"
-    text = sessions_of(tmp_path, capsys, message(said))
-    assert text.splitlines()[3].endswith("  app      Plan: Switch the keys First")
-
-
-def test_where_nothing_was_asked_the_first_command_is_the_title(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told = message("<system-reminder>Monday.</system-reminder>")
-    commands = [message("/model opus", "e3"), message("/clear", "e4")]
-    text = sessions_of(tmp_path, capsys, told, *commands)
-    assert text.splitlines()[3].endswith("  app      /model opus")
+    entries, title = TITLES[case]
+    assert sessions_of(tmp_path, capsys, *entries).splitlines()[3].endswith(f"  {title}")
 
 
 def test_ids_are_as_short_as_tells_them_apart() -> None:

@@ -89,29 +89,6 @@ def test_standard_streams(
     assert main(["import", "-", "--home", str(tmp_path / "other")]) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "told"),
-    [
-        (["export", "nobody", "x.jsonl"], 4, "no session 'nobody'"),
-        (["export", SESSION, "no/such/folder/x"], 4, "no/such/folder/x: No such file"),
-        (["import", "nowhere.jsonl"], 4, "nowhere.jsonl: No such file"),
-    ],
-)
-def test_what_cannot_be_done_is_told(
-    home: Path,
-    tmp_path: Path,
-    arguments: list[str],
-    code: int,
-    told: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main([*arguments, "--home", str(home)]) == code
-    assert told in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_nickname_is_unique_and_can_move(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
