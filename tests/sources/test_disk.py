@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from work_folder import FILESYSTEM, Work
 
-from foredeck.model.documents import FileDocument, Provenance
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap, Mount
 from foredeck.sources.looking import HASHED_BYTES
@@ -22,23 +21,6 @@ def settle(path: str) -> None:
     """Make a file old enough for its time stamps to be trusted."""
     old = Path(path).stat().st_mtime - 3600
     os.utime(path, (old, old))
-
-
-def test_a_new_file_becomes_an_object(work: Work) -> None:
-    path = work.write("src/A.py", "x = 1\n")
-    snapshot = work.read("src/A.py")
-    document = work.stored(snapshot.object_id)
-    assert (snapshot.path, snapshot.role, snapshot.state, snapshot.head) == (
-        path,
-        "read",
-        "text",
-        None,
-    )
-    assert document.source is not None
-    assert (document.source.filesystemId, document.source.path) == (FILESYSTEM, path)
-    assert (document.content, document.char_count, document.file_type) == ("x = 1\n", 6, "py")
-    assert document.source_hash == document.text_hash
-    assert work.disk.identify("src/A.py") == (snapshot.object_id, document.source)
 
 
 def test_unchanged_bytes_make_no_version(work: Work) -> None:
@@ -64,20 +46,6 @@ def test_a_change_of_the_same_size_and_time_is_seen(work: Work) -> None:
     os.utime(path, ns=(stamp, stamp))
     work.reconcile([id])
     assert work.stored(id).content == "two"
-
-
-def test_unchanged_files_are_only_stated(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = [work.write(f"d{n % 7}/f{n}", f"content {n}") for n in range(2000)]
-    snapshots = [work.disk.sight(path, "read") for path in paths]
-    work.commit(*snapshots)
-    ids = [s.object_id for s in snapshots]
-    # Nothing settles while the clock stands at the time of writing: make the files old.
-    monkeypatch.setattr("foredeck.sources.looking.RACY_NS", -(10**18))
-    assert not [s for s in work.disk.reconcile(ids) if s.document]
-    opened: list[object] = []
-    monkeypatch.setattr(os, "open", lambda *args: opened.append(args))
-    assert len(work.disk.reconcile(ids)) == 2000
-    assert opened == []
 
 
 @pytest.mark.parametrize(
@@ -109,23 +77,6 @@ def test_a_huge_file_that_is_rewritten_at_the_same_size_makes_a_version(
     assert len(work.store.history(old.id)) == 2
 
 
-def test_a_huge_file_that_is_rewritten_with_the_same_bytes_makes_no_version(work: Work) -> None:
-    path = work.write("log", b"x" * 70_000)
-    id = work.read("log").object_id
-    work.write("log", b"x" * 70_000)
-    os.utime(path, (1, 1))
-    assert work.read("log").document is None
-    assert len(work.store.history(id)) == 1
-
-
-def test_a_fifo_is_an_object_without_content(work: Work) -> None:
-    os.mkfifo(work.folder / "pipe")
-    snapshot = work.read("pipe")
-    document = work.stored(snapshot.object_id)
-    assert (document.state, document.file_type, document.content) == ("special", "fifo", None)
-    assert work.read("pipe").document is None
-
-
 def test_a_name_that_is_not_utf8_goes_through_the_store(work: Work) -> None:
     name = os.fsdecode(b"caf\xe9.txt")
     path = work.write(name, "x")
@@ -137,12 +88,6 @@ def test_a_name_that_is_not_utf8_goes_through_the_store(work: Work) -> None:
     work.reconcile([id])
     assert work.stored(id).content == "y"
     assert [h.id for h in work.store.query("file", {"source.path": path})] == [id]
-
-
-def test_a_folder_is_no_object(work: Work) -> None:
-    (work.folder / "d").mkdir()
-    snapshot = work.read("d")
-    assert (snapshot.document, snapshot.head, snapshot.state) == (None, None, "directory")
 
 
 def test_a_file_that_becomes_a_folder_is_deleted(work: Work) -> None:
@@ -224,29 +169,8 @@ def test_what_users_set_survives_a_new_version(work: Work) -> None:
     assert (after.model_extra or {})["color"] == "red"
 
 
-def test_pending_documents_are_taken_into_account(work: Work) -> None:
-    work.write("a", "one")
-    first = work.disk.sight("a", "read")
-    assert first.document is not None
-    pending = {first.object_id: first.document}
-    assert work.disk.sight("a", "read", pending=pending).document is None
-    work.write("a", "two")
-    second = work.disk.sight("a", "read", pending=pending)
-    assert second.document is not None
-    assert (second.document.content, second.head) == ("two", None)
-
-
 class TestListed:
     """A metadata-only snapshot."""
-
-    def test_makes_an_object_without_content(self, work: Work) -> None:
-        work.write("a.py", "secret")
-        snapshot = work.disk.sight("a.py", "listed")
-        work.commit(snapshot)
-        document = work.stored(snapshot.object_id)
-        assert (document.state, document.content, document.source_hash) == ("listed", None, None)
-        assert work.disk.sight("a.py", "listed").document is None
-        assert work.disk.sight("a.py", "mentioned").document is None
 
     def test_never_hides_known_content(self, work: Work) -> None:
         work.write("a.py", "one")
@@ -262,23 +186,3 @@ class TestListed:
         work.write("a.py", "two")
         work.commit(work.disk.sight("a.py", "listed"))
         assert work.stored(id).content == "two"
-
-
-def test_unknown_targets_are_left_out(work: Work) -> None:
-    path = work.write("a")
-    assert work.disk.reconcile(["0" * 64, path, "/no/such/file"]) == []
-
-
-def test_a_stored_document_of_another_version_is_compared_by_its_hash(work: Work) -> None:
-    path = work.write("a", "disk")
-    location = work.filesystems.locate(path)
-    stored = FileDocument(
-        id=location.object_id,
-        source=location.source,
-        content="imported",
-        source_hash="0" * 64,
-        provenance=Provenance(origin="import", generator="system"),
-    )
-    work.store.commit(Batch(puts=[stored.seal()]))
-    work.reconcile([location.object_id])
-    assert work.stored(location.object_id).content == "disk"

@@ -6,7 +6,6 @@ import pytest
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import Document, identity_hash
-from foredeck.model.sources import is_address, is_pointer
 from foredeck.sources.git import pointer
 
 
@@ -74,21 +73,3 @@ def test_what_is_none_says_how_to_write_one(name: str, words: str) -> None:
     with pytest.raises(ToolError) as refused:
         pointer(name)
     assert words in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "points", "address"),
-    [
-        ("git:HEAD:a.py", True, False),
-        ("https://host/a#b", True, True),
-        ("row:a/b/c", True, False),
-        ("git:", False, False),
-        ("git", False, False),
-        ("src/a.py", False, False),
-        ("@12", False, False),
-        ("chat:s", False, False),
-        ("https:", False, False),
-    ],
-)
-def test_which_names_point(name: str, points: bool, address: bool) -> None:
-    assert (is_pointer(name), is_address(name)) == (points, address)

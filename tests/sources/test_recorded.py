@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from foredeck.model.documents import Document, FileDocument
-from foredeck.model.identity import hash_text
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.recorded import FileSource
 from foredeck.sources.snapshots import FileSnapshot, ToolEvent
@@ -48,17 +47,6 @@ def replay(store: Store) -> Replay:
 
 def states(snapshots: list[FileSnapshot]) -> list[tuple[str, str, bool]]:
     return [(s.path, s.state, s.document is not None) for s in snapshots]
-
-
-def test_a_write_gives_the_whole_file(replay: Replay) -> None:
-    replay("write", "ok", path="a.py", content=FILE)
-    document = replay.file("/no/such/repo/a.py")
-    assert document is not None
-    assert (document.content, document.source_hash) == (FILE, hash_text(FILE))
-    assert (document.provenance.origin, document.provenance.generator) == (
-        "recorded write",
-        "agent",
-    )
 
 
 def test_a_part_of_an_unknown_file_only_says_that_it_is_there(replay: Replay) -> None:
@@ -114,15 +102,3 @@ def test_listings_make_objects_once_and_hide_nothing(replay: Replay) -> None:
         ("/no/such/repo/src/b", "listed", False)
     ]
     assert replay.content("src/a") == FILE
-
-
-def test_pending_documents_are_taken_into_account(replay: Replay) -> None:
-    write = ToolEvent("write", {"path": "a", "content": "one two"}, "ok")
-    (first,) = replay.source.after_tool(write)
-    assert first.document is not None
-    pending = {first.object_id: first.document}
-    edit = ToolEvent("edit", {"path": "a", "oldText": "two", "newText": "2"}, "ok")
-    (second,) = replay.source.recall(edit, pending)
-    assert second.document is not None
-    assert second.document.content == "one 2"
-    assert replay.source.recall(write, pending)[0].document is None

@@ -17,16 +17,6 @@ def after(work: Work, tool: str, text: str = "", **arguments: object) -> list[st
     return [f"{Path(s.path).name}:{s.role}:{s.state}" for s in snapshots]
 
 
-def test_read_write_edit(work: Work) -> None:
-    work.write("a", "one")
-    assert after(work, "read", "one", path="a") == ["a:read:text"]
-    work.write("a", "two")
-    assert after(work, "write", "ok", path="a", content="two") == ["a:written:text"]
-    id = work.disk.identify("a")[0]
-    assert work.stored(id).provenance.generator == "agent"
-    assert work.stored(id).provenance.origin == "write"
-
-
 def test_bash_refreshes_known_files_and_lists_others(work: Work) -> None:
     work.write("known.py", "one")
     id = work.read("known.py").object_id
@@ -38,19 +28,6 @@ def test_bash_refreshes_known_files_and_lists_others(work: Work) -> None:
     assert work.stored(id).provenance.generator == "tool"
 
 
-def test_bash_links_a_rename(work: Work) -> None:
-    work.write("a.py", "content")
-    old = work.read("a.py").object_id
-    (work.folder / "a.py").rename(work.folder / "b.py")
-    assert after(work, "bash", "", command="git mv a.py b.py") == [
-        "a.py:mentioned:deleted",
-        "b.py:mentioned:text",
-    ]
-    new = work.disk.identify("b.py")[0]
-    assert work.stored(old).moved_to == new
-    assert work.stored(new).provenance.parent_refs == [f"moved_from:{old}"]
-
-
 def test_a_failed_call_only_looks_at_known_files(work: Work) -> None:
     path = work.write("a")
     event = ToolEvent("read", {"path": "a"}, "EIO", is_error=True, cwd=str(work.folder))
@@ -59,12 +36,6 @@ def test_a_failed_call_only_looks_at_known_files(work: Work) -> None:
     Path(path).unlink()
     (snapshot,) = work.disk.after_tool(event)
     assert snapshot.state == "deleted"
-
-
-def test_one_snapshot_per_object(work: Work) -> None:
-    work.write("a.py")
-    found = after(work, "bash", "", command="cat a.py ./a.py $PWD/a.py")
-    assert found == ["a.py:mentioned:listed"]
 
 
 def test_discovery_is_bounded(work: Work) -> None:

@@ -181,13 +181,6 @@ def test_a_file_that_is_not_there_yet(tracker: FileTracker, listener: Listener, 
     settle(tracker, [path])
 
 
-def test_what_the_listener_wants_to_hear_again(
-    tracker: FileTracker, listener: Listener, work: Work
-) -> None:
-    tracker.remind(["an id", str(work.folder / "a")])
-    listener.wait(lambda: listener.heard("an id", str(work.folder / "a")))
-
-
 def test_a_listener_that_fails_does_not_end_the_tracking(work: Work, listener: Listener) -> None:
     def fail(paths: set[str]) -> None:
         listener.on_dirty(paths)
@@ -286,12 +279,6 @@ def test_a_system_without_watches_left_is_compared(work: Work) -> None:
         [sys.executable, "-c", WITHOUT_HANDLES, path], capture_output=True, text=True, timeout=120
     )
     assert done.stdout.split() == ["1", "True"], done.stderr
-
-
-def test_watchdog_is_not_imported_before_it_is_needed() -> None:
-    code = "import sys, foredeck.sources; print('watchdog' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "False"
 
 
 def test_what_differs_is_known_without_an_event(
