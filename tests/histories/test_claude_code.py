@@ -6,7 +6,7 @@ import io
 import json
 from typing import Any
 
-from written_histories import SESSION, START_MS, ClaudeCode, claude_code_session, said, use
+from written_histories import SESSION, ClaudeCode, claude_code_session, said, use
 
 from foredeck_agents.histories.claude_code import read_claude_code
 from foredeck_agents.histories.lines import Lines
@@ -26,54 +26,6 @@ def read(history: ClaudeCode) -> tuple[list[HistorySession], list[Exchange]]:
 def kinds(exchange: Exchange) -> list[str]:
     message: Any = exchange.message() or {}
     return [block["type"] for block in message.get("content", [])]
-
-
-def test_the_lines_of_an_answer_become_one_message() -> None:
-    sessions, found = read(claude_code_session())
-    assert sessions == [HistorySession(SESSION, "claude-code", "/repo")]
-    assert [kinds(exchange) for exchange in found] == [
-        ["thinking", "text", "toolCall", "toolCall"],
-        ["toolCall"],
-        ["text"],
-    ]
-    first: Any = found[0].message()
-    assert first["stopReason"] == "toolUse"
-    assert first["model"] == "claude-x"
-    assert first["timestamp"] == START_MS + 2000
-    assert [part["id"] for part in first["content"][2:]] == ["toolu_a", "toolu_b"]
-    assert "signature" not in json.dumps(first)
-
-
-def test_results_name_their_tool_and_say_whether_they_failed() -> None:
-    _, found = read(claude_code_session())
-    results = [record.message for exchange in found for record in exchange.results]
-    assert [(r["toolName"], r["toolCallId"], r["isError"]) for r in results] == [
-        ("Bash", "toolu_a", False),
-        ("Read", "toolu_b", False),
-        ("Edit", "toolu_c", True),
-    ]
-    assert found[1].message() == {
-        "role": "assistant",
-        "content": [
-            {
-                "type": "toolCall",
-                "id": "toolu_c",
-                "name": "Edit",
-                "arguments": {
-                    "file_path": "/repo/src/a.py",
-                    "old_string": "two",
-                    "new_string": "2",
-                },
-            }
-        ],
-        "provider": "anthropic",
-        "model": "claude-x",
-        "api": "anthropic-messages",
-        "stopReason": "toolUse",
-        "usage": {"input": 5, "cacheRead": 900, "output": 40},
-        "responseId": "msg_2",
-        "timestamp": START_MS + 9000,
-    }
 
 
 def test_what_the_user_did_not_type_is_told_apart() -> None:

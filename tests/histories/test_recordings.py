@@ -42,6 +42,8 @@ def test_a_session_of_claude_code_is_one_of_pi(tmp_path: Path) -> None:
         ("edit", {"path": "/repo/src/a.py", "oldText": "two", "newText": "2"})
     ]
     assert first["content"][0]["thinkingSignature"]
+    assert (first["stopReason"], edit["responseId"]) == ("toolUse", "msg_2")
+    assert edit["usage"] == {"input": 5, "cacheRead": 900, "output": 40}
     read = transcript.messages[3].message
     assert (read["toolName"], read["content"][0]["text"]) == ("read", "one\ntwo\nthree")
     assert needs_of(transcript)[1].edits == [("two", 4)]

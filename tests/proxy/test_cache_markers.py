@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.embedded.anthropic_messages import MOST, markers_in, with_marked_result
+from foredeck.embedded.anthropic_messages import MOST, markers_in
 from foredeck.embedded.format import ToolRequest
 from foredeck_bench.scripted import ScriptedModel, call
 from proxy.agents import TOOLS, proxied
@@ -68,28 +68,3 @@ def test_a_rebase_finds_what_stands_before_it(
     assert rebases
     for each in rebases:
         assert each["foreseen"] == pytest.approx(each["reported"]["read"], rel=0.05)
-
-
-def _messages(*marks: int) -> list[dict[str, Any]]:
-    messages = []
-    for number in range(4):
-        result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": "x"}
-        marked = {**result, "cache_control": {"type": "ephemeral", "ttl": f"{number}"}}
-        messages.append({"role": "user", "content": [marked if number in marks else result]})
-    return messages
-
-
-def test_a_marker_is_set_where_there_is_room_for_it() -> None:
-    sent = with_marked_result(_messages(3), "c1", 2)
-    assert sent[1]["content"][0]["cache_control"]["ttl"] == "3"
-    assert [*sent[:1], *sent[2:]] == [*_messages(3)[:1], *_messages(3)[2:]]
-    for same in (
-        with_marked_result(_messages(3), "c1", 3),
-        with_marked_result(_messages(2, 3), "c1", 2),
-        with_marked_result(_messages(3), "another", 2),
-    ):
-        assert markers_in(same) == markers_in(_messages(3)) or same == _messages(2, 3)
-    # Nothing behind it is marked: the client does not want it cached. Or it is marked already.
-    assert with_marked_result(_messages(0), "c1", 0) == _messages(0)
-    assert with_marked_result(_messages(1, 3), "c1", 0) == _messages(1, 3)
-    assert with_marked_result([{"role": "user", "content": "Hi"}], "c1", 0)[0]["content"] == "Hi"

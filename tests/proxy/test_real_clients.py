@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,13 +17,9 @@ from foredeck_bench.clients.agents import (
     Played,
     Story,
     UserTurn,
-    compacting,
-    is_summary,
-    searching,
 )
 from foredeck_bench.scripted import ModelRequest, call
 from foredeck_bench.twin.steps import Step, StepResult
-from proxy.agents import unmarked
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -124,42 +118,3 @@ def test_a_short_session_is_hardly_dearer_and_its_prompts_go_on(
     assert len(ours.requests) == len(plain.requests)
     assert ours.changes == plain.changes + changed
     assert ours.cost <= most * plain.cost
-
-
-def _content_blocks(request: ModelRequest) -> int:
-    return sum(len(message["content"]) for message in _blocks(request))
-
-
-def _blocks(request: ModelRequest) -> list[Any]:
-    """The messages; a text that is marked is a block, and one again when it is not."""
-    texts = [(m, m["content"]) for m in unmarked(request.messages)]
-    return [
-        {**m, "content": [{"type": "text", "text": c}] if isinstance(c, str) else c}
-        for m, c in texts
-    ]
-
-
-def test_a_search_and_a_compaction_of_claude_code_leave_the_conversation_alone(
-    tmp_path: Path,
-) -> None:
-    client = CLIENTS[0]
-    if client.missing:
-        pytest.skip(client.missing)
-    found = run_scene(client, searching, tmp_path / "search", proxied=True)
-    sent = [r.request for r in found.requests if r.request.tools]
-    searches = [r for r in sent if r.tools == ("web_search",)]
-    assert len(searches) == 2
-    main = [r.request for r in found.main]
-    assert all("activate" in r.tools for r in main)
-    for before, after in pairwise(main):
-        old, new = _blocks(before), _blocks(after)
-        assert new[: len(old)] == old
-
-    compacted = run_scene(client, compacting, tmp_path / "compaction", proxied=True)
-    sent = [r.request for r in compacted.requests if r.request.tools]
-    (place,) = [n for n, r in enumerate(sent) if is_summary(r)]
-    before, after = _blocks(sent[place - 1]), _blocks(sent[place])
-    assert after[: len(before) - 1] == before[:-1]
-    # The instruction may stand in a message of its own, or behind the newest result.
-    assert _content_blocks(sent[place]) > _content_blocks(sent[place - 1])
-    assert len(sent[place + 1].messages) < len(sent[place].messages)

@@ -13,9 +13,7 @@ import pytest
 from foredeck.embedded.format import ToolRequest
 from foredeck_agents.proxy.recognition import (
     Profile,
-    UnnamedSessions,
     is_compaction,
-    stable_words,
 )
 from foredeck_bench.scripted import ScriptedModel, ToolCall, call
 from proxy.agents import APIS, LONG, TOOLS, agent, in_folder, prompts, proxied
@@ -256,17 +254,6 @@ def _ask_with(proxy: RunningProxy, api: str, folder: Path, system: str) -> None:
     one.say("Hello.")
     text = json.dumps(one.body()).replace("Be careful.", system)
     _post(one, json.loads(text), session=None)
-
-
-def test_a_conversation_without_a_name_keeps_it_in_another_process() -> None:
-    words = stable_words("You are careful. Today is Monday, 3 May; greeting: abc")
-    other = stable_words("You are careful. Today is Tuesday, 4 May; greeting: xyz")
-    one, later = UnnamedSessions(), UnnamedSessions()
-    name = one.session("f", words)
-    assert one.session("f", other) == name
-    assert one.session("f", stable_words("Somebody else entirely, from elsewhere")) != name
-    assert one.session("g", words) != name
-    assert later.session("f", words) == name
 
 
 def test_a_list_after_a_compaction_may_have_another_system_text() -> None:

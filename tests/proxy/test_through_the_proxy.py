@@ -165,16 +165,6 @@ def test_a_model_that_calls_what_it_is_not_given_ends_in_an_answer(
 
 
 @by_api
-def test_several_calls_of_foredecks_are_answered_in_one_round(tmp_path: Path, api: str) -> None:
-    script = [[call("activate", id="@1"), call("pin", id="@1")], "Done."]
-    with ScriptedModel(script) as model, proxied(model, tmp_path / "h", tmp_path / "w") as proxy:
-        agent(proxy, api, tmp_path / "w").run("Go.")
-    assert not model.violations
-    assert len(model.requests) == 2
-    assert len(model.requests[1].request.results) == 2
-
-
-@by_api
 def test_both_kinds_of_tools_in_one_answer(tmp_path: Path, api: str) -> None:
     script = [
         call("read", path="a.py"),

@@ -265,19 +265,6 @@ def test_codex_keeps_the_name_of_its_provider(
     assert upstreams(None, environment, command)["codex"] == base or "https://api.openai.com/v1"
 
 
-def test_a_client_that_goes_past_the_proxy_is_told_of(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*FOREDECK, "--private", "--", sys.executable, "-c", "pass"],
-        env={**os.environ, "FOREDECK_HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0
-    assert done.stderr.count("\n") == 1
-    assert "came through, so foredeck did nothing" in done.stderr
-
-
 def test_the_status_page_is_html_and_json(tmp_path: Path) -> None:
     with ScriptedModel(["Done."]) as model, proxied(model, tmp_path / "h", tmp_path / "w") as proxy:
         agent(proxy, "anthropic-messages", tmp_path / "w", session="s<b>").run("Go.")
