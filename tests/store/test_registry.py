@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import foredeck
-from foredeck.cli.registry import COMMANDS, load
 from foredeck.config import Config
 from foredeck.config.sections import XtdbSection
 from foredeck.errors import StoreUnavailable
-from foredeck.store import STORES
 from foredeck.store.place import StorePlace, store_place
 from foredeck.store.protocol import ScanMark
 
@@ -46,29 +42,6 @@ def test_an_erasing_waits_for_xtdb_as_long_as_is_configured(
     with pytest.raises(StoreUnavailable, match="away"):
         use(store_place(config))
     assert asked == [timeout_ms]
-
-
-@pytest.mark.parametrize("name", [name for store in STORES.values() for name in store.commands])
-def test_the_commands_of_a_store_are_commands(name: str) -> None:
-    assert name in COMMANDS
-    assert load(name).example.startswith("foredeck ")
-
-
-def test_a_session_on_sqlite_does_not_import_xtdb(tmp_path: Path) -> None:
-    code = (
-        "import sys\n"
-        "from pathlib import Path\n"
-        "from foredeck.config import Config\n"
-        "from foredeck.engine.engine import Engine\n"
-        "import foredeck.cli.main\n"
-        "engine = Engine(Config(home=Path(sys.argv[1])))\n"
-        "engine.close()\n"
-        "print([name for name in sys.modules if name.startswith('foredeck_xtdb')])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
 
 
 ASKS = re.compile(r"""(?:[=!]=|\bin \()\s*["'](?:sqlite|xtdb)["']""")

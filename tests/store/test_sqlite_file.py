@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import os
 import resource
@@ -23,9 +22,6 @@ from foredeck.errors import Corrupt, Missing, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.model.messages import put_blob
 from foredeck.store.protocol import Batch
-from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.codec import BODY_1, MESSAGE_1
-from foredeck.store.sqlite.connection import APPLICATION_ID
 from foredeck.store.sqlite.rows import lookup_statement
 from foredeck.store.store import Store, open_sqlite
 from foredeck.store.versions import SCHEMA
@@ -82,19 +78,6 @@ class TestMaking:
     def test_awkward_names(self, tmp_path: Path, name: str) -> None:
         open_sqlite(str(tmp_path / name)).close()
         assert [entry.name for entry in tmp_path.iterdir()] == [name]
-
-    def test_wal_and_the_settings_that_were_asked_for(self, path: Path) -> None:
-        for word, number in (("normal", 1), ("full", 2)):
-            with closing(open_sqlite(path, synchronous=word)) as store:  # type: ignore[arg-type]
-                pragma = store.db.execute
-                assert pragma("PRAGMA journal_mode").fetchone() == ("wal",)
-                assert pragma("PRAGMA synchronous").fetchone() == (number,)
-                assert pragma("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
-                assert pragma("PRAGMA user_version").fetchone() == (SCHEMA,)
-
-    def test_an_unknown_setting(self, path: Path) -> None:
-        with pytest.raises(ValueError, match="sometimes"):
-            open_sqlite(path, synchronous="sometimes")  # type: ignore[arg-type]
 
     def test_tokens_carry_the_id_of_their_store(self, tmp_path: Path) -> None:
         names = set()
@@ -293,23 +276,6 @@ class TestTrouble:
 
 class TestEncoding:
     """The file format."""
-
-    @pytest.mark.parametrize(
-        ("dictionary", "digest"),
-        [
-            (BODY_1, "4f00ed539d9989b6906b08b2887f4fd78a00c47900aef3e3e305d984f7d56cdf"),
-            (MESSAGE_1, "5bc47e20c767c594c5d07c1e15917777e68a240875189ec715af1fbe75e840c3"),
-        ],
-    )
-    def test_a_dictionary_never_changes(self, dictionary: bytes, digest: str) -> None:
-        assert hashlib.sha256(dictionary).hexdigest() == digest
-
-    def test_text_is_deflated_and_noise_is_not(self) -> None:
-        text, noise = LONG.encode() * 400, os.urandom(400_000)
-        assert len(codec.encode_blob(text)[1]) < len(text) / 10
-        assert codec.encode_blob(noise) == (0, noise)
-        assert codec.encode_blob(noise[:700]) == (0, noise[:700])
-        assert codec.encode_blob(b"") == (0, b"")
 
     def test_queries_go_by_the_index(self, store: Store) -> None:
         for keys in (1, 3):

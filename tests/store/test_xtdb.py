@@ -100,10 +100,6 @@ class TestPlannedOrigins(Planned, OriginContract):
     """Imported transactions."""
 
 
-class TestPlannedProcesses(Planned, ProcessContract):
-    """Several processes, killed ones."""
-
-
 class TestPlainServer(ProcessContract):
     """Several processes on a server that only does what XTDB's own does."""
 

@@ -19,7 +19,6 @@ from foredeck_xtdb.runtime import (
     java_options,
     java_version,
     node_files,
-    runtime_folder,
 )
 
 pytest.importorskip("jgo", reason="the extra foredeck[xtdb] is not installed")
@@ -72,11 +71,6 @@ def test_the_pom_asks_for_nothing_that_is_not_locked() -> None:
         if jar.group == "com.xtdb":
             assert f"<artifactId>{jar.artifact}</artifactId>" in pom
             assert f"<version>{jar.version}</version>" in pom
-
-
-def test_a_runtime_is_named_by_what_it_is_made_of(tmp_path: Path) -> None:
-    assert runtime_folder(tmp_path) == runtime_folder(tmp_path)
-    assert runtime_folder(tmp_path).parent == tmp_path / "xtdb"
 
 
 def fake_java(folder: Path, version: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 from foredeck.errors import StoreError
 from foredeck_xtdb.database.client import OutcomeUnknown, XtdbClient
 
-from .contract import CommitContract, VersionContract, store
+from .contract import CommitContract, store
 from .documents import batch, note
 from .factory import StoreFactory
 from .journaled import new_namespace
@@ -42,10 +42,6 @@ def factory(stock: str) -> Iterator[StoreFactory]:
     made = StoreFactory(partial(open_pulled, stock, namespace=new_namespace(), timeout_ms=60_000))
     yield made
     made.close_all()
-
-
-class TestVersions(VersionContract):
-    """Versions, history and as-of reads."""
 
 
 class TestCommits(CommitContract):
