@@ -33,7 +33,7 @@ PARTS = (
         "store",
     ),
     *("sources", "derived", "search", "notes", "tasks", "worklog", "working", "observations"),
-    *("memory", "pruning", "names", "prices"),
+    *("memory", "names", "prices"),
     *("context", "timeline", "hosts", "lookup", "accounting", "engine", "rpc"),
     *("embedded", "cli"),
 )

@@ -80,7 +80,6 @@ RUN = [
     "ingest .",
     "purge --text hello-again --yes",
     "forget s --yes",
-    "forget --texts --yes",
     "doctor --vacuum",
     "doctor",
     "config",

@@ -24,7 +24,6 @@ from foredeck.model.observations import (
     ReflectionDocument,
 )
 from foredeck.model.records import (
-    ArchivedDocument,
     AskedDocument,
     CalibrationDocument,
     ExtractionDocument,
@@ -60,7 +59,6 @@ KINDS: dict[str, type[Document]] = {
     "call": CallDocument,
     "change": FileChangeDocument,
     "asked": AskedDocument,
-    "archived": ArchivedDocument,
     "extraction": ExtractionDocument,
     "imported": ImportedDocument,
     "forgotten": ForgottenDocument,
@@ -86,7 +84,7 @@ OWNED = {
     **dict.fromkeys(
         (
             *("compaction", "observation", "reflection", "working", "memory", "claim"),
-            *("observing", "turn", "member", "call", "change", "asked", "archived"),
+            *("observing", "turn", "member", "call", "change", "asked"),
             "extraction",
         ),
         "session",

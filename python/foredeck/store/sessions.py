@@ -138,8 +138,5 @@ def _histories(store: Store, ids: Sequence[str]) -> Iterator[list[Head]]:
 
 
 def stored_messages(store: Store, addresses: Iterable[str]) -> dict[str, bytes]:
-    """Messages by address, as they were put, or what pruning has left of them."""
-    unique = set(addresses)
-    blobs = store.blobs(unique)
-    absent = unique - blobs.keys()
-    return blobs | store.left_of(absent) if absent else blobs
+    """Messages by address."""
+    return store.blobs(set(addresses))
