@@ -79,14 +79,6 @@ def test_the_hosts_count_holds_while_nothing_was_measured(host: Host) -> None:
     assert compact(host)["action"] == "summary"
 
 
-def test_what_folds_counts_as_gone(host: Host) -> None:
-    ask(host)
-    bash(host, "big", lines(14_000))
-    finish(host)
-    learn(host)
-    assert compact(host, new_chars=200_000) == {"action": "cancel"}
-
-
 @pytest.mark.parametrize(
     ("settings", "reason", "more", "action"),
     [
@@ -104,16 +96,6 @@ def test_who_writes(
     host = new_host(compaction=settings)
     work(host)
     assert compact(host, reason, **more)["action"] == action
-
-
-def test_a_summary_names_what_is_pinned_and_leaves_with_the_chat(new_host: NewHost) -> None:
-    host = new_host(compaction={"manual": "foredeck"})
-    ask(host)
-    handle = bash(host, "c1").text(2).split("\n")[0]
-    context_tool(host, "p", "pin", handle)
-    finish(host)
-    ask(host)
-    assert f"Pinned, but out of view: {handle}." in compact(host, "manual")["summary"]
 
 
 def test_a_session_that_was_never_seen_has_room(host: Host) -> None:
@@ -136,25 +118,6 @@ def test_one_that_was_taken_back_says_so_until_it_is_made_again(new_host: NewHos
     host.restart()
     assert compact(host, "manual")["summary"] == summary
     assert marks("") == [None]
-
-
-def test_a_summary_by_the_model_is_kept_with_its_turns(host: Host) -> None:
-    work(host)
-    assert compact(host, "manual") == {"action": "host"}
-    host.engine.session_event(
-        SessionEventParams(session="s", kind="compact", summary="All was well.")
-    )
-    host.compact("All was well.", keep=2)
-    host.add(user("Go on."))
-    sent = host.call()
-    (made,) = host.store.query("compaction")
-    assert (made.fields["written_by"], made.fields["asked_by"]) == ("model", "user")
-    ordinal = host.state.objects.index.by_object[made.id]
-    assert f"[foredeck] The summary above covers @{ordinal}:" in sent.text(1)
-    shown = context_tool(host, "t1", "activate", f"@{ordinal}")
-    assert shown.text(len(shown.messages) - 1).endswith("All was well.")
-    shown = context_tool(host, "t2", "activate", f"@{ordinal} turns 1")
-    assert "--- user\n Fix the parser.\n--- toolcall @4" in shown.text(len(shown.messages) - 1)
 
 
 def items(*messages: Message) -> list[Item]:

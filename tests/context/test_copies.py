@@ -80,25 +80,6 @@ def leave(host: Host) -> None:
         ask(host, f"Something else, {number}.")
 
 
-@pytest.mark.parametrize("said", ["Change a.py again.", "What of `./a.py`?"])
-def test_a_file_that_the_user_names_is_shown(new_host: NewHost, said: str) -> None:
-    host = edited(new_host, patience_edited=6)
-    leave(host)
-    assert go_cold(host).text(4) == "@5 done"
-    finish(host, "That is in a.py.")
-    assert go_cold(host).text(4) == "@5 done"
-    assert go_cold(host, said).text(4) == f"@3 v2, with the later edits\n{NEW}"
-
-
-def test_a_file_that_was_only_read_is_shown_once_the_user_names_it(new_host: NewHost) -> None:
-    host = new_host(policy="adaptive", adaptive={"fold_runs_after": 0})
-    ask(host)
-    use(host, "r1", "read", OLD, path="b.py")
-    leave(host)
-    assert "folded: " in go_cold(host).text(2)
-    assert go_cold(host, "Change b.py.").text(2).endswith(f"\n{OLD}")
-
-
 @pytest.mark.parametrize("off", [{"copy_chars": 0}, {"at_work": 0}, {"copy_chars": 200}])
 def test_it_can_be_switched_off(new_host: NewHost, off: dict[str, int]) -> None:
     assert "with the later edits" not in str(go_cold(edited(new_host, **off)).prompt)

@@ -77,17 +77,6 @@ def test_a_long_one_shows_only_where_the_view_names_it(host: Host) -> None:
     assert line == '@3 toolcall tool="bash" long_summary="All of it.\\nIn order."'
 
 
-def test_what_was_given_can_be_taken_away(host: Host) -> None:
-    before = result(host).fields
-    describe_object(host.store, result(host), Description("Short", "Long", ["status"]))
-    describe_object(host.store, result(host), Description("", "", ["default"]))
-    fields = result(host).fields
-    for name in ("view", "short_summary", "short_summary_hash", "long_summary_hash"):
-        assert fields.get(name) is None
-    assert fields["metadata_view_hash"] == before["metadata_view_hash"]
-    assert fields["content_hash"] == before["content_hash"]
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -86,23 +86,6 @@ def test_what_a_compaction_is_of_is_recorded(new_host: NewHost) -> None:
     assert made.fields["messages"] > 2
 
 
-def test_a_question_larger_than_the_window_keeps_beginning_and_end(new_host: NewHost) -> None:
-    host = small(new_host)
-    ask(host)
-    finish(host)
-    sent = ask(host, "First words. " + "x" * 100_000 + " Last words.")
-    out = sent.text(len(sent.messages) - 1)
-    assert_fits(host, sent)
-    assert out.startswith("First words. xxx")
-    assert out.endswith("xxx Last words.")
-    assert CUT in out
-    handle = out.split('activate "')[1].split(" ")[0]
-    finish(host)
-    ask(host, "Show me the middle.")
-    shown = context_tool(host, "t", "activate", f"{handle} chars 50000-50100")
-    assert "x" * 100 in shown.text(len(shown.messages) - 1)
-
-
 def test_a_result_in_flight_larger_than_the_window_is_cut(new_host: NewHost) -> None:
     host = small(new_host)
     ask(host, "Look at it.")
@@ -159,20 +142,6 @@ def test_sealed_reasoning_of_the_turn_is_bound_no_more(new_host: NewHost) -> Non
         )
         sent = host.call()
         assert as_bytes(sent.prompt[: len(ended)]) == as_bytes(ended)
-
-
-def test_a_smaller_model_gets_a_smaller_prompt(new_host: NewHost) -> None:
-    host = new_host()
-    talk(host, 20)
-    bash(host, "c", lines(1500))
-    finish(host)
-    for window in (200_000, 32_000, 8_000):
-        host.model = {**(host.model or {}), "id": f"m{window}", "contextWindow": window}
-        host.add(user(f"With {window}."))
-        sent = host.call()
-        assert_fits(host, sent)
-        assert sent.text(len(sent.messages) - 1) == f"With {window}."
-        finish(host)
 
 
 WINDOWS = st.sampled_from([2_000, 8_000, 32_000, 200_000, 1_000_000])

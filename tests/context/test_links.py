@@ -136,21 +136,6 @@ def test_a_list_of_links_is_bounded(work: Work, activate: Activate) -> None:
     assert len(said) < 12_000
 
 
-def test_a_field_of_references_is_expanded_with_the_versions_that_were_recorded(
-    work: Work, activate: Activate
-) -> None:
-    work.read("notes/sea.md")
-    call = max(work.host.state.objects.index.entries)
-    work.write("notes/sea.md", "changed")
-    assert SEA.rstrip() in activate(f"@{call}::file_version_ref")
-    assert SEA.rstrip() not in activate(f"@{call}::file_version_ref", show="metadata")
-    assert "# Sea" not in activate("@5::frontmatter.parent")
-    chat = next(n for n, e in work.host.state.objects.index.entries.items() if e.type == "chat")
-    calls = activate(f"@{chat}::toolcall_ids", show="metadata")
-    assert calls.count("## toolcall") == 6
-    assert (calls.count("- tool: write"), calls.count("- status: ok")) == (3, 6)
-
-
 def test_a_link_resolves_in_the_prompt_s_own_terms_after_a_rename(
     work: Work, activate: Activate
 ) -> None:

@@ -9,8 +9,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, context_tool, finish
-from foredeck.model.quoting import block
+from context.scenes import ask, bash, finish
 
 PLAN = "Plan:\n" + lines(200, "step") + "\nThat is all."
 LOG = "What is wrong here?\n" + lines(900, "logged") + "\nLook at it."
@@ -42,19 +41,6 @@ def test_question_and_answer_keep_beginning_and_end(new_host: NewHost) -> None:
         assert told[-200:] == whole[-200:]
         assert "chars folded>" in told
     assert sent.text(len(sent.messages) - 1) == "And now?"
-
-
-def test_the_whole_comes_back_and_a_restart_keeps_the_bytes(new_host: NewHost) -> None:
-    host = new_host(**EAGER)
-    talk(host)
-    before = ask(host, "And now?")
-    host.restart(**EAGER)
-    finish(host)
-    after = ask(host, "Step 100?")
-    assert [after.text(n) for n in range(2)] == [before.text(n) for n in range(2)]
-    name = after.text(1).split('<activate "')[1].split('"')[0]
-    sent = context_tool(host, "a1", "activate", name)
-    assert block(PLAN) in sent.text(len(sent.messages) - 1)
 
 
 @pytest.mark.parametrize("messages", [False, True])

@@ -9,7 +9,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, user
-from context.scenes import ask, context_tool
+from context.scenes import ask
 from context.sent import Sent
 from context.working import Work
 from foredeck.context.messages.shape import Message
@@ -82,13 +82,6 @@ def test_they_have_parent_position_and_turn(work: Work) -> None:
         assert (fields["parent_ref"], fields["position"]) == ("c1", position)
         assert fields["turn_ref"] == toolcall(work.host, "c1").fields["turn_ref"]
     assert toolcall(work.host, "c1").fields["parent_ref"] is None
-
-
-def test_their_results_can_be_had_by_handle(work: Work) -> None:
-    run(work)
-    ordinal = work.host.state.objects.index.by_label["c1/1"]
-    sent = context_tool(work.host, "t", "activate", f"@{ordinal}")
-    assert sent.text(len(sent.messages) - 1) == f"@{ordinal}\n{TEXT}"
 
 
 def test_a_script_that_has_not_ended_is_indexed_already(work: Work) -> None:

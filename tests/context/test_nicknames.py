@@ -16,7 +16,7 @@ from foredeck.model.documents import (
     Provenance,
     identity_hash,
 )
-from foredeck.model.records import NicknameDocument, nickname_id
+from foredeck.model.records import nickname_id
 from foredeck.model.sources import FilesystemSource
 from foredeck.store.protocol import (
     Batch,
@@ -76,27 +76,6 @@ def owner_of(store: Store, name: str) -> str | None:
     return None if claim is None else claim.fields["object"]
 
 
-def test_a_name_moves_and_frees_the_one_before(store: Store) -> None:
-    head = put(store, file_document("text"))
-    assert give_nickname(store, head, "spec")
-    assert give_nickname(store, head, "plan")
-    assert not give_nickname(store, head, "plan")
-    assert (owner_of(store, "spec"), owner_of(store, "plan")) == (None, head.id)
-    assert nicknames(store) == {head.id: "plan"}
-
-
-def test_a_name_that_a_document_of_before_repeats_is_read_and_freed(store: Store) -> None:
-    document = file_document("text").model_copy(update={"nickname": "spec"}).seal()
-    claim = NicknameDocument(id=nickname_id("spec"), object=document.id).seal()
-    store.commit(Batch(puts=[document, claim]))
-    assert nicknames(store) == {document.id: "spec"}
-    head = store.head(document.id)
-    assert head is not None
-    assert not give_nickname(store, head, "spec")
-    assert give_nickname(store, head, "plan")
-    assert (owner_of(store, "spec"), nicknames(store)) == (None, {document.id: "plan"})
-
-
 def test_of_two_names_at_once_the_later_holds(store: Store, file: Path) -> None:
     head = put(store, file_document("text"))
     with closing(open_sqlite(file)) as other:
@@ -115,11 +94,3 @@ def test_one_name_for_two_objects_at_once_is_refused(store: Store, file: Path) -
         with pytest.raises(ToolError, match=r"belongs to another object, /repo/b\.txt"):
             give_nickname(interrupted, head, "spec")  # type: ignore[arg-type]
     assert owner_of(store, "spec") == rival.id
-
-
-def test_a_chat_takes_a_name_and_stays_as_it_is(store: Store) -> None:
-    chat = ChatDocument(id="chat:s", session_ref="s", provenance=BY_DISK).seal()
-    stored = put(store, chat)
-    assert give_nickname(store, stored, "talk")
-    assert owner_of(store, "talk") == "chat:s"
-    assert [head.token for head in store.history("chat:s")] == [stored.token]

@@ -13,7 +13,7 @@ from context.driver import Host
 from context.messages import assistant, image, lines, text, user
 from context.playing import fresh_host
 from context.restored import check_restored
-from context.scenes import ask, bash, context_tool, finish
+from context.scenes import ask, bash, finish
 from context.sent import Sent
 from context.strategies import WINDOWS, Script, Step, sound_scripts
 from context.test_properties import BOUNDED, LAYOUTS, play
@@ -84,20 +84,6 @@ def test_it_stays_whole_where_nothing_is_to_fold(new_host: NewHost, given: Any) 
     host = new_host(**EAGER, **given)
     assert talk(host).text(0) == LOG
     assert (ID in host.state.objects.index.by_object) == ("pastes" not in given)
-
-
-def test_it_comes_back_whole_and_a_restart_keeps_the_bytes(new_host: NewHost) -> None:
-    host = new_host(**EAGER)
-    before = talk(host)
-    host.restart(**EAGER)
-    finish(host)
-    after = ask(host, "Once more.")
-    assert after.text(0) == before.text(0)
-    name = f"@{host.state.objects.index.by_object[ID]}"
-    sent = context_tool(host, "a1", "activate", name)
-    assert sent.text(len(sent.messages) - 1) == f"{name}\n{LOG}"
-    sent = context_tool(host, "a2", "activate", f"{name} chars 1-14")
-    assert "What is wrong?" in sent.text(len(sent.messages) - 1)
 
 
 def test_a_large_one_is_cut_under_its_own_handle(new_host: NewHost) -> None:

@@ -11,7 +11,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import ask, context_tool, use
 from foredeck.errors import ToolError
 from foredeck.store.erasing import plan_forgetting
 
@@ -52,21 +52,6 @@ def test_a_file_as_of_a_commit_comes_into_view(host: Host) -> None:
     assert again.text(len(again.messages) - 1) == f"{name} is above."
     part = context_tool(host, "a3", "activate", f"git:{commit[:12]}:a.md chars 1-5")
     assert "[[b]]" in part.text(len(part.messages) - 1)
-
-
-def test_it_folds_and_survives_a_restart_like_any_other(host: Host) -> None:
-    sent = context_tool(host, "a1", "activate", "git:HEAD~1:a.md")
-    for number in range(4):
-        finish(host)
-        ask(host, f"Turn {number}")
-        bash(host, f"c{number}")
-    host.wait(3600)
-    folded = bash(host, "later")
-    assert " folded: " in folded.text(2)
-    host.restart()
-    name = sent.text(2).partition("\n")[0]
-    back = context_tool(host, "a2", "activate", name)
-    assert OLD in back.text(len(back.messages) - 1)
 
 
 def test_it_is_another_object_than_the_file_and_no_note(host: Host) -> None:

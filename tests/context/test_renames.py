@@ -160,12 +160,6 @@ def test_a_rename_of_what_has_changed_since_says_so(work: Work) -> None:
     assert newest_notices(work) == [MOVED[0][:-1] + ": the copy above is old."]
 
 
-def test_two_renames_before_one_call_are_one_notice(work: Work) -> None:
-    move(work, "a.py", "b.py")
-    move(work, "b.py", "c/d.py")
-    assert newest_notices(work) == ["[foredeck] @3 moved to c/d.py, which is @6."]
-
-
 def test_a_file_that_nobody_sees_moves_without_a_word(work: Work) -> None:
     ask(work.host)
     context_tool(work.host, "d", "deactivate", "@3")
@@ -175,15 +169,6 @@ def test_a_file_that_nobody_sees_moves_without_a_word(work: Work) -> None:
     finish(work.host)
     move(work, "a.py", "b.py")
     assert newest_notices(work) == []
-
-
-def test_another_branch_goes_on_with_the_new_name(work: Work) -> None:
-    leaf = work.host.leaf()
-    move(work, "a.py", "b.py")
-    assert newest_notices(work) == MOVED
-    work.host.go_to(leaf)
-    ask(work.host, "Another way.")
-    assert sets(work)["active"] == {5}
 
 
 def test_it_is_announced_again_where_the_call_never_went_out(work: Work) -> None:

@@ -18,7 +18,7 @@ from foredeck.context.state.session import Session
 from foredeck.engine import observing_runs as runs
 from foredeck.engine.engine import Engine
 from foredeck.engine.observing import Observing
-from foredeck.engine.observing_runs import ALONE, LATER
+from foredeck.engine.observing_runs import ALONE
 from foredeck.errors import ToolError
 from foredeck.hosts.host import CompleteParams, Host
 from foredeck.hosts.protocol import (
@@ -261,29 +261,6 @@ async def test_auto_asks_where_that_pays(tmp_path: Path, models: Models) -> None
         assert made.observations(), "after many calls more of them are expected"
 
 
-async def test_the_cheaper_way_to_ask_is_taken_once_it_is_there(
-    tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runs, "POLL_S", 0)
-    made = Observed(tmp_path / "home", models, observing={"buffer_tokens": 4000})
-    with closing(made.engine):
-        await made.rounds_of(4, chars=800, said="All of it. " * 400)
-        assert models.asked == [], "the model has not begun to answer, and will cost less then"
-        models.warm = 4
-        await settled()
-        (question,) = models.asked
-        assert question.warm == 4
-        assert "Note what the messages hold from" in str(question.messages)
-        assert "asked with the last prompt, expected $" in made.observing.last
-        assert "excerpt $" in made.observing.last
-        models.warm = None
-        await made.rounds_of(4, chars=800, said="All of it. " * 400)
-        for _ in range(2 * runs.POLLS):
-            await settled()
-        assert made.observing.last == LATER
-        assert len(models.asked) == 1
-
-
 async def test_what_no_cache_is_known_to_hold_is_not_waited_for(
     tmp_path: Path, models: Models
 ) -> None:
@@ -341,23 +318,6 @@ async def test_condensing_that_fails_waits_for_more_notes_and_holds_up_no_observ
         assert len(made.observations()) > notes, "the chat is observed as before"
         await made.rounds_of(9)
         assert once < reflected() <= 3 * once, "once more when as much again is noted"
-
-
-async def test_an_answer_after_the_end_of_the_session_is_nobodys(
-    observed: Observed, models: Models
-) -> None:
-    models.wait = asyncio.Event()
-    await observed.rounds_of(3)
-    assert len(models.asked) == 1
-    observed.engine.close()
-    models.wait.set()
-    await settled()
-    models.wait = None
-    observed.open()
-    assert observed.observations() == []
-    assert observed.outcomes()[-1] == ("cancelled", "")
-    await observed.rounds_of(6)
-    assert observed.observations(), "the lease was given back"
 
 
 async def test_what_a_killed_engine_has_left_is_cleared_and_told(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import stat
-import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -18,8 +16,6 @@ from foredeck.engine.switches import Switches
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.documents import Provenance
 from foredeck.working import open_page
-
-SHIM = Path(__file__).parents[2] / "ts-shim" / "tools.ts"
 
 
 def switches(home: Path, tools: ToolsSection, *, holds_tasks: bool = False) -> Switches:
@@ -82,24 +78,6 @@ def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     switches(tmp_path, ToolsSection()).refresh()
     with pytest.raises(OSError, match="switches"):
         switches(tmp_path, ToolsSection()).choose_tasks(True)
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-def test_the_shim_looks_where_the_engine_has_left_it(tmp_path: Path, checkout: Path) -> None:
-    project = tmp_path / "with \u00e4 and spaces"
-    project.mkdir()
-    (tmp_path / "link").symlink_to(project)
-    Switches(tmp_path, str(project), ToolsSection(search=False), lambda: True).refresh()
-    script = (
-        f"import {{ declaredFacilities }} from {json.dumps(SHIM.as_uri())};"
-        f"console.log(JSON.stringify(await declaredFacilities({json.dumps(str(tmp_path))},"
-        f" {json.dumps(str(tmp_path / 'link'))})));"
-    )
-    node = checkout / "node_modules" / ".bin" / "node"
-    ran = subprocess.run(
-        [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True
-    )
-    assert json.loads(ran.stdout) == ["context", "tasks"]
 
 
 def test_a_page_of_working_memory_brings_the_tools_that_write_it(tmp_path: Path) -> None:
