@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result, user
+from context.messages import assistant, calls, lines, result, text, user
 from context.scenes import ask, bash, finish, old_output, use
 from foredeck.accounting.account import Account, AccountingMethod, Money, RebaseBalance, runs_of
 from foredeck.accounting.bookkeeping import account_of
@@ -49,11 +50,35 @@ def test_calls_that_only_append_lose_nothing(host: Host) -> None:
     assert told.cached + told.uncached == pytest.approx(sum(n.ours.tokens for n in told.lines))
 
 
-def test_expiry_takes_everything(host: Host) -> None:
-    start(host)
-    host.wait(301)
-    bash(host, "late")
-    assert list(newest(host)) == ["expiry"]
+def change_tools(host: Host) -> None:
+    host.tools = [*host.tools, {"name": "more", "description": "", "parameters": {}}]
+
+
+def insert_a_note(host: Host) -> None:
+    """One that another extension puts between messages, without an entry."""
+    host.messages.insert(3, {"role": "custom", "content": "note", "timestamp": 7})
+    host.entries.insert(3, None)
+
+
+CAUSES: list[tuple[Callable[[Host], None], str]] = [
+    (lambda host: host.wait(301), "expiry"),
+    (lambda host: setattr(host, "model", {**(host.model or {}), "id": "m2"}), "model switch"),
+    (change_tools, "system prompt or tools"),
+    (lambda host: host.compact("What was done.", 2), "host edit: compaction"),
+    (lambda host: host.back(len(host.messages) - 2), "host edit: branch"),
+    (lambda host: host.change(2, content=[text("redacted")]), "another extension"),
+    (insert_a_note, "another extension"),
+]
+
+
+@pytest.mark.parametrize(("happens", "cause"), CAUSES)
+def test_what_is_lost_has_its_cause(
+    host: Host, happens: Callable[[Host], None], cause: str
+) -> None:
+    start(host, 4)
+    happens(host)
+    ask(host)
+    assert list(newest(host)) == [cause]
 
 
 def test_a_prompt_that_the_host_has_kept_warm_does_not_expire(host: Host) -> None:
@@ -65,52 +90,6 @@ def test_a_prompt_that_the_host_has_kept_warm_does_not_expire(host: Host) -> Non
     host.warmed_ms = warmed
     host.call()
     assert not newest(host)
-
-
-def test_another_model_has_a_cache_of_its_own(host: Host) -> None:
-    start(host)
-    host.model = {**(host.model or {}), "id": "m2"}
-    bash(host, "other")
-    assert list(newest(host)) == ["model switch"]
-
-
-def test_other_tools_stand_before_everything(host: Host) -> None:
-    start(host)
-    host.tools = [*host.tools, {"name": "more", "description": "", "parameters": {}}]
-    bash(host, "other")
-    assert list(newest(host)) == ["system prompt or tools"]
-
-
-def test_a_compaction_is_the_hosts_doing(host: Host) -> None:
-    start(host, 4)
-    host.compact("What was done.", 2)
-    ask(host)
-    assert list(newest(host)) == ["host edit: compaction"]
-
-
-def test_another_branch_is_the_hosts_doing(host: Host) -> None:
-    start(host, 2)
-    leaf = host.leaf()
-    bash(host, "left")
-    host.go_to(leaf)
-    host.add(assistant("Here."), user("Another way."))
-    host.call()
-    assert list(newest(host)) == ["host edit: branch"]
-
-
-def test_what_changes_under_its_entry_is_another_extensions(host: Host) -> None:
-    start(host, 4)
-    host.change(2, content=[{"type": "text", "text": "redacted"}])
-    ask(host)
-    assert list(newest(host)) == ["another extension"]
-
-
-def test_what_comes_without_an_entry_is_another_extensions(host: Host) -> None:
-    start(host, 4)
-    host.messages.insert(3, {"role": "custom", "content": "note", "timestamp": 7})
-    host.entries.insert(3, None)
-    ask(host)
-    assert list(newest(host)) == ["another extension"]
 
 
 def test_a_call_without_the_engine(new_host: NewHost) -> None:
@@ -247,7 +226,7 @@ def test_calls_before_foredeck_are_no_switch_of_models(host: Host) -> None:
     assert (before.kind, before.model) == ("host", "")
     assert not told.lost, "what was cached before is not known"
     assert before.plain.tokens == pytest.approx(before.ours.tokens, rel=0.02)
-    text = cost_text("s", told)
-    assert "  before foredeck\n" in text
-    assert "adopted" not in text
+    printed = cost_text("s", told)
+    assert "  before foredeck\n" in printed
+    assert "adopted" not in printed
     assert not re.search(r"^\d+ calls, (,|$)", text, re.MULTILINE), "no model without a name"

@@ -38,20 +38,6 @@ def test_going_back_and_forth_gives_the_prompts_that_stood_there(host: Host) -> 
         assert again.call == old.call
 
 
-def test_sets_belong_to_the_branch(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    leaf = host.leaf()
-    context_tool(host, "p", "pin", "@3")
-    pinned = host.leaf()
-    host.go_to(leaf)
-    bash(host, "c2")
-    assert host.state.chat.branch.sets.pinned == set()
-    host.go_to(pinned)
-    bash(host, "c3")
-    assert host.state.chat.branch.sets.pinned == {3}
-
-
 # Fork and resume
 
 

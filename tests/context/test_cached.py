@@ -148,19 +148,6 @@ def test_what_went_out_without_foredeck_is_cached_too(new_host: NewHost, rule: s
     assert told.written < 50
 
 
-def test_a_session_taken_up_again_expects_what_it_would_have_expected(new_host: NewHost) -> None:
-    host = new_host(policy="seed-window", seed_window={"per_turn": 2})
-    host.system = SYSTEM
-    ask(host)
-    for number in range(9):
-        bash(host, f"c{number}")
-    before = host.state.chat.branch.cache_entries.used
-    host.restart()
-    told = bash(host, "again").record.cache
-    assert told.hit == max(before)
-    assert host.state.chat.branch.cache_entries.used.items() >= {told.hit: host.now_ms}.items()
-
-
 def test_what_the_look_back_misses_anyway_is_rewritten_for_nothing(new_host: NewHost) -> None:
     host = new_host(policy="seed-window", seed_window={"per_turn": 4})
     host.system = SYSTEM

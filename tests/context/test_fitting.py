@@ -76,16 +76,6 @@ def test_what_the_model_never_saw_is_not_summed_up(new_host: NewHost, layout: st
     assert CUT in sent.text(1)
 
 
-def test_what_a_compaction_is_of_is_recorded(new_host: NewHost) -> None:
-    host = small(new_host)
-    talk(host, 14)
-    (made, *_) = host.store.query("compaction", {"session": "s"})
-    assert made.fields["asked_by"] == "window"
-    assert made.fields["written_by"] == "foredeck"
-    assert made.fields["entries"][0] == "s-e1"
-    assert made.fields["messages"] > 2
-
-
 def test_a_result_in_flight_larger_than_the_window_is_cut(new_host: NewHost) -> None:
     host = small(new_host)
     ask(host, "Look at it.")

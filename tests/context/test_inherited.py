@@ -193,20 +193,6 @@ def shown_now(sent: Sent) -> str:
     return "".join(map(sent.text, range(len(sent.messages) - 1, len(sent.parts))))
 
 
-@pytest.mark.parametrize("layout", ["anchored", "pools"])
-def test_activated_turns_fold_once_nothing_uses_them(parent: Host, layout: str) -> None:
-    parent.restart(layout=layout, rebase={"carrying_factor": 0, "guard": 10, "gap": 0})
-    ask(parent)
-    sent = context_tool(parent, "t", "activate", "chat:s turns 1-3")
-    ordinal, at = parent.state.objects.index.by_object["chat:s"], len(sent.messages) - 1
-    assert parent.state.chat.branch.sets.active >= {ordinal}
-    for number in range(4):
-        finish(parent)
-        sent = ask(parent, f"Ask again, {number}.")
-    assert ordinal not in parent.state.chat.branch.sets.active
-    assert sent.text(at).startswith(f"@{ordinal} folded: ")
-
-
 def test_turns_that_the_chat_does_not_have_are_refused(parent: Host) -> None:
     ask(parent)
     with pytest.raises(ToolError, match="There are no turns 8-9 in it: it holds turns 1 to 5"):

@@ -210,8 +210,3 @@ def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
         kinds.append(host.call().decision.kind)
     assert "rebase" in kinds
     assert len(kinds) >= wait
-
-
-def test_a_name_is_given_to_something(host: Host) -> None:
-    with pytest.raises(ToolError, match=r"Usage: /foredeck name @12 \[NICKNAME, or what"):
-        command_text(host, "name", "")

@@ -175,21 +175,6 @@ def test_what_was_sent_is_shown_as_it_was(host: Host, monkeypatch: pytest.Monkey
     assert shown == [message["content"] for message in sent.prompt]
 
 
-def test_another_layout_writes_all_anew_and_keeps_what_is_active(host: Host) -> None:
-    rich(host)
-    sets = (set(host.state.chat.branch.sets.active), set(host.state.chat.branch.sets.pinned))
-    host.restart(layout="pools")
-    finish(host)
-    assert ask(host).prompt[0]["content"][0]["text"].startswith("Objects known")
-    assert (host.state.chat.branch.sets.active, host.state.chat.branch.sets.pinned) == sets
-    host.restart(layout="anchored", adaptive={"fold_runs_after": 0})
-    finish(host)
-    sent = ask(host)
-    assert sent.decision == Decision("rebase", "layout", 0)
-    assert not any(row.form == "host" for row in _rows(host, sent.call or 0))
-    assert len(sent.prompt) == len(sent.messages)
-
-
 @BOUNDED
 @given(script=sound_scripts(), at=st.integers(1, 8))
 def test_any_conversation_goes_on_as_it_was(script: Script, at: int) -> None:

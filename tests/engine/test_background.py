@@ -15,7 +15,7 @@ from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
 from foredeck.config.sections import AskingSection
 from foredeck.context.state.session import Session
-from foredeck.engine.asking import NOT_KEPT, SessionAsking, is_rate_limit, why_not
+from foredeck.engine.asking import NOT_KEPT, SessionAsking, why_not
 from foredeck.engine.background import Job, SessionEvent
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs
@@ -353,12 +353,6 @@ def test_limits(before: list[AskedDocument], reason: str | None) -> None:
     else:
         assert found is not None
         assert reason in found
-
-
-def test_what_says_that_a_provider_is_asked_too_much() -> None:
-    assert is_rate_limit("429 Too Many Requests")
-    assert is_rate_limit('{"type":"overloaded_error"}')
-    assert not is_rate_limit("connection refused")
 
 
 def test_a_warm_question_reads_the_prompt_and_sends_itself() -> None:

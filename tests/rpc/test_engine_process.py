@@ -62,13 +62,6 @@ def error_of(response: dict[str, Any]) -> tuple[Any, int]:
     return response["id"], response["error"]["code"]
 
 
-def test_answers_initialize_then_the_rest(tmp_path: Path) -> None:
-    with EngineProcess(tmp_path) as engine:
-        answer = engine.ask(1, "initialize", INITIALIZE)["result"]
-        assert answer["protocol"] == 2
-        assert answer["deadline_ms"] == 3000
-
-
 def test_nothing_but_ping_is_served_before_initialize(tmp_path: Path) -> None:
     with EngineProcess(tmp_path) as engine:
         assert engine.ask(1, "ping")["result"] == {}
@@ -339,12 +332,6 @@ def test_end_of_input_serves_what_has_arrived_then_closes(tmp_path: Path) -> Non
         assert [answer["id"] for answer in engine.rest()] == [5, 6]
         assert "ended within a line" in engine.log
     assert read_journal(tmp_path)[-2:] == ["assemble 1", "close"]
-
-
-def test_end_of_input_before_initialize_is_a_clean_end(tmp_path: Path) -> None:
-    with EngineProcess(tmp_path) as engine:
-        assert engine.end() == 0
-        assert engine.log == ""
 
 
 def test_shutdown_answers_closes_and_ends(engine: EngineProcess, tmp_path: Path) -> None:

@@ -109,19 +109,6 @@ async def test_cancel_ends_a_running_request_and_lets_the_next_one_in(handlers: 
     await wire.end()
 
 
-async def test_cancel_twice_or_of_nothing_or_of_what_is_done_changes_nothing(
-    handlers: Handlers,
-) -> None:
-    wire = Wire(handlers.table())
-    await wire.feed(request(1, "wait", {"n": 1}))
-    cancel = notification("$/cancel", {"id": 1})
-    await wire.feed(cancel, cancel, notification("$/cancel", {"id": "e1"}))
-    assert len(wire.take()) == 1
-    await wire.feed(request(2, "echo"), cancel, notification("$/cancel", {"id": True}))
-    assert [answer["id"] for answer in wire.take()] == [2]
-    await wire.end()
-
-
 async def test_cancel_after_the_handler_returned_does_not_hide_its_result() -> None:
     wire: Wire
 
