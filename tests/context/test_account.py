@@ -229,4 +229,4 @@ def test_calls_before_foredeck_are_no_switch_of_models(host: Host) -> None:
     printed = cost_text("s", told)
     assert "  before foredeck\n" in printed
     assert "adopted" not in printed
-    assert not re.search(r"^\d+ calls, (,|$)", text, re.MULTILINE), "no model without a name"
+    assert not re.search(r"^\d+ calls, (,|$)", printed, re.MULTILINE), "no model without a name"
