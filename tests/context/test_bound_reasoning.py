@@ -135,3 +135,19 @@ def test_why_says_when_the_next_rebase_may_come(new_host: NewHost) -> None:
     sent = bash(host, "after", lines(300, "after"))
     assert sent.decision.kind == "append"
     assert "in 9 calls at the earliest" in command_text(host, "why")
+
+
+def test_why_names_the_turn_that_binds_and_what_was_weighed_before_the_next(
+    new_host: NewHost,
+) -> None:
+    host = hosted(new_host, "claude-opus-5-5", rebase={"guard": 10})
+    turn(host, SMALL, steps=22)
+    assert "reasoning of this turn binds it until the turn ends." in command_text(host, "why")
+    decision = ask(host).decision
+    assert (decision.reason, decision.factor) == ("pays", 0.5)
+    assert decision.carrying_cost is not None
+    whole = (decision.rewrite_cost or 0) + (decision.reasoning_cost or 0)
+    assert whole / 2 <= decision.carrying_cost < whole
+    said = command_text(host, "why", "--verbose")
+    assert "the reasoning that is lost has cost" in said
+    assert "the last chance before its reasoning binds, so 50% of the cost was enough" in said

@@ -39,7 +39,7 @@ STORED: dict[str, Any] = {
     "policy": "keep-all",
     "decision": {
         **{"kind": "rebase", "reason": "pays", "changed_from": 5},
-        **{"carrying_cost": 9, "rewrite_cost": 8},
+        **{"carrying_cost": 9, "rewrite_cost": 8, "reasoning_cost": 7, "factor": 0.5},
     },
     "sets": {"active+": [3], "pinned-": [1], "released+": [5]},
     "state": {"policy": {"seen": 1}, "cost": {"baseline": 2.5, "actual": 1.5}},

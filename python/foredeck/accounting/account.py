@@ -90,8 +90,8 @@ class RebaseBalance:
     """Savings of the shorter prompts since, this call included."""
     money: Money
     """In the host's currency, each call at its model's price."""
-    weighed: dict[str, int]
-    """The figures that the decision weighed, in tokens."""
+    weighed: dict[str, float]
+    """What `context.state.gauge.weighed` says of the decision."""
 
 
 @dataclass(slots=True)
@@ -204,6 +204,8 @@ def runs_of(rebases: Iterable[RebaseBalance]) -> list[list[RebaseBalance]]:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
-        # Of money fractions count.
-        return {k: v if k in ("price", "money") else _rounded(v) for k, v in value.items()}
+        # Of money and factors fractions count.
+        return {
+            k: v if k in ("price", "money", "factor") else _rounded(v) for k, v in value.items()
+        }
     return round(value) if isinstance(value, float) else value

@@ -231,7 +231,7 @@ class _Bookkeeper:
         lost = sum(tokens for cause, tokens in line.lost.items() if cause.startswith("rebase"))
         decision = call.record.decision
         figures = weighed(call.record)
-        saved, paid = figures.pop("saves"), lost * prices.rewrite
+        saved, paid = int(figures.pop("saves")), lost * prices.rewrite
         reasoning = line.reasoning.tokens
         money = Money(paid * line.price / 1_000_000)
         rebase = RebaseBalance(

@@ -94,7 +94,8 @@ def is_immutable(plan: Plan, index: int) -> bool:
 
 
 def precedes_bound_turn(plan: Plan) -> bool:
-    """Whether this is the last chance for a while to change everything."""
+    """Whether a turn begins whose sealed reasoning will bind what precedes it, as that of the turn
+    before did: the last chance to fold until it ends."""
     items = plan.items
     if not items or items[-1].kind != "user":
         return False
@@ -151,8 +152,8 @@ def prices_of(cost: Mapping[str, Any] | None) -> Prices:
     return Prices(read / base, write / base if write > 0 else 1.0, known=True, output=output)
 
 
-CLOSING = 0.5
-"""Multiplies `carrying_factor` at the last chance for a while."""
+BOUND_TURN_FACTOR = 0.5
+"""Multiplies `carrying_factor` before a bound turn."""
 
 
 def can_afford(rebase: RebaseSection, branch: BranchCost, rewrite_cost: float) -> bool:
@@ -180,13 +181,18 @@ class RebaseOffer:
     index: int
     carrying_cost: float
     rewrite_cost: float
+    reasoning_cost: float
     saving: float
+    factor: float | None = None
+    """As in `Decision`."""
 
     def explain(self, decision: Decision) -> Decision:
         """The decision with these figures."""
         return decision._replace(
             carrying_cost=round(self.carrying_cost),
             rewrite_cost=round(self.rewrite_cost),
+            reasoning_cost=round(self.reasoning_cost) or None,
+            factor=self.factor,
         )
 
 
@@ -211,10 +217,12 @@ def best_rebase(
         cached += message.saving if message.suffix else 0.0
         # What leaves the prompt need not be written again.
         rewrite_cost = prices.rewrite * max(0.0, message.suffix - cached)
-        lost = rebase.reasoning * prices.output * message.reasoning
-        pays = carrying_cost >= factor * rebase.carrying_factor * (rewrite_cost + lost)
-        if pays and can_afford(rebase, ledger, rewrite_cost):
-            offer = RebaseOffer(message.index, carrying_cost, rewrite_cost, saving)
+        reasoning_cost = rebase.reasoning * prices.output * message.reasoning
+        price = rebase.carrying_factor * (rewrite_cost + reasoning_cost)
+        if carrying_cost >= factor * price and can_afford(rebase, ledger, rewrite_cost):
+            decisive = factor if carrying_cost < price else None
+            costs = carrying_cost, rewrite_cost, reasoning_cost
+            offer = RebaseOffer(message.index, *costs, saving, decisive)
     return offer
 
 

@@ -108,6 +108,10 @@ class Decision(NamedTuple):
     """Reading the candidates so far, in tokens of uncached input."""
     rewrite_cost: int | None = None
     """Rewriting the rest, in the same tokens."""
+    reasoning_cost: int | None = None
+    """Generating the reasoning that is lost, in the same tokens."""
+    factor: float | None = None
+    """Share of these costs that was enough, where that decided: a turn that binds began."""
     compaction: str | None = None
     """Id of the compaction that made the prompt fit."""
     covers: Sequence[str] = ()
@@ -144,9 +148,8 @@ class Decision(NamedTuple):
 
     @property
     def weighed(self) -> dict[str, int]:
-        """A rebase's figures in tokens: `carrying_cost` and `rewrite_cost`, or `copies` and
-        `replaced`."""
-        names = ("carrying_cost", "rewrite_cost", "copies", "replaced")
+        """A rebase's figures in tokens: its costs, or `copies` and `replaced`."""
+        names = ("carrying_cost", "rewrite_cost", "reasoning_cost", "copies", "replaced")
         weighed = {name: getattr(self, name) for name in names}
         return {name: value for name, value in weighed.items() if value is not None}
 

@@ -32,7 +32,7 @@ from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef, Say
 from foredeck.context.policies.uses import PolicyRun, newest_from, run_policy
 from foredeck.context.rebase import (
-    CLOSING,
+    BOUND_TURN_FACTOR,
     best_rebase,
     calls_until,
     first_mutable,
@@ -226,7 +226,7 @@ class Rebase:
         if messages:
             lost = reasoning_behind(call, messages[0].index)
             messages = [replace(each, reasoning=lost[each.index]) for each in messages]
-        factor = CLOSING if precedes_bound_turn(branch.plan) else 1.0
+        factor = BOUND_TURN_FACTOR if precedes_bound_turn(branch.plan) else 1.0
         # As if this call changed nothing: the guard asks what a rebase would add to that.
         so_far = costs.ledger_after(branch, costs.reach.start)
         offer = best_rebase(messages, costs.prices, rebase, so_far, factor) if messages else None

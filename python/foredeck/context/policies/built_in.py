@@ -150,7 +150,7 @@ class Adaptive:
         factor *= idle
         if history.cold:
             factor *= cold_factor
-        elif history.closing:
+        elif history.precedes_bound_turn:
             factor *= self._constants.cold_factor
         return age >= base * factor
 

@@ -68,8 +68,8 @@ class History:
     """From the policy's last decision on this branch."""
     pieces: Sequence[FoldablePiece] = ()
     """If the wire allows it and uses are tracked."""
-    closing: bool = False
-    """Whether the next turn is expected to bind what precedes it."""
+    precedes_bound_turn: bool = False
+    """Whether the reasoning of the turn that begins will bind what precedes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -321,7 +321,7 @@ def run_policy(
         time_ms,
         cold,
         state,
-        closing=precedes_bound_turn(plan),
+        precedes_bound_turn=precedes_bound_turn(plan),
         pieces=pieces,
     )
     decision = policy.decide(history)

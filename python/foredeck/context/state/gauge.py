@@ -83,13 +83,17 @@ def plain_tokens(record: CallRecord) -> int:
     return tokens_of(stats, stats.chars_host) if plain is None else sum(plain)
 
 
-def weighed(record: CallRecord) -> dict[str, int]:
-    """A rebase's figures in tokens, with what it saved (`saves`)."""
-    stats = record.stats
-    scale = CHARS_PER_TOKEN / (stats.rate or CHARS_PER_TOKEN)
-    costs = {name: round(value * scale) for name, value in record.decision.weighed.items()}
-    saves = int(stats.shorter_by / (stats.rate or CHARS_PER_TOKEN))
-    return {**costs, "saves": saves} if record.decision.is_rebase else costs
+def weighed(record: CallRecord) -> dict[str, float]:
+    """A rebase's figures in tokens, with what it saved (`saves`), and the `factor` that decided."""
+    decision, rate = record.decision, record.stats.rate or CHARS_PER_TOKEN
+    figures: dict[str, float] = {
+        name: round(value * CHARS_PER_TOKEN / rate) for name, value in decision.weighed.items()
+    }
+    if decision.is_rebase:
+        figures["saves"] = int(record.stats.shorter_by / rate)
+    if decision.factor is not None:
+        figures["factor"] = decision.factor
+    return figures
 
 
 def rate_of(points: Iterable[Point]) -> float | None:

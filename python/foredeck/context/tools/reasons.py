@@ -8,6 +8,7 @@ from foredeck.context.intake.toolcalls import decision_in
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
+from foredeck.context.rebase import may_change
 from foredeck.context.state.chat import Branch, Chat, by_summary
 from foredeck.context.state.gauge import weighed
 from foredeck.context.state.handles import Wanted, resolve_name
@@ -25,11 +26,17 @@ from foredeck.sources.snapshots import is_unread
 WEIGHED: dict[str, str] = {
     "carrying_cost": "sending what was no longer used has cost {} input tokens",
     "rewrite_cost": "rewriting what follows costs {} more",
+    "reasoning_cost": "the reasoning that is lost has cost {}",
     "saves": "from then on each call is {} tokens shorter",
     "copies": "one current copy of each file at work takes {} tokens",
     "replaced": "in place of {} tokens of reads and edits",
 }
 """What a decision weighed, in tokens of uncached input."""
+
+BOUND_TURN = (
+    "a new turn began: the last chance before its reasoning binds, so {:.0%} of the cost was enough"
+)
+BINDS = "reasoning of this turn binds it until the turn ends"
 
 VERBOSE = "--verbose"
 
@@ -85,9 +92,9 @@ def _rule(objects: Objects, chat: Chat, ordinal: int, policy: Policy, uses: Uses
         cause = f"It may fold since call {since} of this branch: {gives}"
     else:
         cause = f"It was {rule or 'deactivated since the last call'}"
-    return (
-        f"{cause}. It folds when the prompt is next rewritten from message {holder + 1} or before."
-    )
+    bound = "" if may_change(plan, [holder]) else f"; {BINDS}"
+    when = f"when the prompt is next rewritten from message {holder + 1} or before"
+    return f"{cause}. It folds {when}{bound}."
 
 
 def _given_up(
@@ -242,7 +249,10 @@ def _decisions(chat: Chat, *, verbose: bool) -> list[str]:
         none = "Nothing has been folded yet on this branch."
         lines.append(none if last is None else _line(last, verbose=verbose))
         wait = record.stats.rebase_in
-        if wait:
+        candidates = {ref.message for ref in chat.branch.candidates}
+        if candidates and not may_change(chat.branch.plan, candidates):
+            lines.append(f"What could fold stays for now: {BINDS}.")
+        elif wait:
             lines.append(f"Folding more pays in {counted(wait, 'call')} at the earliest.")
     return lines + lost_line
 
@@ -278,9 +288,12 @@ def _reason(record: CallRecord, *, verbose: bool = False) -> str:
     if not decision.reason:
         return ""
     counts = weighed(record)
-    figures = [
+    clauses = [REASONS.get(decision.reason, decision.reason)]
+    if decision.factor is not None:
+        clauses.append(BOUND_TURN.format(decision.factor))
+    clauses += [
         text.format(short_count(tokens))
         for name, text in WEIGHED.items()
         if (tokens := counts.get(name)) and (verbose or name == "saves")
     ]
-    return " because " + "; ".join([REASONS.get(decision.reason, decision.reason), *figures])
+    return " because " + "; ".join(clauses)
