@@ -35,7 +35,8 @@ def recorded() -> Recording:
     recording.run("toolu_2", "bash", LOG, command="make check")
     # The five newest results stay.
     for number in range(5):
-        recording.run(f"toolu_n{number}", "bash", f"new {number}\n", command=f"test {number}")
+        output = f"new {number} for module_399\n"
+        recording.run(f"toolu_n{number}", "bash", output, command=f"test {number}")
     recording.assistant(text("There are 79 values."))
     for number in range(8):
         recording.user(f"And number {number}?", wait_ms=PAUSE_MS)
@@ -98,6 +99,31 @@ def test_what_folded_and_came_back(store: Store) -> None:
     assert folded.cost == pytest.approx(folded.tokens * 0.1 * folded.calls)
     assert "result of bash make check (@" in text_of(found)
     assert "the provider's cache had expired" in text_of(found)
+
+
+def test_a_place_that_is_no_longer_in_view_is_not_named_any_more(store: Store) -> None:
+    calls = len(store.query("call", {"session": Recording.id}))
+    found = trace(store, Recording.id, "module_399", call_id(Recording.id, calls))
+    names = [{place.what for place in span.best} for span in found.spans]
+    in_view = [
+        "result of bash make check" in each
+        for span, each in zip(found.spans, names, strict=True)
+        if span.visibility == Visibility.IN_VIEW
+    ]
+    assert len(in_view) > 1
+    assert in_view[0]
+    assert not any(in_view[1:])
+
+
+def test_what_keeping_a_handle_would_have_cost_is_of_its_content(store: Store) -> None:
+    calls = len(store.query("call", {"session": Recording.id}))
+    found = trace(store, Recording.id, "@5", call_id(Recording.id, calls))
+    folded = [span for span in found.spans if span.is_folded]
+    assert len(folded) > 1
+    calls_folded = sum(span.calls for span in folded)
+    cost = sum(span.cost for span in folded)
+    assert cost == pytest.approx(folded[0].tokens * 0.1 * calls_folded, rel=0.01)
+    assert text_of(found).endswith(" input tokens")
 
 
 def test_a_call_before_its_text(store: Store) -> None:

@@ -13,6 +13,7 @@ from foredeck.context.messages.items import args_display, message_text
 from foredeck.context.messages.shape import Message
 from foredeck.context.plan.codec import StoredPlan, unpack_op, unpack_says
 from foredeck.context.plan.ops import MessageSpan, PieceRef
+from foredeck.context.tools.reasons import because
 from foredeck.lookup.prompts import system_at
 from foredeck.model.call_values import CHARS_PER_TOKEN, OpRow
 from foredeck.model.calls import CallRecord
@@ -41,12 +42,17 @@ def trace(
         for record in portion:
             visibility = walk.go_on(record)
             alike = (record.session, visibility)
-            if not spans or (spans[-1].session, spans[-1].visibility) != alike:
+            before = spans[-1] if spans else None
+            if (
+                before is None
+                or (before.session, before.visibility) != alike
+                or not all(map(walk.holds, before.best))
+            ):
                 spans.append(walk.span(record, visibility))
             else:
                 spans[-1].last, spans[-1].calls = record.ordinal, spans[-1].calls + 1
             if spans[-1].is_folded:
-                spans[-1].cost += walk.tokens(record) * record.model.read
+                spans[-1].cost += spans[-1].tokens * record.model.read
             advance()
     origin = str(fields.get("parent_session") or "")
     if any(record.session != session for record in records):
@@ -142,18 +148,22 @@ class _Walk:
         number, session = record.ordinal, record.session
         span = Span(number, number, visibility, session, places, policy=record.policy)
         if span.is_folded:
-            span.reason = record.decision.reason
-            span.tokens = self.tokens(record)
+            span.reason, span.because = record.decision.reason, because(record, verbose=True)
             if self._folded:
+                newest = self._folded[-1]
+                chars = self._messages[newest].chars
+                span.tokens = round(chars / (record.stats.rate or CHARS_PER_TOKEN))
                 # As it was before this call: a rebase that folds something takes it out.
-                pieces = self._candidates.get(self._folded[-1], {})
+                pieces = self._candidates.get(newest, {})
                 span.given_up = next(iter(pieces.values()), None)
         return span
 
-    def tokens(self, record: CallRecord) -> int:
-        """Tokens of the newest folded message."""
-        chars = self._messages[self._folded[-1]].chars if self._folded else 0
-        return round(chars / (record.stats.rate or CHARS_PER_TOKEN))
+    def holds(self, place: Occurrence) -> bool:
+        """Whether a place of an earlier call shows the text as it did."""
+        if place.message is None:
+            return place in self._outside_messages()
+        index = place.message - 1
+        return index in self._held and self._in_prompt(index, self._held[index]) == place
 
     def _note_candidates(self, record: CallRecord | None) -> None:
         if record is None:
@@ -209,6 +219,8 @@ class _Walk:
         row = None if stored is None else OpRow.from_row(stored)
         if row is not None and (row.packed is not None or row.is_gone):
             self._rendered.add(index)
+        # A handle is foredeck's word: the content that it names stands without it, too.
+        stands = stands or (row is not None and self._text == f"@{row.subject}")
         visibility = self._shown(message, row, stands)
         if visibility > Visibility.NEVER_SEEN:
             handle = None if row is None else row.subject
@@ -264,12 +276,15 @@ class _Walk:
         return Visibility.IN_VIEW if shows else Visibility.ANNOUNCED
 
     def _places(self) -> Iterator[Occurrence]:
+        yield from self._outside_messages()
+        for index in sorted(self._held, reverse=True):
+            yield self._in_prompt(index, self._held[index])
+
+    def _outside_messages(self) -> Iterator[Occurrence]:
         if self._is_in_system:
             yield Occurrence(Visibility.IN_VIEW, None, "the system prompt")
         for _ in self._says:
             yield Occurrence(Visibility.ANNOUNCED, None, "a message of foredeck's")
-        for index in sorted(self._held, reverse=True):
-            yield self._in_prompt(index, self._held[index])
         if self._away is not None:
             yield self._away
 

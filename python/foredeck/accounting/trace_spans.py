@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from foredeck.model.call_values import REASONS
-from foredeck.model.figures import counted, some_of
+from foredeck.model.figures import counted, short_count, some_of
 
 
 class Visibility(IntEnum):
@@ -46,8 +45,8 @@ class Occurrence(NamedTuple):
 
 @dataclass(slots=True)
 class Span:
-    """Calls in a row whose prompts show the text alike; fields from `reason` on are of folded
-    text."""
+    """Calls in a row whose prompts show the text alike, at the same places; fields from `reason` on
+    are of folded text."""
 
     first: int
     last: int
@@ -59,13 +58,20 @@ class Span:
     calls: int = 1
     reason: str | None = None
     """Why the prompt was rewritten at the first call."""
+    because: str = ""
+    """The same in words, with what was weighed."""
     policy: str = ""
     given_up: int | None = None
     """Since which call the policy would have folded it."""
     tokens: int = 0
-    """How many tokens that message has."""
+    """How many tokens the newest folded message has."""
     cost: float = 0.0
     """What keeping it would have cost, in tokens of uncached input."""
+
+    @property
+    def best(self) -> list[Occurrence]:
+        """The most visible places."""
+        return [place for place in self.places if place.visibility == self.visibility]
 
     @property
     def is_folded(self) -> bool:
@@ -163,8 +169,7 @@ def text_of(found: Trace) -> str:
 
 
 def _where(span: Span) -> str:
-    best = [place for place in span.places if place.visibility == span.visibility]
-    return some_of([_place(place) for place in best], SHOWN, "; ")
+    return some_of([_place(place) for place in span.best], SHOWN, "; ")
 
 
 def _place(place: Occurrence) -> str:
@@ -176,9 +181,11 @@ def _place(place: Occurrence) -> str:
 def _why(span: Span) -> Iterator[str]:
     if not span.is_folded:
         return
-    if span.reason:
-        yield f"rewritten at call {span.first}: {REASONS.get(span.reason, span.reason)}"
+    if span.because:
+        yield f"rewritten at call {span.first}{span.because}"
     if span.given_up is not None:
         yield f"policy {span.policy} had given up the newest of these at call {span.given_up}"
-    calls = counted(span.calls, "call")
-    yield f"keeping its {span.tokens:,} tokens for {calls} would have cost {span.cost:,.0f}"
+    if not span.tokens:
+        return
+    what = f"{short_count(span.tokens)} tokens for {counted(span.calls, 'call')}"
+    yield f"keeping its {what} would have cost {short_count(span.cost)} input tokens"

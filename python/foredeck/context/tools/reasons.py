@@ -161,7 +161,7 @@ def _gone(objects: Objects, chat: Chat, ordinal: int, policy: Policy) -> str:
         how = "folded" if is_folded else "left with the chat around it"
         was = f"was {rule}, and " if rule else "was " if is_folded else ""
         return (
-            f"It {was}{how} at call {record.ordinal}{_reason(record)}."
+            f"It {was}{how} at call {record.ordinal}{because(record)}."
             f"{_cost_to_keep(chat, ordinal, record)} activate @{ordinal} brings it back."
         )
     for compaction in _compactions_in_view(chat):
@@ -279,10 +279,10 @@ def _line(record: CallRecord, *, verbose: bool) -> str:
             return f"Call {record.ordinal}: went out {decision.host_words}."
         case _:
             what = "added to; what was sent before stays as it was"
-    return f"Call {record.ordinal}: {what}{_reason(record, verbose=verbose)}."
+    return f"Call {record.ordinal}: {what}{because(record, verbose=verbose)}."
 
 
-def _reason(record: CallRecord, *, verbose: bool = False) -> str:
+def because(record: CallRecord, *, verbose: bool = False) -> str:
     """A decision's reason as a clause, or empty; `verbose` adds what was weighed."""
     decision = record.decision
     if not decision.reason:
