@@ -136,7 +136,6 @@ def test_pages_and_answers_use_of_the_command_line_only_what_their_commands_are_
         ("foredeck_agents/mcp_server/server.py", "foredeck.cli.arguments"),
         ("foredeck_inspector/ui_command.py", "foredeck.cli.arguments"),
         ("foredeck_inspector/ui_command.py", "foredeck.cli.arguments.use"),
-        ("foredeck_inspector/ui_command.py", "foredeck.cli.person"),
         ("foredeck_inspector/views/overview.py", "foredeck.cli.doctor_command"),
         ("foredeck_inspector/views/overview.py", "foredeck.cli.stored_checks"),
     }

@@ -127,7 +127,8 @@ def _argument(action: argparse.Action) -> str:
     value = ""
     if action.nargs != 0:
         choices = "|".join(map(str, action.choices or ()))
-        value = f" {action.metavar or choices or action.dest.upper()}"
+        named = action.metavar or choices or action.dest.upper()
+        value = f" {named if isinstance(named, str) else ' '.join(named)}"
     return ", ".join(f"`{option}{value}`" for option in action.option_strings)
 
 

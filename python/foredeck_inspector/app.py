@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from urllib.parse import parse_qs, unquote
+from collections.abc import Callable
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -16,7 +15,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from foredeck.config import Resolved
 from foredeck.errors import ForedeckError, NotFound
-from foredeck.home import command_name
 from foredeck.lookup.reader import Reader
 from foredeck.memory.entry import NoSuchEntry
 from foredeck_inspector.pages import FORMS, STATIC, Asked, BadRequest, WebPage, link, respond
@@ -24,8 +22,6 @@ from foredeck_inspector.views.calls import call_page
 from foredeck_inspector.views.objects import object_page
 from foredeck_inspector.views.overview import newest_session, overview_page, settings_page
 from foredeck_inspector.views.records import (
-    change_memory,
-    desk_of,
     memory_page,
     notes_page,
     tasks_page,
@@ -33,9 +29,6 @@ from foredeck_inspector.views.records import (
 from foredeck_inspector.views.search import search_page
 from foredeck_inspector.views.sessions import compare_page, session_page
 from foredeck_inspector.work import Work
-
-MOST_FIELDS = 10_000
-
 
 _VIEWS: dict[str, Callable[[Asked], WebPage]] = {
     "/overview": overview_page,
@@ -52,12 +45,11 @@ _VIEWS: dict[str, Callable[[Asked], WebPage]] = {
 
 
 def make_app(reader: Reader, work: Work, resolved: Resolved) -> Starlette:
-    """The application; only posts change the store, with `edits`."""
+    """The application, which only reads."""
     routes: list[Route | Mount] = [
         Route("/", lambda _: RedirectResponse("/overview", 303)),
         Route("/follow", _following(reader)),
         Route("/follow.json", _following(reader)),
-        Route("/memory", _changing(reader), methods=["POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     for path, view in _VIEWS.items():
@@ -108,40 +100,6 @@ def _answering(
         return respond(request, page)
 
     return answer
-
-
-def _changing(reader: Reader) -> Callable[[Request], Awaitable[Response]]:
-    async def change(request: Request) -> Response:
-        body = await request.body()
-        try:
-            form = parse_qs(body.decode(errors="replace"), max_num_fields=MOST_FIELDS)
-        except ValueError:
-            said = f"At most {MOST_FIELDS:,} entries are changed at once."
-            return respond(request, _refusal("Not done", said, 400))
-        act, ids = form.get("act", [""])[0], form.get("id", [])
-        # The store may have to wait for another writer; other pages are answered meanwhile.
-        return await run_in_threadpool(_change, request, reader, act, ids)
-
-    return change
-
-
-def _change(request: Request, reader: Reader, act: str, ids: list[str]) -> Response:
-    if not reader.edits:
-        said = f"These pages only read: start `{command_name()} ui --edit` to change memory here."
-        return respond(request, _refusal("Not allowed", said, 403))
-    try:
-        with reader.store() as store:
-            count, refused, gone = change_memory(desk_of(store, reader.config), act, ids)
-    except ForedeckError as error:
-        return respond(request, _refusal("Not done", str(error), 400))
-    if refused:
-        others = " ".join(dict.fromkeys(refused))
-        left = "".join(f" Removed to make room: {line}" for line in gone)
-        said = f"{act}: done to {count}, not to {len(refused)}. {others}{left}"
-        return respond(request, _refusal("Not all was done", said, 400))
-    said = f"{act}: {count}" if count else "Nothing was selected."
-    said += "".join(f"; removed to make room: {line}" for line in gone)
-    return RedirectResponse(link("memory", said=said), 303)
 
 
 def _unknown(request: Request) -> Response:

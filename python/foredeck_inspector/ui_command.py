@@ -14,7 +14,6 @@ import uvicorn
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.arguments.use import UI_PORT
-from foredeck.cli.person import check_person
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.reader import Reader
 from foredeck.lookup.sessions import collect_seldom
@@ -30,12 +29,10 @@ def run(args: Namespace) -> int:
     """`foredeck ui`: prints the address, opens it, and answers until Ctrl-C or SIGTERM."""
     resolved = resolve_config(args)
     config = resolved.config
-    if args.edit:
-        check_person(config.home, "Changing memory")
     place = store_place(config)
     if not place.exists():
         raise NotFound(nothing_stored(config))
-    reader = Reader(config, edits=args.edit)
+    reader = Reader(config)
     collect_seldom()
     with (
         closing(Work(reader)) as work,

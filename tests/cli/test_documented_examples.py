@@ -190,7 +190,6 @@ def app(kept: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator
     monkeypatch.setenv("HOME", str(kept))
     for name in [name for name in os.environ if name.startswith(("XDG_", "FOREDECK_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("EDITOR", "true")
     monkeypatch.setattr("sys.stdin", io.StringIO())
     programs = tmp_path / "programs"
     programs.mkdir()

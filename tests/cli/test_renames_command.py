@@ -1,4 +1,4 @@
-"""`foredeck index --renames`: renames that nobody saw, listed and repaired."""
+"""`foredeck index --renamed`: renames that nobody saw."""
 
 from __future__ import annotations
 
@@ -47,18 +47,12 @@ def lost(capsys: Out, folder: Path) -> None:
     asked(capsys, "index", ".")
 
 
-def test_what_was_lost_is_listed_and_repaired(folder: Path, capsys: Out) -> None:
+def test_what_was_lost_is_repaired(folder: Path, capsys: Out) -> None:
     asked(capsys, "index", ".")
     said(capsys, "name", "old/a.txt", "spec")
     lost(capsys, folder)
-    pairs = [(f"{folder}/old/{n}.txt", [f"{folder}/new/{n}.txt"], False) for n in "ab"]
-    found = asked(capsys, "index", "--renames")["renames"]
-    assert sorted((r["from"], r["to"], r["tied"]) for r in found) == pairs
-    listed = said(capsys, "index", "--renames")
-    assert f"{folder}/old/a.txt may have been renamed to {folder}/new/a.txt\n" in listed
-    assert "--repair records those with one new name" in listed
-    assert "was renamed to" in said(capsys, "index", "--renames", "--repair")
-    assert asked(capsys, "index", "--renames")["renames"] == []
+    told = said(capsys, "index", "--renamed", "old/a.txt", "new/a.txt")
+    assert told == f"{folder}/old/a.txt was renamed to {folder}/new/a.txt.\n"
     assert "old/a.txt" in said(capsys, "history", "new/a.txt")
     assert said(capsys, "cat", "spec") == "content of a\n"
     assert f"{folder}/new/a.txt" in said(capsys, "history", "spec")
@@ -74,14 +68,11 @@ def test_of_several_the_user_says_which(folder: Path, capsys: Out) -> None:
     unclear = asked(capsys, "index", ".")["unclear"]
     assert len(unclear) == 2
     assert f"{folder}/old/a.txt is gone, and its bytes are in {folder}/c.txt, " in unclear[0]
-    assert "may have been renamed to one of" in said(capsys, "index", "--renames", "--repair")
     assert "still exists, so it was not renamed" in said(
-        capsys, "index", "--renames", "c.txt", "d.txt", code=1
+        capsys, "index", "--renamed", "c.txt", "d.txt", code=1
     )
-    assert "give both names" in said(capsys, "index", "--renames", "old/a.txt", code=2)
-    said(capsys, "index", "--renames", "old/a.txt", "d.txt")
-    rest = asked(capsys, "index", "--renames")["renames"]
-    assert [(r["from"], r["to"]) for r in rest] == [(f"{folder}/old/b.txt", [f"{folder}/c.txt"])]
+    said(capsys, "index", "--renamed", "old/a.txt", "d.txt")
+    assert "old/a.txt" in said(capsys, "history", "d.txt")
 
 
 def test_index_finds_a_rename_to_a_name_that_it_took_in_first(folder: Path, capsys: Out) -> None:
@@ -91,4 +82,3 @@ def test_index_finds_a_rename_to_a_name_that_it_took_in_first(folder: Path, caps
     asked(capsys, "index", "new")
     assert asked(capsys, "index", "old")["deleted"] == 1
     assert "old/a.txt" in said(capsys, "history", "new/a.txt")
-    assert asked(capsys, "index", "--renames")["renames"] == []

@@ -102,7 +102,7 @@ MISSING = "/no-such-folder/file"
                 "show 0199 --at soon",
                 "search x --since soon",
                 "carry 0199 --to vim",
-                "index --renames one",
+                "index --renamed one",
             ],
         ),
     ],

@@ -38,24 +38,6 @@ def test_a_section_is_written_and_shown(
     assert told["scope"] == "resource"
 
 
-def test_editing_keeps_what_others_wrote_meanwhile(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    editor = project / "editor.sh"
-    editor.write_text('#!/bin/sh\necho "## Mine" >> "$1"; echo "- x" >> "$1"\n')
-    editor.chmod(0o755)
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setenv("EDITOR", str(editor))
-
-    assert main(["working", "--edit"]) == 0
-    assert capsys.readouterr().out.endswith("## Mine\n- x\n")
-
-    editor.write_text("#!/bin/sh\nfalse\n")
-    assert main(["working", "--edit"]) == 1
-    said = capsys.readouterr().err
-    assert f"{editor} ended with exit code 1. Nothing was stored; the page is in " in said
-
-
 def test_the_history_of_a_page_goes_by_the_start_of_its_id(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -169,9 +169,7 @@ def test_search_finds_them_by_type_and_a_read_and_its_file_once(
     assert len(both) == 1
 
 
-def test_they_are_no_notes_and_no_renames_of_the_files_that_are_there(
-    tmp_path: Path, home: Path, store: Store, capsys: Out
-) -> None:
+def test_they_are_no_notes(tmp_path: Path, home: Path, store: Store, capsys: Out) -> None:
     repo = tmp_path / "repo"
     repo.mkdir()
     (repo / "b.md").write_text(NOTE)
@@ -179,9 +177,6 @@ def test_they_are_no_notes_and_no_renames_of_the_files_that_are_there(
     lines = history_of_files(str(repo)).lines
     ingest_files(store, [write_lines(tmp_path / "a.jsonl", lines)])
     assert len(asked(home, capsys, "notes")["notes"]) == 1
-    (repo / "b.md").unlink()
-    assert main(["index", str(repo), "--home", str(home)]) == 0
-    assert asked(home, capsys, "index", "--renames")["renames"] == []
 
 
 def test_they_are_forgotten_exported_and_imported_with_their_session(

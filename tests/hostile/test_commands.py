@@ -54,8 +54,6 @@ RUN = [
     "name src/app.py --short short",
     "tasks list",
     "tasks new hostile",
-    "index --renames",
-    "index --renames --repair",
     "index .",
     "index docs",
     "index notes",

@@ -40,7 +40,6 @@ READING = {
     "vacuum": "doctor --vacuum",
     "migrate": "migrate sqlite sqlite:{out}/copy.db",
     "name": f"name {FILE} spoken-of",
-    "renames": "index --renames",
 }
 """Command lines by command, in an order in which each finds what it needs; `{out}` is a folder."""
 

@@ -104,12 +104,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def editable(tmp_path: Path) -> Iterator[Served]:
-    """The inspector with `--edit`, over a store that holds nothing yet."""
+def empty(tmp_path: Path) -> Iterator[Served]:
+    """The inspector over a store that holds nothing yet."""
     home = tmp_path / "home"
     home.mkdir()
     open_store(Config(home=home)).close()
-    yield from serving(home, "--edit")
+    yield from serving(home)
 
 
 def serving(home: Path, *arguments: str) -> Iterator[Served]:

@@ -1,6 +1,6 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH100, PTH112, PTH113, PTH118
-"""`foredeck index` and `renames`: files stored without an agent, and renames found later."""
+"""`foredeck index`: files stored without an agent, and renames that a user tells of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.output import Progress, answer, typed
+from foredeck.cli.output import Progress, answer
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import Config
 from foredeck.context.state.objects import store_versions
@@ -26,7 +26,7 @@ from foredeck.names import find_object, name_of
 from foredeck.sources.disk import DiskSource, open_source
 from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.git_process import GitUnusable, opened_git
-from foredeck.sources.renames import lost_renames, tied, unclear_rename
+from foredeck.sources.renames import tied, unclear_rename
 from foredeck.sources.snapshots import FileSnapshot, Limits
 from foredeck.store.protocol import Batch, Head, portions
 from foredeck.store.store import Store
@@ -46,14 +46,10 @@ Note = Callable[[str], None]
 
 def run(args: Namespace) -> int:
     """`foredeck index`."""
-    if args.renames:
-        return _renames(args)
-    if args.repair or not args.path:
-        raise CommandRefused(
-            "--repair needs --renames"
-            if args.repair
-            else "which files? Name files, or folders with all in them."
-        )
+    if args.renamed:
+        return _renamed(args)
+    if not args.path:
+        raise CommandRefused("which files? Name files, or folders with all in them.")
     names = [asked for asked in args.path if is_pointer(asked) and not Path(asked).exists()]
     paths = [path for path in args.path if path not in names]
     for path in paths:
@@ -257,35 +253,13 @@ def _walked(folder: str) -> Iterator[str]:
 # Renames
 
 
-def _renames(args: Namespace) -> int:
+def _renamed(args: Namespace) -> int:
     with opened_store(args) as store:
-        if args.path:
-            if len(args.path) != 2:
-                raise CommandRefused("give both names: `foredeck index --renames OLD NEW`.")
-            old, new = (find_object(store, text, None).head for text in args.path)
-            _tie(store, old, new)
-            found = [(old, [new], True)]
-        else:
-            found = []
-            for lost in list(lost_renames(store)):
-                is_clear = len(lost.found) == 1
-                if args.repair and is_clear:
-                    _tie(store, lost.gone, lost.found[0])
-                found.append((lost.gone, list(lost.found), args.repair and is_clear))
-    renames = [
-        {"from": name_of(old), "to": [name_of(new) for new in to], "tied": is_tied}
-        for old, to, is_tied in found
-    ]
-    lines = [_line(old, to, tied=is_tied) for old, to, is_tied in found]
-    if not found:
-        lines.append("No unnoticed renames.")
-    elif not all(is_tied for _, _, is_tied in found):
-        lines.append(
-            typed(
-                "--repair records those with one new name, `foredeck index --renames OLD NEW` any."
-            )
-        )
-    return answer(args, {"renames": renames}, lines)
+        old, new = (find_object(store, text, None).head for text in args.renamed)
+        _tie(store, old, new)
+    value = {"from": name_of(old), "to": name_of(new)}
+    said = f"{name(name_of(old))} was renamed to {name(name_of(new))}."
+    return answer(args, value, said)
 
 
 def _tie(store: Store, old: Head, new: Head) -> None:
@@ -295,11 +269,3 @@ def _tie(store: Store, old: Head, new: Head) -> None:
     if new.type != "file" or new.id == old.id or new.fields.get("state") == "deleted":
         raise ToolError(f"{name(name_of(new))} is not an existing file.")
     commit_snapshots(store, lambda: tied(store, old, new), Indexed(), lambda _path: None)
-
-
-def _line(old: Head, to: list[Head], *, tied: bool) -> str:
-    names = ", ".join(name(name_of(new)) for new in to)
-    if tied:
-        return f"{name(name_of(old))} was renamed to {names}."
-    may = "may have been renamed to" if len(to) == 1 else "may have been renamed to one of"
-    return f"{name(name_of(old))} {may} {names}"

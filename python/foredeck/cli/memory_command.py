@@ -16,11 +16,10 @@ from foredeck.cli.person import (
     can_ask,
     check_person,
     confirm,
-    edited,
     given_text,
 )
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.errors import CommandRefused, Conflict, ForedeckError, NotFound
+from foredeck.errors import CommandRefused, NotFound
 from foredeck.memory.describing import (
     MemoryDesk,
     audit_steps,
@@ -40,7 +39,7 @@ from foredeck.model.memory import Category
 from foredeck.names import find_session
 from foredeck.sources.projects import project_at
 from foredeck.store.store import Store
-from foredeck.working import PageRefused, WorkingMemory, open_page
+from foredeck.working import WorkingMemory, open_page
 
 
 @contextmanager
@@ -255,12 +254,10 @@ _ACTIONS: dict[str, Callable[[Namespace, MemoryDesk], None]] = {
 
 def run_working(args: Namespace) -> int:
     """`foredeck working`."""
-    writes = args.edit or args.text is not None
+    writes = args.text is not None
     with (made_store if writes else opened_store)(args) as store:
         page = _opened_page(args, store)
-        if args.edit:
-            _edit_page(page)
-        elif args.text is not None:
+        if writes:
             page.put(args.section, given_text(args.text))
         _show_page(args, page)
     return 0
@@ -301,18 +298,3 @@ def _show_page(args: Namespace, page: WorkingMemory) -> None:
                 f"no section {args.section!r}; the sections are: {', '.join(filter(None, parts))}"
             )
         print_content(parts[args.section.casefold()] + "\n")
-
-
-def _edit_page(page: WorkingMemory) -> None:
-    before = page.read()
-    suffix = ".json" if page.form.name == "json" else ".md"
-    with edited(before.text, suffix, "page") as (typed, file):
-        try:
-            page.replace(typed, before)
-        except Conflict:
-            raise ForedeckError(
-                f"someone else changed the page meanwhile. Your text is in {file}: add it "
-                "with `foredeck working --edit`."
-            ) from None
-        except PageRefused as refusal:
-            raise ForedeckError(f"{refusal} What you wrote is in {file}.") from refusal

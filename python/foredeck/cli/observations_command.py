@@ -9,13 +9,13 @@ from typing import Any
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import answer
-from foredeck.cli.person import check_person, edited, given_text, named_or_chosen
+from foredeck.cli.person import check_person, given_text, named_or_chosen
 from foredeck.cli.stored import opened_store
-from foredeck.errors import CommandRefused, ForedeckError, NotFound
+from foredeck.errors import CommandRefused, NotFound
 from foredeck.home import user_name
 from foredeck.model.observations import ObservationDocument, ObservingDocument
 from foredeck.names import find_session
-from foredeck.observations.keeping import EditRefused, delete, edit, made_from
+from foredeck.observations.keeping import delete, edit, made_from
 from foredeck.observations.lease import ObservingLease
 from foredeck.observations.reading import Observation, Reflection, stored_notes
 from foredeck.store.store import Store
@@ -39,11 +39,11 @@ class _Noted:
 
 def run(args: Namespace) -> int:
     """`foredeck observations`."""
-    if args.edit or args.text is not None or args.delete:
+    if args.text is not None or args.delete:
         check_person(resolve_config(args).config.home, "Changing observations")
     with opened_store(args) as store:
         noted = _noted(args, store)
-        if args.edit or args.text is not None:
+        if args.text is not None:
             _edit(args, store, noted)
         elif args.delete:
             _delete(args, store, noted)
@@ -150,14 +150,7 @@ def _as_json(noted: _Noted, shown: Sequence[Observation | Reflection]) -> dict[s
 def _edit(args: Namespace, store: Store, noted: _Noted) -> None:
     one = _one(args, noted)
     behind = made_from(store, one.id)
-    if args.text is not None:
-        print(edit(store, one.id, given_text(args.text), user_name()).content)
-    else:
-        with edited(one.text, ".md", "observation") as (typed, file):
-            try:
-                print(edit(store, one.id, typed, user_name()).content)
-            except EditRefused as refusal:
-                raise ForedeckError(f"{refusal} What you wrote is in {file}.") from refusal
+    print(edit(store, one.id, given_text(args.text), user_name()).content)
     _say_what_was_made(behind, "Edit them, too, to change it.")
 
 

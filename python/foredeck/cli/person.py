@@ -8,18 +8,15 @@ read by a program.
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
-import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from foredeck.cli.output import fitted_table
 from foredeck.cli.stored import opened_store
-from foredeck.errors import CommandRefused, ForedeckError, NotFound
+from foredeck.errors import CommandRefused, NotFound
 from foredeck.lookup.sessions import latest_sessions
 from foredeck.model.figures import when
 from foredeck.model.quoting import printable
@@ -188,35 +185,3 @@ STANDARD = "-"
 def given_text(argument: str) -> str:
     """A text given as an argument; for `-` from stdin."""
     return sys.stdin.read() if argument == STANDARD else argument
-
-
-@contextmanager
-def edited(text: str, suffix: str, what: str) -> Iterator[tuple[str, Path]]:
-    """Opens a text in $VISUAL or $EDITOR; gives the new text, and the file that holds it until it
-    is stored.
-
-    Raises `ForedeckError`.
-    """
-    with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False, encoding="utf-8") as file:
-        file.write(text)
-    path = Path(file.name)
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    try:
-        subprocess.run([*shlex.split(editor), str(path)], check=True)
-        typed = path.read_text(encoding="utf-8")
-    except (OSError, subprocess.CalledProcessError, UnicodeDecodeError) as error:
-        raise ForedeckError(
-            f"{_why(editor, error)}. Nothing was stored; the {what} is in {path}. EDITOR names "
-            "another editor."
-        ) from error
-    yield typed, path
-    # Only where the block ends well: where it raises, what was typed stays in the file.
-    path.unlink()
-
-
-def _why(editor: str, error: Exception) -> str:
-    if isinstance(error, subprocess.CalledProcessError):
-        return f"{editor} ended with exit code {error.returncode}"
-    if isinstance(error, OSError):
-        return f"{editor}: {error.strerror or error}"
-    return "the text is not in UTF-8"

@@ -62,7 +62,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     },
     "Add, keep and move": {
         "ingest": Listed("upkeep", "read the histories that coding agents have kept"),
-        "index": Listed("upkeep", "add files and folders to the store, and repair renames"),
+        "index": Listed("upkeep", "add files and folders to the store"),
         "export": Listed("upkeep", "write a session with all its objects to a file"),
         "import": Listed("upkeep", "read a session that was exported"),
         "backup": Listed("upkeep", "write the whole store to one file"),

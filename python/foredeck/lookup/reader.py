@@ -37,8 +37,6 @@ class Reader:
     # Again each time: a connection of SQLite's keeps to the thread that opened it.
 
     config: Config
-    edits: bool = False
-    """Whether pages may change memory."""
 
     @contextmanager
     def store(self) -> Iterator[Store]:

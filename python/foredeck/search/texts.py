@@ -24,7 +24,6 @@ from foredeck.search.secrets import mask_secrets
 from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head
 from foredeck.store.references import in_message
-from foredeck.store.sessions import stored_messages
 from foredeck.store.store import Store
 
 SEARCHED = frozenset(
@@ -121,7 +120,7 @@ class Fetched:
                 digests.add(fields["text_hash"])
             if head.type == "toolcall":
                 digests.update(marked([fields.get("args"), fields.get("details")]))
-        self._blobs = stored_messages(store, messages | digests)
+        self._blobs = store.blobs(messages | digests)
         inner = set[str]().union(*(in_message(self._blobs.get(address)) for address in messages))
         self._blobs |= store.blobs(inner - self._blobs.keys())
 

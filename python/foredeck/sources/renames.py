@@ -1,4 +1,4 @@
-"""Unnoticed renames: a missing file, and a later one with the same bytes."""
+"""Renames: a missing file, and a later one with the same bytes."""
 
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH116
@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from foredeck.model.documents import FileDocument, Generator
 from foredeck.model.figures import some_of
@@ -20,7 +19,6 @@ from foredeck.sources.looking import Look
 from foredeck.sources.recorded import location_of
 from foredeck.sources.snapshots import (
     CHANGING,
-    EMPTY_HASH,
     MOVED_FROM,
     FileSnapshot,
     Known,
@@ -130,33 +128,6 @@ def _alike(one: Inspected, other: Inspected) -> int:
     return next((n for n, (a, b) in enumerate(zip(*ends, strict=False)) if a != b), 0)
 
 
-class LostRename(NamedTuple):
-    gone: Head
-    last: Head
-    found: Sequence[Head]
-
-
-def lost_renames(store: Store) -> Iterator[LostRename]:
-    """Deleted files whose bytes appeared in another since."""
-    files = store.query("file")
-    by_hash: dict[str, list[Head]] = {}
-    for head in files:
-        if head.fields.get("state") not in ("deleted", "listed"):
-            by_hash.setdefault(str(head.fields.get("source_hash")), []).append(head)
-    for gone in files:
-        if gone.fields.get("state") != "deleted" or gone.fields.get("moved_to"):
-            continue
-        versions = [v for v in store.history(gone.id) if v.fields.get("source_hash")]
-        if not versions or versions[-1].view(FileDocument).source_hash == EMPTY_HASH:
-            continue
-        last = versions[-1]
-        # Equal bytes alone are no rename: a copy, or a file that was there before, has them too.
-        same = by_hash.get(str(last.view(FileDocument).source_hash), ())
-        candidates = [head for head in same if came_later(store, head, last)]
-        if candidates:
-            yield LostRename(gone, last, candidates)
-
-
 def came_later(store: Store, head: Head, than: Head | None) -> bool:
     """Whether a file first appeared after another's version, and so may be a rename of it."""
     first = store.history(head.id)[0]
@@ -207,7 +178,7 @@ def unclear_rename(path: str, candidates: Sequence[str]) -> str:
     names = some_of([*map(name, candidates)], SHOWN)
     return (
         f"{name(path)} is gone, and its bytes are in {names}. If it was renamed to one of "
-        f"them, `foredeck index --renames {name(path)} NEW` says so: pin, nickname and links "
+        f"them, `foredeck index --renamed {name(path)} NEW` says so: pin, nickname and links "
         "follow."
     )
 

@@ -135,8 +135,3 @@ def _histories(store: Store, ids: Sequence[str]) -> Iterator[list[Head]]:
         claims = store.history(name.id)
         if any(claim.fields.get("object") in id_set for claim in claims):
             yield claims
-
-
-def stored_messages(store: Store, addresses: Iterable[str]) -> dict[str, bytes]:
-    """Messages by address."""
-    return store.blobs(set(addresses))

@@ -90,7 +90,6 @@ def _object(asked: Asked, graph: Graph, behind: str) -> WebPage:
         "behind": behind,
         "entry": entry_details(store, config, found.id) if head.type == "memory" else None,
         "task": task_details(store, found.id) if head.type == "task" else None,
-        "edits": asked.reader.edits,
     }
     section = {"memory": "memory", "task": "tasks"}.get(head.type, "search")
     return WebPage("object.html", name_of(head), data, section)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from foredeck.config import Config
-from foredeck.errors import ForedeckError, NotFound
+from foredeck.errors import NotFound
 from foredeck.lookup.reader import note_rule
 from foredeck.memory.describing import MemoryDesk, audit_steps, memory_desk
-from foredeck.memory.entry import MemoryEntry, MemoryRefused
-from foredeck.memory.keeping import Kept
+from foredeck.memory.entry import MemoryEntry
 from foredeck.model.figures import counted
 from foredeck.notes.graph import Graph
 from foredeck.sources.projects import project_names
@@ -111,7 +109,6 @@ def _short(board: Board, task: Task) -> dict[str, str]:
 
 
 PLACES = ("global", "session", "findings")
-MOST_SAID = 200
 
 
 def memory_page(asked: Asked) -> WebPage:
@@ -132,8 +129,6 @@ def memory_page(asked: Asked) -> WebPage:
         "total": len(entries),
         "inbox": waiting,
         "entries": [entry for entry in described if entry["state"] != "proposed"],
-        "edits": asked.reader.edits,
-        "said": values.get("said", "")[:MOST_SAID],
     }
     return WebPage("memory.html", "Memory", data, "memory")
 
@@ -151,41 +146,6 @@ def entry_details(store: Store, config: Config, id: str) -> dict[str, Any]:
 
 def desk_of(store: Store, config: Config) -> MemoryDesk:
     return memory_desk(store, config, str(Path.home()))
-
-
-def change_memory(
-    desk: MemoryDesk, act: str, ids: Sequence[str]
-) -> tuple[int, list[str], list[str]]:
-    """Does the same to several entries: how many, why not others, and what left. Raises `NotFound`
-    for an unknown act."""
-    acts: Mapping[str, Callable[[str], object]] = {
-        "accept": desk.acts.accept,
-        "refuse": desk.acts.refuse,
-        "demote": desk.acts.demote,
-        "delete": desk.acts.delete,
-        "pin-preference": lambda id: desk.acts.pin(id, "preference"),
-        "pin-decision": lambda id: _pin_decision(desk, id),
-    }
-    if act not in acts:
-        raise NotFound(f"there is no act {act!r}: {', '.join(acts)}.")
-    refused, gone = [], []
-    for id in ids:
-        try:
-            done = acts[act](desk.acts.find(id).id)
-            gone += [desk.describe.line(e) for e in done.gone] if isinstance(done, Kept) else []
-        except ForedeckError as error:
-            refused.append(str(error))
-    return len(ids) - len(refused), refused, gone
-
-
-def _pin_decision(desk: MemoryDesk, id: str) -> Kept:
-    project = desk.acts.find(id).document.project
-    if project is None:
-        raise MemoryRefused(
-            "In which project that was decided is not known: pin it there, with "
-            "`foredeck memory pin`."
-        )
-    return desk.acts.pin(id, "decision", project)
 
 
 def _is_asked(entry: MemoryEntry, place: str | None, contains: str, tag: str | None) -> bool:

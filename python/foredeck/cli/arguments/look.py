@@ -170,12 +170,11 @@ OBSERVATIONS = command(
     with the turns that it covers and what that saves. A change reaches the prompt when it is
     next rewritten.
     """,
-    example="foredeck observations 0197a3 3 --edit",
+    example="foredeck observations 0197a3 3 --delete",
     options="""
     [SESSION]  a session's id or the start of it; without it you choose from a list
     [NOTE]  only this note, by its number in the list or its id
-    --edit  edit its text in $VISUAL or $EDITOR
-    | --text TEXT  replace its text; - reads stdin
+    --text TEXT  replace its text; - reads stdin
     | --delete  delete it; no new note is taken of its messages
     """,
     run="observations_command",

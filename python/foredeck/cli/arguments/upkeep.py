@@ -29,21 +29,17 @@ INDEX = command(
     Store files and folders, so that notes can be found and linked before any session has read
     them. Files that git ignores are skipped. What a model sees does not change. Of URLs, S3
     objects and database rows only the name is stored.
-
-    --renames lists deleted files whose bytes appeared under another name while nothing was
-    watching. --repair records the clear ones, `foredeck index --renames OLD NEW` one that you
-    name.
     """,
     example="foredeck index notes/ README.md",
     options="""
     [PATH...]  a file or folder, git:REV:FILE, git:BLOB, a URL, s3://BUCKET/KEY, or
         row:DATABASE/TABLE/KEY
     --limit N  refuse more files than this (default: %(default)s)
-    --renames  list unnoticed renames; with two names, record that one
-    --repair  with --renames: record those that are clear
+    --renamed OLD NEW  instead, record that a file that is gone was renamed to another
     """,
     run="index_command",
     limit=NUMBER | {"default": 20_000},
+    renamed={"nargs": 2, "metavar": ("OLD", "NEW")},
 )
 
 

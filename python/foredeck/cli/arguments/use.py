@@ -163,7 +163,6 @@ WORKING = command(
     [SECTION]  one section of the page
     [TEXT]  its new text, "" to remove it; - reads stdin
     --session SESSION  the page of this session instead of the project's
-    --edit  open the page in $VISUAL or $EDITOR
     """,
     run="memory_command:run_working",
 )
@@ -174,14 +173,13 @@ UI_PORT = 8477
 UI = command(
     """
     Open the inspector: pages on this machine that show what is stored. The address has a token
-    that is valid until Ctrl-C. The pages load nothing from elsewhere, and change nothing
-    without --edit. For programs, every address also works with .json at its end.
+    that is valid until Ctrl-C. The pages load nothing from elsewhere, and change nothing.
+    For programs, every address also works with .json at its end.
     """,
     example="foredeck ui",
     options=f"""
     --port N  the port on loopback (default: {UI_PORT}, or another if taken; 0: any)
     --no-open  print the address, and open no browser
-    --edit  let memory be changed there: accept, refuse, pin, demote, delete
     --follow  open the session at work; its page renews itself at each call
     """,
     common=CONFIG,
