@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from foredeck.errors import StoreError, StoreUnavailable
-from foredeck_bench.postgres import Postgres, private_postgres
 from foredeck_xtdb.database.adapter import Database, open_xtdb
 from foredeck_xtdb.database.client import XtdbClient
 from foredeck_xtdb.node import NodeFolder, private_node, start, stop
 from foredeck_xtdb.runtime import Runtime
+from machines.postgres import Postgres, private_postgres
 from processes import STARTED
 from store.pulled import Pulled
 
@@ -97,7 +97,7 @@ def started_machines(
     ask it for news all the time."""
     root = tmp_path_factory.mktemp("machines")
     try:
-        running = private_postgres(durable=False)
+        running = private_postgres()
         postgres = running.__enter__()
     except StoreUnavailable as error:
         pytest.skip(str(error))

@@ -18,13 +18,13 @@ from foredeck.store.location import inode_of
 from foredeck.store.place import open_beside, open_store
 from foredeck.store.protocol import Token, silent
 from foredeck.store.store import Store, open_sqlite
-from foredeck_bench.postgres import dead_url, unused_port
 from foredeck_xtdb.database.adapter import Database
 from foredeck_xtdb.journal import read_backlog
 from foredeck_xtdb.link import OwnLink, ServerLink, copy_file
 from foredeck_xtdb.local_copy import open_copy, remote_of
 from foredeck_xtdb.node import NodeFolder, own_node_folder, private_node, start, stop
 from foredeck_xtdb.runtime import Runtime
+from ports import dead_url, unused_port
 
 from .contract import contents
 from .documents import batch, file, note

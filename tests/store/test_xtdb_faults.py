@@ -14,12 +14,12 @@ import pytest
 
 from foredeck.errors import ConfigError, StoreUnavailable
 from foredeck.store.protocol import Batch, silent
-from foredeck_bench.postgres import dead_url
 from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.database.client import XtdbClient
 from foredeck_xtdb.link import OwnLink
 from foredeck_xtdb.node import NodeFolder, own_node_folder, private_node, stop
 from foredeck_xtdb.runtime import Runtime
+from ports import dead_url
 
 from .documents import batch, note
 from .flaky_proxy import flaky_proxy

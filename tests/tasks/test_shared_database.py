@@ -15,8 +15,8 @@ from foredeck.store.store import Store
 from foredeck.tasks.board import Actor
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
-from foredeck_bench.postgres import dead_url
 from foredeck_xtdb.node import NodeFolder
+from ports import dead_url
 from store.journaled import Machine, delivered, new_namespace, server_link
 
 

