@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -31,10 +31,6 @@ class EngineFailed(ForedeckError):
     pass
 
 
-class EngineEnded(EngineFailed):
-    pass
-
-
 PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
 """As the shim runs it with a given interpreter."""
 
@@ -42,27 +38,19 @@ PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
 class EngineProcess:
     """`with EngineProcess(home, cwd) as engine:` starts one and ends it.
 
-    `wrapper` goes before the interpreter. Raises `EngineFailed` for an error answer, `EngineEnded`
-    after the end.
+    `wrapper` goes before the interpreter. Raises `EngineFailed` for an error answer, and after the
+    end.
     """
 
-    def __init__(
-        self,
-        home: Path,
-        cwd: Path,
-        *,
-        program: Sequence[str] = ("-c", PROGRAM, "engine"),
-        wrapper: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, home: Path, cwd: Path, *, wrapper: Sequence[str] = ()) -> None:
         self.notices: list[str] = []
         self._cwd = cwd
         self._number = 0
         self._process = subprocess.Popen(
-            [*wrapper, sys.executable, "-P", *program],
+            [*wrapper, sys.executable, "-P", "-c", PROGRAM, "engine"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**_environment(home), **(environment or {})},
+            env=_environment(home),
         )
 
     def __enter__(self) -> Self:
@@ -90,22 +78,11 @@ class EngineProcess:
         """Send the first request."""
         self.ask("initialize", {**INITIALIZE, "cwd": str(self._cwd), "pid": os.getpid()})
 
-    def open(
-        self, session: str, calls: int | None = None, *, file: Path | None = None
-    ) -> dict[str, Any]:
-        """Opens a session, once notifications are served.
-
-        `calls`: how many it had when first opened.
-        """
-        params = {
-            "session": session,
-            "file": None if file is None else str(file),
-            "cwd": str(self._cwd),
-            "parent": None,
-        }
-        again = {} if calls is None else {"calls": calls}
-        opened: dict[str, Any] = self.ask("session/open", {**params, **again, "reason": "startup"})
-        return opened
+    def open(self, session: str, *, file: Path | None = None) -> None:
+        """Opens a session, once notifications are served."""
+        name = None if file is None else str(file)
+        params = {"session": session, "file": name, "cwd": str(self._cwd), "parent": None}
+        self.ask("session/open", {**params, "reason": "startup"})
 
     def ask(self, method: str, params: dict[str, Any]) -> Any:
         """The result of one request."""
@@ -121,7 +98,7 @@ class EngineProcess:
             if "error" in answer:
                 raise EngineFailed(f"{method}: {answer['error']}")
             return answer["result"]
-        raise EngineEnded(f"the engine ended at {method}")
+        raise EngineFailed(f"the engine ended at {method}")
 
     def ping_seconds(self, messages: list[Message]) -> float:
         """Seconds for a request of that size that needs no work."""
@@ -137,11 +114,8 @@ class EngineProcess:
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise EngineEnded("the engine does not read any more") from None
+        self._process.stdin.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        self._process.stdin.flush()
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ class WorkSession:
 
     def _work(self) -> None:
         tool, arguments, output = self._tool()
-        id = f"toolu_{self.seed}_{self.calls:06d}"
+        id = f"toolu_{self.id}_{self.seed}_{self.calls:06d}"
         usage = {"input": 900, "output": 120, "cacheRead": 40_000, "cacheWrite": 900}
         thinking = {
             "type": "thinking",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from file_agent import FileAgent
 from foredeck.accounting.stored import Kind, compositions
 from foredeck.config import Config
 from foredeck.store.place import open_store
-from foredeck_bench.file_agent import FileAgent
 
 
 def test_following_a_session_is_as_good_as_looking_at_each_call_alone(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from cli.conftest import Foredeck
 from context.driver import Host
 from context.messages import lines, user
 from context.scenes import ask, bash
+from file_agent import FileAgent
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.context.state.session import CUT
@@ -22,7 +23,6 @@ from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.sessions import documents_of
 from foredeck.store.store import Store, open_sqlite
 from foredeck_bench.crash.stores import prepared
-from foredeck_bench.file_agent import FileAgent
 from foredeck_xtdb.link import open_database
 from foredeck_xtdb.local_copy import open_copy, remote_of
 from store.xtdb_node import installed_home

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from file_agent import FileAgent
 from foredeck.cli.main import main
-from foredeck_bench.file_agent import FileAgent
 
 SESSION = "0199aaaa-stick"
 

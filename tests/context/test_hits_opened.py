@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
+from file_agent import FileAgent
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.config.load import Resolved
@@ -21,7 +22,6 @@ from foredeck.model.observations import ObservationDocument
 from foredeck.store.protocol import Batch
 from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
-from foredeck_bench.file_agent import FileAgent
 from foredeck_inspector.app import make_app
 from foredeck_inspector.work import Work
 

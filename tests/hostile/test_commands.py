@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from file_agent import FileAgent
 from foredeck.cli.main import main
 from foredeck.cli.registry import COMMANDS
-from foredeck_bench.file_agent import FileAgent
 from hostile.conftest import give_notes_up_soon
 from hostile.ground import SECRET, Ground, make
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from file_agent import FileAgent
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.store.place import open_store
-from foredeck_bench.file_agent import FileAgent
 
 STEERS = "\x1b]0;owned\x07\x1b[2J\x9b1m\u202etxt\u200b\U000e0041"
 """Sets a title, clears the screen, colours, turns text round, hides."""

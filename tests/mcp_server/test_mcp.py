@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from file_agent import FileAgent
 from foredeck.config import Config
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.lookup.reader import Reader
 from foredeck.model.documents import user_object_id
 from foredeck.model.identity import hash_text
-from foredeck_bench.file_agent import FileAgent
 
 pytest.importorskip("mcp", reason="needs the package mcp")
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from file_agent import FileAgent
 from foredeck.hosts.protocol import ToolCallParams
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.store.store import open_sqlite
-from foredeck_bench.file_agent import FileAgent
 
 NAMES = """
 tabs spaces commits branches rebases pushes tags releases changelogs licences docstrings comments

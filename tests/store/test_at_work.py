@@ -9,12 +9,12 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+from file_agent import FileAgent
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.protocol import HostProgram, InitializeParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.store.at_work import EngineAtWork, engines_at_work
-from foredeck_bench.file_agent import FileAgent
 
 
 def test_an_engine_says_what_it_has_open_until_it_ends(tmp_path: Path) -> None:

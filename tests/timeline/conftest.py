@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.file_agent import FileAgent as Agent
+from file_agent import FileAgent as Agent
 
 MakeAgent = Callable[..., Agent]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from file_agent import FileAgent as Agent
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
@@ -20,7 +21,6 @@ from foredeck.store.protocol import Head
 from foredeck.store.store import Store
 from foredeck.timeline import command_versions, keeping
 from foredeck.timeline.blame import blame, text_of_version
-from foredeck_bench.file_agent import FileAgent as Agent
 
 MakeAgent = Callable[..., Agent]
 HERE = "cat > made.py <<'END'\ndef made():\n    return 1\nEND"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from file_agent import FileAgent as Agent
 from foredeck.timeline.blame import text_of_version
-from foredeck_bench.file_agent import FileAgent as Agent
 from timeline.conftest import MakeAgent
 
 TEXT = "".join(f"line {n}: the quick brown fox\n" for n in range(40))

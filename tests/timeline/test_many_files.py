@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from file_agent import FileAgent as Agent
 from foredeck.cli.main import main
 from foredeck.model.records import UNKNOWN, changes_of
 from foredeck.timeline import keeping
 from foredeck.timeline.keeping import FOLDER_FILES, ChangeKeeper
-from foredeck_bench.file_agent import FileAgent as Agent
 
 MANY = FOLDER_FILES + 500
 ALL = "find . -name '*.txt' | xargs sed -i s/one/two/"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from file_agent import FileAgent as Agent
 from foredeck.hosts.protocol import CommandParams
 from foredeck.timeline import keeping, rewinding
-from foredeck_bench.file_agent import FileAgent as Agent
 from timeline.conftest import MakeAgent
 
 

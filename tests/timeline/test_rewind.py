@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
+from file_agent import FileAgent as Agent
 from foredeck.config import Config
 from foredeck.store.place import open_store
 from foredeck.timeline.rewinding import (
@@ -23,7 +24,6 @@ from foredeck.timeline.rewinding import (
     plan_for_call,
     plan_for_undo,
 )
-from foredeck_bench.file_agent import FileAgent as Agent
 from timeline.conftest import MakeAgent
 
 Tree = dict[str, tuple[str, bytes, int]]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from file_agent import FileAgent as Agent
 from foredeck.cli.main import main
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
-from foredeck_bench.file_agent import FileAgent as Agent
 
 
 def typed(agent: Agent, arguments: str = "") -> str:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from file_agent import FileAgent as Agent
 from foredeck.accounting import trace as module
 from foredeck.accounting.trace import trace
 from foredeck.context.messages.shape import Message
 from foredeck.model.records import call_id
 from foredeck.store.store import Store
-from foredeck_bench.file_agent import FileAgent as Agent
 
 
 def test_what_the_host_has_put_away_is_compacted_and_not_unknown(at_work: Agent) -> None:

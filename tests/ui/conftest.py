@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
+from file_agent import FileAgent
 from foredeck.config import Config
 from foredeck.lookup.reader import Reader
 from foredeck.store.place import open_store
-from foredeck_bench.file_agent import FileAgent
 
 HOSTILE = '<script>fetch("//evil.example")</script><img src=x onerror=alert(1)>\x1b[31m"\'{{ 7*7 }}'
 LONG_LINE = "x" * 1_000_000

@@ -15,23 +15,26 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from foredeck.config import Config
 from foredeck.errors import StoreError
+from foredeck.observations.lease import ObservingFailed
 from foredeck.store.place import open_store
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.store import Store
 from foredeck_bench.crash.engine import SIGKILL, kill_node
-from foredeck_bench.crash.stores import NODE_TIMEOUT_MS, Tally
+from foredeck_bench.crash.stores import Tally
 
 COMMITTING, COMMITTED, REFUSED = "committing", "committed", "refused"
 WITHIN_S = 0.02
 """Latest moment of a kill after a place."""
 PATIENCE_S = 120.0
+_AGAIN_S = 0.03
 RACERS = 2
 
 Reach = Callable[[str], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Act:
     """What is done in a scene.
 
     `outcome` is compared, so it must not depend on names or times. `atomic`: the state at each
-    place is checked. `node`: XTDB's node is killed, too.
+    place is checked. `victims`: what is killed, its process or XTDB's node.
     """
 
     prepare: Callable[[Scene], None]
@@ -64,7 +67,7 @@ class Act:
     outcome: Callable[[Scene], object]
     races: bool = True
     atomic: bool = True
-    node: bool = False
+    victims: Sequence[str] = ("process",)
 
 
 @dataclass(slots=True)
@@ -124,10 +127,16 @@ def reporting(store: Store, reach: Reach) -> Store:
     return cast("Store", ReportingStore(store, reach))
 
 
-def settings_of(home: Path, store: str) -> dict[str, Any]:
-    """Fields of `Config` for an act's store in `home`."""
-    more = {"xtdb": {"timeout_ms": NODE_TIMEOUT_MS}} if store == "xtdb" else {}
-    return {"home": home, "store": store, **more}
+def patiently(action: Callable[[], T]) -> T:
+    """Tries again while the database is away."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return action()
+        except (StoreError, ObservingFailed):
+            if time.monotonic() > until:
+                raise
+            time.sleep(_AGAIN_S)
 
 
 @dataclass(slots=True)
@@ -160,10 +169,11 @@ class ActRounds:
     def _strikes(self, places: Sequence[str]) -> Iterator[Strike]:
         node = Path(self.settings["home"])
         for number, place in enumerate(places):
-            yield Strike(number, place)
-            if place != COMMITTED:
-                yield Strike(number, place, self.random.uniform(0.001, WITHIN_S))
-            if self.act.node and self.settings["store"] == "xtdb":
+            if "process" in self.act.victims:
+                yield Strike(number, place)
+                if place != COMMITTED:
+                    yield Strike(number, place, self.random.uniform(0.001, WITHIN_S))
+            if "node" in self.act.victims and self.settings["store"] == "xtdb":
                 yield Strike(number, place, node=node)
 
     def _killed(self, number: int, strike: Strike, states: Sequence[object]) -> None:

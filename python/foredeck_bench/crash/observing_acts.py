@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC
 from functools import partial
 from typing import Any
 
-from foredeck.errors import StoreError
 from foredeck.observations.chunks import (
     Chunk,
     ChunkRules,
@@ -21,11 +19,11 @@ from foredeck.observations.chunks import (
     next_chunk,
 )
 from foredeck.observations.keeping import ObservationKeeper
-from foredeck.observations.lease import ObservingFailed, ObservingLease
+from foredeck.observations.lease import ObservingLease
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
 from foredeck.observations.reading import stored_notes
 from foredeck.observations.rules import ModeChoice, TimingRules
-from foredeck_bench.crash.acts import PATIENCE_S, Act, Reach, Scene
+from foredeck_bench.crash.acts import Act, Reach, Scene, patiently
 
 CHUNKS = 4
 START_MS = 1_777_800_000_000
@@ -35,7 +33,6 @@ RULES = TimingRules(
 """So small that a few messages are observed and condensed."""
 MODE = ModeChoice("default", "guess", "a bench")
 ASKED = "asked"
-_AGAIN_S = 0.03
 _CALL = re.compile(r"calls read (\S+)")
 _NOTE = re.compile(r"^- .*", re.MULTILINE)
 
@@ -95,11 +92,11 @@ def _observe(scene: Scene, reach: Reach, _number: int) -> None:
     with scene.opened() as store:
         lease = ObservingLease(store, scene.session)
         keeper = ObservationKeeper(lease, scene.session, rules=RULES, step=reach)
-        _patiently(keeper.lease.clear_stale)
+        patiently(keeper.lease.clear_stale)
         for number in range(1, CHUNKS + 1):
             messages = chat(number)
-            _patiently(partial(_next, keeper, messages, observer))
-            _patiently(partial(_reflect, keeper, messages, observer))
+            patiently(partial(_next, keeper, messages, observer))
+            patiently(partial(_reflect, keeper, messages, observer))
 
 
 def _next(
@@ -112,17 +109,6 @@ def _reflect(
     keeper: ObservationKeeper, messages: Sequence[SourceMessage], observer: ModelObserver
 ) -> object:
     return asyncio.run(keeper.reflect(messages, observer))
-
-
-def _patiently(action: Callable[[], Any]) -> Any:
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return action()
-        except (StoreError, ObservingFailed):
-            if time.monotonic() > until:
-                raise
-            time.sleep(_AGAIN_S)
 
 
 def _outcome(scene: Scene) -> tuple[object, ...]:
@@ -139,4 +125,4 @@ def _outcome(scene: Scene) -> tuple[object, ...]:
     return ([note.text for note in branch.notes] + rest, covered, sorted(versions))
 
 
-OBSERVE = Act(_nothing, _observe, _outcome, node=True)
+OBSERVE = Act(_nothing, _observe, _outcome, victims=("process", "node"))

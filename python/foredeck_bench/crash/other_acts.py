@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+from foredeck.config import Config
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import discard
+from foredeck.engine.engine import Engine
 from foredeck.errors import ToolError
+from foredeck.hosts.host import Host
+from foredeck.hosts.protocol import ToolObservedParams, ToolPrepareParams
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.documents import FileDocument, Provenance, identity_hash
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument
@@ -21,13 +27,15 @@ from foredeck.tasks.board import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck.timeline.rewinding import apply, go_on, interrupted, plan_for_call
 from foredeck_bench.crash.acts import PATIENCE_S, Act, Reach, Scene, reporting
-from foredeck_bench.file_agent import FileAgent
 
 # Rewinding
 
 FILES = {f"{folder}{n}.txt": f"{n}\n" for folder in ("", "sub/") for n in range(3)}
 DRAFT = ".foredeck-"
-COMMANDS = ("printf 9 >> 0.txt", "mv 1.txt moved.txt", "rm 2.txt", "chmod 755 sub/0.txt")
+COMMANDS = (
+    *("printf 9 >> 0.txt", "mv 1.txt moved.txt", "rm 2.txt", "chmod 755 sub/0.txt"),
+    *("echo other > sub/1.txt", "echo new > new.txt"),
+)
 
 
 def _files_changed(scene: Scene) -> None:
@@ -35,13 +43,26 @@ def _files_changed(scene: Scene) -> None:
     (folder / "sub").mkdir(parents=True)
     for path, text in FILES.items():
         (folder / path).write_text(text)
-    with closing(FileAgent(home, folder)) as agent:
-        agent.answer()
-        for command in COMMANDS:
-            agent.call("bash", command=command)
-        agent.call("write", path="sub/1.txt", content="other\n")
-        agent.call("write", path="new.txt", content="new\n")
-        agent.answer()
+    host = SimulatedHost("s")
+    with closing(Engine(Config(home=home), Host())) as engine:
+        engine.open_session(host.opening(str(folder)))
+        _say(host, "user", content="Go on.")
+        host.accept(engine.assemble(host.request(time_ms=1)))
+        for number, command in enumerate(COMMANDS):
+            id, arguments = f"call-{number}", {"command": command}
+            call: dict[str, Any] = {"session": "s", "id": id, "tool": "bash", "input": arguments}
+            engine.prepare_tool(ToolPrepareParams(**call))
+            subprocess.run(["bash", "-c", command], cwd=folder, check=True)
+            content = [{"type": "text", "text": ""}]
+            engine.tool_observed(ToolObservedParams(**call, content=content))
+            asked = {"type": "toolCall", "id": id, "name": "bash", "arguments": arguments}
+            _say(host, "assistant", content=[asked])
+            _say(host, "toolResult", toolCallId=id, toolName="bash", content=content, isError=False)
+        host.accept(engine.assemble(host.request(time_ms=2)))
+
+
+def _say(host: SimulatedHost, role: str, **fields: Any) -> None:
+    host.add({"role": role, **fields, "timestamp": len(host.messages)})
 
 
 def _rewind(scene: Scene, reach: Reach, _number: int) -> None:

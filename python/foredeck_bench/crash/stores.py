@@ -62,9 +62,6 @@ class Tally:
         }
 
 
-Json = dict[str, Any]
-
-
 def check_answered(
     store: Store, session: str, answered: Sequence[tuple[int, list[Message]]], tally: Tally
 ) -> None:
@@ -165,17 +162,17 @@ def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[
         stop(own_node_folder(home))
 
 
-def _config(home: Path, store: str) -> Config:
-    flags = [f"home={home}", f"store={store}"]
-    flags += [f"xtdb.timeout_ms={NODE_TIMEOUT_MS}"] if store == "xtdb" else []
-    return load_config(flags=flags, environ={}, user_file=Path(os.devnull), constants=True).config
+def settings_of(home: Path, store: str) -> dict[str, Any]:
+    """Fields of `Config` for a store in `home`."""
+    more = {"xtdb": {"timeout_ms": NODE_TIMEOUT_MS}} if store == "xtdb" else {}
+    return {"home": home, "store": store, **more}
 
 
 @contextmanager
 def opened(home: Path, store: str) -> Iterator[Store]:
     """The store in `home`."""
     # The local copy is enough: no thread is left that looks after the node.
-    store_opened = open_store(_config(home, store), lazy=True)
+    store_opened = open_store(Config(**settings_of(home, store)), lazy=True)
     try:
         yield store_opened
     finally:
@@ -184,7 +181,7 @@ def opened(home: Path, store: str) -> Iterator[Store]:
 
 def check_database(home: Path, store: str, tally: Tally) -> None:
     """Checks that XTDB has what the local copy has."""
-    comparison = store_place(_config(home, store)).deliver_and_compare()
+    comparison = store_place(Config(**settings_of(home, store))).deliver_and_compare()
     if comparison is None:
         return
     if comparison.quarantined:

@@ -18,9 +18,9 @@ from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
 from foredeck_bench.crash import stores
-from foredeck_bench.crash.acts import Act, ActRounds, settings_of
+from foredeck_bench.crash.acts import Act, ActRounds
 from foredeck_bench.crash.engine import Victim
-from foredeck_bench.crash.engine_rounds import EngineRounds
+from foredeck_bench.crash.engine_acts import ENGINE, NODE
 from foredeck_bench.crash.memory_acts import ACCEPT, EXTRACT, IMPORT
 from foredeck_bench.crash.observing_acts import OBSERVE
 from foredeck_bench.crash.other_acts import CLAIM, INDEX, REWIND
@@ -58,13 +58,6 @@ class CrashRow:
     stores: Sequence[str] = STORES
 
 
-def _alone(
-    victim: Victim, setting: CrashSetting, place: PiWorkspace, tally: Tally, chosen: random.Random
-) -> None:
-    where = (place.root, place.foredeck_home, setting.store)
-    EngineRounds(*where, victim, tally, chosen).run(setting.rounds)
-
-
 def _through_pi(
     victim: Victim, setting: CrashSetting, place: PiWorkspace, tally: Tally, chosen: random.Random
 ) -> None:
@@ -78,7 +71,7 @@ def _through_pi(
 def _act(
     act: Act, setting: CrashSetting, place: PiWorkspace, tally: Tally, chosen: random.Random
 ) -> None:
-    settings = settings_of(place.foredeck_home, setting.store)
+    settings = stores.settings_of(place.foredeck_home, setting.store)
     ActRounds(act, settings, tally, chosen).run(setting.rounds)
 
 
@@ -89,8 +82,8 @@ def _storm(setting: CrashSetting, place: PiWorkspace, tally: Tally, _chosen: ran
 
 
 ROWS: dict[str, CrashRow] = {
-    "engine": CrashRow("the engine around a call", partial(_alone, "engine")),
-    "node": CrashRow("XTDB's node around a call", partial(_alone, "node"), ("xtdb",)),
+    "engine": CrashRow("an engine and its host around a call", partial(_act, ENGINE)),
+    "node": CrashRow("XTDB's node around a call", partial(_act, NODE), ("xtdb",)),
     "pi-engine": CrashRow("the engine under the real Pi", partial(_through_pi, "engine")),
     "pi": CrashRow("the real Pi, which goes on with its session", partial(_through_pi, "pi")),
     "pi-both": CrashRow("the real Pi and its engine", partial(_through_pi, "both")),
@@ -108,8 +101,8 @@ ROWS: dict[str, CrashRow] = {
 
 
 def run_row(name: str, setting: CrashSetting) -> Tally:
-    """Runs a row. Raises `CannotRun` if something is not installed, `EngineFailed` or `RpcError` if
-    an undisturbed run fails."""
+    """Runs a row. Raises `CannotRun` if something is not installed, `RpcError` if an
+    undisturbed run of Pi fails."""
     row = ROWS[name]
     if setting.store not in row.stores:
         raise CannotRun(f"{name} is for the store {', '.join(row.stores)}")
