@@ -126,8 +126,6 @@ class Book:
     inherited: Inherited = field(default_factory=Inherited)
     branches: list[StoredBranch] = field(default_factory=list)
     """All of them, where it has several."""
-    scale: float = 1.0
-    """The provider's tokens for a recorded one."""
     is_read: bool = False
     rows: list[dict[str, Any]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -138,28 +136,27 @@ class Book:
     _newest: dict[int, CallRecord] = field(default_factory=dict)
     """Newest calls, of which reports may come."""
 
-    def is_current(self, store: Store, prompts: Store) -> bool:
+    def is_current(self, store: Store) -> bool:
         """Whether nothing has come since."""
-        return self.is_read and self._counts(store, prompts) == (len(self.calls), self._own)
+        return self.is_read and self._counts(store) == (len(self.calls), self._own)
 
-    def read(self, store: Store, prompts: Store, advance: Advance) -> None:
-        """Takes in what is new; `prompts` is the store with the calls, perhaps a replay's."""
+    def read(self, store: Store, advance: Advance) -> None:
+        """Takes in what is new."""
         with self._lock:
-            if not self.is_current(store, prompts):
-                self._read(store, prompts, advance)
+            if not self.is_current(store):
+                self._read(store, advance)
                 self.rows = []
             self.is_read = True
 
-    def work_out_kinds(self, prompts: Store, advance: Advance) -> None:
+    def work_out_kinds(self, store: Store, advance: Advance) -> None:
         """Finds out what the prompts were made of."""
         with self._lock:
             wanted = {call.ordinal for call in self.calls if not call.kinds}
-            heads = prompts.query("call", {"session": self.session}) if wanted else []
-            found = branches_of(prompts, self.session, heads).all if heads else ()
+            heads = store.query("call", {"session": self.session}) if wanted else []
+            found = branches_of(store, self.session, heads).all if heads else ()
             self.branches = list(found) if len(found) > 1 else self.branches
-            for one in compositions(prompts, heads, wanted):
-                tokens = {kind: tokens_of(one.record, chars) for kind, chars in one.chars.items()}
-                kinds = {kind: round(count * self.scale) for kind, count in tokens.items()}
+            for one in compositions(store, heads, wanted):
+                kinds = {kind: tokens_of(one.record, chars) for kind, chars in one.chars.items()}
                 self.calls[one.record.ordinal - 1].kinds = kinds
                 advance(one.record.ordinal, len(self.calls))
             self.rows = []
@@ -168,16 +165,16 @@ class Book:
     def _own(self) -> int:
         return len(self.answers) - len(self.inherited.turns)
 
-    def _counts(self, store: Store, prompts: Store) -> tuple[int, int]:
-        last = newest_calls(prompts, [self.session])[self.session]
+    def _counts(self, store: Store) -> tuple[int, int]:
+        last = newest_calls(store, [self.session])[self.session]
         chat = store.head(chat_id(self.session))
         turns = 0 if chat is None else chat.view(ChatDocument).turn_count
         return 0 if last is None else last.ordinal, turns
 
-    def _read(self, store: Store, prompts: Store, advance: Advance) -> None:
-        calls, turns = self._counts(store, prompts)
+    def _read(self, store: Store, advance: Advance) -> None:
+        calls, turns = self._counts(store)
         ids = [call_id(self.session, number) for number in range(len(self.calls) + 1, calls + 1)]
-        for heads in _portions(prompts, ids):
+        for heads in _portions(store, ids):
             for head in heads:
                 self._add_call(CallRecord(head.fields))
             advance(len(self.calls), calls + turns)
@@ -205,13 +202,13 @@ class Book:
                 record.model.window or 0,
                 decision.kind,
                 why(decision) or decision.host_words,
-                round(sent_tokens(record) * self.scale),
-                round(plain_tokens(record) * self.scale),
+                sent_tokens(record),
+                plain_tokens(record),
                 stats.folded,
                 folded_handles(record),
                 record.lost.sum.text,
                 None if cache.read is None or not prompt else cache.read / prompt,
-                *_cost(record, self.scale),
+                *_cost(record),
             )
         )
         self._tips[record.id] = record.ordinal, record.length
@@ -224,7 +221,7 @@ class Book:
                 self.calls[ack.call - 1].is_unsent = True
         if (reported := cache.reported) is not None and reported.call in self._newest:
             call = self.calls[reported.call - 1]
-            call.cost, call.cost_tokens = _cost(self._newest[reported.call], self.scale, reported)
+            call.cost, call.cost_tokens = _cost(self._newest[reported.call], reported)
         self._newest[record.ordinal] = record
         self._newest.pop(record.ordinal - _REPORTED, None)
 
@@ -299,13 +296,11 @@ def _portions(store: Store, ids: Sequence[str]) -> Iterator[list[Head]]:
         yield [found[id] for id in some if id in found]
 
 
-def _cost(
-    record: CallRecord, scale: float, reported: ReportedUsage | None = None
-) -> tuple[float | None, float]:
+def _cost(record: CallRecord, reported: ReportedUsage | None = None) -> tuple[float | None, float]:
     """The cost of a prompt, in dollars if known, and in tokens of uncached input."""
     spent = spent_at(record, reported)
-    tokens = spent.ours * scale
-    return tokens * spent.price / 1e6 if spent.price and spent.calls else None, tokens
+    money = spent.ours * spent.price / 1e6 if spent.price and spent.calls else None
+    return money, spent.ours
 
 
 def _tool(id: str, head: Head | None) -> BookedTool:

@@ -7,7 +7,7 @@ import threading
 import webbrowser
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import uvicorn
@@ -34,10 +34,8 @@ def run(args: Namespace) -> int:
         raise NotFound(nothing_stored(config))
     reader = Reader(config)
     collect_seldom()
-    with (
-        closing(Work(reader)) as work,
-        listening_on([UI_PORT, 0] if args.port is None else [args.port]) as listener,
-    ):
+    work = Work(reader)
+    with listening_on([UI_PORT, 0] if args.port is None else [args.port]) as listener:
         number = listener.getsockname()[1]
         app = OnlyThisUser(make_app(reader, work, resolved), number)
         address = f"http://{LOOPBACK}:{number}/{'follow' if args.follow else ''}?token={app.token}"

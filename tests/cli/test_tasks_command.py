@@ -71,16 +71,6 @@ def test_changes_of_mind(tasks: Shell) -> None:
     assert tasks("list").startswith(f"{two} P0: Second\n{one} P2: One\n")
 
 
-def test_a_page_in_markdown(tasks: Shell) -> None:
-    one = tasks.json("new", "One", "--description", "At length.")["name"]
-    two = tasks.json("new", "Two")["name"]
-    tasks("close", two, "Done at once.")
-    page = tasks("--markdown")
-    assert page.startswith(f"# Tasks of repo\n\n## Open\n\n- [ ] {one} P2: One\n  At length.\n")
-    assert f"- [x] {two} P2: Two\n  completed on 20" in page
-    assert page.endswith(": Done at once.\n")
-
-
 def test_other_projects_have_tasks_of_their_own(tasks: Shell, tmp_path: Path) -> None:
     tasks("new", "One")
     (tmp_path / "other").mkdir()

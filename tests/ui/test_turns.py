@@ -144,18 +144,11 @@ def test_pis_own_measures_tell_model_and_tools_apart(tmp_path: Path) -> None:
     assert (second["model_ms"], second["spans"]) == (None, [])
 
 
-def test_a_history_has_a_table_of_calls_and_is_replayed_when_asked(read: Served) -> None:
-    before: Any = read.value(f"/sessions/{READ}.json?view=calls")
-    assert [row["tools"] for row in before["listed"]] == [["Edit"], ["Bash"], [], []]
-    assert [row["call"] for row in before["listed"] if row["failed"]] == [2]
-    assert "what foredeck would have saved" in read.page(f"/sessions/{READ}")
-    value: Any = read.value(f"/sessions/{READ}.json?view=calls&replay=1")
-    assert value["calls"] == 4
-    assert value["figure"]["calls"] == 4
-    assert "with plain Pi" in value["cost"]
-    html = read.page(f"/sessions/{READ}?view=calls")
-    assert html.count("<title>call ") == 4
-    assert "no rule to make" in read.page(f"/sessions/{READ}/calls/3")
+def test_a_history_has_a_table_of_calls(read: Served) -> None:
+    value: Any = read.value(f"/sessions/{READ}.json?view=calls")
+    assert [row["tools"] for row in value["listed"]] == [["Edit"], ["Bash"], [], []]
+    assert [row["call"] for row in value["listed"] if row["failed"]] == [2]
+    assert "read from a history of" in read.page(f"/sessions/{READ}")
 
 
 def test_a_session_of_ours_leads_from_its_answers_to_their_prompts(served: Served) -> None:

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments import asked_folder, check_project, resolve_config
-from foredeck.cli.output import answer, print_content
+from foredeck.cli.output import answer
 from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import CommandRefused, NoSuchTask, NotFound, ToolError
 from foredeck.home import user_name
-from foredeck.sources.projects import Project, project_at
+from foredeck.sources.projects import project_at
 from foredeck.tasks.board import Actor, Task
 from foredeck.tasks.tools import ToolInput
-from foredeck.tasks.wording import any_line, as_json, as_markdown, counts_line, details
+from foredeck.tasks.wording import any_line, as_json, counts_line, details
 from foredeck.tasks.work import NewTask, TaskMatcher, TaskWork
 
 
@@ -39,13 +39,10 @@ def _work(args: Namespace) -> Iterator[TaskWork]:
     if args.action == "new":
         check_project(args)
     with (made_store if args.action == "new" else opened_store)(args) as store:
-        work = TaskWork(store, _project(args).id, actor)
+        project = project_at(resolve_config(args).config, str(asked_folder(args)))
+        work = TaskWork(store, project.id, actor)
         work.board.refresh()
         yield work
-
-
-def _project(args: Namespace) -> Project:
-    return project_at(resolve_config(args).config, str(asked_folder(args)))
 
 
 def _actor(home: Path, who: str | None) -> Actor:
@@ -63,11 +60,7 @@ def _actor(home: Path, who: str | None) -> Actor:
 
 def _list(args: Namespace, work: TaskWork) -> None:
     tasks = [t for t in work.board.all() if _is_wanted(t, args)]
-    if args.markdown:
-        now = work.now_ms()
-        print_content(as_markdown(work.board, tasks, work.description, now, _project(args).name))
-    else:
-        _print(work, tasks[: args.limit], args)
+    _print(work, tasks[: args.limit], args)
 
 
 def _is_wanted(task: Task, args: Namespace) -> bool:
@@ -75,7 +68,7 @@ def _is_wanted(task: Task, args: Namespace) -> bool:
         return False
     if args.status is not None:
         return args.status in ("all", task.status)
-    return not task.is_closed or bool(args.markdown)
+    return not task.is_closed
 
 
 def _print(work: TaskWork, tasks: list[Task], args: Namespace, *, none: str = "") -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from textwrap import indent
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from foredeck.model.figures import some_of
@@ -29,8 +28,6 @@ _AS_STORED = (
     *("closed_ms", "close_reason", "summary"),
 )
 """Fields with the same name in JSON."""
-
-_HEADINGS = (("in_progress", "In progress"), ("open", "Open"), ("closed", "Closed"))
 
 
 def line(board: Board, task: Task, now_ms: int) -> str:
@@ -149,36 +146,6 @@ def as_json(board: Board, task: Task, now_ms: int) -> dict[str, Any]:
         "parts": [t.id for t in board.children(task.id)],
         "generator": task.provenance.generator,
     }
-
-
-def as_markdown(
-    board: Board,
-    tasks: Iterable[Task],
-    description_of: Callable[[Task], str | None],
-    now_ms: int,
-    title: str,
-) -> str:
-    """A page with these tasks, for reading only."""
-    listed = list(tasks)
-    lines = [f"# Tasks of {title}", ""]
-    for status, heading in _HEADINGS:
-        if of_status := [task for task in listed if task.status == status]:
-            lines += [f"## {heading}", ""]
-            for task in of_status:
-                lines += _entry(board, task, description_of(task), now_ms)
-            lines.append("")
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _entry(board: Board, task: Task, description: str | None, now_ms: int) -> list[str]:
-    box = "x" if task.is_closed else " "
-    lines = [f"- [{box}] {line(board, task, now_ms)}"]
-    if task.is_closed and task.closed_ms is not None:
-        summary = f": {indent(task.summary, '  ').strip()}" if task.summary else ""
-        lines.append(f"  {task.close_reason} on {moment(task.closed_ms)[:10]}{summary}")
-    if description and task.level(now_ms) == 0:
-        lines.append(indent(description.strip(), "  "))
-    return lines
 
 
 def task_by_name(store: Store, name: str) -> str | None:

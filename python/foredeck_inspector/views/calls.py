@@ -46,20 +46,19 @@ def call_page(asked: Asked) -> WebPage:
     """A call's prompt beside that of `base` (default: its parent). Raises `NotFound`."""
     store, work, call, base = asked.store, asked.work, asked.part("call"), asked.number("base")
     session, _ = found_session(store, asked.part("session"))
-    with work.prompts(session, store) as prompts:
-        for number in (call, base or call):
-            checked_call(prompts, session, number)
-        last = count_calls(prompts, session)
-        before = base or _parent_call(prompts, session, call)
-        wanted = [*([before] if before else []), call]
-        job = work.prompts_at(session, wanted)
-        if job.result is None:
-            waits = {"job": job.to_json()}
-            return WebPage("waiting.html", f"Call {call}", waits, "overview", renews=1)
-        *old, prompt = job.result
-        record = prompt.record
-        messages = list(_compared(old[0] if old else None, prompt))
-        rows = [_written(prompts, session, row) for row in record.ops if row.form not in _UNSEEN]
+    for number in (call, base or call):
+        checked_call(store, session, number)
+    last = count_calls(store, session)
+    before = base or _parent_call(store, session, call)
+    wanted = [*([before] if before else []), call]
+    job = work.prompts_at(session, wanted)
+    if job.result is None:
+        waits = {"job": job.to_json()}
+        return WebPage("waiting.html", f"Call {call}", waits, "overview", renews=1)
+    *old, prompt = job.result
+    record = prompt.record
+    messages = list(_compared(old[0] if old else None, prompt))
+    rows = [_written(store, session, row) for row in record.ops if row.form not in _UNSEEN]
     states = [message["state"] for message in messages]
     size = sum(len(block["text"]) for message in messages for block in message["blocks"])
     shows_all = bool(asked.values.get("all"))

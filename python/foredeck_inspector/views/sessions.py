@@ -22,7 +22,7 @@ from foredeck_inspector.pages import Asked, WebPage, link
 from foredeck_inspector.tables import Column, Row, Table
 from foredeck_inspector.views.overview import read_in_figure
 from foredeck_inspector.views.turns import turns_of
-from foredeck_inspector.work import LongJob, ReplayedHistory, Work
+from foredeck_inspector.work import LongJob, Work
 
 CALLS_PER_PAGE = 200
 _CALLS = (
@@ -66,16 +66,14 @@ def session_page(asked: Asked) -> WebPage:
     """A session, in the view that is asked for. Raises `NotFound`."""
     store, work, values = asked.store, asked.work, asked.values
     session, head = found_session(store, asked.part("session"))
-    replaying = work.replaying(session, begin=bool(values.get("replay")))
     book, reading = work.book(session)
-    described = _described(store, work, session, head, book)
+    described = _described(store, session, head, book)
     view = values.get("view") or ("calls" if book.calls else "turns")
     data: dict[str, Any] = {**described, "view": view, "jobs": []}
     if reading is None:
         data |= _view(store, work, book, view, values, data)
-    for job in (reading, replaying):
-        if job is not None:
-            data["jobs"].append(job.to_json())
+    else:
+        data["jobs"].append(reading.to_json())
     renews = 1 if data["jobs"] else 0
     return WebPage("session.html", str(data["title"]), data, "overview", renews=renews)
 
@@ -98,11 +96,10 @@ def _view(
     raise NotFound(f"there is no view {view!r} of a session: calls, turns or noted.")
 
 
-def _described(store: Store, work: Work, session: str, head: Head, book: Book) -> dict[str, Any]:
+def _described(store: Store, session: str, head: Head, book: Book) -> dict[str, Any]:
     fields, progress = head.fields, progress_in(head.fields)
     last = newest_calls(store, [session])[session]
-    replay = None if last is not None else work.replay(session)
-    figure = _figure(store, session, replay)
+    figure = _figure(store, session)
     begun, ended = _times(book)
     answers = [answer for answer in book.answers if answer.is_answer]
     paid = sum(answer.usage["money"] or 0 for answer in answers)
@@ -116,7 +113,6 @@ def _described(store: Store, work: Work, session: str, head: Head, book: Book) -
         "agent": str(fields.get("harness") or "pi"),
         "private": bool(fields.get("private")),
         "ingested": progress is not None,
-        "is_replayed": replay is not None,
         "parent": fields.get("parent_session"),
         "started_by": fields.get("started_by"),
         "forks": [child.view(SessionDocument).session_id for child in children],
@@ -143,9 +139,7 @@ def _prompt(answer: BookedAnswer) -> int:
     return sum(answer.usage[name] for name in ("input", "read", "written"))
 
 
-def _figure(store: Store, session: str, replay: ReplayedHistory | None) -> CostFigure:
-    if replay is not None:
-        return replay.figure
+def _figure(store: Store, session: str) -> CostFigure:
     last, chat = newest_calls(store, [session])[session], store.head(chat_id(session))
     if last is None and chat is not None:
         return read_in_figure(store, session, str(chat.token))
@@ -368,7 +362,7 @@ def compare_page(asked: Asked) -> WebPage:
             continue
         book, reading = work.book(session)
         books.append(book)
-        data["sides"].append(_described(store, work, session, head, book))
+        data["sides"].append(_described(store, session, head, book))
         for job in (reading, work.kinds(book) if reading is None else None):
             if job is not None and not job.ended.is_set():
                 data["jobs"].append(job.to_json())

@@ -24,10 +24,8 @@ def _action(text: str, options: str, example: str = "", **details: Mapping[str, 
     return Action(text, arguments(options, **details), example)
 
 
-def _with_actions(
-    actions: Mapping[str, Action], before: str = ""
-) -> Callable[[ArgumentParser], None]:
-    """Gives a parser these actions; `before`: what goes before an action only."""
+def _with_actions(actions: Mapping[str, Action]) -> Callable[[ArgumentParser], None]:
+    """Gives a parser these actions."""
 
     def configure(parser: ArgumentParser) -> None:
         subparsers = parser.add_subparsers(
@@ -36,7 +34,6 @@ def _with_actions(
             help="what to do; each has its own --help (default: list)",
         )
         add_flags_of_actions(parser, is_action=False)
-        arguments(before)(parser)
         listing = ArgumentParser()
         actions["list"].configure(listing)
         parser.set_defaults(action="list", **vars(listing.parse_args([])))
@@ -225,7 +222,7 @@ TASKS = Command(
     Show and change the tasks of the current folder's project, which agents see and change, too.
     """,
     example='foredeck tasks new "Fix the login redirect" --priority 1',
-    configure=_with_actions(TASK_ACTIONS, "--markdown  print all tasks as a Markdown page"),
+    configure=_with_actions(TASK_ACTIONS),
     run=later("tasks_command"),
 )
 
