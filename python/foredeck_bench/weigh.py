@@ -17,7 +17,6 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from foredeck.accounting.cache import CACHES
@@ -25,8 +24,7 @@ from foredeck.cli.output import Progress, table
 from foredeck.errors import ForedeckError
 from foredeck.model.call_values import DEFAULT_TTL_S
 from foredeck.model.figures import counted, short_count
-from foredeck_agents.histories.recordings import find_recordings, load_recording
-from foredeck_agents.histories.records import Transcript
+from foredeck_agents.histories.recordings import find_recordings
 from foredeck_bench.judging.comparison import (
     COLUMNS_NOTE,
     Compared,
@@ -38,7 +36,7 @@ from foredeck_bench.judging.comparison import (
     total,
 )
 from foredeck_bench.judging.plain import PLAIN
-from foredeck_lab.replay.options import ReplayedModel, ReplayOptions, replayed_model
+from foredeck_lab.replay.options import ReplayOptions, replayed_model
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -78,7 +76,6 @@ def main(arguments: Sequence[str]) -> int:
                     variants,
                     lambda name: progress.advance(note=name),
                     jobs=chosen.jobs,
-                    load=partial(_load, model),
                 )
             print(f"\n{path.name}: {counted(len(compared.sessions), 'session')}\n")
             print("\n".join(report(compared, variants, by_session=chosen.sessions)))
@@ -88,11 +85,6 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     return int(failed)
-
-
-def _load(model: ReplayedModel | None, path: Path) -> Transcript:
-    transcript = load_recording(path)
-    return transcript if model is None else model.answering(transcript)
 
 
 def _variant(text: str) -> tuple[str, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from foredeck.accounting.figure import CostFigure, unpriced_lines
 from foredeck.cli.output import Progress, answer, coloured, filled, fitted_table
 from foredeck.context.messages.shape import Message, find_faults
 from foredeck.errors import CommandRefused, ForedeckError
-from foredeck.model.call_values import DEFAULT_TTL_S, SHORT_REASONS, Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, DEFAULT_TTL_S, SHORT_REASONS, Decision
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars
@@ -47,8 +47,6 @@ def replay_file(
     result, figure = SessionResult(file=path.name), CostFigure()
     try:
         transcript = load_recording(path)
-        if options.as_model is not None:
-            transcript = options.as_model.answering(transcript)
         result.tool_calls, result.skipped_lines = transcript.tool_calls, transcript.skipped
         result.lost_lines = transcript.lost
         if options.prompts is not None:
@@ -275,10 +273,10 @@ def run(args: Namespace) -> int:
         raise TranscriptError(error)
     total = result["total"]
     code = 1 if total["errors"] or total["invalid_prompts"] else 0
-    return answer(args, result, _lines(result, tools), code)
+    return answer(args, result, _lines(result, args, tools), code)
 
 
-def _lines(result: dict[str, Any], tools: tuple[Facility, ...]) -> Iterator[str]:
+def _lines(result: dict[str, Any], args: Namespace, tools: tuple[Facility, ...]) -> Iterator[str]:
     sessions, total = result["sessions"], result["total"]
     yield from (f"{cost['text']}." for cost in result["costs"])
     yield from unpriced_lines(name for cost in result["costs"] for name in cost["unpriced"])
@@ -307,6 +305,12 @@ def _lines(result: dict[str, Any], tools: tuple[Facility, ...]) -> Iterator[str]
         "model would have been shown, not what it would have done with it."
     )
     yield f"\n{filled(note)}"
+    if args.keep is not None:
+        warmth = ", and plain Pi's cache as warm as foredeck's" if args.warm else ""
+        counts = f"{CHARS_PER_TOKEN} characters as a token{warmth}"
+        yield filled(
+            f"In what --keep leaves, `foredeck cost` shows other figures: it counts {counts}."
+        )
     each = ", ".join(f"{facility} {definition_chars(facility) // 4}" for facility in tools)
     tokens = f"{definition_chars(*tools) // 4} tokens{f' ({each})' if each else ''}"
     yield f"Definitions of foredeck's tools, in every prompt: {tokens}."

@@ -77,6 +77,15 @@ def test_what_the_definitions_cost_is_said(
     assert said in capsys.readouterr().out
 
 
+def test_why_a_kept_store_shows_other_figures_is_said(
+    session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warm = ["--as", "claude-opus-5-5", "--warm", "--keep", str(tmp_path / "kept")]
+    assert main(["replay", str(session), *warm]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "it counts 3.5 characters as a token, and plain Pi's cache as warm" in said
+
+
 def test_a_session_with_an_error_is_exit_code_1(
     session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,17 +7,23 @@ import pytest
 
 from foredeck.accounting.figure import CostFigure
 from foredeck.errors import ConfigError
+from foredeck.model.calls import CallRecord
 from foredeck_agents.histories.recordings import load_recording
+from foredeck_agents.histories.records import Transcript
 from foredeck_lab.replay.options import ReplayOptions, replayed_model
 from foredeck_lab.replay.replayed_session import replayed
 from replay.recordings import Recording, text
 
 
-def figure(tmp_path: Path, options: ReplayOptions, **answer: Any) -> CostFigure:
+def recorded(tmp_path: Path, **answer: Any) -> Transcript:
     made = Recording()
     made.user("word " * 1_000)
     made.assistant(text("Yes."), **answer)
-    with replayed(load_recording(made.write(tmp_path / "s.jsonl")), options) as done:
+    return load_recording(made.write(tmp_path / "s.jsonl"))
+
+
+def figure(tmp_path: Path, options: ReplayOptions, **answer: Any) -> CostFigure:
+    with replayed(recorded(tmp_path, **answer), options) as done:
         return done.figure()
 
 
@@ -43,6 +49,13 @@ def test_the_prices_of_another_model_are_those_that_are_named(tmp_path: Path) ->
     assert figure(tmp_path, ReplayOptions(as_model=model)).plain == named.plain
     both = ReplayOptions(as_model=model, prices="claude-opus-4-5")
     assert figure(tmp_path, both).plain == pytest.approx(named.plain * 5 / 4)
+
+
+def test_the_model_that_is_named_is_the_one_that_is_called(tmp_path: Path) -> None:
+    options = ReplayOptions(as_model=replayed_model("gpt-6.2-sol"))
+    with replayed(recorded(tmp_path, provider="own", model="m"), options) as done:
+        model = CallRecord(done.store.query("call", {"session": Recording.id})[0].fields).model
+    assert (model.name, model.api) == ("openai/gpt-6.2-sol", "openai-responses")
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def session(tmp_path: Path) -> Path:
 def test_both_sides_are_warmed_and_pay_for_it(session: Path, model: str, refreshes: int) -> None:
     named = replayed_model(model)
     options = ReplayOptions(as_model=named, ttl_s=named.ttl_s)
-    transcript = named.answering(load_recording(session))
+    transcript = load_recording(session)
     figures = []
     for warm in (False, True):
         with replayed(transcript, replace(options, warm=warm)) as done:
@@ -104,7 +104,7 @@ def test_each_side_is_warmed_by_its_own_size() -> None:
 
 def test_the_judge_charges_each_row_for_its_own_prompts(session: Path) -> None:
     model = replayed_model("claude-opus-5-5")
-    transcript = model.answering(load_recording(session))
+    transcript = ReplayOptions(as_model=model).by_model(load_recording(session))
     facts, costs = SessionFacts.of(transcript), []
     for warm in (False, True):
         rule = rule_of(ReplayOptions(as_model=model, warm=warm))

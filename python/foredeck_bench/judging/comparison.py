@@ -120,23 +120,18 @@ class Compared:
         return sum(each.invalid_prompts for s in self.sessions for each in s.rows.values())
 
 
-Load = Callable[[Path], Transcript]
-"""Reads a session, perhaps as another wire's."""
-
-
 def compare(
     paths: Sequence[Path],
     ways: Sequence[Way],
     advance: Callable[[str], None] = lambda _name: None,
     *,
     jobs: int = 1,
-    load: Load = load_recording,
 ) -> Compared:
-    """Judges each session as plain Pi's and in each way, by the first one's rule. Raises
-    `ConfigError`."""
+    """Judges each session as plain Pi's and in each way, by the first one's rule and model.
+    Raises `ConfigError`."""
     compared, rule = Compared(), rule_of(ways[0].options)
     with ProcessPoolExecutor(max_workers=jobs) as pool:
-        work = partial(_judged, rule, ways, load)
+        work = partial(_judged, rule, ways)
         for path, judged in zip(paths, (map if jobs == 1 else pool.map)(work, paths), strict=True):
             advance(path.name)
             if isinstance(judged, str):
@@ -146,9 +141,9 @@ def compare(
     return compared
 
 
-def _judged(rule: Rule, ways: Sequence[Way], load: Load, path: Path) -> JudgedSession | str:
+def _judged(rule: Rule, ways: Sequence[Way], path: Path) -> JudgedSession | str:
     try:
-        transcript = load(path)
+        transcript = ways[0].options.by_model(load_recording(path))
         facts = SessionFacts.of(transcript)
         rows = dict(judged_plain(transcript, facts, rule))
         rows |= {way.label: _judge_replay(transcript, facts, way, rule) for way in ways}

@@ -29,7 +29,7 @@ class ReplayedModel:
     """A model to replay as. `cost`: dollars for a million tokens; `cache`: its provider's rule."""
 
     provider: str
-    id: str
+    model: str
     api: str
     cost: Cost
     cache: str
@@ -41,12 +41,12 @@ class ReplayedModel:
         """The session as this model's."""
 
         def changed(message: Message) -> Message:
-            names = {"provider": self.provider, "model": self.id, "api": self.api}
+            names = {"provider": self.provider, "model": self.model, "api": self.api}
             return {**message, **names} if message.get("role") == "assistant" else message
 
         messages = [replace(each, message=changed(each.message)) for each in transcript.messages]
         calls = [
-            replace(call, provider=self.provider, model=self.id, api=self.api)
+            replace(call, provider=self.provider, model=self.model, api=self.api)
             for call in transcript.calls
         ]
         return replace(transcript, messages=messages, calls=calls)
@@ -109,6 +109,10 @@ class ReplayOptions:
     """The model of all answers."""
     warm: bool = False
     """Whether Pi's warmer keeps the cache of `as_model`."""
+
+    def by_model(self, transcript: Transcript) -> Transcript:
+        """The session as it is replayed: as of `as_model`, if that is named."""
+        return transcript if self.as_model is None else self.as_model.answering(transcript)
 
     def cost(self) -> Cost | None:
         """The model record's `cost`; None if each call has its own model's. Raises

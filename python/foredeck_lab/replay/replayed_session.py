@@ -44,6 +44,7 @@ class ReplayedSession:
         rate: Calibration | None = None,
         facilities: MakeFacilities = configured_facilities,
     ) -> None:
+        transcript = options.by_model(transcript)
         self.engine: Engine | None = None
         self.marker = ""
         self._home = home
@@ -108,10 +109,11 @@ class ReplayedSession:
         return replace(facilities_made, stand_ins=self.observer)
 
     def _model(self, call: RecordedCall) -> dict[str, Any]:
+        named = self._options.as_model or call
         return {
-            "provider": call.provider,
-            "id": call.model,
-            "api": call.api,
+            "provider": named.provider,
+            "id": named.model,
+            "api": named.api,
             "contextWindow": self._window(),
             "cost": self._cost_at(call),
             "promptCache": {"short": self._options.ttl_s},
