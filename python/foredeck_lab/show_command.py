@@ -109,7 +109,7 @@ def _summary(prompt: Prompt) -> str:
     stats = prompt.record.stats
     return (
         f"{counted(len(prompt.messages), 'message')}, {len(prompt.edited)} edited and "
-        f"{len(prompt.inserted)} inserted by foredeck; {short_count(stats.chars_sent)} "
+        f"{prompt.numbers.count(None)} inserted by foredeck; {short_count(stats.chars_sent)} "
         f"characters sent, {short_count(stats.chars_host)} with plain Pi; "
         f"{counted(stats.objects, 'object')}, {stats.active} active, "
         f"{stats.pinned} pinned, {stats.folded} folded"
@@ -132,8 +132,11 @@ def _heading(number: int, message: dict[str, Any], prompt: Prompt) -> str:
         notes.append("not sent")
     if number in prompt.edited:
         notes.append("edited by foredeck")
-    if number in prompt.inserted:
+    listed = prompt.numbers[number]
+    if listed is None:
         notes.append("inserted by foredeck")
+    elif listed != number + 1:
+        notes.append(f"message {listed} of the chat")
     return " ".join(words) + (f" [{', '.join(notes)}]" if notes else "")
 
 

@@ -82,13 +82,26 @@ def test_our_edits_and_messages_are_told_from_the_hosts(prompt: Prompt) -> None:
     ]
     assert len(folded) >= 2
     assert set(folded) <= prompt.edited
-    inserted = [prompt.messages[number] for number in sorted(prompt.inserted)]
+    pairs = list(zip(prompt.messages, prompt.numbers, strict=True))
+    inserted = [message for message, number in pairs if number is None]
     (run, answer) = sorted(inserted, key=lambda message: message["role"] == "toolResult")
     assert answer["toolCallId"] == "lost"
     assert "calls, folded:" in json.dumps(run["content"])
-    assert not prompt.edited & prompt.inserted
+    assert not [n for n in prompt.edited if prompt.numbers[n] is None]
     users = [n for n, message in enumerate(prompt.messages) if message["role"] == "user"]
     assert not prompt.edited.intersection(users)
+
+
+def test_a_message_has_the_number_that_why_and_trace_give_it(
+    prompt: Prompt, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers = [number for number in prompt.numbers if number is not None]
+    assert numbers == sorted(set(numbers))
+    assert numbers[-1] == prompt.record.length > len(prompt.messages)
+    assert main(["show", everything().id, "--home", str(tmp_path / "one")]) == 0
+    last = f"--- {len(prompt.messages)} {prompt.messages[-1]['role']}"
+    heading = [line for line in capsys.readouterr().out.splitlines() if line.startswith(last)]
+    assert f"message {numbers[-1]} of the chat" in heading[0]
 
 
 def test_a_prompt_whose_bytes_are_gone_is_an_error_and_never_a_guess(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ class Prompt:
     record: CallRecord
     edited: frozenset[int]
     """Positions of messages with content of foredeck's."""
-    inserted: frozenset[int]
-    """Positions of foredeck's own messages."""
+    numbers: list[int | None]
+    """Each message's number in the host's list, from 1; None: foredeck's own."""
 
 
 def prompt_at(store: Store, session: str, call: int) -> Prompt:
@@ -76,15 +76,19 @@ def _prompt(store: Store, head: Head, state: StoredPlan, known: Mapping[str, Mes
     messages = [known.get(key.address, {}) for key in state.keys]
     system, tools = system_at(store, head)
     ops = to_ops(state.outgoing(store.blob), lambda index: time_of(messages[index]))
-    outgoing = SlotPlan().merged(0, ops).apply(messages)
+    plan = SlotPlan().merged(0, ops)
+    outgoing, left_out = plan.apply(messages), set(plan.omitted())
     host = {id(message) for message in messages}
     ours = {id(value) for name, value in ops if name == "say"}
-    inserted = frozenset(n for n, message in enumerate(outgoing) if id(message) in ours)
-    edited = (
-        frozenset(n for n, message in enumerate(outgoing) if id(message) not in host) - inserted
+    sent = (number for number in range(1, len(messages) + 1) if number - 1 not in left_out)
+    numbers = [None if id(message) in ours else next(sent) for message in outgoing]
+    edited = frozenset(
+        n
+        for n, message in enumerate(outgoing)
+        if id(message) not in host and numbers[n] is not None
     )
     record = CallRecord(head.fields)
-    return Prompt(record.ordinal, system, tools, outgoing, record, edited, inserted)
+    return Prompt(record.ordinal, system, tools, outgoing, record, edited, numbers)
 
 
 def _record(store: Store, id: str) -> CallRecord:

@@ -158,7 +158,7 @@ def _message(prompt: Prompt, number: int, state: str) -> dict[str, Any]:
     return {
         **_without_place(prompt.messages[number], state),
         "number": number + 1,
-        "whose": "foredeck" if number in prompt.inserted else "host",
+        "whose": "foredeck" if prompt.numbers[number] is None else "host",
         "edited": number in prompt.edited,
     }
 
