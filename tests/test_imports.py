@@ -68,7 +68,7 @@ STORE = (
 XTDB = (
     *("database", "runtime", "node", "installing", "link", "journal", "worker"),
     *("local_copy", "maintenance"),
-    *("query_command", "xtdb_command", "place"),
+    *("xtdb_command", "place"),
 )
 
 

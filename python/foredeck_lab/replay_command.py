@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars
 from foredeck.regular_files import open_regular
-from foredeck.store.place import place_type
 from foredeck_agents.histories.lines import lines_lost
 from foredeck_agents.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck_agents.histories.records import RecordedCall, TranscriptError
@@ -87,16 +86,14 @@ def replay(
     _check(paths, options, keep)
     sessions: list[SessionResult] = []
     figures: dict[bool, CostFigure] = {}
-    with place_type(options.store).empty_stores() as settings_of:
-        for number, path in enumerate(paths, start=1):
-            advance(path.name, 0, 0)
-            own = replace(options, settings=(*options.settings, *settings_of(number)))
-            with _home(keep, path) as home:
-                result, figure = replay_file(path, home, own, advance)
-            sessions.append(result)
-            if figure.calls:
-                sum_so_far = figures.get(figure.in_money, CostFigure())
-                figures[figure.in_money] = sum_so_far + figure
+    for path in paths:
+        advance(path.name, 0, 0)
+        with _home(keep, path) as home:
+            result, figure = replay_file(path, home, options, advance)
+        sessions.append(result)
+        if figure.calls:
+            sum_so_far = figures.get(figure.in_money, CostFigure())
+            figures[figure.in_money] = sum_so_far + figure
     return {
         "sessions": [asdict(s) for s in sessions],
         "total": total_of(sessions),
@@ -109,10 +106,6 @@ def _check(paths: list[Path], options: ReplayOptions, keep: Path | None) -> None
     options.warmer()
     if options.restart_every is not None and options.restart_every < 1:
         raise CommandRefused("The engine can be restarted every 1 call or more.")
-    if keep is not None and not place_type(options.store).is_one_file:
-        raise CommandRefused(
-            "--keep leaves SQLite stores behind; a store in XTDB ends with the run."
-        )
     if keep is not None or options.prompts is not None:
         _check_stems(paths)
     if keep is not None:
@@ -244,7 +237,6 @@ def run(args: Namespace) -> int:
     tools = DEFAULT_FACILITIES if args.tools is None else args.tools
     model = replayed_model(args.as_model) if args.as_model else None
     options = ReplayOptions(
-        store=args.store,
         layout=args.layout,
         policy=args.policy,
         prompts=args.prompts,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,7 +87,6 @@ class ServerLink:
 MOST_STARTS = 5
 """Restarts of a node within `WINDOW_SECONDS`."""
 WINDOW_SECONDS = 60.0
-_FIRST_PAUSE = 0.1
 
 
 class OwnLink:
@@ -121,7 +119,7 @@ class OwnLink:
     def check_error(self, error: StoreError | None) -> None: ...
 
     def connect(self, is_cancelled: IsCancelled = never) -> Database:
-        """See `ServerLink.connect`; restarts pause first."""
+        """See `ServerLink.connect`."""
         if not self._ran:
             url = self._start(is_cancelled)
         elif (node := self._folder.running()) is not None:
@@ -135,7 +133,7 @@ class OwnLink:
         return self._open(url, self._timeout_ms)
 
     def open(self) -> Database:
-        return self._open(self._start(), self._timeout_ms, self._revive)
+        return self._open(self._start(), self._timeout_ms)
 
     def look(self) -> Database:
         node = self._folder.running()
@@ -153,8 +151,8 @@ class OwnLink:
         return start(self._folder, runtime, topology=topology, is_cancelled=is_cancelled)[0].url
 
     def _revive(self, is_cancelled: IsCancelled = never) -> str:
-        """Starts a node that does not answer, after a doubling pause. Raises `StoreUnavailable` for
-        one that keeps ending."""
+        """Starts a node that does not answer. Raises `StoreUnavailable` for one that keeps
+        ending."""
         now = time.monotonic()
         while self._starts and now - self._starts[0] > WINDOW_SECONDS:
             self._starts.popleft()
@@ -163,8 +161,6 @@ class OwnLink:
                 f"the XTDB node has ended {MOST_STARTS} times in {WINDOW_SECONDS:.0f} s; its log "
                 f"says why: {self._folder.log_file}"
             )
-        if self._starts:
-            time.sleep(_FIRST_PAUSE * 2 ** len(self._starts))
         self._starts.append(now)
         return self._start(is_cancelled)
 
@@ -177,25 +173,19 @@ class OwnLink:
                 f"why: {self._folder.log_file}",
             )
 
-    def _open(self, url: str, timeout_ms: int, revive: Callable[[], str] | None = None) -> Database:
-        return _open_database(url, self._folder.token(), self._namespace, timeout_ms, revive)
+    def _open(self, url: str, timeout_ms: int) -> Database:
+        return _open_database(url, self._folder.token(), self._namespace, timeout_ms)
 
 
 Link = ServerLink | OwnLink
 """A way to one store in XTDB."""
 
 
-def _open_database(
-    url: str,
-    token: str | None,
-    namespace: str,
-    timeout_ms: int,
-    revive: Callable[[], str] | None = None,
-) -> Database:
+def _open_database(url: str, token: str | None, namespace: str, timeout_ms: int) -> Database:
     # The client loads with the first contact: an engine may start while XTDB is away.
     from foredeck_xtdb.database.adapter import open_xtdb
 
-    return open_xtdb(url, token=token, namespace=namespace, timeout_ms=timeout_ms, revive=revive)
+    return open_xtdb(url, token=token, namespace=namespace, timeout_ms=timeout_ms)
 
 
 # What a configuration names

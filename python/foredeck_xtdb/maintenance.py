@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -14,24 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.output import Progress
-from foredeck.config import Config, load_config
+from foredeck.config import Config
 from foredeck.errors import ForedeckError, StoreUnavailable
 from foredeck.finding import Finding, note, ok, problem
 from foredeck.model.figures import counted
 from foredeck.store import backup as sqlite_backup
 from foredeck.store.backup import BackupReport, Report
 from foredeck.store.copying import NotEmpty, compare, copy, count_of, verified
-from foredeck.store.place import CopyComparison, Settings
+from foredeck.store.place import CopyComparison
 from foredeck.store.store import open_sqlite
 from foredeck_xtdb.journal import Backlog, DeliveryQueue, opened_journal, read_backlog
-from foredeck_xtdb.link import SHARED, copy_file, open_database
+from foredeck_xtdb.link import copy_file, open_database
 from foredeck_xtdb.local_copy import XtdbRemote, open_copy, remote_of
 from foredeck_xtdb.node import (
     NodeFolder,
     NodeInfo,
     await_settled,
     own_node_folder,
-    private_node,
     start,
     stop,
 )
@@ -182,27 +180,6 @@ def check_journal(config: Config) -> Finding:
     return ok("journal", text)
 
 
-@contextmanager
-def stores_in_memory() -> Iterator[Settings]:
-    """One node in memory, with a namespace for each store. Raises `StoreUnavailable` if none is
-    installed."""
-    # Only where the node is installed is taken from the user's own configuration.
-    installed = load_config(environ=os.environ).config.home
-    with (
-        tempfile.TemporaryDirectory(prefix="foredeck-replay-xtdb-") as root,
-        private_node(Path(root) / "node", find_runtime(installed)) as node,
-    ):
-        running = node.running()
-        assert running is not None
-        shared = (
-            "store=xtdb",
-            f"xtdb.url={running.url}",
-            f"xtdb.token_file={node.token_file}",
-            "xtdb.timeout_ms=60000",
-        )
-        yield lambda number: (*shared, f"xtdb.namespace=session-{number}")
-
-
 # Backups: one SQLite file, which either kind of store can restore
 
 
@@ -236,15 +213,13 @@ def back_up(config: Config, target: Path, report: Report, *, verify: bool) -> Ba
     return made
 
 
-def restore(config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
-    """Brings a backup into the configured store, which must be empty unless `force` moves its data
-    aside.
+def restore(config: Config, source: Path, report: Report) -> BackupReport:
+    """Brings a backup into the configured store, which must be empty.
 
     Raises `StoreUnavailable`, and `Corrupt` for a damaged backup.
     """
     with _draft_folder(config) as draft:
         sqlite_backup.restore(source, draft / "store.db", force=False, report=report)
-        kept = _set_aside(config) if force else None
         with (
             closing(open_sqlite(draft / "store.db")) as backup,
             closing(open_database(_patient(config))) as database,
@@ -252,17 +227,21 @@ def restore(config: Config, source: Path, report: Report, *, force: bool) -> Bac
             try:
                 copy(backup, database, lambda: report(1, "copying"))
             except NotEmpty as error:
-                way = "--force moves it aside" if _keeps_its_data_here(config) else _OTHER_PLACE
-                raise StoreUnavailable(f"XTDB holds a store already: {way} ({error})") from error
+                raise StoreUnavailable(
+                    f"XTDB holds a store already: {other_place(config)} ({error})"
+                ) from error
             finally:
-                # A node's data hold all namespaces.
-                aside = (config.home / "copies").glob("own-*.db") if kept else ()
-                follow_anew([copy_file(config), *aside])
+                follow_anew([copy_file(config)])
     where = own_node_folder(config.home).data if _keeps_its_data_here(config) else source
-    return replace(sqlite_backup.contents_of(source), file=where, kept=kept)
+    return replace(sqlite_backup.contents_of(source), file=where)
 
 
-_OTHER_PLACE = "name another xtdb.namespace"
+def other_place(config: Config) -> str:
+    """How to restore beside what is there."""
+    if not _keeps_its_data_here(config):
+        return "name another xtdb.namespace"
+    data = own_node_folder(config.home).data
+    return f"`foredeck xtdb down`, move {data} away, then restore"
 
 
 @contextmanager
@@ -272,22 +251,7 @@ def _draft_folder(config: Config) -> Iterator[Path]:
 
 
 def _keeps_its_data_here(config: Config) -> bool:
-    if config.xtdb.url is not None:
-        return False
-    node = settled_node(config)
-    topology = config.xtdb.topology if node is None else node.topology
-    return topology not in SHARED and topology != "memory"
-
-
-def _set_aside(config: Config) -> Path | None:
-    if not _keeps_its_data_here(config):
-        raise StoreUnavailable(
-            f"--force is for data in this state folder; for others {_OTHER_PLACE}"
-        )
-    with own_node_folder(config.home).kept_stopped() as is_stopped:
-        if not is_stopped:
-            raise StoreUnavailable("a node runs here: `foredeck xtdb down`, then restore")
-        return own_node_folder(config.home).set_aside()
+    return config.xtdb.url is None and config.xtdb.topology == "rocksdb"
 
 
 # What an erasure has to leave nothing of

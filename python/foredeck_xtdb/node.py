@@ -19,7 +19,7 @@ from typing import Any
 from foredeck.errors import StoreUnavailable
 from foredeck.regular_files import SMALL, open_regular, open_to_append, open_to_read, read_text
 from foredeck.store.clock import now_ms
-from foredeck.store.location import is_held, sync_folder
+from foredeck.store.location import is_held
 from foredeck_xtdb.runtime import Runtime, in_use, java_options
 
 
@@ -121,16 +121,6 @@ class NodeFolder:
                 self.ready_file.unlink(missing_ok=True)
             yield descriptor is not None
 
-    def set_aside(self) -> Path | None:
-        """Renames the data and returns the new name; only under the lock."""
-        if not self.data.is_dir() or not any(self.data.iterdir()):
-            return None
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        aside = self.root / f"data-before-{stamp}-{secrets.token_hex(2)}"
-        self.data.rename(aside)
-        sync_folder(self.root)
-        return aside
-
     def read_state(self) -> NodeInfo | None:
         """What is written down about the node; None before it was ready."""
         # The node's own file decides: it appears at the moment when the node is ready, whereas its
@@ -177,9 +167,9 @@ _ADVICE = (
     ),
     (
         r"RocksDBException",
-        "Its data are damaged: `foredeck restore FILE --force` puts a backup in their place. "
-        "Without one move {data} away and start it again; what this machine has written is "
-        "delivered from its local copy, {home}/copies.",
+        "Its data are damaged: move {data} away, and `foredeck restore FILE` brings a backup back. "
+        "Without one start it again; what this machine has written is delivered from its local "
+        "copy, {home}/copies.",
     ),
     (
         r"PSQLException",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.errors import ConfigError, StoreUnavailable
-from foredeck.store.place import CopyComparison, Settings, StorePlace
+from foredeck.store.place import CopyComparison, StorePlace
 from foredeck.store.protocol import Copyable, Notify, ScanMark, digests_of, portions, silent
 from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.journal import read_backlog
@@ -39,14 +39,6 @@ class XtdbPlace(StorePlace):
         xtdb = config.xtdb.model_copy(update={"url": where or config.xtdb.url})
         super().__init__(config.model_copy(update={"xtdb": xtdb, "store": "xtdb"}))
         self.file = copy_file(self.config)
-
-    @staticmethod
-    def empty_stores() -> AbstractContextManager[Settings]:
-        """See `StorePlace.empty_stores`: one node in memory for all of them."""
-        # Not at the top: only commands need it, an engine starts without.
-        from foredeck_xtdb.maintenance import stores_in_memory
-
-        return stores_in_memory()
 
     def describe(self) -> str:
         where = self.config.xtdb.url or str(self.config.home / "xtdb")
@@ -138,9 +130,11 @@ class XtdbPlace(StorePlace):
 
     def restore(self, source: Path, report: Report, *, force: bool) -> BackupReport:
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck_xtdb.maintenance import restore
+        from foredeck_xtdb.maintenance import other_place, restore
 
-        return restore(self.config, source, report, force=force)
+        if force:
+            raise StoreUnavailable(f"--force is for SQLite: {other_place(self.config)}")
+        return restore(self.config, source, report)
 
     def deliver_and_compare(self) -> CopyComparison:
         # Not at the top: only commands need it, an engine starts without.

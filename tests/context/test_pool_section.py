@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from context.conftest import NewHost
-from context.scenes import ask, finish, use
+from context.scenes import ask, finish
 from context.sent import Sent, message_text
 from context.working import Work
 from foredeck.context.head import head_opening
@@ -148,26 +148,6 @@ def test_names_and_titles_stay_on_their_line(new_work: NewWork) -> None:
 def test_nothing_of_the_project_where_the_pool_is_empty(new_work: NewWork) -> None:
     with_notes(new_work)
     assert named(ask(new_work("later", head={"shows": ()}).host)) == []
-
-
-def test_files_that_a_listing_found_once_that_is_folded(new_work: NewWork) -> None:
-    work = new_work("s", head={"shows": ("listed",)})
-    work.file("src/a.py", "a = 1\n")
-    work.file("src/b.py", "b = 2\n")
-    assert named(ask(work.host)) == []
-    work.run("ls", "a.py\nb.py\n" + "\n".join(f"c{n}" for n in range(200)), path="src")
-    for number in range(4):
-        finish(work.host)
-        use(work.host, f"x{number}", "bash", f"ran {number}", command=f"run {number}")
-        finish(work.host)
-        ask(work.host)
-    for _ in range(2):  # it folds at the first, and is missed at the second
-        finish(work.host)
-        work.host.wait(400)
-        ask(work.host)
-    finish(work.host)
-    work.host.wait(400)
-    assert {"src/a.py", "src/b.py"} <= set(named(ask(work.host)))
 
 
 def test_a_graph_that_takes_too_long_costs_the_names_and_nothing_else(

@@ -12,7 +12,7 @@ from context.messages import lines
 from context.scenes import ask, bash, finish, use
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
-from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
+from foredeck.engine.opening import ALREADY, PRIVATE, TOO_LATE
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams
 from foredeck.model.documents import session_object_id, user_object_id

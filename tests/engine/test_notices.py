@@ -11,12 +11,12 @@ from foredeck.context.calls.deciding import TURN_ENDED
 from foredeck.context.calls.own_lines import WITHDRAWN_LATER, withdrawn_now
 from foredeck.context.calls.recording import damage_report
 from foredeck.context.state.session import CUT
-from foredeck.engine.advice import large_fold
 from foredeck.engine.current import FORGOTTEN
 from foredeck.engine.observing_facility import OFF
 from foredeck.engine.observing_runs import ALONE
-from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
+from foredeck.engine.opening import ALREADY, PRIVATE, TOO_LATE
 from foredeck.engine.project_notes import LEFT_OUT
+from foredeck.engine.requests import large_fold
 from foredeck.model.call_values import REASONS, CallStats, Decision
 
 FOLDED = CallStats(chars_sent=120_000, rate=3.0, shorter_by=90_000)

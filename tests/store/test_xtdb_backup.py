@@ -19,6 +19,7 @@ from foredeck.store.protocol import Token
 from foredeck_xtdb.link import open_database
 from foredeck_xtdb.maintenance import back_up, restore
 from foredeck_xtdb.node import own_node_folder, stop
+from foredeck_xtdb.place import XtdbPlace
 from foredeck_xtdb.runtime import Runtime
 from patience import ENOUGH_S
 
@@ -89,7 +90,7 @@ def test_a_backup_under_load_has_everything_that_was_acknowledged(
         with closing(open_database(live)) as original, opened_backup(target) as backup:
             assert compare(original, backup).equal
     with state_folder(tmp_path / "fresh", runtime) as fresh:
-        restored = restore(fresh, target, ignore, force=False)
+        restored = restore(fresh, target, ignore)
         assert (restored.counts, restored.kept) == (made.counts, None)
         with closing(open_database(fresh)) as copy, opened_backup(target) as backup:
             found = compare(copy, backup)
@@ -113,23 +114,20 @@ def small(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return folder / "backup.db", token
 
 
-def test_what_is_there_is_refused_or_moved_aside(
+def test_what_is_there_is_refused(
     small: tuple[Path, Token], runtime: Runtime, tmp_path: Path
 ) -> None:
     with state_folder(tmp_path / "home", runtime) as config:
         with closing(open_database(config)) as store:
             mine = store.commit(batch(note("mine", "mine")))
-        with pytest.raises(StoreUnavailable, match="--force moves it aside"):
-            restore(config, small[0], ignore, force=False)
-        with pytest.raises(StoreUnavailable, match="xtdb down"):
-            restore(config, small[0], ignore, force=True)
+        data = own_node_folder(config.home).data
+        with pytest.raises(StoreUnavailable, match=rf"`foredeck xtdb down`, move {data} away"):
+            restore(config, small[0], ignore)
         with closing(open_database(config)) as store:
             assert store.latest() == mine
-        folder = own_node_folder(config.home)
-        stop(folder)
-        kept = restore(config, small[0], ignore, force=True).kept
-        assert kept is not None
-        assert (kept / "log").is_dir()
+        stop(own_node_folder(config.home))
+        data.rename(tmp_path / "before")
+        restore(config, small[0], ignore)
         with closing(open_database(config)) as store:
             assert store.latest() == small[1]
             assert not store.history("mine")
@@ -147,21 +145,21 @@ def test_a_restore_that_was_interrupted_is_finished_by_the_next(
 
     with state_folder(tmp_path / "home", runtime) as config:
         with pytest.raises(Stopped):
-            restore(config, small[0], stop_at_once, force=False)
+            restore(config, small[0], stop_at_once)
         with closing(open_database(config)) as store:
             assert store.latest() not in (None, small[1])
-        restore(config, small[0], ignore, force=False)
+        restore(config, small[0], ignore)
         with closing(open_database(config)) as store:
             assert store.latest() == small[1]
 
 
-def test_a_server_has_no_data_here_to_move_aside(
+def test_a_node_in_memory_is_restored_and_backed_up_too(
     small: tuple[Path, Token], runtime: Runtime, tmp_path: Path
 ) -> None:
     with state_folder(tmp_path / "home", runtime, "xtdb.topology=memory") as config:
         with pytest.raises(StoreUnavailable, match=r"name another xtdb\.namespace"):
-            restore(config, small[0], ignore, force=True)
-        restore(config, small[0], ignore, force=False)
+            XtdbPlace(config).restore(small[0], ignore, force=True)
+        restore(config, small[0], ignore)
         made = back_up(config, tmp_path / "again.db", ignore, verify=True)
         with opened_backup(small[0]) as one, opened_backup(tmp_path / "again.db") as other:
             assert compare(one, other).equal
@@ -200,7 +198,7 @@ def test_a_damaged_backup_changes_nothing(
         folder.data.mkdir(parents=True)
         (folder.data / "mine").write_text("mine")
         with pytest.raises((Corrupt, StoreUnavailable)):
-            restore(config, bad, ignore, force=True)
+            restore(config, bad, ignore)
         assert [path.name for path in folder.data.iterdir()] == ["mine"]
         assert not list(config.home.glob("backup-*"))
 

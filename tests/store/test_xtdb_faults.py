@@ -17,7 +17,7 @@ from foredeck.store.protocol import Batch, silent
 from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.database.client import XtdbClient
 from foredeck_xtdb.link import OwnLink
-from foredeck_xtdb.node import NodeFolder, own_node_folder, private_node, stop
+from foredeck_xtdb.node import NodeFolder, own_node_folder, stop
 from foredeck_xtdb.runtime import Runtime
 from ports import dead_url
 
@@ -146,30 +146,16 @@ def own_home(runtime: Runtime, tmp_path: Path) -> Path:
 def test_a_killed_node_is_started_again_and_has_everything(own_home: Path) -> None:
     folder = own_node_folder(own_home)
     try:
-        with closing(OwnLink(own_home, "rocksdb", "foredeck", 10_000, silent).open()) as store:
-            tokens = []
-            for n in range(3):
+        link, tokens = OwnLink(own_home, "rocksdb", "foredeck", 10_000, silent), []
+        for n in range(3):
+            with closing(link.open()) as store:
                 tokens.append(store.commit(batch(note("a", f"{n} " * 2_000))))
                 running = folder.running()
                 assert running is not None
                 os.kill(running.pid, signal.SIGKILL)
+        with closing(link.open()) as store:
             assert [head.token for head in store.history("a")] == tokens
             ((_, document),) = store.versions({"a": [tokens[1]]})
             assert document.content == "1 " * 2_000
     finally:
         stop(folder)
-
-
-def test_a_node_that_keeps_ending_is_no_longer_restarted(runtime: Runtime, tmp_path: Path) -> None:
-    with private_node(tmp_path, runtime) as node:
-        calls: list[int] = []
-
-        def revive() -> str:
-            calls.append(1)
-            return "http://127.0.0.1:9"
-
-        store = open_xtdb(**options_of(node, revive=revive))
-        stop(node)
-        with closing(store), pytest.raises(StoreUnavailable, match="cannot be reached"):
-            store.latest()
-        assert calls == [1]

@@ -30,7 +30,7 @@ from foredeck.model.json_schema import check_schema
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-HeadPart = Literal["rules", "memory", "page", "worklog", "notes", "listed"]
+HeadPart = Literal["rules", "memory", "page", "worklog", "notes"]
 
 
 class SeedWindowSection(Section):
@@ -190,8 +190,7 @@ class HeadBudgetSection(Section):
         *("rules", "memory", "page", "worklog", "notes"),
     )
     """What it shows: `rules.md` next to your configuration file, memory, the project's page,
-    earlier work, and what of the project the chat does not show: notes, and files that were
-    only listed."""
+    earlier work, and notes that the chat does not show."""
 
 
 BUILT_IN = ("adaptive", "seed-window", "keep-all")

@@ -12,6 +12,11 @@ from pathlib import Path
 from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import trace
 from foredeck.accounting.trace_spans import text_of
+from foredeck.context.calls.call import SUMMARY_CHARS
+from foredeck.context.compactions import last_compaction, preview
+from foredeck.context.plan.ops import REASONING
+from foredeck.context.plan.plan import Plan
+from foredeck.context.state.chat import Chat
 from foredeck.context.tools.listing import (
     FOLDED,
     NOT_KNOWN,
@@ -27,17 +32,19 @@ from foredeck.context.tools.listing import (
 )
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.reasons import why
-from foredeck.engine.chat_commands import compact_text, cost_of_off
 from foredeck.engine.memory_commands import findings_view, memory_commands, memory_view
 from foredeck.engine.observing_facility import MODES, observe_command
 from foredeck.engine.opened import OpenedSession
-from foredeck.engine.privacy import go_private
+from foredeck.engine.opening import go_private
 from foredeck.engine.tasks import tasks_command, tasks_of, tasks_view
 from foredeck.errors import ToolError
 from foredeck.home import command_file
+from foredeck.hosts.host import dollars
 from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
-from foredeck.model.figures import cut, short_count
+from foredeck.model.call_values import DEFAULT_TTL_S
+from foredeck.model.figures import counted, cut, short_count
 from foredeck.model.quoting import one_line
+from foredeck.store.clock import now_ms
 from foredeck.timeline.rewind_command import calls_with_changes, rewind_command
 
 SHORT_ID = 13
@@ -302,3 +309,56 @@ def _tasks(opened: OpenedSession, verb: str) -> Iterator[Choice]:
     for task in board.all():
         if verb == "show" or task.is_closed == (verb == "open") or task.status == "in_progress":
             yield board.names.name(task.id), task.called
+
+
+def compact_text(opened: OpenedSession, arguments: str) -> str:
+    objects, chat = opened.session.objects, opened.session.chat
+    if arguments == "--preview":
+        return preview(objects, chat, SUMMARY_CHARS)
+    if arguments:
+        raise ToolError(
+            "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
+            "would say now. /compact compacts."
+        )
+    return last_compaction(objects, chat.compactions)
+
+
+MUCH_DOLLARS = 0.05
+MUCH_REASONING = 10
+"""Beyond either the user is asked first."""
+
+
+def cost_of_off(chat: Chat) -> CommandResult:
+    """What the next call costs more and loses."""
+    plan, record = chat.branch.plan, chat.branch_record
+    first = _first_edited(plan)
+    if record is None or first is None:
+        return {"text": ""}
+    model, items = record.model, plan.items[first:]
+    age_ms = now_ms() - max(record.time_ms, record.cache.warmed_ms)
+    is_warm = age_ms <= (model.ttl_s or DEFAULT_TTL_S) * 1000
+    tokens = int(sum(item.chars for item in items) / record.stats.rate) if is_warm else 0
+    price = tokens * max(0.0, model.write - model.read) * model.input_price / 1_000_000
+    reasoning = sum(
+        plan.seals.binds(item) and REASONING not in op.folded
+        for item, op in zip(items, plan.ops[first:], strict=True)
+    )
+    cost = f" ({dollars(price)})" if price else ""
+    parts = [
+        f"reads {tokens:,} tokens anew that are in the provider's cache now{cost}"
+        if tokens
+        else "",
+        f"loses the reasoning behind {counted(reasoning, 'answer')}" if reasoning else "",
+    ]
+    parts = [part for part in parts if part]
+    if not parts:
+        return {"text": ""}
+    is_much = price >= MUCH_DOLLARS or reasoning >= MUCH_REASONING
+    return {"text": f"The next call {' and '.join(parts)}.", "asks": is_much}
+
+
+def _first_edited(plan: Plan) -> int | None:
+    for index, op in enumerate(plan.ops):
+        if plan.says.get(index) or op.blocks is not None or plan.is_omitted(index):
+            return index
+    return None

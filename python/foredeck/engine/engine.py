@@ -13,12 +13,12 @@ from contextlib import contextmanager, nullcontext
 from foredeck.config import Config
 from foredeck.context.state.request import Answer
 from foredeck.engine import requests
-from foredeck.engine.advice import advise_user
 from foredeck.engine.background import Background
 from foredeck.engine.current import CurrentSession, RecoverableStore
 from foredeck.engine.memory import note_answer, propose_found, state_warnings
 from foredeck.engine.opened import MakeFacilities, OpenedSession
 from foredeck.engine.opening import MakeSource, SessionOpener, configured_facilities
+from foredeck.engine.requests import advise_user
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.home import typed_command
 from foredeck.hosts.host import NO_HOST, CallSoon, Host

@@ -196,7 +196,7 @@ class ObservingRun:
         else:
             observing.reason = ""
         observing.notes.refresh()
-        self._report(_result(noted, questions))
+        self._report(_result(noted))
         return True
 
     def _say_who_writes(self) -> None:
@@ -237,32 +237,17 @@ def _summary(objects: Objects, branch: Branch, chunk: Chunk) -> str:
     return summary_of(objects, turns, 0, SummaryRequest("window", SUMMARY_CHARS, 0), None, ()).long
 
 
-def _result(noted: NotedDocument, questions: ModelQuestions | None) -> str:
-    ways = "" if questions is None else _ways(questions)
+def _result(noted: NotedDocument) -> str:
     by = noted.model or "foredeck itself, without a model"
     more = f" Lines of the answer that were no notes: {noted.left_out}." if noted.left_out else ""
     if isinstance(noted, ReflectionDocument):
         return (
-            f"{noted.input_tokens:,} tokens of notes condensed to {noted.tokens:,} by {by}{ways}."
-            f"{more}"
+            f"{noted.input_tokens:,} tokens of notes condensed to {noted.tokens:,} by {by}.{more}"
         )
     return (
-        f"{noted.covered_tokens:,} tokens of chat noted in {noted.tokens:,} by {by}{ways}; "
+        f"{noted.covered_tokens:,} tokens of chat noted in {noted.tokens:,} by {by}; "
         f"{noted.mode} work.{more}"
     )
-
-
-def _ways(questions: ModelQuestions) -> str:
-    """What each way of asking would have cost, and the one used."""
-    prices = [
-        ("excerpt" if way.question.warm is None else "last prompt", way.price)
-        for way in questions.ways
-    ]
-    if not prices:
-        return ""
-    (used, price), *others = prices
-    beside = "".join(f", {other} ${dearer:.4f}" for other, dearer in others)
-    return f" (asked with the {used}, expected ${price:.4f}{beside})"
 
 
 class AskingWay(NamedTuple):
@@ -286,8 +271,6 @@ class ModelQuestions:
     wanted: bool = False
     insisted: bool = False
     worth: float | None = None
-    ways: list[AskingWay] = field(default_factory=list)
-    """Ways to ask the last question, cheapest first."""
 
     @classmethod
     async def open(cls, asking: SessionAsking, *, wanted: bool) -> ModelQuestions:
@@ -338,10 +321,9 @@ class ModelQuestions:
 
     async def ask(self, asked: AskedQuestion) -> ModelReply:
         """Implements `observers.AskModel`. Raises what `SessionAsking.ask` does."""
-        self.ways = self.priced(asked)
         answer = await self.asking.ask(
             asked.work,
-            self.ways[0].question,
+            self.priced(asked)[0].question,
             worth=None if self.wanted else self.worth,
             output_tokens=_expected(asked),
             wanted=self.wanted,

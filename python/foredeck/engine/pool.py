@@ -1,4 +1,4 @@
-"""The head's section of project files that the chat does not show."""
+"""The head's section of the project's notes that the chat does not show."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from foredeck.derived.layer import TimeBudget
 from foredeck.errors import StoreUnavailable
 from foredeck.model.quoting import name as named
 from foredeck.model.quoting import one_line
-from foredeck.model.sources import filesystem_source
 from foredeck.notes import live_graph
 from foredeck.notes.parsed import NoteRule
 from foredeck.sources.projects import checkout_of
-from foredeck.sources.snapshots import is_unread
 from foredeck.store.protocol import Head
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ TAGS = 3
 
 
 class PoolObject(NamedTuple):
-    """A file as the section names it."""
+    """A note as the section names it."""
 
     id: str
     time_ms: int
@@ -53,7 +51,7 @@ class PoolObject(NamedTuple):
     name: str
     """The model's name of it."""
     about: str = ""
-    """Title and tags of a note."""
+    """Its title and tags."""
 
 
 class PoolSection:
@@ -108,17 +106,9 @@ class PoolSection:
         return pool_rest(len(left), folders[:FOLDERS], more=more, listed=self._has_activate)
 
     def _found(self) -> list[PoolObject]:
-        sources = {
-            "notes": self._notes,
-            "listed": self._listed,
-        }
         in_chat = self._in_chat()
-        by_id: dict[str, PoolObject] = {}
-        for kind in sources.keys() & set(self._config.head.shows):
-            for each in sources[kind]():
-                if each.id not in in_chat:
-                    by_id.setdefault(each.id, each)
-        return sorted(by_id.values(), key=lambda each: (-each.time_ms, each.name))
+        notes = (note for note in self._notes() if note.id not in in_chat)
+        return sorted(notes, key=lambda note: (-note.time_ms, note.name))
 
     def _in_chat(self) -> set[str]:
         entries, ids = self._objects.index.entries, set[str]()
@@ -154,12 +144,6 @@ class PoolSection:
             for head, node in notes[DESCRIBED:]:
                 yield PoolObject(node.id, head.time_ms, named(here[node.id][1]))
 
-    def _listed(self) -> Iterator[PoolObject]:
-        for entry in self._objects.index.entries.values():
-            head = self._objects.workspace.head(entry.object) if entry.type == "file" else None
-            if head is not None and is_unread(head.fields):
-                yield from self._file(head)
-
     def _graph(self) -> AbstractContextManager[Graph]:
         wait_s = self._config.opening_s
         return live_graph(self._objects.store, self._config.home, wait_s, chats=False)
@@ -185,21 +169,12 @@ class PoolSection:
         about = " ".join([*title, *(f"#{one_line(tag)[:NAME_CHARS]}" for tag in tags)])
         return PoolObject(node.id, head.time_ms, named(name), about)
 
-    def _file(self, head: Head) -> Iterator[PoolObject]:
-        source = filesystem_source(head.fields)
-        if source is None:
-            return
-        path = PurePath(self._objects.source.agent_path(source))
-        below = path.is_relative_to(self._objects.info.cwd or "/")
-        name = str(path.relative_to(self._objects.info.cwd or "/") if below else path)
-        yield PoolObject(head.id, head.time_ms, named(name))
-
 
 def make_pool(
     config: Config, objects: Objects, chat: Chat, session_folder: SessionFolder, wait: TimeBudget
 ) -> PoolSection | None:
     """The head's section; None if off."""
-    if {"notes", "listed"}.isdisjoint(config.head.shows) or not config.head.tokens:
+    if "notes" not in config.head.shows or not config.head.tokens:
         return None
     section = PoolSection(config, objects, chat, session_folder)
     section.follow(wait)

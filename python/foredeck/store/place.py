@@ -5,8 +5,8 @@ Only a kind's own package asks which kind it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Collection, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -30,9 +30,6 @@ PENDING_PURGE = "purge.jsonl"
 _PATIENCE_MS = 60_000
 """How long copying waits for a busy file: only the user who watches it waits."""
 SQLITE = b"SQLite format 3\0"
-
-Settings = Callable[[int], tuple[str, ...]]
-"""The configuration, as `KEY=VALUE`, that selects the n-th of several new, empty stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +75,6 @@ class StorePlace:
         place.name = file.name
         place.pending = file.with_name(f"purge-{file.name}.jsonl")
         return place
-
-    @staticmethod
-    def empty_stores() -> AbstractContextManager[Settings]:
-        """New, empty stores for the block, as for a replay. Raises `StoreUnavailable`."""
-        return nullcontext(lambda _number: ())
 
     def describe(self) -> str:
         """The full address, the same for every spelling."""

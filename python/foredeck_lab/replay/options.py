@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from foredeck.config import Config
 from foredeck.config.load import load_config
@@ -82,7 +82,6 @@ def replayed_model(name: str) -> ReplayedModel:
 class ReplayOptions:
     """How to replay recorded sessions."""
 
-    store: Literal["sqlite", "xtdb"] = "sqlite"
     layout: str = "anchored"
     policy: str = "adaptive"
     restart_every: int | None = None

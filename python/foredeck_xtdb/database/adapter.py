@@ -36,13 +36,10 @@ def open_xtdb(
     namespace: str = "foredeck",
     timeout_ms: int = 10_000,
     clock: Callable[[], int] = now_ms,
-    revive: Callable[[], str] | None = None,
 ) -> Database:
-    """Opens the namespace at a server's address, once the server has indexed its log.
-
-    `revive` starts foredeck's own server and returns its address. Raises `StoreUnavailable`.
-    """
-    client = XtdbClient(url, token=token, timeout_ms=timeout_ms, revive=revive)
+    """Opens the namespace at a server's address, once the server has indexed its log. Raises
+    `StoreUnavailable`."""
+    client = XtdbClient(url, token=token, timeout_ms=timeout_ms)
     database = Database(client, XtdbNames(namespace), clock)
     try:
         client.catch_up()

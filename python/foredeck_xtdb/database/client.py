@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -84,15 +84,14 @@ class XtdbClient:
         *,
         token: str | None = None,
         timeout_ms: int = 10_000,
-        revive: Callable[[], str] | None = None,
     ) -> None:
-        """`revive` restarts the server, and returns its address."""
+        self.url = url.rstrip("/")
         self.timeout_ms = timeout_ms
-        self._revive = revive
         headers = {"Accept": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         self._http = httpx.Client(
+            base_url=f"{self.url}/_xtdb",
             headers=headers,
             timeout=httpx.Timeout(timeout_ms / 1000),
             limits=httpx.Limits(max_connections=4, keepalive_expiry=20),
@@ -100,11 +99,6 @@ class XtdbClient:
             trust_env=False,
             verify=_certificates(),
         )
-        self._move_to(url)
-
-    def _move_to(self, url: str) -> None:
-        self.url = url.rstrip("/")
-        self._http.base_url = httpx.URL(f"{self.url}/_xtdb")
 
     def close(self) -> None:
         self._http.close()
@@ -239,15 +233,10 @@ class XtdbClient:
         """One request; `safe` ones are repeated after a lost connection."""
         deadline = time.monotonic() + self.timeout_ms / 1000
         again = _REPEATS if safe else 0
-        revive = self._revive
         while True:
             try:
                 answer = self._http.request(method, path, **more)
             except _UNREACHABLE as error:
-                if revive is not None:
-                    self._move_to(revive())
-                    revive = None
-                    continue
                 raise StoreUnavailable(
                     f"XTDB at {self.url} cannot be reached ({error}): "
                     "`foredeck xtdb status` shows its state, `foredeck xtdb up` starts it"

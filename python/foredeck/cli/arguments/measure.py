@@ -6,7 +6,6 @@ from argparse import ArgumentTypeError
 
 from foredeck.cli.arguments import CONFIG, JSON, NUMBER, PATH, command
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
-from foredeck.store import STORES
 
 
 def facilities_of(text: str) -> tuple[Facility, ...]:
@@ -30,8 +29,6 @@ REPLAY = command(
     example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",
     options=f"""
     paths: PATH...  a session file of Pi, Claude Code or Codex, or a folder of them
-    --store {"|".join(STORES)}  keep the objects in SQLite (default), or in an XTDB node of the
-        run's own
     --layout L  anchored (default) or pools
     --policy P  what decides which content stays (default: %(default)s)
     --tools F  the declared tools: {", ".join(FACILITY_TOOLS)}, or none
@@ -51,7 +48,6 @@ REPLAY = command(
     common=JSON,
     run="foredeck_lab.replay_command",
     paths=PATH,
-    store={"default": "sqlite"},
     layout={"default": "anchored"},
     policy={"default": "adaptive"},
     tools={"type": facilities_of, "metavar": "F,..."},
