@@ -1,18 +1,15 @@
-"""Working memory: a page of a project or session, as Markdown or JSON."""
+"""Working memory: a page of a project or session."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from foredeck.config import Config
 from foredeck.errors import Conflict, ForedeckError, ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.figures import whole_lines
-from foredeck.model.json_schema import faults
 from foredeck.model.memory import (
     MemoryScope,
     WorkingDocument,
@@ -101,11 +98,10 @@ class PageRefused(ForedeckError):
 
 
 @dataclass(frozen=True, slots=True)
-class MarkdownForm:
-    """Markdown with sections, initially from a template."""
+class PageForm:
+    """What a page is: Markdown with sections, initially from a template."""
 
     template: str = TEMPLATE
-    name: Literal["markdown"] = "markdown"
 
     def empty(self) -> str:
         """The unwritten page."""
@@ -152,65 +148,6 @@ class MarkdownForm:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonForm:
-    """A JSON object by a schema that `check_schema` accepts; sections are fields."""
-
-    schema: Mapping[str, Any] = field(default_factory=dict)
-    name: Literal["json"] = "json"
-
-    def empty(self) -> str:
-        """The unwritten page."""
-        return "{}\n"
-
-    def put(self, page: str, section: str, text: str) -> str:
-        """The page with a field replaced by JSON, else a string; empty removes it."""
-        value = self._load(page)
-        if not text.strip():
-            value.pop(section, None)
-        else:
-            try:
-                value[section] = json.loads(text)
-            except (ValueError, RecursionError):
-                value[section] = text
-            declared = (self.schema.get("properties") or {}).get(section) or {}
-            if declared.get("type") == "string":
-                value[section] = text if not isinstance(value[section], str) else value[section]
-        return json.dumps(value, ensure_ascii=False)
-
-    def check(self, page: str) -> str:
-        """The page as stored. Raises `PageRefused`."""
-        value = self._load(page)
-        if problems := list(faults(value, self.schema)):
-            problem_text = one_line("; ".join(problems[:3]))
-            raise PageRefused(f"Working memory does not fit its schema: {problem_text}.")
-        return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-
-    def shown(self, page: str) -> str:
-        """The filled fields."""
-        return "\n".join(f"{name}: {text}" for name, text in self.parts(page).items())
-
-    def parts(self, page: str) -> dict[str, str]:
-        return {
-            name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            for name, value in self._load(page).items()
-            if value not in ("", None, [], {})
-        }
-
-    def _load(self, page: str) -> dict[str, Any]:
-        try:
-            value = json.loads(page)
-        except (ValueError, RecursionError) as error:
-            raise PageRefused(f"Working memory is JSON here, and this is none: {error}.") from error
-        if not isinstance(value, dict):
-            raise PageRefused("Working memory is a JSON object here: {...}.")
-        return value
-
-
-PageForm = MarkdownForm | JsonForm
-"""What a page may be, and how it changes and shows."""
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
     """A page as read; `token` is None if it was never written."""
 
@@ -222,7 +159,7 @@ class Page:
 class WorkingMemory:
     """The page of a project or session.
 
-    `form`: its kind; `max_chars`: its limit; `_by`: the writer here.
+    `max_chars`: its limit; `_by`: the writer here.
     """
 
     _store: Store
@@ -281,7 +218,6 @@ class WorkingMemory:
             scope=self.scope,
             project=self._owner if self.scope == "resource" else None,
             session=self._owner if self.scope == "thread" else None,
-            form=self.form.name,
             content=text,
             provenance=self._by,
         ).seal()
@@ -297,11 +233,7 @@ def open_page(
 ) -> WorkingMemory:
     """The configured page of a project (`resource`) or session (`thread`)."""
     section = config.working
-    form: PageForm = (
-        JsonForm(section.json_schema)
-        if section.json_schema
-        else MarkdownForm(section.template or TEMPLATE)
-    )
+    form = PageForm(section.template or TEMPLATE)
     return WorkingMemory(store, scope, owner, form, section.max_chars, by)
 
 

@@ -144,9 +144,6 @@ def test_what_a_project_may_set_is_how_its_sessions_are_shown_to_the_model() -> 
         ("notes.folders = ['~/diary']", "'notes.folders' names a folder outside"),
         ("notes.folders = ['C:\\x']", "'notes.folders' names a folder outside"),
         ("notes.folders = 'x'", "notes.folders: must be a valid tuple"),
-        ("working.json_schema = {properties = [1]}", "'properties' must be a table of schemas"),
-        ("working.json_schema = {type = [['a']]}", "working.json_schema: ['a'] is no type"),
-        ("working.json_schema = {items = {enum = 5}}", "items: 'enum' must be a list"),
     ],
 )
 def test_the_rest_of_a_projects_file_counts(layers: Layers, wrong: str, said: str) -> None:

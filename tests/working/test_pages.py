@@ -1,13 +1,11 @@
-"""Pages of working memory: sections, schemas, and writers who do not lose each other's work."""
+"""Pages of working memory: sections, and writers who do not lose each other's work."""
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from foredeck.errors import Conflict, ToolError
-from foredeck.model.json_schema import check_schema, faults
 from foredeck.model.memory import by_an_agent
 from foredeck.store.erasing import plan_forgetting
 from foredeck.store.sessions import documents_of
@@ -23,8 +20,6 @@ from foredeck.store.store import Store, open_sqlite
 from foredeck.working import (
     TEMPLATE,
     ContextUpdates,
-    JsonForm,
-    MarkdownForm,
     PageForm,
     PageRefused,
     WorkingMemory,
@@ -34,17 +29,6 @@ from foredeck.working import (
 )
 from store.sessions import write_sample
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "stack": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
-        "phase": {"enum": ["build", "test"]},
-        "note": {"type": "string", "maxLength": 20},
-    },
-    "required": ["stack"],
-    "additionalProperties": False,
-}
-
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
@@ -53,9 +37,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def page(store: Store, form: PageForm | None = None, max_chars: int = 4000) -> WorkingMemory:
-    return WorkingMemory(
-        store, "resource", "p", form or MarkdownForm(), max_chars, by_an_agent("s")
-    )
+    return WorkingMemory(store, "resource", "p", form or PageForm(), max_chars, by_an_agent("s"))
 
 
 def updates(store: Store, form: PageForm | None = None, max_chars: int = 4000) -> ContextUpdates:
@@ -130,7 +112,7 @@ def test_headings_in_what_a_session_writes_itself_are_not_said_to_be_others(stor
     ],
 )
 def test_refusals(store: Store, text: str, section: str | None, said: str) -> None:
-    told = updates(store, MarkdownForm("# Short\n"), max_chars=200)
+    told = updates(store, PageForm("# Short\n"), max_chars=200)
 
     with pytest.raises(ToolError, match=said):
         told.update(text, section)
@@ -191,63 +173,6 @@ def test_a_whole_page_is_put_only_on_the_version_that_was_read(store: Store) -> 
         page(store).replace("# Other\n", read)
 
 
-def test_a_page_of_json(store: Store, snapshot: SnapshotAssertion) -> None:
-    told = updates(store, JsonForm(SCHEMA))
-    told.update('["Python", "SQLite"]', "stack")
-    told.update("build", "phase")
-    told.update("3", "note")
-
-    kept = page(store, JsonForm(SCHEMA))
-    assert json.loads(kept.read().text) == {
-        "stack": ["Python", "SQLite"],
-        "phase": "build",
-        "note": "3",
-    }
-    assert WorkingSection([kept]).text(1000) == snapshot
-
-
-@pytest.mark.parametrize(
-    ("text", "section", "said"),
-    [
-        ("ship", "phase", r'phase must be one of \["build", "test"\]'),
-        ("[1]", "stack", r"stack\[0\] must be string"),
-        ('["a", "b", "c", "d"]', "stack", "3 entries, not 4"),
-        ("x" * 21, "note", "20 characters, not 21"),
-        ("x", "other", "its fields are stack, phase, note"),
-        ("[]", None, "a JSON object here"),
-        ("{", None, "this is none"),
-        ("[" * 10_000, None, "this is none"),
-    ],
-)
-def test_what_a_schema_refuses(store: Store, text: str, section: str | None, said: str) -> None:
-    with pytest.raises(ToolError, match=said):
-        updates(store, JsonForm(SCHEMA)).update(text, section)
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"oneOf": []},
-        {"type": "text"},
-        {"type": [["string"]]},
-        {"properties": {"a": 3}},
-        {"properties": [1]},
-        {"properties": {"a": {"maxLength": "x"}}},
-        {"enum": 5},
-        {"items": {"pattern": "x"}},
-    ],
-)
-def test_a_schema_that_nobody_would_check_is_refused(schema: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"must be|is no type|is not known"):
-        check_schema(schema)
-
-
-def test_types_of_json() -> None:
-    assert not list(faults(None, {"type": ["string", "null"]}))
-    assert list(faults(True, {"type": "integer"})) == ["the page must be integer"]
-    assert list(faults({}, SCHEMA)) == []  # not yet: a page is filled field by field
-
-
 NAMES = st.sampled_from(["A", "b c", "Tech Stack", "Current  work"])
 BODIES = st.text(alphabet="ab #\n`-:", max_size=40)
 
@@ -259,16 +184,16 @@ def test_any_changes_leave_a_page_that_reads_as_it_was_written(
     text = TEMPLATE
     for name, body in changes:
         try:
-            text = MarkdownForm().check(MarkdownForm().put(text, name, body))
+            text = PageForm().check(PageForm().put(text, name, body))
         except PageRefused:
             continue
         assert page_of(sections_of(text)) == text
-    assert "- Language:\n" not in MarkdownForm().shown(text)
+    assert "- Language:\n" not in PageForm().shown(text)
 
 
 def test_a_sessions_own_page_goes_with_the_session(store: Store) -> None:
     write_sample(store, "first")
-    own = WorkingMemory(store, "thread", "first", MarkdownForm(), 4000, by_an_agent("first"))
+    own = WorkingMemory(store, "thread", "first", PageForm(), 4000, by_an_agent("first"))
     own.put("A", "- b")
     page(store).put("A", "- b")
 

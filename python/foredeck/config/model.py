@@ -25,7 +25,6 @@ from foredeck.config.sections import (
     absolute_path,
 )
 from foredeck.home import default_home
-from foredeck.model.json_schema import check_schema
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -164,15 +163,6 @@ class WorkingMemorySection(Section):
     template: str = ""
     """The project's page in Markdown before anybody has written to it. Empty: tech stack, project
     structure, user preferences, current work."""
-    json_schema: dict[str, Any] = Field(default_factory=dict)
-    """Makes the page a JSON object of this schema ([worklog.md](worklog.md)) in place of
-    Markdown."""
-
-    @field_validator("json_schema")
-    @classmethod
-    def _checked(cls, value: dict[str, Any]) -> dict[str, Any]:
-        check_schema(value)
-        return value
 
 
 class HeadBudgetSection(Section):

@@ -138,7 +138,7 @@ def by_an_agent(session: str) -> Provenance:
 
 
 class WorkingDocument(Document):
-    """A page of working memory: Markdown, or JSON by `form`."""
+    """A page of working memory."""
 
     metadata_fields = ("scope", "form")
 
@@ -149,7 +149,7 @@ class WorkingDocument(Document):
     """Id of the owning project."""
     session: str | None = None
     """The owning session."""
-    form: Literal["markdown", "json"] = "markdown"
+    form: Literal["markdown"] = "markdown"
 
 
 def working_id(scope: MemoryScope, owner: str) -> str:
