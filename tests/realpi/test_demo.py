@@ -14,10 +14,10 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.model.call_values import CHARS_PER_TOKEN
+from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 from foredeck_bench.demo.run import copy_sample, demo_store
 from foredeck_bench.demo.story import PLAN
 from foredeck_bench.demo.table import answers_in
-from foredeck_bench.judging.comparison import DEFINITION_TOKENS
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_xtdb.database.adapter import open_xtdb
 from foredeck_xtdb.node import own_node_folder, start, stop
@@ -69,14 +69,13 @@ def test_the_demo_tells_its_story(
     table = table_of(on_sqlite)
     assert [int(row.split()[0]) for row in table] == list(range(1, CALLS + 1))
     plain, ours = (int(cell.replace(",", "")) for cell in table[0].split()[1:3])
-    assert ours - plain == pytest.approx(DEFINITION_TOKENS * 4 / CHARS_PER_TOKEN, abs=4), (
-        "what our tools take"
-    )
+    assert ours - plain == pytest.approx(
+        definition_chars(*DEFAULT_FACILITIES) / CHARS_PER_TOKEN, abs=4
+    ), "what our tools take"
     story = "\n".join(table)
     for fact in ("not sent twice", "cache expired", "back in full", "@6 pinned"):
         assert fact in story
-    assert "300 calls of a scripted model" in on_sqlite.stdout
-    assert "█ tokens of the prompt with foredeck   ░ with plain Pi" in on_sqlite.stdout
+    assert "foredeck cost tests/recordings/long.jsonl" in on_sqlite.stdout
     (scratch,) = (folder / "sqlite").glob("foredeck-demo-*")
     assert (scratch / "repo" / "CHANGES.md").exists()
     session, second = sorted((scratch / "agent" / "sessions").rglob("*.jsonl"))

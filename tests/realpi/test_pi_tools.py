@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 from foredeck.model.quoting import is_reference
-from foredeck_bench.judging.comparison import DEFINITION_TOKENS
 from foredeck_bench.scripted import ModelRequest, Reply, ScriptedModel, ToolCall, call
 from foredeck_bench.twin.steps import Script
 from harness import Pi
@@ -186,7 +186,7 @@ def test_definitions_are_constant_and_small(pi: Pi, tmp_path: Path) -> None:
     told = [{k: t[k] for k in ("name", "description", "input_schema")} for t in ours]
     size = len(json.dumps(told, separators=(",", ":")))
     print(f"definitions: {size} characters, about {size // 4} tokens")
-    assert size / 4 <= DEFINITION_TOKENS
+    assert size <= definition_chars(*DEFAULT_FACILITIES)
 
 
 def test_a_folded_form_that_the_model_copies_is_refused_and_no_file_changes(pi: Pi) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -168,15 +168,10 @@ def settings_of(home: Path, store: str) -> dict[str, Any]:
     return {"home": home, "store": store, **more}
 
 
-@contextmanager
-def opened(home: Path, store: str) -> Iterator[Store]:
+def opened(home: Path, store: str) -> closing[Store]:
     """The store in `home`."""
     # The local copy is enough: no thread is left that looks after the node.
-    store_opened = open_store(Config(**settings_of(home, store)), lazy=True)
-    try:
-        yield store_opened
-    finally:
-        store_opened.close()
+    return closing(open_store(Config(**settings_of(home, store)), lazy=True))
 
 
 def check_database(home: Path, store: str, tally: Tally) -> None:

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from foredeck_bench.demo.story import (
     TESTS,
     Turn,
     conclude,
-    narrator,
+    narrate,
     plan,
     second_script,
     story,
@@ -38,7 +39,6 @@ from foredeck_bench.demo.table import (
     WIDTH,
     answers_in,
     call_rows,
-    long_session,
     newest_session,
     render,
 )
@@ -109,6 +109,8 @@ def demo_store(home: Path) -> Iterator[DemoStore]:
 SAMPLE = Path(__file__).parent / "sample"
 LATER = Path(__file__).parent / "later.js"
 """A Pi extension that saves the demo an hour's wait."""
+LONG = "tests/recordings/long.jsonl"
+"""In the checkout: 300 calls that a scripted model made in Pi."""
 WINDOW_TOKENS = 24_000
 """The scripted model's context window: small, as the story is."""
 START_TIMEOUT_S = 300.0
@@ -219,7 +221,7 @@ def _play(
         extensions=[checkout, LATER],
         environment=environment,
         timeout_s=START_TIMEOUT_S,
-        on_event=_narrate,
+        on_event=narrate,
     ) as pi:
         # Pi would go on without the engine; the story is about what it does once it is there.
         pi.command("/foredeck setup")
@@ -264,7 +266,7 @@ def _play_second(
             extensions=[checkout],
             environment={**PATIENT, **store.environment},
             timeout_s=START_TIMEOUT_S,
-            on_event=narrator(lambda line: print(line[:WIDTH])),
+            on_event=partial(narrate, lines=4),
         ) as pi:
             pi.command("/foredeck setup")
             print(f"> {PROMPT}", flush=True)
@@ -284,16 +286,6 @@ def _fault(model: ScriptedModel) -> str:
         statuses = " ".join(str(recorded.status) for recorded in model.requests)
         return f"the story did not come to its end, HTTP statuses {statuses}"
     return ""
-
-
-def _narrate(event: Mapping[str, Any]) -> None:
-    kind = event.get("type")
-    if kind == "tool_execution_start":
-        arguments = event.get("args") or {}
-        subject = next((value for value in arguments.values() if isinstance(value, str)), "")
-        print(f"    {event.get('toolName')} {subject}"[:WIDTH], flush=True)
-    elif kind == "extension_ui_request" and event.get("method") == "notify":
-        print(f"    ({event.get('message')})"[:WIDTH], flush=True)
 
 
 def _report(
@@ -316,7 +308,6 @@ def _report(
         return _fail("the sample's tests do not pass", workspace)
     if fault := _play_second(install, workspace, checkout, store):
         return _fail(f"in the second session {fault}", workspace)
-    print(f"{long_session(checkout)}\n")
     _print_end(store, checkout, session[0])
     return 0
 
@@ -340,7 +331,7 @@ def _print_end(store: DemoStore, checkout: Path, session: str) -> None:
         figure = session_figure(opened, session, newest)
     print(f"foredeck demo:\n{figure.sentence}.\n")
     variables = {"FOREDECK_HOME": str(store.home), **store.environment}
-    print("Three things to try, after")
+    print("Four things to try, after")
     for name, value in variables.items():
         print(f"  export {name}={value}")
     print(f"  export PATH={checkout / '.venv' / 'bin'}:$PATH")
@@ -349,6 +340,7 @@ def _print_end(store: DemoStore, checkout: Path, session: str) -> None:
         (f"cost {session[:13]}", "what each call has cost, and why"),
         (f"show {session[:13]} --call 23", "what the model saw at a call"),
         ("cost --histories", "what foredeck would have saved you"),
+        (f"cost {LONG}", "the same of a recording"),
     ):
         print(f"  foredeck {command:<30}{what}")
 

@@ -4,10 +4,11 @@ does."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from foredeck_bench.demo.table import WIDTH
 from foredeck_bench.scripted import ScriptedModel, Text, ToolCall
 from foredeck_bench.twin.request import ModelRequest
 from foredeck_bench.twin.steps import Script, StepResult
@@ -129,7 +130,6 @@ PLAN = ("Mend the price tiers", "Write a changelog entry for the tiers")
 SUMMARY = "A tier begins at its own quantity: >= in best_tier of stocktake/pricing.py."
 PROMPT = "Customers still complain about the price tiers. What is left to do there?"
 
-_SHOWN_LINES = 4
 _NAME = re.compile(r"\bt-[0-9a-z]+")
 
 
@@ -174,18 +174,17 @@ def told(model: ScriptedModel) -> Iterator[str]:
         yield from (line for line in result.split("\n") if line.startswith("[foredeck] worked"))
 
 
-def narrator(tell: Callable[[str], None]) -> Callable[[Mapping[str, Any]], None]:
-    """Tells what each tool was asked, and how its answer begins."""
-
-    def narrate(event: Mapping[str, Any]) -> None:
-        if event.get("type") == "tool_execution_start":
-            arguments = event.get("args") or {}
-            tell(f"    {event.get('toolName')} {' '.join(map(str, arguments.values()))}")
-        elif event.get("type") == "tool_execution_end":
-            for line in _text(event).split("\n")[:_SHOWN_LINES]:
-                tell(f"        {line[:100]}")
-
-    return narrate
+def narrate(event: Mapping[str, Any], lines: int = 0) -> None:
+    """Prints what a tool was asked, with the first lines of its answer, and what users are told."""
+    if event.get("type") == "tool_execution_start":
+        arguments = (value for value in (event.get("args") or {}).values())
+        words = [str(value) for value in arguments if not isinstance(value, list)]
+        print(f"    {event.get('toolName')} {' '.join(words)}"[:WIDTH], flush=True)
+    elif event.get("type") == "tool_execution_end":
+        for line in _text(event).split("\n")[:lines]:
+            print(f"        {line}"[:WIDTH])
+    elif event.get("method") == "notify":
+        print(f"    ({event.get('message')})"[:WIDTH], flush=True)
 
 
 def _text(event: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from foredeck.cli.output import table
 from foredeck.context.messages.shape import find_faults
 from foredeck.context.rebase import prices_of
 from foredeck.model.figures import short_count
-from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
+from foredeck.model.own_tools import definition_chars
 from foredeck_agents.histories.recordings import load_recording, stem_of
 from foredeck_agents.histories.records import Transcript
 from foredeck_bench.judging.evidence import ReasoningShare
@@ -24,9 +24,6 @@ from foredeck_bench.judging.judge import Judge, Judgement, Rule, SessionFacts
 from foredeck_bench.judging.plain import PLAIN, SIMPLE, judged_plain
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay.replayed_session import ReplayedSession
-
-DEFINITION_TOKENS = definition_chars(*DEFAULT_FACILITIES) / 4
-"""Tokens of the tools declared by default, counted in full."""
 
 DEARER_SHARE, DEARER_TOKENS = 0.02, 2000
 """How much more a session may cost: a share, or tokens."""

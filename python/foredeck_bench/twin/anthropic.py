@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from foredeck_bench.twin.billing import Usage
@@ -17,17 +18,8 @@ def events(
     message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage, dropped: list[Json]
 ) -> Iterator[str]:
     """Server-sent events of one message; `blocks` are in wire shape."""
-    start: Json = {
-        "id": message_id,
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": {**_usage(usage), "output_tokens": 1},
-        **_transformed(dropped),
-    }
+    begun = replace(usage, output=1)
+    start = {**whole(message_id, model, [], stop, begun, dropped), "stop_reason": None}
     yield _event("message_start", {"message": start})
     for index, block in enumerate(blocks):
         yield _event("content_block_start", {"index": index, "content_block": _opening(block)})
@@ -35,8 +27,7 @@ def events(
             yield _event("content_block_delta", {"index": index, "delta": delta})
         yield _event("content_block_stop", {"index": index})
     ending = {"stop_reason": stop, "stop_sequence": None}
-    final = {**_usage(usage), "output_tokens": usage.output}
-    yield _event("message_delta", {"delta": ending, "usage": final})
+    yield _event("message_delta", {"delta": ending, "usage": _usage(usage)})
     yield _event("message_stop", {})
 
 
@@ -51,8 +42,9 @@ def whole(
         "content": blocks,
         "stop_reason": stop,
         "stop_sequence": None,
-        "usage": {**_usage(usage), "output_tokens": usage.output},
-        **_transformed(dropped),
+        "usage": _usage(usage),
+        # `BetaThinkingDroppedInputTransformation` in the types of anthropic-sdk-typescript 0.129.
+        **({"input_transformations": dropped} if dropped else {}),
     }
 
 
@@ -70,6 +62,7 @@ def _event(kind: str, data: Json) -> str:
 def _usage(usage: Usage) -> Json:
     return {
         "input_tokens": usage.uncached,
+        "output_tokens": usage.output,
         "cache_read_input_tokens": usage.read,
         "cache_creation_input_tokens": usage.written,
         "cache_creation": {
@@ -77,11 +70,6 @@ def _usage(usage: Usage) -> Json:
             "ephemeral_1h_input_tokens": usage.written_long,
         },
     }
-
-
-def _transformed(dropped: list[Json]) -> Json:
-    """`BetaThinkingDroppedInputTransformation` in the types of anthropic-sdk-typescript 0.129."""
-    return {"input_transformations": dropped} if dropped else {}
 
 
 def _opening(block: Json) -> Json:

@@ -20,7 +20,7 @@ live request had.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal
@@ -97,59 +97,39 @@ class PromptCache:
         rows = segments(request)
         total = rows[-1].tokens if rows else 0
         ideal = _longest(rows, self._alive(self._seen, now_s))
-        long = 0
+        read, stored, long = 0, 0, 0
         if rule.kind == "markers":
-            read, stored, long = self._serve_markers(rows, rule, now_s)
+            marks = [i for i, row in enumerate(rows) if row.marker]
+            read, stored, long = self._serve(rows, _in_reach(marks), marks, rule, now_s)
         elif rule.kind == "breakpoints":
-            read, stored = self._serve_breakpoints(request, rows, rule, now_s)
-        else:
-            step = STEP_TOKENS if rule.kind == "steps" else 1
-            read, stored = ideal - ideal % step if ideal >= rule.minimum_tokens else 0, 0
+            looked_at, writes = _breakpoints(request.raw, rows)
+            read, stored, long = self._serve(rows, looked_at, writes, rule, now_s)
+        elif ideal >= rule.minimum_tokens:
+            read = ideal - ideal % (STEP_TOKENS if rule.kind == "steps" else 1)
         for row in rows:
             self._seen[row.prefix] = _Entry(now_s, rule.lifetime_s)
         return Usage(read, stored, total - read - stored, output_tokens, ideal, long)
 
-    def _serve_markers(
-        self, rows: list[Segment], rule: CacheRule, now_s: float
+    def _serve(
+        self,
+        rows: list[Segment],
+        looked_at: Iterable[int],
+        writes: list[int],
+        rule: CacheRule,
+        now_s: float,
     ) -> tuple[int, int, int]:
+        """Tokens read, written, and written for an hour."""
         alive = self._alive(self._entries, now_s)
-        marks = [
-            i for i, row in enumerate(rows) if row.marker and row.tokens >= rule.minimum_tokens
-        ]
-        read = 0
-        for mark in marks:
-            window = rows[max(0, mark - LOOKBACK_BLOCKS) : mark + 1]
-            read = max(read, _longest(window, alive))
+        marks = [i for i in writes if rows[i].tokens >= rule.minimum_tokens]
+        read = _longest([rows[i] for i in looked_at], alive)
         for row in rows:
             if row.prefix in alive and row.tokens <= read:
                 self._entries[row.prefix].at_s = now_s
         for mark in marks:
             life = LONG_S if rows[mark].marker == "1h" else rule.lifetime_s
             self._entries[rows[mark].prefix] = _Entry(now_s, life)
-        stored = _after(read, rows, marks, lambda _: True)
-        return read, stored, _after(read, rows, marks, lambda row: row.marker == "1h")
-
-    def _serve_breakpoints(
-        self, request: ModelRequest, rows: list[Segment], rule: CacheRule, now_s: float
-    ) -> tuple[int, int]:
-        options = request.raw.get("prompt_cache_options") or {}
-        explicit = [i for i, row in enumerate(rows) if row.marker == "explicit"]
-        implicit = [i for i, row in enumerate(rows) if row.eligible]
-        writes = explicit[-WRITES_EXPLICIT:]
-        if options.get("mode") != "explicit":
-            writes = sorted({*explicit[-WRITES_IMPLICIT:], *implicit[-1:]})
-        elif not explicit:
-            return 0, 0
-        considered = sorted({*explicit, *implicit})[-BREAKPOINTS_CONSIDERED:]
-        alive = self._alive(self._entries, now_s)
-        read = _longest([rows[i] for i in considered], alive)
-        for i in considered:
-            if rows[i].prefix in alive and rows[i].tokens <= read:
-                self._entries[rows[i].prefix].at_s = now_s
-        marks = [i for i in writes if rows[i].tokens >= rule.minimum_tokens]
-        for mark in marks:
-            self._entries[rows[mark].prefix] = _Entry(now_s, rule.lifetime_s)
-        return read, _after(read, rows, marks, lambda _: True)
+        long = [mark for mark in marks if rows[mark].marker == "1h"]
+        return read, _after(read, rows, marks), _after(read, rows, long)
 
     def _alive(self, entries: dict[str, _Entry], now_s: float) -> set[str]:
         return {prefix for prefix, entry in entries.items() if now_s - entry.at_s <= entry.life_s}
@@ -159,12 +139,23 @@ def _longest(rows: list[Segment], prefixes: set[str]) -> int:
     return max((row.tokens for row in rows if row.prefix in prefixes), default=0)
 
 
-def _after(
-    read: int, rows: list[Segment], marks: list[int], counts: Callable[[Segment], bool]
-) -> int:
+def _in_reach(marks: Iterable[int]) -> set[int]:
+    return {i for mark in marks for i in range(max(0, mark - LOOKBACK_BLOCKS), mark + 1)}
+
+
+def _breakpoints(raw: Json, rows: list[Segment]) -> tuple[list[int], list[int]]:
+    """Where entries are looked for, and where they are written."""
+    explicit = [i for i, row in enumerate(rows) if row.marker == "explicit"]
+    implicit = [i for i, row in enumerate(rows) if row.eligible]
+    looked_at = sorted({*explicit, *implicit})[-BREAKPOINTS_CONSIDERED:]
+    if (raw.get("prompt_cache_options") or {}).get("mode") != "explicit":
+        return looked_at, sorted({*explicit[-WRITES_IMPLICIT:], *implicit[-1:]})
+    return looked_at if explicit else [], explicit[-WRITES_EXPLICIT:]
+
+
+def _after(read: int, rows: list[Segment], marks: list[int]) -> int:
     """Tokens from what was read up to the last of these marks."""
-    ends = (rows[mark].tokens for mark in marks if counts(rows[mark]))
-    return max(0, max(ends, default=0) - read)
+    return max(0, max((rows[mark].tokens for mark in marks), default=0) - read)
 
 
 _BOUND = re.compile(

@@ -58,12 +58,8 @@ class ThinkingMemory:
 
     def check(self, body: Json) -> Iterator[Finding]:
         """Findings on a request whose list is otherwise valid."""
-        messages: list[Json] = body["messages"]
-        turn = turn_start(messages)
-        for index, message in enumerate(messages):
-            if message["role"] != "assistant" or isinstance(message["content"], str):
-                continue
-            blocks: list[Json] = message["content"]
+        turn = turn_start(body["messages"])
+        for index, blocks in _answers(body):
             returned = [b for b in blocks if b["type"] in _THINKING]
             if returned:
                 yield from self._check_returned(body, index, returned)
@@ -73,16 +69,13 @@ class ThinkingMemory:
     def dropped(self, body: Json, carries: bool = True) -> list[tuple[int, int]]:
         """Thinking that the model does not see: behind a changed prefix, or of earlier turns unless
         it `carries` them."""
-        messages: list[Json] = body["messages"]
-        turn = turn_start(messages)
+        turn = turn_start(body["messages"])
         gone = []
-        for index, message in enumerate(messages):
-            if message["role"] != "assistant" or isinstance(message["content"], str):
-                continue
-            places = [n for n, b in enumerate(message["content"]) if b["type"] in _THINKING]
+        for index, blocks in _answers(body):
+            places = [n for n, b in enumerate(blocks) if b["type"] in _THINKING]
             if places and (
                 (not carries and index < turn)
-                or (self._bound and self._fails(body, index, message["content"][places[0]]))
+                or (self._bound and self._fails(body, index, blocks[places[0]]))
             ):
                 gone += [(index, place) for place in places]
         return gone
@@ -121,6 +114,12 @@ class ThinkingMemory:
                     f"`{blocks[0]['type']}`",
                 )
                 return
+
+
+def _answers(body: Json) -> Iterator[tuple[int, list[Json]]]:
+    for index, message in enumerate(body["messages"]):
+        if message["role"] == "assistant" and not isinstance(message["content"], str):
+            yield index, message["content"]
 
 
 def without(body: Json, places: list[tuple[int, int]]) -> Json:
