@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from foredeck.config import Config
 from foredeck.config.sections import SourcesSection
@@ -26,7 +26,7 @@ from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.store import Store
 from foredeck_bench.engine_process import EngineProcess
 from foredeck_bench.figures import Figure, peak_mb_of, timing, used_seconds
-from foredeck_bench.work_session import START_MS, Step, WorkSession, transcript_line, work_host
+from foredeck_bench.work_session import Step, WorkSession, transcript_line, work_host
 
 DIGEST_CHARS = 50_000
 DIGESTS = 40
@@ -193,32 +193,46 @@ class _Run:
 
 
 def _measure_resumes(
-    growth: Growth,
-    folder: Path,
-    work: WorkSession,
-    messages: list[Message],
-    clock: Clock,
+    growth: Growth, folder: Path, work: WorkSession, messages: list[Message], clock: Clock
 ) -> None:
     gc.collect()
     gc.freeze()  # as the engine does at its start: what is here already is not its to look at
     for number in range(RESUMES):
         home = folder / f"resumed-{number}"
         shutil.copytree(folder / "home", home)
-        growth.resume.append(_resume(Config(home=home, sources=UNWATCHED), work, messages, clock))
+        first = _first_call(home, work, messages, clock)
+        growth.resume.append(first.opened + first.assembled)
         shutil.rmtree(home, ignore_errors=True)
     gc.unfreeze()
 
 
-def _resume(config: Config, work: WorkSession, messages: list[Message], clock: Clock) -> float:
+@dataclass(frozen=True, slots=True)
+class _FirstCall:
+    """Seconds of an engine's first call, a day later; `taken_in`: the history ahead of it."""
+
+    opened: float
+    taken_in: float
+    assembled: float
+
+
+def _first_call(
+    home: Path, work: WorkSession, messages: list[Message], clock: Clock, *, ahead: bool = False
+) -> _FirstCall:
+    put_off: list[Callable[[], object]] = []  # until the model thinks: nobody waits for it
+    time_ms = work.time_ms + DAY_MS
     question = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
-    time_ms = START_MS + DAY_MS
-    put_off: list[Callable[[], object]] = []
-    began = clock()
-    with closing(Engine(config, Host(call_soon=put_off.append))) as engine:
-        host = work_host(work.id, [*messages, {**question, "timestamp": time_ms}])
+    host, began = work_host(work.id, messages), clock()
+    with closing(
+        Engine(Config(home=home, sources=UNWATCHED), Host(call_soon=put_off.append))
+    ) as engine:
         engine.open_session(host.opening(str(work.folder), "resume"))
+        opened = clock()
+        if ahead:
+            host.hold(engine.take_history(host.history()))
+        taken_in = clock()
+        host.add({**question, "timestamp": time_ms})
         engine.assemble(host.request(time_ms))
-        return clock() - began
+        return _FirstCall(opened - began, taken_in - opened, clock() - taken_in)
 
 
 def folder_bytes(folder: Path) -> int:
@@ -231,7 +245,6 @@ SCALE = 0.41
 RUNS = 3
 
 Advance = Callable[[str], None]
-T = TypeVar("T")
 
 
 def history_figures(
@@ -242,43 +255,19 @@ def history_figures(
     history: list[Message] = []
     while len(history) < messages:
         history += next(work.steps(1)).messages
-    times, ahead, alone = list[float](), list[float](), list[float]()
+    calls = []
     for number in range(runs):
         advance("a history that is new here")
-        spent = _first_call(folder / f"ahead-{number}", work, history, ahead=True)
-        times.append(spent[0])
-        ahead.append(spent[1])
-    alone.append(_first_call(folder / "alone", work, history, ahead=False)[1])
+        home = folder / f"ahead-{number}"
+        calls.append(_first_call(home, work, history, time.process_time, ahead=True))
+    alone = _first_call(folder / "alone", work, history, time.process_time)
     size = {"messages": len(history), "bytes": work.transcript_bytes}
-    what = f"a history of {len(history):,} messages that is new here"
-    yield timing("history", f"{what}: taken in, processor time", times, 2000, **size)
-    yield timing("history_call", "the first call after it, processor time", ahead)
-    yield timing("history_alone", "a first call that brings it itself, processor time", alone)
-
-
-def _first_call(
-    home: Path, work: WorkSession, held: list[Message], *, ahead: bool
-) -> tuple[float, float]:
-    host = work_host(work.id, held)
-    put_off: list[Callable[[], object]] = []  # until the model thinks: nobody waits for it
-    config = Config(home=home, sources=SourcesSection(watch=False))
-    with closing(Engine(config, Host(call_soon=put_off.append))) as engine:
-        engine.open_session(host.opening(str(work.folder), "resume"))
-        spent = 0.0
-        if ahead:
-            spent, answer = _timed(lambda: engine.take_history(host.history()))
-            host.hold(answer)
-        time_ms = work.time_ms + DAY_MS
-        question = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
-        host.add({**question, "timestamp": time_ms})
-        request = host.request(time_ms)
-        return spent, _timed(lambda: engine.assemble(request))[0]
-
-
-def _timed(work: Callable[[], T]) -> tuple[float, T]:
-    began = time.process_time()
-    result = work()
-    return time.process_time() - began, result
+    text = f"a history of {len(history):,} messages that is new here: taken in, processor time"
+    yield timing("history", text, [each.taken_in for each in calls], 2000, **size)
+    text = "the first call after it, processor time"
+    yield timing("history_call", text, [each.assembled for each in calls])
+    text = "a first call that brings it itself, processor time"
+    yield timing("history_alone", text, [alone.assembled])
 
 
 FILE_BYTES = 128_000_000

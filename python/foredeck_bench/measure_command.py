@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -27,12 +25,11 @@ from foredeck_bench.long_sessions import (
     history_figures,
     large_figures,
 )
+from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_bench.work_session import WorkSession, work_host
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "ts-shim" / "bench" / "roundtrip.ts"
-MODULES = ROOT / "node_modules"
-SECONDS = 120
 
 
 def hook_figures(sizes: Sequence[tuple[str, float]]) -> Iterator[Figure]:
@@ -55,31 +52,15 @@ def hook_figures(sizes: Sequence[tuple[str, float]]) -> Iterator[Figure]:
 
 
 def _rows() -> tuple[dict[str, Any], str]:
-    node = _node()
-    if not SCRIPT.is_file():
-        return {}, "needs a checkout of foredeck, which has the script"
-    if node is None or not (MODULES / "@earendil-works" / "pi-coding-agent").is_dir():
+    install = checkout_pi(ROOT, VERSIONS[0])
+    if install is None:
         return {}, "needs Pi and its Node in the checkout: run scripts/setup"
-    try:
-        result = subprocess.run(
-            [node, str(SCRIPT), "--json"],
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            cwd=ROOT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return {}, f"the script did not run: {error}"
+    command = [install.command[0], str(SCRIPT), "--json"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     if result.returncode:
         lines = result.stderr.strip().splitlines() or ["no reason told"]
         return {}, f"the script failed: {lines[-1]}"
     return {row["size"]: row for row in json.loads(result.stdout)}, ""
-
-
-def _node() -> str | None:
-    own = MODULES / ".bin" / "node"
-    return os.environ.get("FOREDECK_NODE") or (str(own) if own.exists() else shutil.which("node"))
 
 
 STARTS = 7
