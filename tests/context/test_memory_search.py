@@ -12,14 +12,9 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, context_tool, finish, use
-from foredeck.config import Config
 from foredeck.context.tools import session_search
 from foredeck.derived import follower
 from foredeck.errors import ToolError
-from foredeck.sources.filesystem import open_filesystems
-from foredeck.sources.projects import project_of
-from foredeck.tasks.board import Actor
-from foredeck.tasks.work import NewTask, TaskWork
 
 LOGIN = "export const LoginSchema = z.object({ email: z.string() })\n" + lines(40)
 
@@ -104,14 +99,6 @@ def test_scopes(other: Host, new_host: NewHost) -> None:
         'Nothing found in this project. Try fewer or other words, or scope "all".'
     )
     assert "LoginSchema" in found(elsewhere, query="LoginSchema", scope="all")
-
-
-def test_a_task_that_a_person_made_is_found_in_its_project(host: Host) -> None:
-    project = project_of("/repo", open_filesystems(Config(home=host.home), "/repo")).id
-    by_hand = TaskWork(host.store, project, Actor(None, "ann"))  # type: ignore[arg-type]
-    by_hand.create(NewTask("Fill the truffles"))
-    assert "Fill the «truffles»" in found(host, query="truffles")
-    assert "Nothing found in this session" in found(host, query="truffles", scope="session")
 
 
 def test_models_fill_in_what_they_like(host: Host) -> None:

@@ -277,27 +277,6 @@ def test_what_was_visible_at_a_call_can_be_verified_later(host: Host) -> None:
             assert resolves(host, pin.model_dump(), pin.object).text_hash == text_hash
 
 
-def test_the_system_prompt_and_the_tools_are_recorded_as_they_were_at_each_call(
-    host: Host,
-) -> None:
-    ask(host)
-    host.system = [{"role": "system", "content": "Another."}, {"role": "system", "content": "S2"}]
-    bash(host, "c1")
-    host.tools = [{"name": "other", "description": "x" * 600, "parameters": {}}]
-    host.restart()
-    bash(host, "c2")
-    prompts = [host.shown(number) for number in (1, 2, 3)]
-    assert [p.system[0]["content"] for p in prompts] == [
-        "You are a coding agent.",
-        "Another.",
-        "Another.",
-    ]
-    assert [p.tools[0]["name"] for p in prompts] == ["read", "read", "other"]
-    stored = host.store.get("system_prompt:s", SystemPromptDocument)
-    assert stored is not None
-    assert (stored.content, stored.locked) == ("Another.\n\nS2", True)
-
-
 def test_the_system_prompt_is_v1_even_if_a_tool_ran_before_the_first_call(host: Host) -> None:
     host.observe(result("c0", "bash", "early"), {"command": "ls"})
     host.restart()

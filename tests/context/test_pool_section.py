@@ -67,15 +67,6 @@ def test_without_activate_the_list_does_not_name_it(new_work: NewWork) -> None:
     assert "activate" not in first
 
 
-def test_the_next_session_of_the_project_is_told_of_its_notes(new_work: NewWork) -> None:
-    with_notes(new_work)
-    assert named(ask(new_work("later").host)) == [
-        "docs/why.md: Why two stores",
-        "notes/ideas.md",
-        "notes/release.md: Release checklist #release #ops/ci",
-    ]
-
-
 def test_the_session_that_writes_a_note_has_it_in_the_chat(new_work: NewWork) -> None:
     work = new_work("s")
     first = ask(work.host)

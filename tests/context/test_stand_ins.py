@@ -11,7 +11,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.noted import Noted
-from context.scenes import ask, context_tool, finish
+from context.scenes import ask, finish
 from context.sent import Sent, as_bytes, message_text
 from foredeck.engine.observing import SessionNotes
 from foredeck.errors import ToolError
@@ -75,19 +75,6 @@ def test_nothing_changes_while_that_would_cost_more(worked: tuple[Host, Noted]) 
     assert as_bytes(sent.prompt[: len(before.prompt)]) == as_bytes(before.prompt)
 
 
-def test_a_later_text_leaves_an_earlier_one_as_it_stands(worked: tuple[Host, Noted]) -> None:
-    host, noted = worked
-    first = after_pause(host)
-    work(host, 3, first=6)
-    noted.observe(16, 22, "* 11:00 part 5 and what followed")
-    second = after_pause(host)
-    assert list(second.decision.covers) == ["observation:s:2"]
-    assert second.decision.changed_from is not None
-    # The call in turn 4 had stayed for its output, which nobody wants any more.
-    assert second.decision.changed_from == 14
-    assert as_bytes(first.prompt[:6]) == as_bytes(second.prompt[:6])
-
-
 def test_short_words_of_the_users_stay_and_long_ones_go(new_host: NewHost) -> None:
     host = new_host()
     noted = Noted(host)
@@ -104,20 +91,6 @@ def test_short_words_of_the_users_stay_and_long_ones_go(new_host: NewHost) -> No
     assert "Only add X." in said[1]
     assert "* the user explained" in said[2]
     assert LONG not in said
-
-
-def test_what_is_pinned_stays_with_its_call(new_host: NewHost) -> None:
-    host = new_host()
-    noted = Noted(host)
-    work(host, 2)
-    context_tool(host, "p", "pin", "@3")
-    finish(host)
-    work(host, 2, first=3)
-    noted.observe(0, 8, "* two parts")
-    sent = after_pause(host)
-    assert sent.decision.covers
-    assert "output 1 39" in sent.text(2)
-    assert sent.text(6) == ""
 
 
 def test_a_branch_sees_only_its_own_past(worked: tuple[Host, Noted]) -> None:

@@ -36,18 +36,6 @@ def work(host: Host) -> Sent:
     return finish(host)
 
 
-def test_a_new_session_reads_what_an_earlier_one_finished(
-    new_host: NewHost, snapshot: SnapshotAssertion
-) -> None:
-    first = new_host(session="first")
-    work(first)
-    first.close()
-    second = new_host(session="second")
-    second.sections = None
-
-    assert message_text(ask(second).prompt[0]) == snapshot
-
-
 @pytest.mark.parametrize("other", [{"head": {"shows": ()}}, {"cwd": "/elsewhere"}])
 def test_off_and_in_other_projects_it_adds_nothing(
     new_host: NewHost, other: dict[str, Any]

@@ -45,19 +45,6 @@ def said(host: Host, **more: str) -> str:
     return text
 
 
-def test_the_next_session_reads_what_this_one_wrote(
-    start,
-    snapshot: SnapshotAssertion,  # type: ignore[no-untyped-def]
-) -> None:
-    first = start("first", tools={"tasks": "on"})
-    assert head(ask(first)) == ""
-    assert said(first) == snapshot
-    assert head(first.call()) == ""
-    first.close()
-
-    assert head(ask(start("second"))) == snapshot
-
-
 def test_a_sessions_own_page_is_not_the_projects(
     start,
     snapshot: SnapshotAssertion,  # type: ignore[no-untyped-def]

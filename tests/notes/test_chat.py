@@ -25,8 +25,6 @@ from foredeck.notes.parsed import MENTIONS, Reference
 from foredeck.notes.resolving import references_of
 from foredeck.store.protocol import Batch
 from foredeck.store.store import Store, open_sqlite
-from foredeck_xtdb.node import NodeFolder
-from store.journaled import Machine, new_namespace, server_link
 
 from .test_graph import PROVENANCE, document, id_of
 
@@ -126,15 +124,6 @@ def check(store: Store, home: Path, turns: Sequence[Turn]) -> None:
 def test_links_in_messages_are_those_of_reading_every_message(turns: list[Turn]) -> None:
     with TemporaryDirectory() as folder:
         check(open_sqlite(Path(folder) / "store.db"), Path(folder), turns)
-
-
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-@given(turns=st.lists(TURNS, max_size=4))
-def test_the_same_on_xtdb(memory_node: NodeFolder, turns: list[Turn]) -> None:
-    with TemporaryDirectory() as folder:
-        home = Path(folder)
-        machine = Machine(home / "copy.db", server_link(memory_node, new_namespace()))
-        check(machine(), home, turns)
 
 
 def user(text: str) -> Message:

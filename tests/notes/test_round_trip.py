@@ -16,8 +16,6 @@ from foredeck.notes.parsed import CONTENT, Reference
 from foredeck.notes.resolving import references_of
 from foredeck.store.protocol import Batch
 from foredeck.store.store import Store, open_sqlite
-from foredeck_xtdb.node import NodeFolder
-from store.journaled import Machine, new_namespace, server_link
 
 from .test_graph import document
 from .test_markdown import REFERENCES, write_wikilink
@@ -95,16 +93,5 @@ def test_parsed_stored_rendered_and_parsed_again(texts: list[str]) -> None:
     with TemporaryDirectory() as folder:
         home = Path(folder)
         with closing(open_sqlite(home / "store.db")) as store:
-            for text in texts:
-                check(store, home, text)
-
-
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-@given(texts=st.lists(TEXTS, min_size=1, max_size=3))
-def test_the_same_on_xtdb(memory_node: NodeFolder, texts: list[str]) -> None:
-    with TemporaryDirectory() as folder:
-        home = Path(folder)
-        machine = Machine(home / "copy.db", server_link(memory_node, new_namespace()))
-        with closing(machine()) as store:
             for text in texts:
                 check(store, home, text)

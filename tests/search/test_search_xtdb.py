@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -13,7 +12,6 @@ import pytest
 
 from context.driver import Host
 from context.scenes import ask, finish
-from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.search.index import SearchIndex
 from foredeck.store.store import Store
@@ -44,20 +42,6 @@ class Fetching(Searched):
 
 def searched(machine: Machine, store: Store) -> Searched:
     return Fetching(machine.file.parent, store)
-
-
-def test_the_index_follows_a_copy(machines: list[Machine]) -> None:
-    one = machines[0]
-    with closing(one()) as store:
-        here = searched(one, store)
-        talk = Talk(store, "one")
-        said = talk.say(user="where does the walrus sleep")
-        assert here.found("walrus") == [said]
-        ran = talk.run("bash", "flamingo: command not found " * 40, failed=True, command="ls")
-        file = talk.meet("/repo/zoo.py", "class Heron: pass")
-        delivered(store)
-        assert here.found("flamingo") == [ran]
-        assert here.found("heron") == [file]
 
 
 def test_a_second_machine_finds_what_the_first_has_done(machines: list[Machine]) -> None:
@@ -133,21 +117,3 @@ def test_memory_search_finds_what_another_machine_has_done(
         ask(host, "Find the animal.")
         told = host.tool("c1", "memory-search", query="walrus")["content"][0]["text"]
         assert "On the ice, says «walrus».py." in told
-
-
-@pytest.mark.usefixtures("talked")
-def test_the_command_finds_what_another_machine_has_done(
-    tmp_path: Path, settings: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    chosen = ["--set", "store=xtdb"]
-    for key, value in settings["xtdb"].items():
-        chosen += ["--set", f"xtdb.{key}={value}"]
-    home = tmp_path / "three"
-    home.mkdir(0o700)
-    assert main(["search", "walrus.py", "--json", "--home", str(home), *chosen]) == 0
-    hit = json.loads(capsys.readouterr().out)["hits"][0]
-    assert (hit["session"], hit["role"]) == ("first", "assistant")
-    assert hit["snippet"] == "On the ice, says walrus.py."
-    assert main(["doctor", "--rebuild", "search", "--json", "--home", str(home), *chosen]) == 0
-    (made,) = json.loads(capsys.readouterr().out)["layers"]
-    assert made["versions"] > 0
