@@ -16,6 +16,8 @@ from foredeck.context.rebase import (
 from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost
 from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 
+RICH = BranchCost(baseline=1e9, actual=0.0)
+
 
 @pytest.mark.parametrize(
     ("cost", "expected"),
@@ -37,6 +39,13 @@ def test_prices_are_relative_to_input(cost: dict[str, float] | None, expected: P
     found = prices_of(cost)
     assert (found.known, found.cached) == (expected.known, expected.cached)
     assert (found.read, found.write) == pytest.approx((expected.read, expected.write))
+
+
+def test_reasoning_that_is_lost_counts_with_what_is_written() -> None:
+    message = CandidateMessage(5, 100, 2000, 1000, reasoning=200)
+    assert best_rebase([message], Prices(output=5), RebaseSection(), RICH) is None
+    assert best_rebase([message], Prices(output=5), RebaseSection(reasoning=0.5), RICH)
+    assert best_rebase([message], Prices(output=4), RebaseSection(), RICH)
 
 
 @given(

@@ -51,3 +51,22 @@ def test_each_can_be_switched_off(new_host: NewHost, messages: bool, answers: bo
     talk(host)
     sent = ask(host, "And now?")
     assert (sent.text(0) == LOG, sent.text(1) == PLAN) == (not messages, not answers)
+
+
+def test_what_only_the_answer_names_can_still_be_read(new_host: NewHost) -> None:
+    found = "The culprit is stale_cache in load_orders; see load_orders and src/half_open.py."
+    told = PLAN.replace("step 100:", f"{found}\nstep 100:")
+    assert told != PLAN
+    host = new_host(**EAGER)
+    ask(host, "What is wrong with load_orders?")
+    finish(host, told)
+    for number in range(3):
+        ask(host, f"Something else, {number}.")
+        finish(host)
+    sent = ask(host, "And now?")
+    middle = sent.text(1).split("chars folded>\n")[1]
+    # What the question says as well is not said again.
+    assert middle.startswith("names: stale_cache src/half_open.py\n")
+    host.restart(**EAGER)
+    finish(host)
+    assert ask(host, "And then?").text(1) == sent.text(1)

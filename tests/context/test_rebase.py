@@ -183,3 +183,15 @@ def test_an_unknown_window_has_no_marks(host: Host) -> None:
     ask(host)
     sent = [big(host, f"c{number}", 40_000) for number in range(5)][-1]
     assert sent.decision == Decision()
+
+
+def test_at_high_water_little_that_may_go_is_not_taken_bit_by_bit(new_host: NewHost) -> None:
+    host = watered(new_host)
+    ask(host)
+    big(host, "c0", 22_000)
+    add_signed(host, "s")
+    host.call()
+    sent = [big(host, f"c{number}", 2000) for number in range(1, 20)]
+    reasons = [s.decision.reason for s in sent]
+    assert reasons.index("window") == 15, "c0 may not go, and the others are small"
+    assert {*reasons} == {None, "window"}

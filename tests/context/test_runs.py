@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result
+from context.messages import assistant, calls, lines, result, thinking
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes, message_text
 from context.strategies import WINDOWS
@@ -82,6 +82,23 @@ def test_it_can_be_switched_off_and_put_off(new_host: NewHost, after: int) -> No
     host = make(new_host, fold_runs_after=after)
     work(host, "abcdef")
     assert runs(go_cold(host)) == []
+
+
+@pytest.mark.parametrize(("api", "leaves"), [("openai-responses", 0), ("anthropic-messages", 1)])
+def test_sealed_reasoning_stays_where_it_cannot_be_left_out(
+    new_host: NewHost, api: str, leaves: int
+) -> None:
+    host = make(new_host)
+    host.model = {**(host.model or {}), "api": api}
+    ask(host)
+    for id in "abcdef":
+        thought = thinking("Hm.", f"sealed-{id}")
+        host.add(assistant(thought, calls(id, "bash", command=f"run {id}")))
+        host.add(result(id, "bash", lines(20, f"output of {id}")))
+        host.call()
+    finish(host)
+    sent = go_cold(host)
+    assert len(runs(sent)) == leaves
 
 
 def chat(host: Host, turns: int) -> None:
