@@ -111,11 +111,18 @@ def _given_up(
         if note:
             continue
         if index in sets.released.added:
-            note = f"given up by policy {policy.name} at call {record.ordinal}"
+            turn = _turn_began(chat, record)
+            note = f"given up by policy {policy.name} at call {record.ordinal}{turn}"
         elif ordinal in sets.active.removed:
             who = "the model" if _by_model(objects, chat, ordinal) else "you"
             note = f"deactivated by {who} at call {record.ordinal}"
     return note
+
+
+def _turn_began(chat: Chat, record: CallRecord) -> str:
+    """Whether a turn began at a call, as a clause: what it has not used is given up sooner."""
+    newest = chat.branch.plan.items[record.length - 1 : record.length]
+    return " when a new turn began" if newest and newest[0].kind == "user" else ""
 
 
 def _by_model(objects: Objects, chat: Chat, ordinal: int) -> bool:
@@ -208,15 +215,15 @@ def _could_go(chat: Chat, index: int, last: CallRecord) -> str:
     for record in chat.chain(chat.branch.call):
         spots = record.foldable
         if result in map(list, spots.added):
-            since = since or record.ordinal
+            since = since or record
         elif result in map(list, spots.removed):
             since = None
         if record.id == last.id:
             break
     if since is None:
         return ""
-    at = f" at call {since}" if since < last.ordinal else ""
-    return f"given up by policy {last.policy}{at}"
+    at = f" at call {since.ordinal}" if since.ordinal < last.ordinal else ""
+    return f"given up by policy {last.policy}{at}{_turn_began(chat, since)}"
 
 
 def _compactions_in_view(chat: Chat) -> Iterator[Fields]:
