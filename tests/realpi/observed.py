@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.calls import CallRecord
 from foredeck.store.place import open_store
@@ -137,6 +139,16 @@ def assert_shows(store: Store, session: str, call: int, recorded: RecordedReques
     assert texts_of_shown(shown.messages) == texts_of_sent(recorded.request.messages)
     assert {tool["name"] for tool in shown.tools} == set(recorded.request.tools)
     assert system_text(shown.system) == recorded.request.system
+
+
+def assert_foreseen(record: CallRecord, sent: RecordedRequest) -> None:
+    """The share of a prompt that a record says is read from the cache is what was read."""
+    expected, usage = record.cache, sent.usage
+    assert usage is not None
+    counts = (expected.read, expected.written, expected.fresh)
+    read, *others = (count for count in counts if count is not None)
+    assert len(others) == 2
+    assert read / (read + sum(others)) == pytest.approx(usage.read / usage.prompt, abs=0.05)
 
 
 def texts_of_shown(shown: list[Json]) -> list[str]:

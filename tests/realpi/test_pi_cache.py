@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from foredeck_bench.scripted import RecordedRequest, call
 from foredeck_bench.twin.steps import Step
 from harness import Pi
-from observed import calls_of, stored
+from observed import assert_foreseen, calls_of, stored
 
 EAGER = {
     "FOREDECK_POLICY": "seed-window",
@@ -64,13 +62,7 @@ def test_the_prediction_is_what_the_provider_reports(pi: Pi) -> None:
     assert len(records) == len(model.requests)
     assert sum(record.decision.is_rebase for record in records) >= 2
     for record, recorded in zip(records, model.requests, strict=True):
-        expected, usage = record.cache, recorded.usage
-        assert usage is not None
-        assert expected.read is not None
-        assert expected.written is not None
-        assert expected.fresh is not None
-        predicted = expected.read / (expected.read + expected.written + expected.fresh)
-        assert predicted == pytest.approx(usage.read / usage.prompt, abs=0.05)
+        assert_foreseen(record, recorded)
     reported = [record.cache.reported for record in records[1:]]
     assert [counts and counts.read for counts in reported] == [
         r.usage.read for r in model.requests[:-1]

@@ -56,21 +56,6 @@ def test_at_the_threshold_chat_is_summed_up_without_a_model(pi: Pi) -> None:
     assert not [r for r in model.requests if r.side]
 
 
-def test_at_the_threshold_what_can_be_folded_goes_before_chat_does(pi: Pi) -> None:
-    script: list[Step] = []
-    for number in range(8):
-        script += [call("bash", command=f"seq {number}000 {number}900"), f"Answer {number}."]
-    model = pi.serve(script, context_window=12_000, settings=SMALL)
-    rpc = pi.rpc(foredeck=True)
-    for number in range(8):
-        rpc.prompt(f"Question {number}")
-    assert model.violations == []
-    assert compactions(rpc.entries()) == []
-    assert not [event for event in rpc.events if event.get("type") == "compaction_start"]
-    assert " folded: " in answered(model)[-1].request.text
-    assert records(pi) == []
-
-
 @both_versions
 def test_the_users_own_compaction_is_written_by_the_model_and_can_be_activated(pi: Pi) -> None:
     script: list[Step] = [f"Answer {n}. {TALK}" for n in range(3)]

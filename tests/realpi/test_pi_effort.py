@@ -13,7 +13,7 @@ from foredeck_bench.scripted import ScriptedModel, call
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.steps import Reply, Step, Text, Thinking
 from harness import PATIENCE_S, Pi
-from observed import calls_of, notified, session_of, stored
+from observed import assert_foreseen, calls_of, notified, session_of, stored
 from test_pi_asking import blocks, doctor, ready, without_end
 from test_pi_cache import markers, parallel
 
@@ -115,13 +115,7 @@ def test_one_more_marker_is_set_in_a_thread_that_then_begins_anew(pi: Pi) -> Non
     with stored(pi) as store:
         records = calls_of(store, session_of(store))
     for record, sent in zip(records, model.requests, strict=True):
-        expected, usage = record.cache, sent.usage
-        assert usage is not None
-        assert expected.read is not None
-        assert expected.written is not None
-        assert expected.fresh is not None
-        predicted = expected.read / (expected.read + expected.written + expected.fresh)
-        assert predicted == pytest.approx(usage.read / usage.prompt, abs=0.05)
+        assert_foreseen(record, sent)
 
 
 def test_off_says_what_it_costs_before_it_happens(pi: Pi) -> None:

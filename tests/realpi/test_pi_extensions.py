@@ -8,16 +8,13 @@ from pathlib import Path
 import pytest
 
 from foredeck.model.documents import ToolcallDocument
-from foredeck.model.messages import load_message
 from foredeck_bench.scripted import call
 from foredeck_bench.twin.steps import Step
 from harness import Pi, both_versions, on_either
 from observed import (
-    answered,
     assert_recorded,
     calls_of,
     errors,
-    messages,
     notified,
     results,
     session_of,
@@ -98,6 +95,7 @@ export default function (pi) {
 EXTENSIONS = {
     "drops-calls": DROPS_CALLS,
     "empties": EMPTIES,
+    "shortens": SHORTENS,
     "throws": THROWS,
     "unknown-roles": UNKNOWN_ROLES,
 }
@@ -113,7 +111,7 @@ def extension(tmp_path: Path, source: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "first"),
     [
-        *((name, False) for name in ("drops-calls", "empties", "unknown-roles")),
+        *((name, False) for name in ("drops-calls", "empties", "shortens", "unknown-roles")),
         ("throws", True),
     ],
 )
@@ -157,18 +155,8 @@ def test_a_lost_result_is_said_to_be_lost(pi: Pi, tmp_path: Path) -> None:
     assert "[foredeck] No result: the call was interrupted." in results(model.requests[-1])
     assert "No result provided" not in json.dumps(model.requests[-1].request.body)
     with stored(pi) as store:
-        assert_recorded_results(pi, len(model.requests))
+        assert_recorded(store, session_of(store), model.requests)
         assert len(store.query("toolcall", {"tool": "bash"})) == 3
-
-
-def assert_recorded_results(pi: Pi, count: int) -> None:
-    """Each call record names messages that the store can still show."""
-    with stored(pi) as store:
-        records = calls_of(store)
-        assert len(records) == count
-        for record in records:
-            for address in record.addresses:
-                assert load_message(address, store.blob)["role"]
 
 
 def test_a_nudge_that_comes_and_goes_is_recorded_as_it_was_sent(pi: Pi, tmp_path: Path) -> None:
@@ -203,29 +191,6 @@ def test_blocked_tools_and_changed_results_are_taken_as_they_are(pi: Pi, tmp_pat
     assert "(seen by another extension)" in results(model.requests[-1])[0]
     (blocked,) = errors(model.requests[-1])
     assert "no shell" in blocked
-
-
-def test_a_history_that_another_extension_rewrites_loses_nothing(pi: Pi, tmp_path: Path) -> None:
-    """Only the newest message is left: the prompt is valid, and old content comes back."""
-    (pi.repo / "a.txt").write_text(TEXT)
-    other = extension(tmp_path, SHORTENS)
-    model = pi.serve(
-        [
-            call("read", path="a.txt"),
-            call("bash", command="seq 1000 1400"),
-            "worked",
-            lambda _: call("activate", id="a.txt"),
-            "seen",
-        ]
-    )
-    assert pi.print("work", "show", foredeck=True, extensions=[other]).code == 0
-    assert model.violations == []
-    assert TEXT[:30] in results(model.requests[-1])[0]
-    for recorded in answered(model):
-        assert messages(recorded)[0]["role"] == "user"
-    with stored(pi) as store:
-        tools = [store.get(h.id, ToolcallDocument) for h in store.query("toolcall")]
-        assert TEXT in {tool.content for tool in tools if tool}
 
 
 HAS_THE_SAME_NAMES = """

@@ -18,17 +18,6 @@ def run(pi: Pi, script: Script, **environment: str) -> ScriptedModel:
     return model
 
 
-def declared(model: ScriptedModel) -> set[str]:
-    """The tools of ours that every request of a session has declared."""
-    bodies = [recorded.request.body for recorded in model.requests]
-    names = [tuple(tool["name"] for tool in body["tools"]) for body in bodies]
-    assert len(set(names)) == 1
-    return set(names[0]) - {"read", "bash", "edit", "write", "__pi_deferred_placeholder__"}
-
-
-CONTEXT = {"activate", "deactivate", "pin", "unpin"}
-
-
 def hits(model: ScriptedModel) -> list[str]:
     """The names of the hits in the newest result, which its own handle stands before."""
     _own_handle, *lines = results(model.requests[-1])[-1].split("\n")
@@ -71,14 +60,3 @@ def test_a_new_session_finds_what_another_has_built_and_opens_it(pi: Pi, asked: 
     assert "[user-stated] [preference] The user never wants LoginSchema renamed." in entry
     assert nothing.startswith("Nothing found in this project.")
     assert 'needs "query"' in refused
-
-
-def test_switches_hold_from_the_next_session_on(pi: Pi) -> None:
-    off = {"FOREDECK_TOOLS__SEARCH": "false"}
-    first = run(pi, ["done"], **off)
-    assert declared(first) == CONTEXT | {"memory-search"}
-    second = run(pi, ["done"], **off)
-    assert declared(second) == CONTEXT
-    third = run(pi, ["done"], FOREDECK_TOOLS__CONTEXT="false")
-    assert declared(third) == CONTEXT
-    assert declared(run(pi, ["done"])) == {"memory-search"}

@@ -40,16 +40,6 @@ def folded(recorded: RecordedRequest) -> list[int]:
     return [n for n, text in enumerate(results(recorded)) if is_reference(text)]
 
 
-def test_a_long_turn_folds_before_it_ends(pi: Pi) -> None:
-    model = pi.serve(TURN, api="openai-completions", reasoning=True)
-    assert pi.print("go", foredeck=True, environment=EAGER).stdout.strip() == "done"
-    assert model.violations == []
-    assert refused(model) == []
-    assert folded(model.requests[-1])
-    sent = model.requests[-1].request.messages
-    assert sum("reasoning_details" in message for message in sent) == 7
-
-
 def test_after_a_pause_a_turn_goes_on_without_the_reasoning_that_bound_it(pi: Pi) -> None:
     pause = [Thinking("", redacted=True), call("bash", command="sleep 3; seq 8000 9400")]
     long: list[Step] = [*(sealed(number, 1400) for number in range(1, 8)), pause]

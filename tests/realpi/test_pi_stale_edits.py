@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from foredeck_bench.scripted import Reply, call
+from foredeck_bench.scripted import call
 from foredeck_bench.twin.request import ModelRequest
 from foredeck_bench.twin.steps import StepResult
 from harness import Pi
@@ -71,29 +71,6 @@ def test_a_persons_change_between_read_and_edit_is_shown_before_it_is_lost(pi: P
     assert "Successfully replaced" in edited
     assert (pi.repo / "a.txt").read_text() == TEXT.replace("line 7:", "line 7!")
     assert_stable(answered(model))
-
-
-def test_the_agents_own_formatter_and_calls_of_one_answer_never_trip_it(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    format_all = "for f in *.txt; do sed s/quick/slow/ $f > .new; mv .new $f; done"
-    both = (edit(1, "line one:"), edit(2, "line two:"))
-    model = pi.serve(
-        [
-            call("read", path="a.txt"),
-            call("bash", command=format_all),
-            edit(3, "line three:"),
-            Reply(both),  # type: ignore[arg-type]
-            call("write", path="a.txt", content="new\n"),
-            call("bash", command="printf x >> a.txt"),
-            call("write", path="a.txt", content="newer\n"),
-            "done",
-        ]
-    )
-    assert pi.print("go", foredeck=True).code == 0
-    assert model.violations == []
-    assert "Nothing was written" not in model.requests[-1].request.text
-    assert "something else" not in model.requests[-1].request.text
-    assert (pi.repo / "a.txt").read_text() == "newer\n"
 
 
 def test_a_command_that_the_user_runs_is_not_the_agents(pi: Pi) -> None:

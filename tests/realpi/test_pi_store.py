@@ -18,7 +18,7 @@ from foredeck.model.messages import load_message
 from foredeck.store.store import Store
 from foredeck_bench.scripted import ScriptedModel, Text, call
 from harness import Pi
-from observed import answered, assert_recorded, calls_of, notified, object_id, session_of, stored
+from observed import calls_of, notified, object_id, session_of, stored
 
 LONG = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
@@ -45,7 +45,6 @@ def test_what_a_session_leaves(pi: Pi) -> None:
     objects_have_their_fields(pi, model)
     file_has_one_version_for_each_content(pi)
     turns_tool_calls_and_files_are_linked_both_ways(pi)
-    pins_visible_at_each_call_are_recorded(pi, model)
 
 
 def objects_have_their_fields(pi: Pi, model: ScriptedModel) -> None:
@@ -122,24 +121,6 @@ def toolcalls(store: Store, ids: list[str]) -> list[ToolcallDocument]:
     found = [store.get(id, ToolcallDocument) for id in ids]
     assert all(found)
     return [document for document in found if document is not None]
-
-
-def pins_visible_at_each_call_are_recorded(pi: Pi, model: ScriptedModel) -> None:
-    with stored(pi) as store:
-        calls = calls_of(store)
-        assert_recorded(store, session_of(store), answered(model))
-        assert [c.stats.pinned for c in calls] == [0, 0, 0, 0, 1]
-        assert [c.decision.kind for c in calls] == ["append"] * 5
-        parents = [c.parent for c in calls]
-        assert parents == [None, *(c.id for c in calls[:-1])]
-        assert {c.model.name for c in calls} == {"scripted/scripted-1"}
-        versions = [
-            (row.subject, row.version) for c in calls for row in c.ops if row.subject is not None
-        ]
-        members = {m.fields["ordinal"]: m for m in store.query("member")}
-        for ordinal, version in versions:
-            assert ordinal in members
-            assert 1 <= version <= len(store.history(members[ordinal].id))
 
 
 def full_output_of(store: Store) -> tuple[ToolcallDocument, dict[str, Any]]:
