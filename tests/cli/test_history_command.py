@@ -8,8 +8,9 @@ import os
 import subprocess
 import sys
 from base64 import b64encode
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from datetime import datetime
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,9 @@ from foredeck.store.store import open_sqlite
 
 
 def cat_bytes(home: Path, *arguments: str) -> bytes:
-    command = [sys.executable, "-m", "foredeck.cli.main", "cat", *arguments, "--home", str(home)]
-    done = subprocess.run(command, capture_output=True, check=True)
-    assert done.stderr == b""
-    return done.stdout
+    with redirect_stdout(TextIOWrapper(BytesIO(), "utf-8")) as printed:
+        assert main(["cat", *arguments, "--home", str(home)]) == 0
+        return bytes(printed.buffer.getvalue())
 
 
 def add_file(home: Path, filesystem: str, path: str, content: str) -> str:
@@ -111,26 +111,12 @@ def test_cat_prints_the_bytes_and_nothing_else(home: Path, tmp_path: Path) -> No
     odd = "no newline at the end \ud83d\r\n\0 é"
     id = add_file(home, "x", "/odd", odd)
     assert cat_bytes(home, id) == odd.encode(errors="surrogatepass")
-    assert (
-        json.loads(
-            subprocess.run(
-                [
-                    sys.executable,
-                    "-m",
-                    "foredeck.cli.main",
-                    "cat",
-                    id,
-                    "--json",
-                    "--home",
-                    str(home),
-                ],
-                env={**os.environ, "PYTHONIOENCODING": "ascii"},
-                capture_output=True,
-                check=True,
-            ).stdout
-        )["content"]
-        == odd
-    )
+    command = [sys.executable, "-m", "foredeck.cli.main", "cat", id, "--home", str(home)]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == cat_bytes(home, id)
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command.append("--json")
+    done = subprocess.run(command, env=ascii_only, capture_output=True, check=True)
+    assert json.loads(done.stdout)["content"] == odd
 
 
 def test_cat_at_a_version_by_number_session_version_or_token(
