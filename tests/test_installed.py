@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import json
-import pkgutil
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -13,8 +9,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
-import foredeck
 
 HARNESS = "foredeck_bench"
 
@@ -43,43 +37,6 @@ def test_bench_says_where_it_can_run(name: str) -> None:
     asked = command(*name.split())
     assert (asked.returncode, asked.stdout) == (2, "")
     assert "run it in a checkout of the repository" in asked.stderr
-
-
-def test_no_module_needs_the_harness() -> None:
-    modules = [m.name for m in pkgutil.walk_packages(foredeck.__path__, "foredeck.")]
-    assert len(modules) > 100
-    done = run_without_harness(f"import importlib; list(map(importlib.import_module, {modules!r}))")
-    assert done.returncode == 0, done.stderr
-
-
-def test_no_module_imports_the_harness_by_name() -> None:
-    folder = Path(foredeck.__file__).parent
-    importing = [
-        f"{path.relative_to(folder)}:{node.lineno}"
-        for path in folder.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if (isinstance(node, ast.ImportFrom) and (node.module or "").startswith(HARNESS))
-        or (isinstance(node, ast.Import) and any(n.name.startswith(HARNESS) for n in node.names))
-    ]
-    assert importing == []
-
-
-def test_the_tarball_leaves_the_harness_out(checkout: Path) -> None:
-    if shutil.which("npm") is None:
-        pytest.skip("needs npm")
-    packed = subprocess.run(
-        ["npm", "pack", "--dry-run", "--json"],
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    answer = json.loads(packed.stdout)
-    (package,) = answer if isinstance(answer, list) else answer.values()
-    names = [file["path"] for file in package["files"]]
-    assert "python/foredeck_lab/replay_command.py" in names
-    assert [name for name in names if HARNESS in name] == []
 
 
 def test_the_wheel_leaves_the_harness_out(checkout: Path, tmp_path: Path) -> None:

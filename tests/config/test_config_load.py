@@ -7,11 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from foredeck.config import Config, Resolved, load_config
-from foredeck.config.keys import RESERVED, all_keys, environment_name, key_name, nearest
+from foredeck.config.keys import RESERVED, all_keys, environment_name, key_name
 from foredeck.config.model import BUILT_IN
 from foredeck.errors import ConfigError
 from foredeck_bench.docs_pages import described
@@ -309,13 +307,6 @@ def test_text_becomes_the_kind_of_its_key(layers: Layers) -> None:
     assert config.sources.mounts[1].filesystem_id == "nas"
 
 
-def test_a_relative_home_is_taken_from_the_current_folder_where_there_is_one(
-    layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert layers.load("home=state").config.home == tmp_path / "state"
-
-
 def test_a_list_that_is_not_json_says_so(layers: Layers) -> None:
     text = layers.error(environ={"FOREDECK_SOURCES__MOUNTS": "/a:/b"})
     assert "FOREDECK_SOURCES__MOUNTS: sources.mounts: must be JSON" in text
@@ -332,22 +323,6 @@ def test_every_key_has_a_variable_a_type_and_a_description() -> None:
         assert described(name).endswith("."), name
         assert key.type_text != "table", name
     assert ", ".join(f"`{name}`" for name in BUILT_IN) in described("policy")
-
-
-@given(st.sampled_from(sorted(all_keys())), st.integers(0, 40))
-def test_a_key_with_one_letter_missing_is_still_found(name: str, position: int) -> None:
-    last = name.rpartition(".")[2]
-    position = len(name) - len(last) + position % len(last)
-    typo = name[:position] + name[position + 1 :]
-    assert nearest(typo) is not None
-
-
-def test_a_container_needs_a_name_for_its_files(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"sources\.sandboxed needs sources\.filesystem_id"):
-        load_config(flags=["sources.sandboxed=true"], environ={}, user_file=tmp_path / "none")
-    flags = ["sources.sandboxed=true", "sources.filesystem_id=container-1"]
-    config = load_config(flags=flags, environ={}, user_file=tmp_path / "none").config
-    assert (config.sources.sandboxed, config.sources.filesystem_id) == (True, "container-1")
 
 
 def test_an_xtdb_address_selects_the_store(layers: Layers) -> None:
