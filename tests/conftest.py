@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,7 @@ from xdist.scheduler import LoadScopeScheduling
 import foredeck
 import foredeck_bench
 from foredeck.cli import person
+from foredeck.store.store import Store, open_sqlite
 from hostile.injections import Injections, NoInjections, load_injections
 from patience import be_patient
 from processes import STARTED
@@ -154,6 +156,14 @@ def _time_enough() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         be_patient(patch)
         yield
+
+
+@pytest.fixture
+def make_store(tmp_path: Path) -> Iterator[Callable[[], Store]]:
+    """Opens empty stores."""
+    numbers = count()
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(closing(open_sqlite(tmp_path / f"{next(numbers)}.db")))
 
 
 @pytest.fixture(scope="session")

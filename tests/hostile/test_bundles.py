@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -30,29 +29,14 @@ from foredeck.model.records import (
 from foredeck.store.portable.check import ImportLimits, decode_line
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch
-from foredeck.store.store import Store, open_sqlite
-from store.contract_portable import exported, lines_of
+from foredeck.store.store import Store
 from store.documents import PROVENANCE
 from store.every_type import change_of, kept
-from store.sessions import SampleSession, dump, write_sample
+from store.factory import MakeStore
+from store.sessions import SampleSession, dump, exported, lines_of, write_sample
 
 SESSION = SampleSession.id
 ME = User(b"m" * 32)
-
-MakeStore = Callable[[], Store]
-
-
-@pytest.fixture
-def make_store(tmp_path: Path) -> Iterator[MakeStore]:
-    stores: list[Store] = []
-
-    def make() -> Store:
-        stores.append(open_sqlite(tmp_path / f"{len(stores)}.db"))
-        return stores[-1]
-
-    yield make
-    for store in stores:
-        store.close()
 
 
 def taken(target: Store, source: Store) -> None:

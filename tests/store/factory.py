@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from foredeck.store.store import Store
 
+MakeStore = Callable[[], Store]
+
 
 @dataclass
 class StoreFactory:

@@ -28,6 +28,7 @@ from foredeck.model.records import (
     member_id,
     nickname_id,
 )
+from foredeck.store.portable.export import export_session
 from foredeck.store.protocol import Batch, Token
 from foredeck.store.store import Store
 
@@ -60,13 +61,11 @@ class SampleSession:
     parent_call: str | None = None
     calls: int = 0
     members: int = 0
-    session_ref: str = ""
-    """How its documents name it, where that is not as in every new one."""
 
     def begin(self) -> Token:
         """The documents that every session has."""
         origin = Provenance(origin=self.id, generator="system")
-        own = self.session_ref or session_object_id(self.id)
+        own = session_object_id(self.id)
         prompt = SystemPromptDocument(
             id=system_prompt_id(self.id),
             session_ref=own,
@@ -208,3 +207,15 @@ def dump(store: Store) -> list[tuple[Any, ...]]:
         assert document is not None
         found.append((change.token, change.time_ms, change.id, document.model_dump()))
     return sorted(found, key=lambda row: (row[1], row[0], row[2]))
+
+
+def exported(store: Store, session: str = SampleSession.id) -> str:
+    """The export file of a session, as one text."""
+    lines: list[str] = []
+    export_session(store, session, lines.append)
+    return "".join(lines)
+
+
+def lines_of(text: str) -> list[bytes]:
+    """The file as an open one would give it."""
+    return text.encode().splitlines(keepends=True)

@@ -30,12 +30,11 @@ from foredeck.store.store import Store, open_sqlite
 from foredeck_xtdb.database.adapter import Database, open_xtdb
 from foredeck_xtdb.node import NodeFolder
 
-from .contract_portable import exported
 from .documents import AWKWARD, batch, file, note
 from .every_type import write_every_type
 from .model import FOREIGN, batches
 from .pulled import Pulled
-from .sessions import dump, write_sample
+from .sessions import dump, exported, write_sample
 from .xtdb_node import options_of
 
 Make = Callable[[], Store | Database]
