@@ -18,7 +18,6 @@ from foredeck.model.messages import put_blob
 from foredeck.model.records import TurnDocument
 from foredeck.store.protocol import (
     Batch,
-    Head,
     Origin,
     Scalar,
     Token,
@@ -72,21 +71,6 @@ class VersionContract:
         store.commit(batch(call))
         assert store.get("toolu_1", ToolcallDocument) == call
 
-    def test_fields_that_a_type_does_not_know_are_kept(self, store: Store) -> None:
-        put = note("a", flavour={"of": ["the", 1]}, count=3)
-        store.commit(batch(put))
-        assert store.get("a", Document) == put
-
-    def test_a_put_adds_a_version(self, store: Store) -> None:
-        tokens = [store.commit(batch(note("a", text))) for text in ("one", "two", "three")]
-        assert len(set(tokens)) == 3
-        assert contents(store, "a") == ["one", "two", "three"]
-        assert [head.token for head in store.history("a")] == tokens
-        newest = store.get("a", Document)
-        assert newest is not None
-        assert newest.content == "three"
-        assert store.latest() == tokens[-1]
-
     def test_reads_as_of_a_transaction_see_what_was_newest_then(self, store: Store) -> None:
         before = store.commit(batch(note("other")))
         first = store.commit(batch(note("a", "one")))
@@ -110,24 +94,6 @@ class VersionContract:
         assert head.token == first
         assert store.head("a", before) is None
 
-    def test_a_tombstone_is_a_version_without_content(self, store: Store) -> None:
-        alive = store.commit(batch(file("/a", "text")))
-        id = file("/a").id
-        store.commit(batch(file("/a", None, state="deleted")))
-        dead, before = store.get(id, FileDocument), store.get(id, FileDocument, alive)
-        assert dead is not None
-        assert (dead.content, dead.state, dead.text_hash) == (None, "deleted", None)
-        assert before is not None
-        assert before.content == "text"
-
-    def test_empty_content_is_not_none(self, store: Store) -> None:
-        store.commit(batch(note("a", ""), note("b", None)))
-        a, b = store.get("a", Document), store.get("b", Document)
-        assert a is not None
-        assert b is not None
-        assert (a.content, b.content) == ("", None)
-        assert store.heads(["a"])["a"].fields["text_hash"] == sha256_hex(b"")
-
     def test_the_same_fields_may_be_put_again(self, store: Store) -> None:
         first = store.commit(batch(note("a")))
         second = store.commit(batch(note("a")))
@@ -147,20 +113,6 @@ class VersionContract:
         store.commit(batch(note("a")))
         with pytest.raises(ValueError, match="note"):
             store.get("a", FileDocument)
-
-    def test_any_document_is_read_as_a_plain_one(self, store: Store) -> None:
-        put = file("/a", "text", char_count=4)
-        store.commit(batch(put))
-        got = store.get(put.id, Document)
-        assert got is not None
-        assert got.model_dump() == put.model_dump()
-
-    def test_transaction_times_never_step_back(self, store: Store) -> None:
-        for n in range(5):
-            store.commit(batch(note("a", str(n))))
-        times = [head.time_ms for head in store.history("a")]
-        assert times == sorted(times)
-        assert times[0] > 1_500_000_000_000
 
     def test_everything_is_there_after_reopening(self, factory: StoreFactory) -> None:
         first = factory.open()
@@ -227,14 +179,6 @@ class VersionContract:
 
 class HeadContract:
     """Heads, queries and changes: what is answered without loading content."""
-
-    def test_a_head_has_every_field_but_content(self, store: Store) -> None:
-        put = file("/a", "text", char_count=4)
-        token = store.commit(batch(put))
-        head = store.head(put.id)
-        assert isinstance(head, Head)
-        assert (head.id, head.type, head.token) == (put.id, "file", token)
-        assert dict(head.fields) == put.model_dump(exclude={"content"})
 
     def test_a_long_content_is_no_field_of_a_head(self, store: Store) -> None:
         store.commit(batch(note("a", "long " * 2_000)))
@@ -307,20 +251,6 @@ class HeadContract:
         assert [head.id for head in store.query("file", where)] == [there.id]
         assert len(store.query("file", {"source.filesystemId": "fs1"})) == 2
         assert store.query("file", {"source.path": None}) == []
-
-    def test_changes_since(self, store: Store) -> None:
-        first = store.commit(batch(note("a"), note("b")))
-        second = store.commit(batch(note("a", "changed"), file("/a")))
-        third = store.commit(batch(note("c")))
-        changes = store.changes_since(None)
-        assert [change.token for change in changes] == [first, first, second, second, third]
-        assert {(c.token, c.id, c.type) for c in changes[2:4]} == {
-            (second, "a", "note"),
-            (second, file("/a").id, "file"),
-        }
-        assert [change.id for change in store.changes_since(second)] == ["c"]
-        assert list(store.changes_since(third)) == []
-        assert changes[0].time_ms == store.history("a")[0].time_ms
 
     def test_transactions_by_token(self, store: Store) -> None:
         tokens = [store.commit(batch(note("a", str(n)))) for n in range(12)]
@@ -400,15 +330,6 @@ class CommitContract:
         with pytest.raises(ValueError, match="short_summary does not fit its hash"):
             store.commit(batch(described))
         assert store.latest() is None
-
-    def test_a_field_of_before_that_is_called_like_a_summary_is_as_it_was(
-        self, store: Store
-    ) -> None:
-        old = file("/a")
-        set_fields(old, short_summary="from before there were any")
-        old.content_hash = content_hash(old.model_dump())
-        store.commit(batch(old))
-        assert store.get(old.id, FileDocument) == old
 
     def test_a_document_of_the_wrong_class_is_refused(self, store: Store) -> None:
         plain = Document(id="a", type="turn", provenance=PROVENANCE).seal()

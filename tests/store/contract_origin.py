@@ -34,17 +34,6 @@ class OriginContract:
         assert document.content == "one"
         assert store.history("local")[0].token == local
 
-    def test_local_transactions_go_on_after_imported_ones(self, store: Store) -> None:
-        store.commit(batch(note("a", "imported")), origin=ORIGIN)
-        first = store.commit(batch(note("a", "local")))
-        store.commit(batch(note("b", "imported")), origin=LATER)
-        last = store.commit(batch(note("a", "local again")))
-        assert len({first, ORIGIN.token, LATER.token, last}) == 4
-        assert contents(store, "a") == ["imported", "local", "local again"]
-        head, first_head = store.head("a"), store.history("a")[0]
-        assert head is not None
-        assert head.time_ms >= first_head.time_ms
-
     def test_the_same_again_is_a_no_op(self, store: Store) -> None:
         puts = [note("a", "long " * 2_000), file("/a", source_hash="00" * 32)]
         store.commit(Batch(puts=puts), origin=ORIGIN)
