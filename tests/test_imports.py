@@ -33,7 +33,7 @@ PARTS = (
         "store",
     ),
     *("sources", "derived", "search", "notes", "tasks", "worklog", "working", "observations"),
-    *("memory", "names", "prices"),
+    *("memory", "pruning", "names", "prices"),
     *("context", "timeline", "hosts", "lookup", "accounting", "engine", "rpc"),
     *("embedded", "cli"),
 )

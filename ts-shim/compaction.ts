@@ -174,7 +174,7 @@ export function uncompact(shim: Shim, ctx: ExtensionCommandContext): string {
   const newest = compactionsOf(ctx.sessionManager.getBranch()).at(-1);
   if (!newest) throw new Error(NOTHING);
   shim.api.appendEntry(TAKEN_BACK, { compaction: newest.id });
-  // The engine keeps it in the store, with the compaction.
+  // The engine keeps it in the store: what a summary replaces may be pruned, and this no more.
   shim.event("uncompact", { summary: newest.summary });
   return BACK;
 }

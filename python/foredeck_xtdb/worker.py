@@ -98,7 +98,8 @@ class DeliveringCopy:
             puts.append(document)
         blobs = self._store.blobs(entry.blobs)
         for digest in entry.blobs:
-            if digest not in blobs:
+            # What was pruned since is not delivered again.
+            if digest not in blobs and not self._store.is_pruned(digest):
                 raise Missing(f"no blob {digest} in the local copy")
         return Batch(puts=puts, blobs=blobs)
 

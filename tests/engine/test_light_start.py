@@ -24,6 +24,7 @@ LATER = (
     "foredeck.notes.layer",
     "foredeck.notes.markdown",
     "foredeck.observations",
+    "foredeck.pruning",
     "foredeck_lab.replay",
     "foredeck.search",
     "foredeck.tasks.board",

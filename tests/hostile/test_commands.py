@@ -78,6 +78,7 @@ RUN = [
     "ingest .",
     "purge --text hello-again --yes",
     "forget s --yes",
+    "forget --texts --yes",
     "doctor --vacuum",
     "doctor",
     "config",

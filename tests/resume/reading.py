@@ -37,6 +37,7 @@ READING = {
     "restore": "restore {out}/backup.db --home {out}/restored",
     "purge": "purge --text not-in-here --dry-run",
     "forget": f"forget {SESSION} --dry-run",
+    "texts": "forget --texts --dry-run",
     "vacuum": "doctor --vacuum",
     "migrate": "migrate sqlite sqlite:{out}/copy.db",
     "name": f"name {FILE} spoken-of",

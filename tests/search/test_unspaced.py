@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.model.names import RUN, UNSPACED_MARKS, is_unspaced, joined, words_in
+from foredeck.pruning import words_of
 from foredeck.search.passages import passage
 from search.sessions import Searched, Talk, searched
 
@@ -120,3 +121,8 @@ def test_words_of_a_text() -> None:
     assert words_in("断裂问题") == ["断裂", "裂问", "问题"]
     assert joined(["重", "跑", "gen", "itgc", "后", "清"]) == "重跑 gen itgc 后清"
     assert len(UNSPACED_MARKS) > 100
+
+
+def test_of_a_pruned_text_only_pairs_of_letters_are_left() -> None:
+    assert words_of("断裂问题 max_retries 断裂") == "max_retries 断裂 裂问 问题"
+    assert words_of("เชื่อ") == "ชื ื่ เช ่อ"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foredeck.model.documents import Document, UserDocument
+from foredeck.model.identity import sha256_hex
 from foredeck.model.memory import (
     MemoryDocument,
     WorkingDocument,
@@ -21,6 +22,7 @@ from foredeck.model.observations import (
     reflection_id,
 )
 from foredeck.model.records import (
+    ArchivedDocument,
     AskedDocument,
     CalibrationDocument,
     ExtractionDocument,
@@ -30,6 +32,7 @@ from foredeck.model.records import (
     PathState,
     ReasoningDocument,
     TurnDocument,
+    archived_id,
     asked_id,
     calibration_id,
     call_id,
@@ -116,11 +119,18 @@ def _observed(id: str) -> list[Document]:
 
 def _about_the_chat(id: str, blobs: dict[str, bytes]) -> list[Document]:
     before, after = kept(b"before\xff\n" * 80, blobs), kept(b"after\n" * 200, blobs)
+    mark = {"$json": put_blob(b'{"role":"user","content":"(archived)"}', blobs)}
     return [
         change_of(id, 1, PathChange(path="/repo/a.py", before=before, after=after)),
         ObservingDocument(id=observing_id(id), session=id, provenance=PROVENANCE).seal(),
         AskedDocument(id=asked_id(id), session=id, purpose="observe", time_ms=1).seal(),
         ExtractionDocument(id=extraction_id(id, 1), session=id, first=1, last=1, time_ms=1).seal(),
+        ArchivedDocument(
+            id=archived_id(id),
+            session=id,
+            messages={sha256_hex(b"pruned"): mark},
+            texts=[sha256_hex(b"a text of it")],
+        ).seal(),
         TurnDocument(id=turn_id(id, 9), session=id, answers=call_id(id, 1), task=TASK).seal(),
         WorkingDocument(
             id=working_id("thread", id), scope="thread", session=id, content="# Page"

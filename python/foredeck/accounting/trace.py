@@ -19,6 +19,7 @@ from foredeck.model.call_values import CHARS_PER_TOKEN, OpRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import load_message, load_messages, marked
+from foredeck.model.records import ARCHIVED
 from foredeck.store.protocol import portions
 from foredeck.store.store import Store
 from foredeck.timeline.branches import chain_to
@@ -57,7 +58,7 @@ def trace(
     origin = str(fields.get("parent_session") or "")
     if any(record.session != session for record in records):
         origin = ""
-    return Trace(session, text, len(records), spans, origin)
+    return Trace(session, text, len(records), spans, origin, len(walk.archived))
 
 
 PORTION = 200
@@ -109,6 +110,8 @@ class _Walk:
         self._calls: dict[str, str] = {}
         """What each tool call was, by its id."""
         self._systems: dict[str, bool] = {}
+        self.archived: set[str] = set()
+        """The addresses of messages that were pruned."""
 
     def load(self, records: Sequence[CallRecord]) -> None:
         """Reads what the next calls need, in few reads of the store."""
@@ -184,11 +187,13 @@ class _Walk:
         for address in record.addresses:
             message = self._loaded.get(address)
             if message is None:
-                # By itself, for its error.
+                # By itself, for its error, or for what is left of it.
                 message = load_message(address, self._store.blob)
             texts = texts_of(message)
             stands = is_sent(message) and self._stands_in(texts)
             self._messages.append(_Message(message, stands, sum(map(len, texts))))
+            if ARCHIVED in texts:
+                self.archived.add(address)
         begins = self._messages[0].message if self._messages and not first else {}
         if last and begins.get("role") == "compactionSummary":
             self._away = Occurrence(Visibility.COMPACTED, None, last.what, last.handle)

@@ -90,6 +90,8 @@ class Trace:
     spans: list[Span]
     origin: str = ""
     """The session it goes on from with a list of its own."""
+    archived: int = 0
+    """Messages without their text after `foredeck forget --texts`."""
 
     @property
     def over(self) -> str:
@@ -105,6 +107,7 @@ class Trace:
             "over": self.over,
             "spans": [_span_json(span) for span in self.spans],
             "origin": self.origin or None,
+            "archived": self.archived,
         }
 
 
@@ -157,6 +160,9 @@ def rows_of(found: Trace) -> list[tuple[str, str, str]]:
     if found.origin:
         looks = f"`foredeck trace TEXT {found.origin[:SHOWN_ID]}` looks there"
         rows.append(("", "", f"it goes on from session {found.origin}: {looks}"))
+    if found.archived:
+        messages = counted(found.archived, "message")
+        rows.append(("", "", f"what {messages} said was pruned, and is not looked through"))
     return rows
 
 

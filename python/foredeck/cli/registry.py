@@ -74,7 +74,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "doctor": Listed("upkeep", "check this machine, rebuild indexes, return disk space"),
         "config": Listed("upkeep", "show every setting, its value, and where it was set"),
         "purge": Listed("upkeep", "remove a text or an object from everything that is stored"),
-        "forget": Listed("upkeep", "delete a session with all that it alone has"),
+        "forget": Listed("upkeep", "delete a session, or the text of old summarized messages"),
     },
     "Measure": {
         "replay": Listed(

@@ -24,6 +24,7 @@ from foredeck.model.observations import (
     ReflectionDocument,
 )
 from foredeck.model.records import (
+    ArchivedDocument,
     AskedDocument,
     CalibrationDocument,
     ExtractionDocument,
@@ -59,6 +60,7 @@ KINDS: dict[str, type[Document]] = {
     "call": CallDocument,
     "change": FileChangeDocument,
     "asked": AskedDocument,
+    "archived": ArchivedDocument,
     "extraction": ExtractionDocument,
     "imported": ImportedDocument,
     "forgotten": ForgottenDocument,
@@ -84,7 +86,7 @@ OWNED = {
     **dict.fromkeys(
         (
             *("compaction", "observation", "reflection", "working", "memory", "claim"),
-            *("observing", "turn", "member", "call", "change", "asked"),
+            *("observing", "turn", "member", "call", "change", "asked", "archived"),
             "extraction",
         ),
         "session",

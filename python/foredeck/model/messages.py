@@ -17,6 +17,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from foredeck.model.identity import canonical_json, decode_text, encode_text, sha256_hex
 
+WORDS_LEFT = "$words"
+"""Key of a pruned message's distinct words, by kind."""
+
 LONG_STRING = 512
 """Length from which a string is a blob."""
 _MARKS = frozenset({"$text", "$base64", "$json"})
@@ -170,11 +173,10 @@ def fingerprint(message: dict[str, Any]) -> str:
 
 
 def load_message(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:
-    """The message as the host gave it."""
-    loaded = unpack(json.loads(decode_text(blob(address))), blob)
-    if not isinstance(loaded, dict):
-        raise TypeError(f"blob {address} does not hold a message")
-    return loaded
+    """The message as the host gave it; a pruned one without its words."""
+    message = load_with_words(address, blob)
+    message.pop(WORDS_LEFT, None)
+    return message
 
 
 def load_messages(
@@ -187,6 +189,15 @@ def load_messages(
     for address, value in packed.items():
         if all(digest in texts for digest in marked(value)):
             loaded[address] = unpack(value, texts.__getitem__)
+            loaded[address].pop(WORDS_LEFT, None)
+    return loaded
+
+
+def load_with_words(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:
+    """Like `load_message`, with a pruned message's words under `WORDS_LEFT`."""
+    loaded = unpack(json.loads(decode_text(blob(address))), blob)
+    if not isinstance(loaded, dict):
+        raise TypeError(f"blob {address} does not hold a message")
     return loaded
 
 

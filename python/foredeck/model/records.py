@@ -163,6 +163,26 @@ def messages_of_turn(fields: Mapping[str, Any]) -> list[str]:
     return [address for address in addresses if address]
 
 
+ARCHIVED = "(archived)"
+"""In place of pruned text."""
+
+
+class ArchivedDocument(RecordDocument):
+    """A session's pruned messages.
+
+    `messages`: what is left, by address. `texts`: hashes of longer texts that are gone.
+    """
+
+    type: str = "archived"
+    session: str
+    messages: dict[str, dict[str, str]] = Field(default_factory=dict)
+    texts: list[str] = Field(default_factory=list)
+
+
+def archived_id(session: str) -> str:
+    return f"archived:{session}"
+
+
 class ExtractionDocument(RecordDocument):
     """A model's answer about what to remember; holds no words of the chat."""
 

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from foredeck.errors import ForedeckError, Missing
 from foredeck.model.documents import session_object_id
 from foredeck.model.names import RUN, SHORTEST_PART, WORD, composed, joined
+from foredeck.model.records import ARCHIVED
 from foredeck.search.index import Extent, Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage, passage
 from foredeck.search.query import Term, is_name, parse_query, periods_in
@@ -294,6 +295,8 @@ class _Texts:
         if text is None:
             return Passage(), ""
         at = _version_or_message(entry, text)
+        if text.is_archived:
+            return Passage(ARCHIVED), at
         pieces = [(field, mask_secrets(piece)) for field, piece in text.pieces]
         candidates = [
             (passage(piece, _words(terms, piece), width), field, piece) for field, piece in pieces

@@ -14,9 +14,9 @@ from foredeck.errors import ForedeckError, Missing
 from foredeck.model.documents import ToolcallDocument, chat_id
 from foredeck.model.figures import shortened
 from foredeck.model.identity import decode_text, hash_text
-from foredeck.model.messages import load_message, marked, unpack
+from foredeck.model.messages import WORDS_LEFT, load_message, load_with_words, marked, unpack
 from foredeck.model.own_tools import OWN_TOOLS
-from foredeck.model.records import TurnDocument, messages_of_turn, turn_id
+from foredeck.model.records import ARCHIVED, TurnDocument, messages_of_turn, turn_id
 from foredeck.model.sources import history_source
 from foredeck.model.wrappings import asked, is_aside, topic
 from foredeck.search.passages import passage
@@ -24,6 +24,7 @@ from foredeck.search.secrets import mask_secrets
 from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head
 from foredeck.store.references import in_message
+from foredeck.store.sessions import stored_messages
 from foredeck.store.store import Store
 
 SEARCHED = frozenset(
@@ -48,7 +49,7 @@ class SearchedText:
     """One text of a version.
 
     `part` tells the messages of a turn apart; `said`: what was asked for; `output`: what came out;
-    `fields`: parts of `said` by field (`args.command`).
+    `fields`: parts of `said` by field (`args.command`); `is_archived`: only words are left.
     """
 
     document: str
@@ -68,6 +69,7 @@ class SearchedText:
     said: str = ""
     output: str = ""
     fields: tuple[tuple[str, str], ...] = ()
+    is_archived: bool = False
 
     @property
     def pieces(self) -> list[tuple[str, str]]:
@@ -120,7 +122,7 @@ class Fetched:
                 digests.add(fields["text_hash"])
             if head.type == "toolcall":
                 digests.update(marked([fields.get("args"), fields.get("details")]))
-        self._blobs = store.blobs(messages | digests)
+        self._blobs = stored_messages(store, messages | digests)
         inner = set[str]().union(*(in_message(self._blobs.get(address)) for address in messages))
         self._blobs |= store.blobs(inner - self._blobs.keys())
 
@@ -178,6 +180,8 @@ def first_prompt(store: Store, session: str) -> str:
     """A session's first question, masked, without its agent's additions; else its first command."""
     aside = ""
     for message in _said_first(store, session):
+        if words_left(message) is not None:
+            return ARCHIVED
         words = asked(said_by(message))
         if words and not is_aside(words):
             return _beginning(topic(words))
@@ -197,7 +201,7 @@ def _said_first(store: Store, session: str) -> Iterator[dict[str, Any]]:
         for fields in (turns[id].fields for id in among if id in turns):
             for address in filter(None, (fields.get("user"), *(fields.get("others") or ()))):
                 with suppress(ForedeckError, LookupError, TypeError, ValueError):
-                    message = load_message(address, store.blob)
+                    message = load_with_words(address, store.blob)
                     if message.get("role") == "user":
                         yield message
 
@@ -212,7 +216,7 @@ def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:
     for part, address in addresses:
         if not address:
             continue
-        message = load_message(address, source.blob)
+        message = load_with_words(address, source.blob)
         role = str(message.get("role") or part)
         for kind, text in (("thinking", thinking_of(message)), (role, said_by(message))):
             if text.strip():
@@ -230,18 +234,29 @@ def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:
                     turn=fields.get("user_turn"),
                     task=fields.get("task"),
                     said=text,
+                    is_archived=words_left(message) is not None,
                 )
 
 
 def said_by(message: Mapping[str, Any]) -> str:
-    """A message's text without thinking and calls."""
+    """A message's text without thinking and calls; of a pruned one its words."""
+    if (remains := words_left(message)) is not None:
+        return remains.get("said") or ""
     other = (message.get(name) for name in ("summary", "command", "output"))
     texts = [_joined(message.get("content"), "text"), *(text for text in other if text)]
     return "\n".join(text for text in texts if isinstance(text, str) and text)
 
 
 def thinking_of(message: Mapping[str, Any]) -> str:
+    if (remains := words_left(message)) is not None:
+        return remains.get("thinking") or ""
     return _joined(message.get("content"), "thinking")
+
+
+def words_left(message: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """A pruned message's words by kind."""
+    remains = message.get(WORDS_LEFT)
+    return remains if isinstance(remains, dict) else None
 
 
 def _joined(content: Any, kind: str) -> str:

@@ -141,7 +141,7 @@ class Copyable(Protocol):
         """Hashes of the blobs that come after `after`, in ascending order."""
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
-        """Several blobs as they were put, without missing ones."""
+        """Several blobs as they were put, without missing and pruned ones."""
 
     def close(self) -> None:
         """Closes the connection; may be called twice."""

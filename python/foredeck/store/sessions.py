@@ -135,3 +135,11 @@ def _histories(store: Store, ids: Sequence[str]) -> Iterator[list[Head]]:
         claims = store.history(name.id)
         if any(claim.fields.get("object") in id_set for claim in claims):
             yield claims
+
+
+def stored_messages(store: Store, addresses: Iterable[str]) -> dict[str, bytes]:
+    """Messages by address, as they were put, or what pruning has left of them."""
+    unique = set(addresses)
+    blobs = store.blobs(unique)
+    absent = unique - blobs.keys()
+    return blobs | store.left_of(absent) if absent else blobs

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from foredeck.errors import Conflict, Missing
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
+from foredeck.model.records import ARCHIVED
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import (
     Advance,
@@ -119,6 +120,9 @@ class Store:
         """For what keeps tables of its own in the file."""
         self._busy_timeout_ms = busy_timeout_ms
         self._writer = SqliteWriter(db, clock)
+        self._pruned_at: Token | None = None
+        self._pruned: dict[str, str | None] = {}
+        """What is left of a pruned blob, or None, by hash; as of `_pruned_at`."""
 
     # Writing
 
@@ -268,14 +272,15 @@ class Store:
         return self.db.execute(lookup_statement(1 + len(more)), [*more, first])
 
     def blob(self, digest: str) -> bytes:
-        """The bytes. Raises `Missing`; `Corrupt` if they hash otherwise."""
-        blobs = self.blobs([digest])
+        """The bytes, or what pruning has left of them. Raises `Missing`; `Corrupt` if they hash
+        otherwise."""
+        blobs = self.blobs([digest]) or self.left_of([digest])
         if digest not in blobs:
             raise Missing(f"no blob {digest} in this store")
         return blobs[digest]
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
-        """Several blobs as they were put, without missing ones."""
+        """Several blobs as they were put, without missing and pruned ones."""
         wanted = list(digests)
         with self.translated():
             rows = list(select_in(self.db, BLOB, "hash", raw_digests(wanted)))
@@ -287,6 +292,35 @@ class Store:
         }
         absent = [digest for digest in wanted if digest not in blobs]
         return blobs | self.remote.fetch_blobs(absent) if absent else blobs
+
+    def is_pruned(self, digest: str) -> bool:
+        """Whether this missing blob was pruned."""
+        self._refresh_pruned()
+        return digest in self._pruned
+
+    def left_of(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """What pruning has left of missing blobs, by old hash."""
+        self._refresh_pruned()
+        pruned = {digest: self._pruned[digest] for digest in digests if digest in self._pruned}
+        stubs = self.blobs({stub for stub in pruned.values() if stub is not None})
+        return {
+            digest: ARCHIVED.encode() if stub is None else stubs[stub]
+            for digest, stub in pruned.items()
+            if stub is None or stub in stubs
+        }
+
+    def _refresh_pruned(self) -> None:
+        latest = self.latest()
+        if latest == self._pruned_at:
+            return
+        self._pruned.clear()
+        archived = self.query("archived")
+        for head in archived:
+            self._pruned |= dict.fromkeys(head.fields.get("texts") or ())
+        for head in archived:
+            marks = head.fields.get("messages") or {}
+            self._pruned |= {address: mark.get("$json") for address, mark in marks.items()}
+        self._pruned_at = latest
 
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
         """Versions that came in after `token` (None: all), in whole transactions.

@@ -13,6 +13,7 @@ from foredeck.model.messages import load_message
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import FileChangeDocument, call_id
 from foredeck.store.protocol import Head
+from foredeck.store.sessions import stored_messages
 from foredeck.store.store import Store
 
 _SUMMARY = b'"compactionSummary"'
@@ -83,14 +84,14 @@ def _still_there(
     store: Store, record: CallRecord, following: CallRecord, made: Sequence[Head]
 ) -> set[str]:
     if following.shared < record.length:
-        messages = store.blobs(following.addresses).values()
+        messages = stored_messages(store, following.addresses).values()
         if any(_SUMMARY in message for message in messages):
             return {head.id for head in made}  # compacted, not given up
     return _named(store, following, made)
 
 
 def _named(store: Store, record: CallRecord, made: Sequence[Head]) -> set[str]:
-    messages = list(store.blobs(record.addresses).values())
+    messages = list(stored_messages(store, record.addresses).values())
     return {head.id for head in made if any(_name(head) in message for message in messages)}
 
 

@@ -24,7 +24,7 @@ MAX_CALL_ID = 200
 """A longer id of a call is replaced by its hash."""
 _SESSION_ID = re.compile(r"[A-Za-z0-9][\w.\-]{0,199}", re.ASCII)
 _OURS = re.compile(
-    r"(session|chat|system_prompt|turn|member|call|nickname|compaction|forgotten"
+    r"(session|chat|system_prompt|turn|member|call|nickname|compaction|forgotten|archived"
     r"|calibration|reasoning):"
 )
 

@@ -48,7 +48,7 @@ TRACE = command(
     input), compacted, or never seen.
 
     JSON: {"session", "text", "calls", "spans": [{"first", "last", "session", "calls", "state",
-    "places"}], "origin"}; `origin`: where a carried session is from.
+    "places"}], "origin", "archived"}; `origin`: where a carried session is from.
     """,
     example="foredeck trace parse_config 0199",
     options=f"""

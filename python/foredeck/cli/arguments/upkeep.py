@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
+
 from foredeck.cli.arguments import NUMBER, PATH, PROJECT, USUAL, command
 from foredeck.derived import LAYERS
 
@@ -196,17 +198,33 @@ PURGE = command(
 )
 
 
+DAYS = 30
+
+
+def _days(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 36_500:
+        raise ArgumentTypeError(f"must be a number of days, not {text!r}")
+    return int(text)
+
+
 FORGET = command(
     """
     Delete a session for good: its chat, calls, tool outputs, and what no other session uses.
     Copies on other machines, exports and backups are not changed; delete Pi's own session file
     yourself. A session that Pi has open is refused, and so is an agent.
+
+    --texts removes only the text of old messages that a summary or an observation covers, by
+    default in all sessions. They read `(archived)`, and search still finds them. Close Pi
+    first.
     """,
     example="foredeck forget 0199 --dry-run",
-    options="""
+    options=f"""
     [SESSION...]  its id, or the start of it; without it you choose from a list
+    --texts  only remove the text of old, summarized messages
+    --days N  with --texts: only of messages older than N days (default: {DAYS})
     --dry-run  show what would be deleted, and delete nothing
     --yes  do not ask for confirmation
     """,
     run="forget_command",
+    days={"type": _days, "default": DAYS},
 )

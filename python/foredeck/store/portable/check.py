@@ -20,6 +20,7 @@ from foredeck.model.memory import MemoryDocument, MemoryState, working_id
 from foredeck.model.messages import is_digest
 from foredeck.model.records import (
     FileChangeDocument,
+    archived_id,
     call_id,
     change_id,
     member_id,
@@ -143,6 +144,7 @@ def _check_id(type: str, fields: Mapping[str, Any]) -> None:
         "change": lambda: change_id(fields["session"], fields["ordinal"]),
         "nickname": lambda: nickname_id(id.removeprefix("nickname:")),
         "user": lambda: user_object_id(str(fields["text_hash"])),
+        "archived": lambda: archived_id(str(fields["session"])),
         "working": lambda: working_id(
             fields["scope"], str(fields["project" if fields["scope"] == "resource" else "session"])
         ),
@@ -217,6 +219,7 @@ class _Checker:
         self._messages: set[str] = set()
         """Addresses of messages that have been read."""
         self._absent: dict[str, str] = {}
+        self._pruned: set[str] = set()
 
     def take(self, line: dict[str, Any], data: bytes) -> None:
         """Checks a line. Raises `ValueError`."""
@@ -349,6 +352,8 @@ class _Checker:
         for digest in sorted(needed):
             if not self._staged.has_blob(digest):
                 self._absent.setdefault(digest, str(body["id"]))
+        if type == "archived":
+            self._pruned.update(body["messages"], body["texts"])
 
     def _remember(self, document: Document) -> None:
         assert self._token is not None
@@ -375,7 +380,8 @@ class _Checker:
         if counts.keys() != expected["end"].keys():
             raise ValueError("the last line holds something unknown")
         for digest, id in self._absent.items():
-            raise ValueError(f"{id!r} needs blob {digest}, which is not before it")
+            if digest not in self._pruned:
+                raise ValueError(f"{id!r} needs blob {digest}, which is not before it")
         self.checked.ownership.check()
         self.ended = True
 

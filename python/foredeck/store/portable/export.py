@@ -162,7 +162,7 @@ class _Exporter:
 
     def _fetch(self, digests: set[str]) -> dict[str, bytes]:
         blobs = self._store.blobs(sorted(digests))
-        if absent := digests - blobs.keys():
+        if absent := {one for one in digests - blobs.keys() if not self._store.is_pruned(one)}:
             raise Missing(f"blob {min(absent)} is named by the session, but not in the store")
         return blobs
 
