@@ -1,21 +1,7 @@
-/**
- * Where foredeck keeps its state on this machine, and files there.
- *
- * What is named may be anything: a pipe without a writer would stop Pi, and a device may never end.
- * So only regular files are opened, and none is read on Pi's main thread.
- */
+/** Where foredeck keeps its state on this machine, and files there. */
 
-import {
-  appendFileSync,
-  closeSync,
-  constants,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  statSync,
-} from "node:fs";
-import { open, stat } from "node:fs/promises";
+import { appendFileSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { type Fields, recordOf } from "./context/messages.ts";
@@ -52,7 +38,7 @@ export function openLog(folder: string): number | null {
     const path = logPath(folder);
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     if (size > LOG_LIMIT_BYTES) renameSync(path, `${path}.1`);
-    return openToAppend(path);
+    return openSync(path, "a", 0o600);
   } catch {
     return null;
   }
@@ -60,43 +46,30 @@ export function openLog(folder: string): number | null {
 
 /** Writes one line to the log. Never throws: a full disk must not stop the agent. */
 export function logLine(folder: string, text: string): void {
-  let log: number | null = null;
+  const line = `${new Date().toISOString()} shim: ${text.replaceAll("\n", "\\n")}\n`;
   try {
-    log = openToAppend(logPath(folder));
-    const line = `${new Date().toISOString()} shim: ${text.replaceAll("\n", "\\n")}\n`;
-    appendFileSync(log, line);
+    appendFileSync(logPath(folder), line, { mode: 0o600 });
   } catch {
     // Nowhere to write to.
-  } finally {
-    if (log !== null) closeSync(log);
   }
 }
 
+/** Where the log is. @throws Error where something else is there: a pipe would stop Pi */
 function logPath(folder: string): string {
-  return join(makePrivate(join(folder, "logs")), "engine.log");
+  const path = join(makePrivate(join(folder, "logs")), "engine.log");
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
+    throw new Error(`${path} is not a regular file`);
+  return path;
 }
 
-/** Bytes; more than any file has that foredeck writes for its extension. */
-const MOST_BYTES = 1024 * 1024;
-
-/** The text of a regular file. @throws what the file system says, or that it is none, or too large */
-export async function readText(path: string): Promise<string> {
-  // Not opened to find out: that alone can change a device.
-  check(path, await stat(path));
-  const file = await open(path, constants.O_RDONLY | NONBLOCK);
-  try {
-    const status = await file.stat();
-    check(path, status);
-    if (status.size > MOST_BYTES) throw new Error(`${path} is larger than ${MOST_BYTES} bytes`);
-    return await file.readFile("utf8");
-  } finally {
-    await file.close();
-  }
-}
-
-/** The object of JSON in a regular file; an empty one where that cannot be read. */
+/** The object of JSON in a file; an empty one where that cannot be read. */
 export async function readJson(path: string): Promise<Fields> {
-  return parsed(await readText(path).catch(() => ""));
+  // A pipe would be waited for.
+  const isFile = await stat(path).then(
+    (status) => status.isFile(),
+    () => false,
+  );
+  return isFile ? parsed(await readFile(path, "utf8").catch(() => "")) : {};
 }
 
 /** The object that a text is JSON of; an empty one where it is of none. */
@@ -106,25 +79,4 @@ export function parsed(text: string): Fields {
   } catch {
     return {};
   }
-}
-
-/** The descriptor of a regular file that is written to at its end, made for this user if need be. */
-function openToAppend(path: string): number {
-  check(path, statSync(path, { throwIfNoEntry: false }));
-  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | NONBLOCK;
-  const descriptor = openSync(path, flags, 0o600);
-  try {
-    check(path, fstatSync(descriptor));
-    return descriptor;
-  } catch (error) {
-    closeSync(descriptor);
-    throw error;
-  }
-}
-
-/** Windows has none. */
-const NONBLOCK = constants.O_NONBLOCK ?? 0;
-
-function check(path: string, status: { isFile(): boolean } | undefined): void {
-  if (status?.isFile() === false) throw new Error(`${path} is not a regular file`);
 }

@@ -158,7 +158,7 @@ export class Shim implements PeerHost {
 
   /** Finds the engine, setting it up if need be. */
   async locate(options: LocateOptions): Promise<EngineCommand> {
-    const installed = await locateInstalled(process.env, undefined, options.signal);
+    const installed = locateInstalled();
     if (installed) return installed;
     const onProgress = (text: string) => {
       if (!options.signal.aborted) this.onSetUp(text);

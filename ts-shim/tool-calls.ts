@@ -4,9 +4,7 @@
  */
 
 import { statSync } from "node:fs";
-import { homedir } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { resolve } from "node:path";
 import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
 import { charsOf, type Fields, isText } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
@@ -101,14 +99,12 @@ function specialFile(path: string, cwd: string): string | undefined {
   return `${path} is ${kind}, not a file: reading it could wait for ever. Use bash with a timeout if you need what it gives.`;
 }
 
-const UNICODE_SPACES = /[\u00A0\u2000-\u200A\u202F\u205F\u3000]/g;
-
-/** The path as Pi's file tools understand it: `@` in front, `~`, file URLs, odd spaces. */
+/** The path as Pi's file tools understand it; `~` and file URLs, which name no pipe, are left to Pi. */
 function resolveLikePi(path: string, cwd: string): string {
-  const plain = path.replace(UNICODE_SPACES, " ").replace(/^@/, "");
-  if (plain === "~" || plain.startsWith("~/")) return join(homedir(), plain.slice(1));
-  if (plain.startsWith("file://")) return fileURLToPath(plain);
-  return isAbsolute(plain) ? plain : resolve(cwd, plain);
+  return resolve(
+    cwd,
+    path.replace(/[\u00A0\u2000-\u200A\u202F\u205F\u3000]/g, " ").replace(/^@/, ""),
+  );
 }
 
 function foldMarker(input: Fields): string | undefined {

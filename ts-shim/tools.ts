@@ -6,8 +6,9 @@
  */
 
 import { createHash } from "node:crypto";
-import { realpath, stat, writeFile } from "node:fs/promises";
+import { readFile, realpath, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { ImageContent } from "@earendil-works/pi-ai";
 import type {
   ExtensionAPI,
   ExtensionContext,
@@ -16,9 +17,8 @@ import type {
 } from "@earendil-works/pi-coding-agent";
 import { register, SHORTS } from "./command.ts";
 import { type Fields, isRecord, isText } from "./context/messages.ts";
-import { isImage } from "./context/plan.ts";
 import { AbortedError, ErrorCode, RpcError } from "./engine/wire.ts";
-import { makePrivate, readJson, readText, stateDir } from "./files.ts";
+import { makePrivate, readJson, stateDir } from "./files.ts";
 import { visible } from "./host.ts";
 import type { Shim } from "./shim.ts";
 import definitions from "./tools.json" with { type: "json" };
@@ -90,7 +90,7 @@ function takenNotice(tools: readonly string[], commands: readonly string[]): str
 async function isNews(text: string): Promise<boolean> {
   try {
     const file = join(makePrivate(stateDir()), "names-told");
-    if ((await readText(file).catch(() => "")) === text) return false;
+    if ((await readFile(file, "utf8").catch(() => "")) === text) return false;
     await writeFile(file, text, { mode: 0o600 });
   } catch {
     // Then it is said again.
@@ -116,7 +116,7 @@ function toolOf(spec: Omit<ToolSpec, "facility">, shim: Shim): ToolDefinition {
       const answer = await askAbout("tool/call", call, shim, signal);
       shim.host.showState(answer);
       const text = (await confirmed(answer.questions, shim, ctx)) ?? String(answer.text);
-      const images = Array.isArray(answer.images) ? answer.images.filter(isImage) : [];
+      const images = (answer.images ?? []) as ImageContent[];
       // `details` holds the engine's decision. It reads it back from the message list, so that the
       // decision follows the branch on which the call was made.
       return { content: [{ type: "text", text }, ...images], details: answer.details ?? {} };

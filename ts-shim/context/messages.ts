@@ -70,37 +70,26 @@ export function recordOf(value: unknown): Fields {
   return isRecord(value) ? value : {};
 }
 
-/** Exact equality of two JSON-like values. An undefined field counts as missing. */
-export function sameValue(a: unknown, b: unknown): boolean {
+/** What the model cannot see of a message. */
+const UNSEEN: ReadonlySet<string> = new Set(["details", "usage"]);
+
+/** Exact equality of all that the model can see of two messages. */
+export function sameMessage(a: HostMessage, b: HostMessage): boolean {
+  return sameValue(a, b, UNSEEN);
+}
+
+/** Exact equality of two JSON-like values, but for these fields. An undefined one counts as missing. */
+export function sameValue(a: unknown, b: unknown, unseen?: ReadonlySet<string>): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a)) {
-    // By index: of thousands of messages the keys of each list of blocks would take longer.
-    if (!Array.isArray(b) || a.length !== b.length) return false;
-    for (let i = 0; i < a.length; i++) if (!sameValue(a[i], b[i])) return false;
-    return true;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [one, other] = [a as Fields, b as Fields];
+  // Runs over the whole conversation at every model call, hence plain loops.
+  for (const key in one) {
+    if (!unseen?.has(key) && !sameValue(one[key], other[key])) return false;
   }
-  return !Array.isArray(b) && sameFields(a as Fields, b as Fields, false);
-}
-
-/** Exact equality of all that the model can see of two messages: not of `details` and `usage`. */
-export function sameMessage(a: HostMessage, b: HostMessage): boolean {
-  return a === b || sameFields(a, b, true);
-}
-
-// Runs over the whole conversation at every model call, hence plain loops and no set of names.
-function sameFields(a: Fields, b: Fields, seenOnly: boolean): boolean {
-  let balance = 0;
-  for (const key in a) {
-    const value = a[key];
-    if (value === undefined || (seenOnly && (key === "details" || key === "usage"))) continue;
-    const other = b[key];
-    if (value !== other && !sameValue(value, other)) return false;
-    balance += 1;
+  for (const key in other) {
+    if (one[key] === undefined && other[key] !== undefined && !unseen?.has(key)) return false;
   }
-  for (const key in b) {
-    if (b[key] === undefined || (seenOnly && (key === "details" || key === "usage"))) continue;
-    balance -= 1;
-  }
-  return balance === 0;
+  return true;
 }

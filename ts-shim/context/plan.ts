@@ -4,17 +4,14 @@
  * or altered signed thinking, so one mistake makes the whole answer unusable.
  */
 
-import type { ImageContent } from "@earendil-works/pi-ai";
+import { textOf } from "../engine/wire.ts";
 import {
   type Block,
   blocksOf,
   callIds,
   type HostMessage,
   hasContent,
-  isRecord,
   isSystem,
-  isText,
-  recordOf,
   sameMessage,
   UNSENT_STOPS,
 } from "./messages.ts";
@@ -141,11 +138,33 @@ export function checkAnswer(
   keep: number,
   held: Plan,
 ): Answer {
-  const { ops, status, notices, marker, ...numbers } = recordOf(value);
-  const call = integer(numbers.call, 1, Number.MAX_SAFE_INTEGER, "call");
+  try {
+    return answerOf(value as SentAnswer, messages, keep, held);
+  } catch (error) {
+    throw new BadAnswerError(textOf(error));
+  }
+}
+
+/** The answer as docs/protocol.md has it. */
+interface SentAnswer {
+  call: number;
+  from: number;
+  ops: [name: string, value: unknown][];
+  marker?: string | null;
+  status?: { text: string };
+  notices?: unknown[];
+}
+
+function answerOf(
+  { call, from, ops, marker = null, status, notices = [] }: SentAnswer,
+  messages: readonly HostMessage[],
+  keep: number,
+  held: Plan,
+): Answer {
+  mustBeIn(call, 1, Number.MAX_SAFE_INTEGER, "call");
   // Before `from` the plan in force stays. That is right only for messages that the engine had.
-  const from = integer(numbers.from, 0, keep, "from");
-  const plan = held.with(from, slotsOf(list(ops, "ops"), messages, from));
+  mustBeIn(from, 0, keep, "from");
+  const plan = held.with(from, slotsOf(ops, messages, from));
   // Calls and results are paired from the newest assistant message before `from` on: results follow
   // their call, so no earlier pair can be torn apart by this answer, and earlier checks hold. Of the
   // whole of a long list this would take longer than all else in the hook.
@@ -153,91 +172,56 @@ export function checkAnswer(
   // A message of ours right before it can be the result of a call that is not looked at here.
   const said = start > 0 ? plan.slot(start).says.length : 0;
   const sent = plan.sent(messages, start).slice(said);
-  if (sent.length === 0 && messages.length > 0 && plan.sent(messages).length === 0) {
-    throw new BadAnswerError("nothing would be left to send");
-  }
+  if (sent.length === 0 && messages.length > 0 && plan.sent(messages).length === 0)
+    throw new Error("nothing would be left to send");
   const apart = torn(messages.slice(start), sent);
-  if (apart.length > 0) throw new BadAnswerError(`torn apart: ${apart.join(", ")}`);
-  return {
-    call,
-    from,
-    plan,
-    status: isRecord(status) && typeof status.text === "string" ? status.text : null,
-    notices: Array.isArray(notices) ? notices : [],
-    marker: typeof marker === "string" ? marker : null,
-  };
+  if (apart.length > 0) throw new Error(`torn apart: ${apart.join(", ")}`);
+  return { call, from, plan, status: status?.text ?? null, notices, marker };
 }
 
 /** The slots of the messages from an index on, and the one that ends the list. */
-function slotsOf(ops: unknown[], messages: readonly HostMessage[], from: number): Slot[] {
+function slotsOf(ops: SentAnswer["ops"], messages: readonly HostMessage[], from: number): Slot[] {
   const slots: Slot[] = [];
   let says: HostMessage[] = [];
   const next = (slot: Pick<Slot, "blocks" | "isOmitted">) => {
     slots.push({ says, ...slot });
     says = [];
   };
-  for (const op of ops) {
-    if (!Array.isArray(op) || op.length !== 2) throw new BadAnswerError("an operation: not a pair");
-    const [name, value] = op as [unknown, unknown];
+  for (const [name, value] of ops) {
     const index = from + slots.length;
-    const left = messages.length - index;
-    if (name === "say") {
-      says.push(checkSaid(value, `what is said before message ${index}`));
-    } else if (name === "keep" || name === "omit") {
-      const count = integer(value, 1, left, `${name} at message ${index}`);
-      for (let n = 0; n < count; n++) next({ blocks: null, isOmitted: name === "omit" });
-    } else if (name === "rewrite") {
-      if (left < 1) throw new BadAnswerError(`operations for more than ${index} messages`);
-      next({ blocks: checkBlocks(value, messages[index] as HostMessage, index), isOmitted: false });
-    } else {
-      throw new BadAnswerError(`${JSON.stringify(name)} is no operation`);
-    }
+    const message = messages[index];
+    if (name === "say") says.push(checkSaid(value as HostMessage));
+    else if (name === "rewrite" && message)
+      next({ blocks: checkBlocks(value as EditBlock[], message, index), isOmitted: false });
+    else if (name === "keep" || name === "omit") {
+      mustBeIn(value, 1, messages.length - index, `${name} at message ${index}`);
+      for (let n = 0; n < value; n++) next({ blocks: null, isOmitted: name === "omit" });
+    } else throw new Error(`${JSON.stringify(name)} is no operation on message ${index}`);
   }
   const done = from + slots.length;
   if (done === messages.length) return [...slots, { ...KEPT, says }];
-  throw new BadAnswerError(`operations for ${done} of ${messages.length} messages`);
+  throw new Error(`operations for ${done} of ${messages.length} messages`);
 }
 
-function checkBlocks(value: unknown, message: HostMessage, index: number): EditBlock[] {
+/** Blocks are the engine's own, or the message's: its thinking stays as it is, and what it calls. */
+function checkBlocks(blocks: EditBlock[], message: HostMessage, index: number): EditBlock[] {
   const own = blocksOf(message);
   const where = `the rewriting of message ${index}`;
-  const blocks = list(value, where).map((block): EditBlock => {
-    if (!isRecord(block) || !isKeep(block)) return checkBlock(block, message.role, where);
-    return { keep: integer(block.keep, 0, own.length - 1, `${where}: keep`) };
-  });
-  if (blocks.length === 0) throw new BadAnswerError(`${where} leaves no content`);
-  const ids = callIds(resolved(blocks, own)).join("\n");
-  if (message.role === "assistant" && ids !== callIds(own).join("\n")) {
-    throw new BadAnswerError(`${where} changes which tools it calls`);
+  for (const block of blocks) {
+    if (isKeep(block)) mustBeIn(block.keep, 0, own.length - 1, `${where}: keep`);
+    else if (block.type === "thinking") throw new Error(`${where} holds thinking`);
   }
+  if (blocks.length === 0) throw new Error(`${where} leaves no content`);
+  const ids = callIds(resolved(blocks, own)).join("\n");
+  if (ids !== callIds(own).join("\n")) throw new Error(`${where} changes which tools it calls`);
   return blocks;
 }
 
-/** Text, an image, or in an assistant message a tool call. Thinking can only be kept. */
-function checkBlock(value: unknown, role: string, where: string): Block {
-  const isAssistant = role === "assistant";
-  const { type, text, id, name, arguments: given } = recordOf(value);
-  const isAllowed =
-    (type === "text" && typeof text === "string") ||
-    (!isAssistant && isImage(value)) ||
-    (isAssistant && type === "toolCall" && isText(id) && isText(name) && isRecord(given));
-  if (isAllowed) return value as Block;
-  throw new BadAnswerError(`${where} holds a block that does not belong in a ${role} message`);
-}
-
-/** Whether a block of the engine's is an image that Pi can send. */
-export function isImage(value: unknown): value is ImageContent {
-  return isRecord(value) && value.type === "image" && isText(value.data) && isText(value.mimeType);
-}
-
 /** A user's message, or the result of a call that has none. */
-function checkSaid(value: unknown, where: string): HostMessage {
-  const { role, toolCallId, toolName } = recordOf(value);
-  const isResult = role === "toolResult" && isText(toolCallId) && isText(toolName);
-  if (role !== "user" && !isResult) throw new BadAnswerError(`${where} is no message of ours`);
-  const blocks = blocksOf(value as HostMessage).map((block) => checkBlock(block, role, where));
-  if (blocks.length === 0) throw new BadAnswerError(`${where} has no content`);
-  return value as HostMessage;
+function checkSaid(message: HostMessage): HostMessage {
+  if (message.role !== "user" && message.role !== "toolResult")
+    throw new Error(`a message of ${message.role} is none of ours`);
+  return message;
 }
 
 /** Calls and results that belong together in one list, and do not in what is made of it. */
@@ -278,16 +262,14 @@ function isSent(message: HostMessage): boolean {
 /** Of these Pi renders other fields than `content`. */
 const RENDERED_ROLES = new Set(["bashExecution", "branchSummary", "compactionSummary"]);
 
-function integer(value: unknown, low: number, high: number, what: string): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < low || value > high) {
-    throw new BadAnswerError(`${what} is ${JSON.stringify(value)}, not in ${low}..${high}`);
-  }
-  return value;
-}
-
-function list(value: unknown, what: string): unknown[] {
-  if (Array.isArray(value)) return value;
-  throw new BadAnswerError(`${what} is not a list`);
+function mustBeIn(
+  value: unknown,
+  low: number,
+  high: number,
+  what: string,
+): asserts value is number {
+  if (!Number.isInteger(value) || Number(value) < low || Number(value) > high)
+    throw new Error(`${what} is ${JSON.stringify(value)}, not in ${low}..${high}`);
 }
 
 /** How far the plan in force still fits a list that the engine has not seen. */

@@ -81,17 +81,10 @@ export function inThreads(model: object): boolean {
   return api === "anthropic-messages" && Boolean(supportsMessageThreads ?? isTheirs);
 }
 
-/** The newest answer of `timeZone`. */
-let zone = { name: "", offset_minutes: Number.NaN };
-
-/** The time zone of this machine, as the protocol describes it. */
+/** The time zone of this machine, as the protocol describes it. Some runtimes have no name for it. */
 export function timeZone(): Fields {
-  const offset = -Math.round(new Date().getTimezoneOffset());
-  if (offset === zone.offset_minutes) return zone;
-  // Only then: this takes longer than all else in a request. Some runtimes have no name for it.
   const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
-  zone = { name, offset_minutes: offset };
-  return zone;
+  return { name, offset_minutes: -Math.round(new Date().getTimezoneOffset()) };
 }
 
 /** The entries of the session's branch, oldest first; none where Pi cannot tell. */

@@ -13,41 +13,30 @@ import { fileURLToPath } from "node:url";
 import type { Fields } from "../context/messages.ts";
 import { type Env, makePrivate, parsed, readJson } from "../files.ts";
 import type { LocateOptions } from "./engine.ts";
-import { type EngineCommand, type RunOptions, run } from "./process.ts";
+import { type EngineCommand, run } from "./process.ts";
 
-/** The engine's command where no set-up is needed, else null. @throws with a sentence for the user. */
-export async function locateInstalled(
+/** The engine's command where no set-up is needed, else null. */
+export function locateInstalled(
   env: Env = process.env,
   root: string = PACKAGE_ROOT,
-  signal?: AbortSignal,
-): Promise<EngineCommand | null> {
+): EngineCommand | null {
   const { FOREDECK_ENGINE: words, FOREDECK_PYTHON: python } = env;
   if (words) {
     // A JSON array of strings or words between blanks: for tests and experiments.
     const [file = "", ...args] = words.startsWith("[") ? JSON.parse(words) : words.split(" ");
     return { file, args };
   }
-  if (python) {
-    const { code, output } = await importForedeck(python, { timeoutMs: 20_000, signal });
-    if (code === 0) return engineWith(python);
-    const lastLine = output.trim().split("\n").at(-1);
-    throw new Error(`FOREDECK_PYTHON (${python}) cannot run foredeck: ${lastLine}`);
-  }
+  if (python) return engineWith(python);
   const isWindows = process.platform === "win32";
   const script = join(root, ".venv", isWindows ? "Scripts/foredeck.exe" : "bin/foredeck");
   return existsSync(script) ? { file: script, args: ["engine"] } : null;
 }
 
-function engineWith(python: string): EngineCommand {
+export function engineWith(python: string): EngineCommand {
   // `-P` keeps the working directory off the import path: a cloned repository must not be able to put
   // a module of its own in foredeck's place.
   const code = "from foredeck.cli.main import main; raise SystemExit(main())";
   return { file: python, args: ["-P", "-c", code, "engine"] };
-}
-
-/** Has an interpreter import foredeck: its exit code is 0 where it can. */
-export function importForedeck(python: string, options: RunOptions): ReturnType<typeof run> {
-  return run(python, ["-P", "-c", "import foredeck.cli.main"], options);
 }
 
 interface ProvisionOptions extends LocateOptions {

@@ -8,13 +8,13 @@
 import { StringDecoder } from "node:string_decoder";
 import timers from "node:timers/promises";
 import { type Fields, isRecord } from "../context/messages.ts";
+import { parsed } from "../files.ts";
 
 /** Longest line read or written, in bytes (docs/protocol.md, "Transport"). */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /** JSON-RPC and foredeck error codes. */
 export const ErrorCode = {
-  parse: -32700,
   methodNotFound: -32601,
   internal: -32603,
   protocol: -32001,
@@ -25,9 +25,6 @@ export const ErrorCode = {
   notAsked: -32031,
   cancelled: -32800,
 } as const;
-
-/** Lines that are not JSON and get an error answer: a program that prints would get one for each. */
-const MAX_COMPLAINTS = 20;
 
 /** The other side answered with an error. */
 export class RpcError extends Error {
@@ -101,7 +98,6 @@ export class Peer {
   private readonly waiting = new Map<number, PromiseWithResolvers<unknown>>();
   private readonly serving = new Map<unknown, AbortController>();
   private nextId = 1;
-  private complaints = 0;
   private closed: Error | null = null;
 
   /** @param write takes one line, newline included. Where it throws, the request fails */
@@ -162,19 +158,10 @@ export class Peer {
   }
 
   private onLine(text: string): void {
-    let message: unknown;
-    try {
-      message = JSON.parse(text);
-    } catch {
-      if (this.complaints === MAX_COMPLAINTS) return;
-      this.complaints += 1;
-      this.host.log(`not JSON: ${text.slice(0, 200)}`);
-      this.send({ id: null, error: { code: ErrorCode.parse, message: "not JSON" } });
-      return;
-    }
-    if (!isRecord(message)) this.host.log(`not a message: ${text.slice(0, 200)}`);
-    else if (typeof message.method === "string") this.onCall(message.method, message);
-    else this.onResponse(message);
+    const message = parsed(text);
+    if (typeof message.method === "string") this.onCall(message.method, message);
+    else if ("id" in message) this.onResponse(message);
+    else this.host.log(`not a message: ${text.slice(0, 200)}`);
   }
 
   private onResponse(message: Fields): void {

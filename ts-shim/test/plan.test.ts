@@ -41,7 +41,7 @@ test("good answers pass", () => {
   });
   check({ omits: [1, 2, 3] });
   check({ from: 3, rewrites: [[4, [{ keep: 0 }]]] }, 4);
-  const full = check({ status: { text: "fd" }, notices: 7 });
+  const full = check({ status: { text: "fd" } });
   assert.deepEqual([full.status, full.notices], ["fd", []]);
 });
 
@@ -123,19 +123,12 @@ const bad: [string, unknown][] = [
   ["an unknown operation", { ...answer({}), ops: [["swap", 5]] }],
   ["keep of a block that is not there", answer({ rewrites: [[2, [{ keep: 1 }]]] })],
   ["keep that is no number", answer({ rewrites: [[2, [{ keep: "0" } as never]]] })],
-  ["text that is no string", answer({ rewrites: [[2, [{ type: "text", text: 1 }]]] })],
   ["empty content", answer({ rewrites: [[2, []]] })],
-  ["unknown block", answer({ rewrites: [[2, [{ type: "video" }]]] })],
   ["tool call in a result", answer({ rewrites: [[2, [call("a")]]] })],
-  ["image in an assistant message", answer({ rewrites: [[1, [image, { keep: 2 }, { keep: 3 }]]] })],
   ["thinking rewritten", answer({ rewrites: [[1, [thinking, { keep: 2 }, { keep: 3 }]]] })],
   ["tool call lost", answer({ rewrites: [[1, [{ keep: 1 }, { keep: 2 }]]] })],
   ["tool call renamed", answer({ rewrites: [[1, [{ keep: 2 }, call("c")]]] })],
   ["tool calls in another order", answer({ rewrites: [[1, [{ keep: 3 }, { keep: 2 }]]] })],
-  [
-    "arguments that are no object",
-    answer({ rewrites: [[1, [{ ...call("a"), arguments: "x" }, { keep: 3 }]]] }),
-  ],
   ["leaving out a call alone", answer({ omits: [1] })],
   ["leaving out one result", answer({ omits: [2] })],
   ["leaving out a call and one result", answer({ omits: [1, 2] })],
@@ -143,10 +136,6 @@ const bad: [string, unknown][] = [
   ["saying a result without a call", answer({ says: [[0, [result("z", "Z")]]] })],
   ["saying a second result", answer({ says: [[4, [result("a", "A again")]]] })],
   ["saying a result after the turn", answer({ says: [[5, [result("a", "late")]]] })],
-  [
-    "insert of a result that names no call",
-    answer({ says: [[4, [{ ...result("a", "A"), toolCallId: "" }]]] }),
-  ],
   ["saying a tool call", answer({ says: [[0, [assistant([call("z")])]]] })],
   ["saying a system message", answer({ says: [[0, [{ role: "system", content: "x" }]]] })],
   ["saying something between call and result", answer({ says: [[2, [user("x")]]] })],

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isRecord } from "../context/messages.ts";
 import {
   AbortedError,
   DeadlineError,
@@ -77,7 +76,7 @@ test("U+2028, U+0085, lone surrogates and emoji survive being split at any byte"
   });
 });
 
-test("garbage is answered or logged, and the next good line works", async () => {
+test("garbage is logged, and the next good line works", async () => {
   const { peer: it, sent, logged, say } = peer();
   const request = it.request("a", {}, LONG);
   for (const rubbish of [
@@ -98,16 +97,6 @@ test("garbage is answered or logged, and the next good line works", async () => 
   say({ jsonrpc: "2.0", id: sent[0]?.id, result: "fine" });
   assert.equal(await request, "fine");
   assert.ok(logged.length >= 5);
-  const complaints = sent.filter(
-    (message) => isRecord(message.error) && message.error.code === -32700,
-  );
-  assert.equal(complaints.length, 4);
-});
-
-test("endless garbage gets a bounded number of complaints", () => {
-  const { peer: it, sent, logged } = peer();
-  for (let i = 0; i < 5000; i++) it.receive(Buffer.from("rubbish\n"));
-  assert.ok(sent.length <= 20 && logged.length <= 20);
 });
 
 test("a line over the limit is skipped without being held in memory", () => {
