@@ -153,6 +153,7 @@ def test_only_those_who_read_what_is_pis_own_name_its_host() -> None:
         "foredeck/engine/opening.py",
         "foredeck/engine/requests.py",
         "foredeck/lookup/sessions.py",
+        "foredeck/rpc/host_model.py",
     }
 
 

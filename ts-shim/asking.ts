@@ -11,7 +11,7 @@ import type {
   ModelRegistry,
   SessionManager,
 } from "@earendil-works/pi-coding-agent";
-import { blocksIn, type Fields, isRecord, recordOf, UNSENT_STOPS } from "./context/messages.ts";
+import { blocksIn, type Fields, isRecord, recordOf } from "./context/messages.ts";
 import { lastOf, listOf } from "./context/payload.ts";
 import type { SentPrompt } from "./context/provider.ts";
 import { branchOf, describe, modelOf, warmedAt } from "./context/request.ts";
@@ -70,7 +70,7 @@ export async function askModel(
   // Whatever went out is counted, also where its answer is of no use.
   countUsage(ctx, answer);
   if (signal.aborted) throw new RpcError(ErrorCode.cancelled, "cancelled");
-  return { ...resultOf(answer, prompt !== null), single_slot: isSingleSlot(model) };
+  return { message: answer, single_slot: isSingleSlot(model) };
 }
 
 /** @throws RpcError with why no model can be asked */
@@ -137,33 +137,6 @@ function thinkingOf(model: Model<Api>, prompt: SentPrompt | null, wanted: Thinki
 /** What is not undefined: Pi lets such an option take the place of its default. */
 function defined(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-function resultOf(answer: AssistantMessage, warm: boolean): Fields {
-  const { content, stopReason, usage, provider, model } = answer;
-  const calls = content
-    .filter((block) => block.type === "toolCall")
-    .map(({ name, arguments: given }) => ({ name, arguments: given }));
-  const texts = content.filter((block) => block.type === "text").map(({ text }) => text);
-  const isUnfinished = UNSENT_STOPS.has(stopReason);
-  // Tools in a prompt that is asked again are the agent's own, and will not be run.
-  const failed = isUnfinished
-    ? answer.errorMessage || `the call was ${stopReason}`
-    : warm && calls.length > 0 && "it calls tools instead of answering";
-  return {
-    text: failed ? "" : texts.join(""),
-    calls: failed ? [] : calls,
-    stop: stopReason,
-    ...(failed ? { failed } : {}),
-    model: { provider, id: model },
-    usage: {
-      read: usage.cacheRead,
-      written: usage.cacheWrite,
-      fresh: usage.input,
-      output: usage.output,
-      cost: usage.cost.total,
-    },
-  };
 }
 
 /** Adds the call to Pi's own totals. */

@@ -27,14 +27,29 @@ from foredeck.version import PI_TESTED
 
 QUESTION = CompleteParams(messages=[{"role": "user", "content": "?"}], max_tokens=9, warm=2)
 USAGE = {"read": 4000, "written": 0, "fresh": 20, "output": 3, "cost": 0.00126}
-ANSWER = {
-    "text": "ready",
-    "calls": [],
-    "stop": "stop",
-    "model": {"provider": "p", "id": "m"},
-    "usage": USAGE,
-    "single_slot": False,
+_COUNTED = {
+    "cacheRead": 4000,
+    "cacheWrite": 0,
+    "input": 20,
+    "output": 3,
+    "cost": {"total": 0.00126},
 }
+MESSAGE = {
+    "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "ready"}],
+    "stopReason": "stop",
+    "provider": "p",
+    "model": "m",
+    "usage": _COUNTED,
+}
+CALL = {"type": "toolCall", "id": "c", "name": "bash", "arguments": {"command": "ls"}}
+
+
+def reply(**fields: Any) -> dict[str, Any]:
+    """What the host answers, with other fields in the model's message."""
+    return {"message": {**MESSAGE, **fields}, "single_slot": False}
+
+
+ANSWER = reply()
 PRICES = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
 OFFER = {
     "model": {"provider": "p", "id": "m", "cost": PRICES, "promptCache": {"short": 300}},
@@ -72,7 +87,8 @@ async def test_only_what_is_said_is_sent_and_the_answer_comes_back() -> None:
     assert sent["method"] == "host/complete"
     assert sent["params"] == {"messages": QUESTION.messages, "max_tokens": 9, "warm": 2}
     await wire.feed(answered(ANSWER))
-    assert (await task).usage.model_dump() == USAGE
+    answer = await task
+    assert (answer.text, answer.calls, answer.usage.model_dump()) == ("ready", [], USAGE)
     await wire.end()
 
 
@@ -90,11 +106,19 @@ async def test_each_refusal_has_its_error(code: int, kind: type[ForedeckError]) 
     await wire.end()
 
 
-async def test_an_answer_of_no_use_carries_what_it_took() -> None:
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"content": [CALL]}, "it calls tools"),
+        ({"stopReason": "error", "errorMessage": "overloaded"}, "overloaded"),
+        ({"stopReason": "aborted"}, "the call was aborted"),
+    ],
+)
+async def test_an_answer_of_no_use_carries_what_it_took(fields: dict[str, Any], why: str) -> None:
     wire = Wire({})
     task = await asked(wire)
-    await wire.feed(answered({**ANSWER, "text": "", "failed": "it calls tools"}))
-    with pytest.raises(UselessAnswer, match="it calls tools") as raised:
+    await wire.feed(answered(reply(**fields)))
+    with pytest.raises(UselessAnswer, match=why) as raised:
         await task
     assert raised.value.usage.model_dump() == USAGE
     await wire.end()
@@ -103,7 +127,7 @@ async def test_an_answer_of_no_use_carries_what_it_took() -> None:
 async def test_an_answer_in_another_shape_says_what_to_do() -> None:
     wire = Wire({})
     task = await asked(wire)
-    await wire.feed(answered({**ANSWER, "usage": {"read": 1}}))
+    await wire.feed(answered(reply(usage={"cacheRead": 1})))
     with pytest.raises(ForedeckError, match=r"usage\.cost.*update the extension"):
         await task
     await wire.end()
@@ -181,7 +205,7 @@ async def test_the_doctor_says_what_is_in_the_way() -> None:
     none = await told({"model": None, "reason": "log in with /login"})
     assert none == "problem  model       none can be asked (log in with /login)"
     local = {"model": {"provider": "p", "id": "m"}, "single_slot": True, "cold": "it is old"}
-    said = (await told(local, {**ANSWER, "failed": "overloaded"})).split("\n")
+    said = (await told(local, reply(stopReason="error", errorMessage="overloaded"))).split("\n")
     assert said[0].startswith("note     model       p/m, no price known; can be asked (it is on")
     assert said[1] == "note     warm cache  would not be read: it is old"
     assert said[2].startswith("problem  question    4,000 tokens read")

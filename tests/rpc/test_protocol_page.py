@@ -12,7 +12,7 @@ import pytest
 from foredeck.engine.engine import Engine
 from foredeck.hosts.host import (
     CompleteParams,
-    CompleteResult,
+    CompleteReply,
     ModelParams,
     ModelResult,
     NoModel,
@@ -43,7 +43,7 @@ PARAMS: dict[str, type[Params]] = {
 
 ASKED: dict[str, tuple[type[Params], type[Params]]] = {
     "host/model": (ModelParams, ModelResult),
-    "host/complete": (CompleteParams, CompleteResult),
+    "host/complete": (CompleteParams, CompleteReply),
 }
 
 ANSWERS = {

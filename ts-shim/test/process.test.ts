@@ -105,11 +105,13 @@ test("the engine's requests are answered and its notifications shown", async () 
   const answers = answered();
   const completed = answers.find(({ id }) => id === "e1");
   assert.deepEqual(completed?.result, {
-    text: "answer",
-    calls: [],
-    stop: "stop",
-    model: { provider: "p", id: "m" },
-    usage: { read: 3, written: 4, fresh: 1, output: 2, cost: 5 },
+    message: {
+      stopReason: "stop",
+      content: [{ type: "text", text: "answer" }],
+      usage: { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, cost: { total: 5 } },
+      provider: "p",
+      model: "m",
+    },
     single_slot: false,
   });
   const refused = answers.find(({ id }) => id === "e2");

@@ -85,6 +85,14 @@ class CompleteResult(Params):
     single_slot: bool
 
 
+class CompleteReply(Params):
+    """The answer to `host/complete`."""
+
+    message: HostObject
+    """The model's, in the host's shape."""
+    single_slot: bool
+
+
 class ModelParams(Params):
     """`host/model`. `model` None: the selected one."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.context.intake.toolcalls import CallPlace
 from foredeck.context.messages.items import Block, Item
-from foredeck.context.messages.shape import seal_of, sections_as_text, to_item
+from foredeck.context.messages.shape import UNSENT_STOPS, seal_of, sections_as_text, to_item
 from foredeck.context.plan.wires import RESPONSES_APIS
 from foredeck.context.provider_cache import rule_of
 from foredeck.context.rebase import prices_of
@@ -21,7 +21,7 @@ from foredeck.context.state.request import (
     Request,
     Zone,
 )
-from foredeck.hosts.host import kept_s
+from foredeck.hosts.host import CompleteReply, CompleteResult, kept_s
 from foredeck.hosts.protocol import (
     AssembleParams,
     InputParams,
@@ -197,6 +197,37 @@ def _seal(change: JsonObject) -> str:
     block = change.get("block")
     name = seal_of(block) if isinstance(block, dict) else change.get("id")
     return name if isinstance(name, str) else ""
+
+
+def to_complete_result(reply: CompleteReply, *, warm: bool) -> CompleteResult:
+    """`warm`: the answer is to a prompt that was sent again."""
+    message = reply.message
+    blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
+    calls = [block for block in blocks if block.get("type") == "toolCall"]
+    stop, usage = message.get("stopReason"), message.get("usage") or {}
+    failed = None
+    if stop in UNSENT_STOPS:
+        failed = message.get("errorMessage") or f"the call was {stop}"
+    elif warm and calls:
+        # Tools in such a prompt are the agent's own, and will not be run.
+        failed = "it calls tools instead of answering"
+    return CompleteResult.model_validate(
+        {
+            "text": "" if failed else text_in(blocks),
+            "calls": [] if failed else calls,
+            "stop": stop,
+            "failed": failed,
+            "model": {"provider": message.get("provider"), "id": message.get("model")},
+            "usage": {
+                "read": usage.get("cacheRead"),
+                "written": usage.get("cacheWrite"),
+                "fresh": usage.get("input"),
+                "output": usage.get("output"),
+                "cost": (usage.get("cost") or {}).get("total"),
+            },
+            "single_slot": reply.single_slot,
+        }
+    )
 
 
 MOST_TYPED_CHARS = 1000

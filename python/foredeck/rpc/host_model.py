@@ -14,6 +14,7 @@ from foredeck.hosts.host import (
     AskingTerms,
     AskTimedOut,
     CompleteParams,
+    CompleteReply,
     CompleteResult,
     ModelName,
     ModelParams,
@@ -24,6 +25,7 @@ from foredeck.hosts.host import (
     UselessAnswer,
     dollars,
 )
+from foredeck.hosts.pi import to_complete_result
 from foredeck.hosts.protocol import HostProgram, Params
 from foredeck.model.call_values import CallStats
 from foredeck.rpc.wire import CANCELLED, PeerClosedError, RemoteError
@@ -46,22 +48,27 @@ class HostModel:
     async def offered(self, model: ModelName | None = None) -> ModelResult:
         """Whether a model can be asked now, and its price."""
         params = ModelParams(model=model).model_dump(exclude_none=True)
-        offer = await self._send("host/model", params, ModelResult, _DESCRIBE_S)
+        offer = await self._send("host/model", params, ModelResult.model_validate, _DESCRIBE_S)
         return offer.as_of(now_ms())
 
     async def ask(self, question: CompleteParams, *, timeout_s: float) -> CompleteResult:
         """Asks one question; waiting for an open context counts towards `timeout_s`."""
         params = question.model_dump(exclude_none=True)
-        answer = await self._send("host/complete", params, CompleteResult, timeout_s)
+
+        def read(reply: Any) -> CompleteResult:
+            warm = question.warm is not None
+            return to_complete_result(CompleteReply.model_validate(reply), warm=warm)
+
+        answer = await self._send("host/complete", params, read, timeout_s)
         if answer.failed is not None:
             raise UselessAnswer(f"The model's answer is of no use: {answer.failed}.", answer.usage)
         return answer
 
     async def _send(
-        self, method: str, params: dict[str, Any], expected: type[R], timeout_s: float
+        self, method: str, params: dict[str, Any], read: Callable[[Any], R], timeout_s: float
     ) -> R:
         try:
-            return expected.model_validate(await self._call(method, params, timeout_s=timeout_s))
+            return read(await self._call(method, params, timeout_s=timeout_s))
         except TimeoutError:
             raise AskTimedOut(
                 f"The model has not answered in {timeout_s:g} s; it can be asked again."
