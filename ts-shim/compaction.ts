@@ -4,15 +4,16 @@
  * the summary itself: the user gets a notice, and the engine that summary.
  */
 
-import type {
-  CompactionEntry,
-  ExtensionAPI,
-  ExtensionCommandContext,
-  ExtensionContext,
-  SessionBeforeCompactEvent,
-  SessionBeforeCompactResult,
-  SessionCompactEvent,
-  SessionEntry,
+import {
+  buildSessionProjection,
+  type CompactionEntry,
+  type ExtensionAPI,
+  type ExtensionCommandContext,
+  type ExtensionContext,
+  type SessionBeforeCompactEvent,
+  type SessionBeforeCompactResult,
+  type SessionCompactEvent,
+  type SessionEntry,
 } from "@earendil-works/pi-coding-agent";
 import {
   charsOf,
@@ -134,9 +135,9 @@ export function compactionsOf(branch: readonly SessionEntry[]): CompactionEntry[
 }
 
 /** The messages that the session holds now, as a call would bring them. */
-export function chatOf(ctx: ExtensionContext, shim: Shim): HostMessage[] {
+export function chatOf(ctx: ExtensionContext): HostMessage[] {
   const { messages } = ctx.sessionManager.buildSessionProjection();
-  return uncompacted(messages as unknown as HostMessage[], ctx, shim);
+  return uncompacted(messages as unknown as HostMessage[], ctx);
 }
 
 /**
@@ -144,7 +145,7 @@ export function chatOf(ctx: ExtensionContext, shim: Shim): HostMessage[] {
  * of its summary, which begins Pi's list; else `list` itself.
  * @param list the host's messages, system entries included
  */
-export function uncompacted(list: HostMessage[], ctx: ExtensionContext, shim: Shim): HostMessage[] {
+export function uncompacted(list: HostMessage[], ctx: ExtensionContext): HostMessage[] {
   const branch = branchOf(ctx);
   const at = list.findIndex((message) => !isSystem(message));
   const newest = branch.findLast((entry) => entry.type === "compaction");
@@ -154,7 +155,7 @@ export function uncompacted(list: HostMessage[], ctx: ExtensionContext, shim: Sh
   // Pi follows parents; these are copies, so its session stays as it is.
   const left = branch.filter(({ id }) => !gone.has(id));
   const copies = left.map((entry, n) => ({ ...entry, parentId: left[n - 1]?.id ?? null }));
-  const { entries } = shim.pi.buildSessionProjection(copies, copies.at(-1)?.id);
+  const { entries } = buildSessionProjection(copies, copies.at(-1)?.id);
   const end = entries.findIndex(({ sourceEntry }) => sourceEntry.id === newest.firstKeptEntryId);
   if (end < 0) return list;
   const before = entries.slice(0, end).flatMap((entry) => entry.messages);

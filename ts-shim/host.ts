@@ -1,9 +1,9 @@
 /**
- * What the rest of the extension asks of Pi: messages to the user, the status line, Pi's context for
- * the session at hand, and what Pi's module exports.
+ * What the rest of the extension asks of Pi: messages to the user, the status line, and Pi's context for
+ * the session at hand.
  */
 
-import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { type ExtensionContext, VERSION } from "@earendil-works/pi-coding-agent";
 import { type Fields, recordOf } from "./context/messages.ts";
 
 const STATUS_KEY = "foredeck";
@@ -117,24 +117,6 @@ export function visible(text: string): string {
   return text.replace(HIDDEN, (sign) => sign.replace(/./gs, escaped));
 }
 
-/** What is used of Pi's own module. */
-export type PiModule = Pick<
-  typeof import("@earendil-works/pi-coding-agent"),
-  "VERSION" | "SettingsManager" | "buildSessionProjection"
->;
-
-/** Pi's own module, or why foredeck stays off in this Pi. */
-export async function piModule(): Promise<PiModule | string> {
-  // Inside Pi this is the running copy, but in one from before its present name.
-  const module = await import("@earendil-works/pi-coding-agent").catch(() => null);
-  if (module && isSupported(module.VERSION)) return module;
-  const version = module ? `Pi ${module.VERSION}` : "an older one";
-  return (
-    `foredeck is off: it needs Pi ${OLDEST_PI} or newer, and this is ${version}. ` +
-    "Update it (pi update, or npm install -g @earendil-works/pi-coding-agent) and start Pi again."
-  );
-}
-
 /** The oldest Pi that is supported. Newer ones than are tested run; `foredeck doctor` says so. */
 const OLDEST_PI = "1.5.2";
 
@@ -142,3 +124,7 @@ const OLDEST_PI = "1.5.2";
 export function isSupported(version: string): boolean {
   return version.localeCompare(OLDEST_PI, "en", { numeric: true }) >= 0;
 }
+
+export const TOO_OLD =
+  `foredeck is off: it needs Pi ${OLDEST_PI} or newer, and this is Pi ${VERSION}. ` +
+  "Update it (pi update, or npm install -g @earendil-works/pi-coding-agent) and start Pi again.";

@@ -4,13 +4,13 @@
  */
 
 import { fileURLToPath } from "node:url";
-import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+import { type ExtensionAPI, VERSION } from "@earendil-works/pi-coding-agent";
 import { register } from "./command.ts";
 import { registerCompaction } from "./compaction.ts";
 import { registerContextHook } from "./context/hook.ts";
 import { registerRefused, registerRequests } from "./context/provider.ts";
 import { stateDir } from "./files.ts";
-import { piModule, visible } from "./host.ts";
+import { isSupported, TOO_OLD, visible } from "./host.ts";
 import { registerSessions, Shim } from "./shim.ts";
 import { registerToolCalls } from "./tool-calls.ts";
 import { declaredFacilities, keepFacilities, registerNames } from "./tools.ts";
@@ -22,9 +22,8 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
     const twice = `foredeck is loaded twice: ${here} does nothing beside ${first}.`;
     return stayOff(pi, `${twice} Remove one of them (pi list, pi remove).`);
   }
-  const module = await piModule();
-  if (typeof module === "string") return stayOff(pi, module);
-  const shim = new Shim(pi, module);
+  if (!isSupported(VERSION)) return stayOff(pi, TOO_OLD);
+  const shim = new Shim(pi);
   registerSessions(pi, shim);
   registerContextHook(pi, shim);
   registerRequests(pi, shim);

@@ -1,9 +1,11 @@
 /** One instance of the extension: what its parts share, and the life of a session, by Pi's events. */
 
-import type {
-  ExtensionAPI,
-  ExtensionContext,
-  SessionStartEvent,
+import {
+  type ExtensionAPI,
+  type ExtensionContext,
+  type SessionStartEvent,
+  SettingsManager,
+  VERSION,
 } from "@earendil-works/pi-coding-agent";
 import { askModel, describeModel, type Question } from "./asking.ts";
 import { ContextHook } from "./context/hook.ts";
@@ -14,7 +16,7 @@ import { locateInstalled, ProvisionError, packageVersion, provision } from "./en
 import type { EngineCommand } from "./engine/process.ts";
 import { ErrorCode, type PeerHost, RpcError, textOf } from "./engine/wire.ts";
 import { logLine, stateDir } from "./files.ts";
-import { Host, type PiModule } from "./host.ts";
+import { Host } from "./host.ts";
 
 /** No model call waits for either. */
 const OPEN_MS = 30_000;
@@ -51,7 +53,6 @@ export class Shim implements PeerHost {
   /** The calls of the session that is open. */
   context: ContextHook;
   readonly api: ExtensionAPI;
-  readonly pi: PiModule;
   readonly state = stateDir();
   /** Calls by id, until the engine has their results. */
   readonly running = new Map<string, RunningCall>();
@@ -62,9 +63,8 @@ export class Shim implements PeerHost {
   /** Setting up the engine: when it began, and what is being done; null where it was there. */
   private settingUp: { since: number; progress: string } | null = null;
 
-  constructor(pi: ExtensionAPI, module: PiModule) {
+  constructor(pi: ExtensionAPI) {
     this.api = pi;
-    this.pi = module;
     this.engine = new Engine(this);
     this.context = new ContextHook(this, null);
   }
@@ -108,7 +108,7 @@ export class Shim implements PeerHost {
     const model = describe(used);
     this.safely("settings", () => {
       // Those in force, to which Pi's own class adds its defaults and what it has for this model.
-      const settings = this.pi.SettingsManager.inMemory(this.api.getSettings());
+      const settings = SettingsManager.inMemory(this.api.getSettings());
       const { enabled, reserveTokens } = settings.getCompactionSettings(used);
       if (enabled) model.reserve = reserveTokens;
     });
@@ -187,7 +187,7 @@ export class Shim implements PeerHost {
   async hello(): Promise<Fields> {
     return {
       shim: await packageVersion(),
-      host: { name: "pi", version: this.pi.VERSION },
+      host: { name: "pi", version: VERSION },
       cwd: this.cwd,
       trusted: this.trusted,
       pid: process.pid,

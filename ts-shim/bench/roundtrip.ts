@@ -56,7 +56,7 @@ async function measure(label: string, chars: number): Promise<Row> {
     getSettings: () => ({}),
     on,
   } as never;
-  const shim = new Shim(pi, module);
+  const shim = new Shim(pi);
   registerContextHook(pi, shim);
   const cwd = process.cwd();
   shim.begin({ session: "bench", file: null, cwd, reason: "startup", parent: null }, ctx);

@@ -71,7 +71,7 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
     shim.host.ctx = ctx;
     let list = messages as unknown as HostMessage[];
     shim.safely("compactions", () => {
-      if (!shim.isOff()) list = uncompacted(list, ctx, shim);
+      if (!shim.isOff()) list = uncompacted(list, ctx);
     });
     const result = await shim.context.run(list, ctx);
     return { messages: result as unknown as typeof messages };
@@ -108,7 +108,7 @@ export class ContextHook {
   /** Sends what a session holds when it opens: a first call may be too short for thousands. */
   sendHistory(ctx: ExtensionContext): void {
     if (this.inForce.call !== null) return;
-    const all = chatOf(ctx, this.shim);
+    const all = chatOf(ctx);
     if (all.length < (this.isAskedAbout ? 1 : LEAST_MESSAGES)) return;
     const { generation } = this.shim.engine;
     this.history = { generation, held: this.takeIn(splitList(all, ctx), generation) };
@@ -127,7 +127,7 @@ export class ContextHook {
 
   /** What of the session's messages the engine has not been sent yet. */
   unseen(ctx: ExtensionContext): HostMessage[] {
-    const { list } = splitList(chatOf(ctx, this.shim), ctx);
+    const { list } = splitList(chatOf(ctx), ctx);
     return list.slice(this.inForce.commonPrefix(list));
   }
 

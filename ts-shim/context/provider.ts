@@ -218,23 +218,21 @@ function changes(last: Fields, now: Fields): string | null {
 
 /** Number of the first message from which on `now` does not continue `last`; null for none. */
 function firstChanged(last: unknown[], now: unknown[]): number | null {
-  // Few messages carry a marker: what is the same as it is need not be taken apart.
-  const from = last.findIndex((message, index) => !sameValue(message, now[index]));
-  if (from < 0) return null;
-  const [before, after] = [partsOf(last, from), partsOf(now, from)];
-  const at = before.findIndex(({ part }, index) => !sameValue(part, after[index]?.part));
-  const [was, is] = [before[at], after[at]];
-  return was ? Math.min(was.number, is?.number ?? was.number) : null;
+  const at = last.findIndex((message, index) => {
+    // Few messages carry a marker: what is the same as it is need not be taken apart.
+    if (sameValue(message, now[index])) return false;
+    const [before, after] = [partsOf(message), partsOf(now[index])];
+    // Later results may join the last message.
+    const isWhole = index === last.length - 1 || before.length === after.length;
+    return !isWhole || before.some((part, n) => !sameValue(part, after[n]));
+  });
+  return at < 0 ? null : at + 1;
 }
 
-/** What a provider reads of the messages from an index on: later results may join the last message. */
-function partsOf(list: unknown[], from: number): { number: number; part: unknown }[] {
-  return list.slice(from).flatMap((message, index) => {
-    const { content, ...fields } = isRecord(message) ? message : { message };
-    // Pi writes a text that carries a marker as a block, and as a plain string otherwise.
-    const parts = [fields, ...blocksIn(content)].map(unmarked);
-    return parts.map((part) => ({ number: from + index + 1, part }));
-  });
+/** What a provider reads of a message. Pi writes a text that carries a marker as a block. */
+function partsOf(message: unknown): unknown[] {
+  const { content, ...fields } = isRecord(message) ? message : { message };
+  return [fields, ...blocksIn(content)].map(unmarked);
 }
 
 /** A copy without cache markers, which move from request to request. */

@@ -1,6 +1,11 @@
 /** The parts of a request to the engine, as Pi's state has them. */
 
-import type { ExtensionAPI, ExtensionContext, SessionEntry } from "@earendil-works/pi-coding-agent";
+import {
+  type ExtensionAPI,
+  type ExtensionContext,
+  type SessionEntry,
+  sessionEntryToContextMessages,
+} from "@earendil-works/pi-coding-agent";
 import {
   type Fields,
   type HostMessage,
@@ -106,35 +111,21 @@ export function entryIds(
   start: number,
 ): (string | null)[] {
   const wanted = list.slice(start).reverse();
-  const found = new Map<string, string[]>();
+  const ids = new Map<string, string[]>();
   let count = 0;
   // From the newest back, which costs as much as there are new messages.
   for (const entry of branch.toReversed()) {
-    const name = nameOfEntry(entry);
-    if (name === null) continue;
-    found.set(name, [...(found.get(name) ?? []), entry.id]);
+    const messages = sessionEntryToContextMessages(entry) as unknown as HostMessage[];
+    const message = messages.find((each) => !isSystem(each));
+    if (!message) continue;
+    const name = nameOf(message);
+    ids.set(name, [...(ids.get(name) ?? []), entry.id]);
     count += 1;
     if (count === wanted.length + SLACK) break;
   }
-  // In the order in which they were found: two messages can have the same name.
-  return wanted.map((message) => found.get(nameOf(message))?.shift() ?? null).reverse();
+  // In the order in which they were met: two messages can have the same name.
+  return wanted.map((message) => ids.get(nameOf(message))?.shift() ?? null).reverse();
 }
-
-/** The name of the message that Pi makes of an entry, or null if it makes none that we count. */
-function nameOfEntry(entry: SessionEntry): string | null {
-  if (entry.type === "message") {
-    const message = entry.message as unknown as HostMessage;
-    return isSystem(message) ? null : nameOf(message);
-  }
-  const role = ROLE_OF_ENTRY[entry.type];
-  return role ? nameOf({ role, timestamp: Date.parse(entry.timestamp) }) : null;
-}
-
-const ROLE_OF_ENTRY: Record<string, string> = {
-  custom_message: "custom",
-  branch_summary: "branchSummary",
-  compaction: "compactionSummary",
-};
 
 /** The time of the newest warming request since the newest answer. Pi keeps each as a usage entry. */
 export function warmedAt(branch: readonly SessionEntry[]): number | undefined {

@@ -44,8 +44,7 @@ class Branch {
   /** Texts and summaries of what goes on to the engine. */
   texts(): unknown[] {
     const ctx = { sessionManager: { getBranch: () => this.entries } };
-    const shim = { pi: { buildSessionProjection } };
-    return uncompacted(this.list(), ctx as never, shim as never).map(textOf);
+    return uncompacted(this.list(), ctx as never).map(textOf);
   }
 }
 

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { piModule } from "../host.ts";
 import foredeck from "../index.ts";
 import { recorder } from "./support/pi.ts";
 
@@ -30,9 +29,4 @@ test("a second copy registers nothing and says so once", async () => {
   for (const _ of [1, 2]) second?.({}, ctx);
   assert.equal(notices.length, 1);
   assert.match(notices[0] ?? "", /loaded twice.*index\.ts does nothing beside .*index\.ts/);
-});
-
-test("the installed version of Pi is found", async () => {
-  const module = await piModule();
-  assert.match(typeof module === "string" ? module : module.VERSION, /^\d+\.\d+\.\d+$/);
 });

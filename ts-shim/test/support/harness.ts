@@ -49,7 +49,7 @@ export class Harness {
         { name: "grep", description: "inactive", parameters: { type: "object" } },
       ],
     };
-    this.shim = new Shim(pi as never, { VERSION: "1.6.0" } as never);
+    this.shim = new Shim(pi as never);
     this.ctx = this.context() as never;
   }
 

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { Shim } from "../../shim.ts";
 
 const pi = { getActiveTools: () => [], getAllTools: () => [] };
-const shim = new Shim(pi as never, { VERSION: "1.6.0" } as never);
+const shim = new Shim(pi as never);
 const ctx = { hasUI: false, ui: { setStatus: () => {} }, isProjectTrusted: () => false };
 const cwd = process.cwd();
 shim.begin({ session: "s", file: null, cwd, reason: "startup", parent: null }, ctx as never);
