@@ -24,15 +24,9 @@ export interface Question {
   max_tokens: number;
   system?: string;
   model?: { provider: string; id: string };
-  reasoning?: Thinking;
-  tools?: Fields[];
-  session_id?: string;
-  retention?: string;
   warm?: number;
   wanted?: boolean;
 }
-
-type Thinking = Parameters<typeof clampThinkingLevel>[1];
 
 /** `host/model`: whether a model could be asked now, and its warm cache be read. Sends nothing. */
 export function describeModel(shim: Shim, named?: Question["model"]): Fields {
@@ -102,33 +96,31 @@ function request(
   prompt: SentPrompt | null,
   signal: AbortSignal,
 ): Parameters<ModelRegistry["streamSimple"]> {
-  const { system, tools, retention } = question;
-  const reasoning = thinkingOf(model, prompt, question.reasoning);
+  const reasoning = thinkingOf(model, prompt);
   const maxTokens = Math.min(question.max_tokens, model.maxTokens || question.max_tokens);
   const now = Date.now();
   const context = defined({
-    systemPrompt: system,
-    tools,
+    systemPrompt: question.system,
     messages: question.messages.map((message) => ({ timestamp: now, ...message })),
   });
   const options = defined({
     signal,
     maxTokens,
     reasoning: reasoning === "off" ? undefined : reasoning,
-    sessionId: question.session_id,
-    cacheRetention: retention,
+    // What is asked once is not worth writing to a cache, which some providers charge for.
+    cacheRetention: prompt ? undefined : "none",
     onPayload: prompt ? (built: unknown) => askedAgain(prompt, built) : undefined,
   });
-  // Messages and tools are Pi's own shapes, which the engine has from Pi: nothing more to check.
+  // Messages have Pi's own shape, which the engine has from Pi: nothing more to check.
   return [model, context, options] as unknown as Parameters<ModelRegistry["streamSimple"]>;
 }
 
 /**
- * How much a model thinks about a question: as little as it can, or `wanted`. About one at the end of
- * a prompt as that says, unless it says so behind what the cache holds.
+ * How much a model thinks about a question: as little as it can. About one at the end of a prompt as
+ * that says, unless it says so behind what the cache holds.
  */
-function thinkingOf(model: Model<Api>, prompt: SentPrompt | null, wanted: Thinking = "off") {
-  if (prompt === null) return clampThinkingLevel(model, wanted);
+function thinkingOf(model: Model<Api>, prompt: SentPrompt | null) {
+  if (prompt === null) return clampThinkingLevel(model, "off");
   const messages = listOf(prompt.payload);
   const isOwn = lastOf(messages) < messages.length - 1;
   return isOwn ? clampThinkingLevel(model, "minimal") : prompt.thinking;

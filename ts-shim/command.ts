@@ -153,7 +153,7 @@ async function perform(
       return setUp(shim);
     case "ui":
       if (!ctx.hasUI) throw new Error("Run `foredeck ui`: here the pages would end with this Pi.");
-      if (shim.engine.state === "setup") return String(shim.setUpSoFar());
+      if (shim.engine.state === "setup") return shim.engine.reason;
       return `The inspector is open at ${await openInspector(shim.engine.process?.command)}`;
     case "doctor":
       if (rest !== "" && rest !== "ask") throw new Error("It is /foredeck doctor [ask].");
@@ -229,8 +229,7 @@ async function forward(
 ): Promise<Answer> {
   const { engine, host } = shim;
   const asked: Answer["asked"] = [name, args];
-  const progress = shim.setUpSoFar();
-  if (progress !== null) return { text: progress, asked };
+  if (engine.state === "setup") return { text: engine.reason, asked };
   shim.safely("session/history", () => shim.context.bringHistory(ctx));
   try {
     // Commands are answered one after the other: what may ask a model is none, or calls would wait.

@@ -28,6 +28,9 @@ const SETTING_UP =
 const SETTING_UP_WITHOUT_SCREEN =
   "setting the engine up; until that is done this is plain Pi (pi -p '/foredeck setup' waits for it)";
 
+const MEANWHILE = "Pi works as usual meanwhile, and a line says when foredeck is ready.";
+const SET_UP = "foredeck is ready. /foredeck help says what it does.";
+
 /** `/foredeck off` holds for this Pi process, also over /new and /resume. */
 const switches = { off: process.env.FOREDECK === "off" };
 
@@ -60,8 +63,8 @@ export class Shim implements PeerHost {
   opening: Promise<void> | null = null;
   private session: SessionParams | null = null;
   private trusted = false;
-  /** Setting up the engine: when it began, and what is being done; null where it was there. */
-  private settingUp: { since: number; progress: string } | null = null;
+  /** The engine was not there, and is being set up. */
+  private isSettingUp = false;
 
   constructor(pi: ExtensionAPI) {
     this.api = pi;
@@ -169,18 +172,10 @@ export class Shim implements PeerHost {
 
   /** Setting up the engine begins, or goes on with this. */
   onSetUp(progress: string): void {
-    this.engine.beginSetUp();
-    if (!this.settingUp) this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
-    this.settingUp = { since: this.settingUp?.since ?? Date.now(), progress };
+    if (!this.isSettingUp) this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
+    this.isSettingUp = true;
+    this.engine.setUp(`foredeck is being set up: ${progress}. ${MEANWHILE}`);
     this.host.status(`foredeck: ${progress}`);
-  }
-
-  /** How far setting up the engine is, for a user to read; null where it is not being set up. */
-  setUpSoFar(): string | null {
-    if (this.engine.state !== "setup" || this.settingUp === null) return null;
-    const begun = `foredeck is being set up, for ${secondsSince(this.settingUp.since)} s now`;
-    const meanwhile = "Pi works as usual meanwhile, and a line says when foredeck is ready";
-    return `${begun}: ${this.settingUp.progress}. ${meanwhile}.`;
   }
 
   /** Parameters of `initialize` beyond `protocol`. */
@@ -196,12 +191,8 @@ export class Shim implements PeerHost {
 
   /** The engine is connected. Called again after each restart. */
   onConnected(info: EngineInfo): void {
-    if (this.settingUp !== null) {
-      const time = `${secondsSince(this.settingUp.since)} s`;
-      this.settingUp = null;
-      const text = `foredeck is ready after ${time}. /foredeck help says what it does.`;
-      this.host.notify("info", text);
-    }
+    if (this.isSettingUp) this.host.notify("info", SET_UP);
+    this.isSettingUp = false;
     this.host.command = info.command ?? "foredeck";
     this.host.status(this.isOff() ? "foredeck off" : "foredeck");
     for (const text of info.warnings ?? []) this.host.notifyOnce(text, "warning", text);
@@ -230,7 +221,7 @@ export class Shim implements PeerHost {
 
   /** The engine cannot be had, with a sentence for the user. */
   onTrouble(error: Error): void {
-    this.settingUp = null;
+    this.isSettingUp = false;
     this.host.status("foredeck: not running");
     this.host.work("");
     if (error instanceof ProvisionError && error.known) return;
@@ -247,10 +238,6 @@ export class Shim implements PeerHost {
     if (method === "host/work") this.host.work(String(recordOf(params).text));
     if (method === "host/notify") this.host.notice(params);
   }
-}
-
-function secondsSince(time: number): number {
-  return Math.round((Date.now() - time) / 1000);
 }
 
 /** Passes this Pi's session id to the processes it starts: subagents are linked by it. */

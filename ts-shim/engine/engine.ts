@@ -55,7 +55,7 @@ export class Engine {
   /** Changed by `enter` alone, which wakes up who waits. */
   state: EngineState = "idle";
   /** Why the engine is not ready, for a user to read; empty where it is. */
-  private reason = "the engine was not started";
+  reason = "the engine was not started";
   private wakeUps: (() => void)[] = [];
   /** The one that runs, or is being started. */
   process: EngineProcess | null = null;
@@ -184,9 +184,9 @@ export class Engine {
     if (this.missed >= MAX_MISSED) this.process?.kill();
   }
 
-  /** Setting up begins, which takes minutes. */
-  beginSetUp(): void {
-    this.enter("setup", "foredeck is being set up");
+  /** Setting up, which takes minutes, begins or goes on. */
+  setUp(progress: string): void {
+    this.enter("setup", progress);
   }
 
   private enter(state: EngineState, reason: string): void {

@@ -124,14 +124,8 @@ class SessionAsking:
         if reason is not None:
             raise NotAsked(reason)
         is_wanted = wanted or self._config.single_slot or None
-        # What is asked once is not worth writing to a cache, which some providers charge for.
-        alone = {
-            "model": question.model or self._model,
-            "retention": question.retention or "none",
-        }
-        settled = terms.with_room(question).model_copy(
-            update={**({} if warm else alone), "wanted": is_wanted}
-        )
+        model = None if warm else question.model or self._model
+        settled = terms.with_room(question).model_copy(update={"model": model, "wanted": is_wanted})
         self._open = self._begin(purpose, terms.model, price, warm=warm)
         cost = f", for about {dollars(price)}" if price else ""
         self._show(f"foredeck: {_DOING.get(purpose, purpose)}, with {terms.model}{cost}")

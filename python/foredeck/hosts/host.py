@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self
+from typing import Annotated, Any, NamedTuple, Protocol, Self
 
 from pydantic import Field, model_validator
 
@@ -37,11 +37,6 @@ class CompleteParams(Params):
     system: str | None = None
     model: ModelName | None = None
     """None: the selected one."""
-    reasoning: Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
-    tools: list[HostObject] | None = None
-    session_id: str | None = None
-    """Routes to a provider's cache."""
-    retention: Literal["none", "short", "long"] | None = None
     warm: Annotated[int, Field(gt=0)] | None = None
     """The call whose prompt the message extends."""
     wanted: bool | None = None
@@ -49,8 +44,8 @@ class CompleteParams(Params):
 
     @model_validator(mode="after")
     def _leaves_the_prompt_as_it_is(self) -> Self:
-        own = (self.system, self.model, self.reasoning, self.tools, self.session_id, self.retention)
-        if self.warm is not None and (len(self.messages) > 1 or any(own)):
+        own = self.system or self.model
+        if self.warm is not None and (len(self.messages) > 1 or own):
             raise ValueError("with `warm` there is one message, and all else is the prompt's own")
         return self
 
@@ -292,7 +287,6 @@ class AskingTerms(NamedTuple):
     def room(self, question: CompleteParams) -> int:
         """Tokens for thinking before the answer."""
         level = self.thinking if question.warm is None else self.warm_thinking
-        level = question.reasoning or level
         return 0 if level == "off" else THINKING_ROOM.get(level, MOST_THINKING)
 
     def with_room(self, question: CompleteParams) -> CompleteParams:
