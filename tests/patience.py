@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from foredeck import notes
-from foredeck.cli import doctor_command
 from foredeck.config import Config
 from foredeck.context.tools import session_search
 from foredeck.engine import extraction, opened, worklog
@@ -42,7 +41,6 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
         (session_search, "PATIENCE_S"),
         (notes, "CHAT_PATIENCE_S"),
         (reader, "PATIENCE_S"),
-        (doctor_command, "EVENT_SECONDS"),
         (node, "START_SECONDS"),
         (maintenance, "_STUCK_SECONDS"),
         (journaled, "PATIENCE"),

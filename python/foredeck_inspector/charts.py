@@ -1,4 +1,4 @@
-"""Charts as SVG, each beside a table, and the graph of references."""
+"""Charts as SVG, each beside a table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import accumulate
-from statistics import mean
 from typing import Any, cast
 
 from markupsafe import Markup
 
 from foredeck.accounting.stored import Kind
 from foredeck.model.figures import counted, money, short_count, some_of
-from foredeck.notes.graph import Node
 from foredeck_inspector.book import BookedCall
 from foredeck_inspector.pages import environment
 
@@ -179,61 +177,3 @@ def outline(
         pages=pages if len(sizes) > per_page else (),
         height=high,
     )
-
-
-# What refers to what: a column for each step
-
-
-_COLUMN, _ROW, _TOP = 330, 24, 20
-
-Nodes = Sequence[tuple[Node, int]]
-
-
-def drawing(nodes: Nodes, edges: Sequence[tuple[str, str]]) -> Markup:
-    """The graph as SVG; empty for less than two nodes."""
-    if len(nodes) < 2:
-        return Markup()
-    places = _places(nodes, edges)
-    return _draw(
-        "graph",
-        width=_COLUMN * (1 + max(distance for _, distance in nodes)),
-        height=_TOP + max(y for _, y in places.values()),
-        lines=[
-            _line(places[source], places[target])
-            for source, target in edges
-            if source in places and target in places and source != target
-        ],
-        nodes=[(node, distance, *places[node.id]) for node, distance in nodes],
-    )
-
-
-def _places(nodes: Nodes, edges: Sequence[tuple[str, str]]) -> dict[str, tuple[int, int]]:
-    columns: dict[int, list[Node]] = {}
-    for node, distance in nodes:
-        columns.setdefault(distance, []).append(node)
-    bound: dict[str, set[str]] = {}
-    for source, target in edges:
-        bound.setdefault(source, set()).add(target)
-        bound.setdefault(target, set()).add(source)
-    longest = max(map(len, columns.values()))
-    places: dict[str, tuple[int, int]] = {}
-    for distance, column in sorted(columns.items()):
-        heights = {
-            node.id: mean(
-                [places[each][1] for each in bound.get(node.id, ()) if each in places] or [0]
-            )
-            for node in column
-        }
-        column.sort(key=lambda node: (heights[node.id], node.title))
-        start = _TOP + (longest - len(column)) * _ROW // 2
-        for row, node in enumerate(column):
-            places[node.id] = 14 + distance * _COLUMN, start + row * _ROW
-    return places
-
-
-def _line(start: tuple[int, int], end: tuple[int, int]) -> str:
-    (x1, y1), (x2, y2) = sorted((start, end))
-    if x1 == x2:
-        return f"M{x1} {y1} C{x1 - 40} {y1} {x1 - 40} {y2} {x2} {y2}"
-    middle = x2 - _COLUMN // 4
-    return f"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}"

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from cli.conftest import Foredeck
-from foredeck.cli import doctor_command as checked
 from foredeck.cli.doctor_command import check_programs, check_state
 from foredeck.cli.main import main
 from foredeck.config import Config
@@ -65,7 +64,6 @@ def test_a_sound_machine_is_exit_code_0(home: Path, programs: Path, foredeck: Fo
         "disk",
         "file system",
         "store",
-        "watcher",
     }
     assert "All well." in foredeck(home, "doctor")
 
@@ -76,12 +74,11 @@ def test_a_finding_is_exit_code_1_and_says_what_to_do(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     home.chmod(0o755)
-    assert main(["doctor", "--home", str(home), "--set", "sources.watch=false"]) == 1
+    assert main(["doctor", "--home", str(home)]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert f"other users can get into {home} (mode 0755)" in text
     assert f"Run: chmod 700 {home}" in text
     assert "1 with something to do" in text
-    assert "watcher" not in text
 
 
 @pytest.mark.usefixtures("programs")
@@ -181,20 +178,6 @@ def test_a_damaged_store_is_found(home: Path) -> None:
     assert "damaged" in finding.text
     assert "foredeck restore FILE --force" in finding.advice
     assert "move it away" in finding.advice
-
-
-def test_low_watch_limits_are_worth_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "max_user_watches").write_text("100\n")
-    (tmp_path / "max_user_instances").write_text("1024\n")
-    monkeypatch.setattr(checked, "INOTIFY", tmp_path)
-    monkeypatch.setattr(sys, "platform", "linux")
-    first, second, *_rest = checked.check_watcher()
-    assert (first.status, second.status) == ("note", "ok")
-    assert "sudo sysctl fs.inotify.max_user_watches=" in first.advice
-
-
-def test_a_real_change_is_seen() -> None:
-    assert by_name(checked.check_watcher())["watcher"].status == "ok"
 
 
 def test_an_address_of_a_proxy_that_has_ended(

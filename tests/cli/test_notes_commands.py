@@ -119,9 +119,7 @@ def test_notes_are_listed_by_folder_tag_and_links(vault: Path, capsys: Out) -> N
     assert "3 notes; 3 other Markdown files, with --all." in capsys.readouterr().out
 
 
-def test_folders_of_notes_are_those_at_the_top_of_the_project(
-    vault: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_of_notes_are_those_at_the_top_of_the_project(vault: Path, capsys: Out) -> None:
     if shutil.which("git") is None:
         pytest.skip("there is no git")
     subprocess.run(["git", "init", "-q"], cwd=vault, check=True)
@@ -130,9 +128,6 @@ def test_folders_of_notes_are_those_at_the_top_of_the_project(
     asked(capsys, "index", ".")
     listed = names(asked(capsys, "notes")["notes"])
     assert listed == ["Lonely.md", "sea.md", "tides.md", "said.md"]
-    monkeypatch.chdir(vault / "sub")
-    made = asked(capsys, "notes", "--new", "From below", "--set", 'notes.folders=[".pi/notes"]')
-    assert Path(made["path"]) == vault / ".pi/notes/From below.md"
 
 
 def test_a_heading_that_is_not_there_is_said(vault: Path, capsys: Out) -> None:
@@ -235,16 +230,6 @@ def test_an_ambiguous_name_is_refused_with_its_candidates(vault: Path, capsys: O
     assert "one.md" in said
     assert "two.md" in said
     assert main(["graph", "--backlinks", "nothing like it"]) == 4
-
-
-def test_a_note_from_the_template_is_one(vault: Path, capsys: Out) -> None:
-    made = asked(capsys, "notes", "--new", "What? A: [new] “note”", "--tag", "sea")
-    assert Path(made["path"]).parent == vault / "notes"
-    asked(capsys, "index", "notes")
-    note = next(n for n in asked(capsys, "notes")["notes"] if n["path"] == made["path"])
-    assert (note["title"], note["tags"]) == ("What? A: [new] “note”", ["sea"])
-    assert main(["notes", "--new", "What? A: [new] “note”"]) == 1
-    assert main(["notes", "--new", "//"]) == 2
 
 
 def test_a_chat_is_called_once_by_its_id(home: Path, foredeck: Foredeck) -> None:

@@ -60,7 +60,6 @@ RUN = [
     "index pipe zero elsewhere src",
     "index src/keys.txt/.. .pi",
     "notes",
-    "notes --new hostile",
     "memory list --session s",
     "memory add fact --session s --ground src/app.py",
     "memory add fact --session s --ground git:HEAD",

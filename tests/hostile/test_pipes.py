@@ -31,13 +31,12 @@ PATIENCE_S = 60
 
 OPENED_OTHERWISE = {
     "cli/main.py": "the null device",
-    "cli/person.py": "the terminal, the kernel's /proc, and a draft of our own",
+    "cli/person.py": "the terminal, and the kernel's /proc",
     "store/at_work.py": "a new file",
     "cli/import_command.py": "what the user names, such as <(gunzip -c FILE)",
     "cli/purge_command.py": "a session file of the host's",
     "model/own_tools.py": "of this package",
     "observations/lease.py": "the kernel's /proc",
-    "cli/doctor_command.py": "the kernel's /proc, and a folder of our own",
     "regular_files.py": "",
     "rpc/wire.py": "the null device",
     "sources/looking.py": "the kernel's /proc",

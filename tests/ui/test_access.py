@@ -99,7 +99,7 @@ PAGES = (
         "/sessions/{}?first={}&message={}",
     ),
     *("/sessions/s/calls/{}", "/sessions/s/calls/1?base={}", "/compare?left={}&right={}"),
-    *("/objects/{}", "/objects/{}?lines=1", "/objects/{}?depth={}&version={}"),
+    *("/objects/{}", "/objects/{}?lines=1", "/objects/{}?version={}"),
     *("/search?type={}&objects.page={}", "/notes?tag={}", "/memory?place={}", "/static/{}"),
     *("/search?q={}&type={}&session={}", "/overview?project={}&sessions.page={}", "/{}"),
 )
@@ -139,7 +139,7 @@ def _hostile_pages(served: Served) -> list[str]:
         *(f"{session}/calls/{n}" for n in (1, 2, 3)),
         f"{session}?text=%3Cscript%3E",
         f"/compare?left={HOSTILE_SESSION}&right={HOSTILE_SESSION}",
-        *(f"/objects/{id}{part}" for id in ids for part in ("", "?base=1", "?depth=2")),
+        *(f"/objects/{id}{part}" for id in ids for part in ("", "?base=1")),
         *(f"/objects/{each['object']}?lines=1" for each in objects),
         "/search?type=toolcall",
         "/notes",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shutil
@@ -12,15 +11,11 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-
-from watchdog.events import FileSystemEvent, FileSystemEventHandler
-from watchdog.observers import Observer
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, answer, coloured, hanging, typed
@@ -62,8 +57,6 @@ def _check(args: Namespace) -> Iterator[Finding]:
     yield from findings_of_state
     if findings_of_state[-1].status != "problem":
         yield from check_stored(config, forget_refusals=args.forget_refusals)
-    if config.sources.watch:
-        yield from check_watcher()
 
 
 def _lines(findings: list[Finding]) -> Iterator[str]:
@@ -188,7 +181,7 @@ def _existing(path: Path) -> Path:
     return path if path.is_dir() or path == path.parent else _existing(path.parent)
 
 
-# This machine: Python, Node, Pi and other agents, and whether file watching works
+# This machine: Python, Node, Pi and other agents
 
 
 NODE_MIN = (22, 19)
@@ -295,72 +288,3 @@ def _ask(program: str, where: str | None = None) -> tuple[int, ...] | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return None if process.returncode else version_in(process.stdout + process.stderr)
-
-
-# File watching
-
-
-WATCHES_MIN = 8192
-INSTANCES_MIN = 64
-EVENT_SECONDS = 5.0
-INOTIFY = Path("/proc/sys/fs/inotify")
-
-_WITHOUT = (
-    "Without it, changes are found when a session resumes and when a tool touches the file. "
-    "Set sources.watch = false to do without it and silence this."
-)
-
-
-def check_watcher() -> Iterator[Finding]:
-    """The limits of the system, then one real event."""
-    if sys.platform == "linux":
-        yield from _limits()
-    yield _event()
-
-
-def _limits() -> Iterator[Finding]:
-    for name, wanted in (("max_user_watches", WATCHES_MIN), ("max_user_instances", INSTANCES_MIN)):
-        limit = _read_limit(name)
-        if limit is not None and limit < wanted:
-            setting = f"fs.inotify.{name}"
-            yield note(
-                "inotify",
-                f"{setting} is {limit}, low for several sessions at once",
-                f"Run: sudo sysctl {setting}={wanted * 8}",
-            )
-        elif limit is not None:
-            yield ok("inotify", f"{name} {limit:,}")
-
-
-def _read_limit(name: str) -> int | None:
-    try:
-        return int((INOTIFY / name).read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def _event() -> Finding:
-    # watchdog logs what it cannot watch; the finding says it.
-    logging.getLogger("watchdog").addHandler(logging.NullHandler())
-    seen = threading.Event()
-
-    class Handler(FileSystemEventHandler):
-        def on_any_event(self, event: FileSystemEvent) -> None:  # noqa: ARG002
-            seen.set()
-
-    observer = Observer()
-    try:
-        with tempfile.TemporaryDirectory(prefix="foredeck-doctor-") as folder:
-            observer.schedule(Handler(), folder)
-            observer.start()
-            try:
-                (Path(folder) / "file").write_text("changed")
-                arrived = seen.wait(EVENT_SECONDS)
-            finally:
-                observer.stop()
-                observer.join()
-    except OSError as error:
-        return problem("watcher", f"cannot watch a folder: {error}", _WITHOUT)
-    if not arrived:
-        return problem("watcher", "no event came for a changed file", _WITHOUT)
-    return ok("watcher", f"changes are seen ({type(observer).__name__})")

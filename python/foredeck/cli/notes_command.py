@@ -2,96 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shlex
 from argparse import Namespace
 from collections.abc import Iterator
-from datetime import date
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from foredeck.cli.arguments import resolve_config
 from foredeck.cli.graph_command import OpenGraph, opened_graph, shown
 from foredeck.cli.output import answer, table
-from foredeck.config import Config
-from foredeck.errors import CommandRefused, ForedeckError
 from foredeck.lookup.objects import version_text
 from foredeck.lookup.reader import note_rule
 from foredeck.model.figures import counted
 from foredeck.notes.graph import Node
 from foredeck.notes.parsed import Reference
-from foredeck.sources.filesystem import is_within, open_filesystems
-from foredeck.sources.projects import checkout_of, is_outside
-
-_UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|#^\[\]]+')
-MAX_NAME = 120
-
-TEMPLATE = """\
----
-title: {title}
-kind: note
-created: {created}
-tags: {tags}
----
-
-# {heading}
-
-"""
-
-
-def _folder_of_notes(config: Config) -> Path:
-    """The first of `notes.folders`, at the top of the repository."""
-    here = str(Path.cwd())
-    top, name = checkout_of(here, open_filesystems(config, here)) or here, config.notes.folders[0]
-    folder = Path(top) / name
-    real = os.path.realpath(folder)
-    if not is_outside(name) and not is_within(real, os.path.realpath(top)):
-        raise ForedeckError(
-            f"{folder} leads to {real}, outside the project: use --folder to allow it."
-        )
-    return folder
-
-
-def _new(args: Namespace) -> int:
-    if args.title is None:
-        raise CommandRefused("what is the note called? `foredeck notes --new TITLE` makes one.")
-    folder = Path(args.folder) if args.folder else _folder_of_notes(resolve_config(args).config)
-    file = folder / f"{_file_name(args.title)}.md"
-    tags = json.dumps([tag.lstrip("#") for tag in args.tag or ()], ensure_ascii=False)
-    text = TEMPLATE.format(
-        title=json.dumps(args.title, ensure_ascii=False),
-        created=date.today().isoformat(),
-        tags=tags,
-        heading=" ".join(args.title.split()),
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with file.open("x", encoding="utf-8") as handle:
-            handle.write(text)
-    except FileExistsError:
-        raise ForedeckError(f"{file} exists already; nothing was written.") from None
-    return answer(args, {"path": str(file.absolute()), "title": args.title}, str(file))
-
-
-def _file_name(title: str) -> str:
-    name = " ".join(_UNFIT.sub(" ", title).split()).lstrip(".")[:MAX_NAME].strip()
-    if not name:
-        raise CommandRefused(f"{title!r} has no letter or digit to name a file by.")
-    return name
 
 
 def run(args: Namespace) -> int:
     """`foredeck notes`."""
-    if args.new:
-        return _new(args)
-    if args.title is not None:
-        raise CommandRefused(
-            f"`foredeck notes --new {shlex.quote(args.title)}` makes a note of that name."
-        )
-    args.tag = args.tag[-1] if args.tag else None
     with opened_graph(args) as opened:
         if args.broken:
             return _broken(args, opened)

@@ -39,7 +39,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "search": Listed("use", "search messages, tool calls, files and summaries"),
         "cost": Listed("use", "show what sessions cost beside plain Pi"),
         "tasks": Listed("records", "list, create, claim, close and connect a project's tasks"),
-        "notes": Listed("use", "list notes, find broken links, or make a new note"),
+        "notes": Listed("use", "list notes, and find broken links"),
         "memory": Listed("records", "show and change what is remembered across sessions"),
         "working": Listed("use", "show or change the page that a project keeps across sessions"),
         "ui": Listed("use", "open the inspector in the browser"),

@@ -23,13 +23,11 @@ from foredeck.store.protocol import Head
 from foredeck.store.store import Store
 from foredeck.timeline.blame import blame
 from foredeck.timeline.differences import hunks_of
-from foredeck_inspector.charts import drawing
 from foredeck_inspector.pages import Asked, WebPage, link
 from foredeck_inspector.tables import Column, Row, Table
 from foredeck_inspector.views.records import entry_details, task_details
 
 SESSIONS_SHOWN = 20
-NEIGHBOURS = 60
 _OF_AUTHOR = ("by", "name", "session", "call", "tool", "model", "time_ms")
 _REFERENCES = (
     Column("title", "Object", link="address"),
@@ -47,7 +45,7 @@ def object_page(asked: Asked) -> WebPage:
 
 def _object(asked: Asked, graph: Graph, behind: str) -> WebPage:
     store, config, name = asked.store, asked.reader.config, asked.part("object")
-    version, base, depth = (asked.number(each) for each in ("version", "base", "depth"))
+    version, base = (asked.number(each) for each in ("version", "base"))
     part, by_line = asked.values.get("part", ""), bool(asked.values.get("lines"))
     found, place = find_part(store, name + (part if part.startswith("::") else f" {part}".rstrip()))
     head, history = found.head, store.history(found.id)
@@ -60,8 +58,6 @@ def _object(asked: Asked, graph: Graph, behind: str) -> WebPage:
         lines = hunks_of(older or "", text or "")
     if by_line and head.type != "file":
         raise NotFound(f"{found.name} is not a file: only the lines of files are traced to calls.")
-    depth = min(3, depth or 1)
-    around = graph.neighbours(found.id, depth, limit=NEIGHBOURS)
     rows = [_edge(graph, edge, edge.target, "to it") for edge in graph.links(found.id)]
     rows += [_edge(graph, edge, edge.source, "from it") for edge in graph.backlinks(found.id)]
     members = store.query("member", {"object": found.id})
@@ -84,9 +80,6 @@ def _object(asked: Asked, graph: Graph, behind: str) -> WebPage:
         "blame": list(_blamed(store, found)) if by_line else None,
         "fields": _fields(shown),
         "references": references.arranged(asked.values),
-        "depth": depth,
-        "complete": around.complete,
-        "chart": drawing(around.nodes, [(e.source, e.target) for e in around.edges]),
         "behind": behind,
         "entry": entry_details(store, config, found.id) if head.type == "memory" else None,
         "task": task_details(store, found.id) if head.type == "task" else None,

@@ -135,16 +135,13 @@ COST = command(
 
 NOTES = command(
     """
-    List the stored notes, or make a new one. A note is a Markdown file in one of
+    List the stored notes. A note is a Markdown file in one of
     `notes.folders`, or with `kind: note` in its frontmatter. `foredeck index` stores files that
     no session has read.
     """,
     example="foredeck notes --tag project --orphans",
     options="""
-    [TITLE]  with --new: title and file name
-    --new  make a note from a template, and print its path
-    --folder DIR  with --new: where to put it (default: the first of `notes.folders`)
-    --tag T...  only notes with this tag, or one within it (T/...); with --new: a tag to give
+    --tag T  only notes with this tag, or one within it (T/...)
     --orphans  only notes that no other Markdown file refers to
     --broken  instead, references to nothing or to several objects, and unreadable frontmatter
     --all  also Markdown files that are not notes
