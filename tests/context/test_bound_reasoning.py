@@ -12,6 +12,7 @@ from context.heads import Counting
 from context.messages import assistant, calls, lines, result, thinking
 from context.scenes import ask, bash, finish
 from context.sent import Sent
+from context.test_account import account
 from context.test_ended_turns import seals
 from context.test_reasons import command_text
 from context.test_window import folded
@@ -148,6 +149,9 @@ def test_why_names_the_turn_that_binds_and_what_was_weighed_before_the_next(
     assert decision.carrying_cost is not None
     whole = (decision.rewrite_cost or 0) + (decision.reasoning_cost or 0)
     assert whole / 2 <= decision.carrying_cost < whole
+    weighed = account(host).to_json()["rebases"][-1]["weighed"]
+    assert weighed["factor"] == 0.5
+    assert weighed["reasoning_cost"] > 0
     said = command_text(host, "why", "--verbose")
     assert "the reasoning that is lost has cost" in said
     assert "the last chance before its reasoning binds, so 50% of the cost was enough" in said

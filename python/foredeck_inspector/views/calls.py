@@ -10,6 +10,7 @@ from typing import Any
 
 from foredeck.context.messages.shape import Message
 from foredeck.context.state.gauge import weighed
+from foredeck.context.tools.reasons import reason_words
 from foredeck.lookup.prompts import Prompt
 from foredeck.lookup.sessions import checked_call, count_calls
 from foredeck.model.call_values import OpRow
@@ -18,7 +19,7 @@ from foredeck.model.figures import counted, model_name
 from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.store.store import Store
 from foredeck.timeline.differences import hunks_of
-from foredeck_inspector.book import BookedCall, folded_handles, why
+from foredeck_inspector.book import BookedCall, folded_handles
 from foredeck_inspector.pages import Asked, WebPage, link
 from foredeck_inspector.tables import Column, Row, Table
 from foredeck_inspector.views.sessions import found_session, title_of
@@ -105,7 +106,7 @@ def _described(store: Store, session: str, record: CallRecord, last: int) -> dic
         "policy": record.policy,
         "decision": record.decision.to_record(),
         "weighed": weighed(record),
-        "why": why(record.decision),
+        "why": reason_words(record, verbose=True) if record.decision.is_rebase else "",
         "lost": record.lost.sum.text,
         "folded_now": folded_handles(record),
         "stats": stats._asdict(),

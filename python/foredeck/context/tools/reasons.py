@@ -291,6 +291,11 @@ def _line(record: CallRecord, *, verbose: bool) -> str:
 
 def because(record: CallRecord, *, verbose: bool = False) -> str:
     """A decision's reason as a clause, or empty; `verbose` adds what was weighed."""
+    words = reason_words(record, verbose=verbose)
+    return f" because {words}" if words else ""
+
+
+def reason_words(record: CallRecord, *, verbose: bool = False) -> str:
     decision = record.decision
     if not decision.reason:
         return ""
@@ -303,4 +308,4 @@ def because(record: CallRecord, *, verbose: bool = False) -> str:
         for name, text in WEIGHED.items()
         if (tokens := counts.get(name)) and (verbose or name == "saves")
     ]
-    return " because " + "; ".join(clauses)
+    return "; ".join(clauses)
