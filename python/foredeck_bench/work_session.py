@@ -90,14 +90,6 @@ class WorkSession:
             name = f"src/module_{number}.ts"
             self._write(name, self._text(self._random.randint(2_000, 12_000)))
 
-    def begin(self, id: str) -> None:
-        """Begins another session on the same files, a pause later."""
-        self.id = id
-        self.time_ms += PAUSE_MS
-        self.calls += -self.calls % CALLS_PER_TURN
-        self.messages = 0
-        self._pending, self._observed = [], []
-
     def steps(self, count: int) -> Iterator[Step]:
         """The next `count` model calls."""
         for _ in range(count):

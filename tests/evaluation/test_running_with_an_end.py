@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import ForedeckError
-from foredeck_lab.evaluation.evaluating import ScratchRun, _marked, run_command
+from foredeck_lab.evaluation.evaluating import MARK, ScratchRun, run_command
 from foredeck_lab.evaluation.tasks import ResultsFile, RunKey, RunResult, comparison_json
+from foredeck_lab.processes import marked
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def test_nothing_outlives_its_time(scratch: ScratchRun) -> None:
         *(scratch.work, environment, 3.0),
     )
     assert (ran.code, ran.said) == (None, "begun")
-    while _marked(scratch.mark):  # killed, and not gone yet
+    while marked(MARK, scratch.mark):  # killed, and not gone yet
         time.sleep(0.05)
 
 

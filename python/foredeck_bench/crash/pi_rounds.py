@@ -7,7 +7,6 @@ goes on with the same messages.
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
 import threading
@@ -15,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from foredeck_bench.crash.engine import (
     INSIDE,
     POINTS,
     RANDOM,
-    SIGKILL,
     Fuse,
     KillPoint,
     kill_node,
@@ -37,11 +36,11 @@ from foredeck_bench.scripted.pi_process import (
     PiInstall,
     PiWorkspace,
     wait_for_end,
-    with_environment,
 )
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.steps import StepResult
+from foredeck_lab.processes import kill, marked
 
 WORK = "Work on the report."
 GO_ON = "Go on after the interruption."
@@ -96,12 +95,6 @@ def comparable(request: ModelRequest) -> list[str]:
                 block[key] = names.setdefault(block[key], f"call-{len(names)}")
         messages.append(json.dumps([role, block], sort_keys=True))
     return messages
-
-
-def is_word(text: str, word: str) -> bool:
-    """Whether a text of `comparable` is a message of the user."""
-    role, block = json.loads(text)
-    return bool(role == "user" and block.get("text") == word)
 
 
 ORPHANED_S = 30.0
@@ -189,7 +182,7 @@ class PiRounds:
         self.workspace.end_leftovers()
 
     def _count_orphans(self) -> None:
-        started = with_environment(MARK, self.workspace.mark)
+        started = marked(MARK, self.workspace.mark)
         ours = [p for p in started if "crash.engine" in p.command or "--mode rpc" in p.command]
         orphans = wait_for_end([p.pid for p in ours], ORPHANED_S)
         for process in ours:
@@ -245,13 +238,9 @@ class PiRounds:
             kill_node(self.workspace.foredeck_home)
             return
         pids = [p.pid for p in self._pi.children() if "crash.engine" in p.command]
-        if self.victim == "pi":
-            pids = []
-        if self.victim in ("pi", "both"):
-            pids = [self._pi.pid, *pids]
+        pids = {"engine": pids, "pi": [self._pi.pid], "both": [self._pi.pid, *pids]}[self.victim]
         for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, SIGKILL)
+            kill(pid)
 
     def _answer(self, request: ModelRequest) -> StepResult:
         if self._aimed is not None:
@@ -270,11 +259,13 @@ class PiRounds:
     def _compare_all(self, began: int) -> None:
         requests = [comparable(request) for request in self._received(began)]
         self.tally.compared["prompts"] += len(requests)
-        for number, prompt in enumerate(self._calm):
-            if number >= len(requests) or requests[number] != prompt:
-                self.tally.fault(
-                    "differing", f"call {number + 1}: {_difference(requests, number, prompt)}"
-                )
+        for number, calm in enumerate(self._calm):
+            ours = requests[number] if number < len(requests) else []
+            if ours != calm:
+                pairs = zip_longest(ours, calm, fillvalue="nothing")
+                one, other = next((a, b) for a, b in pairs if a != b)
+                text = f"call {number + 1}: {one[:200]} instead of {other[:200]}"
+                self.tally.fault("differing", text)
                 return
 
     def _resume(self) -> None:
@@ -303,7 +294,8 @@ class PiRounds:
             block = json.loads(text)[1]
             if block["type"] != "tool_result" or block["tool_use_id"] in held:
                 self.tally.fault("differing", f"after a kill: {text[:300]}")
-        if not is_word(word, GO_ON):
+        role, block = json.loads(word)
+        if role != "user" or block.get("text") != GO_ON:
             self.tally.fault("differing", f"the user's word is not the last: {word[:300]}")
         result_ids = {json.loads(text)[1].get("tool_use_id") for text in past[:shared]}
         for id in held - result_ids:
@@ -344,10 +336,3 @@ def _results(workspace: PiWorkspace, session: str) -> dict[str, str]:
         message["toolCallId"]: "\n".join(b["text"] for b in message["content"])
         for message in _messages(workspace, "toolResult")
     }
-
-
-def _difference(found: list[list[str]], number: int, prompt: list[str]) -> str:
-    if number >= len(found):
-        return "it was not sent"
-    pairs = zip(found[number], prompt, strict=False)
-    return next((f"{a[:200]} instead of {b[:200]}" for a, b in pairs if a != b), "another length")

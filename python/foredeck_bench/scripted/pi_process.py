@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import time
 import uuid
@@ -16,17 +14,7 @@ from typing import Any
 
 from foredeck_bench.twin.billing import ModelRecord
 from foredeck_bench.twin.request import Api, Json
-
-_PROC = Path("/proc")
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A running process as `ps` shows it."""
-
-    pid: int
-    parent: int
-    command: str
+from foredeck_lab.processes import Process, end_marked, marked
 
 
 def running() -> list[Process]:
@@ -41,7 +29,7 @@ def running() -> list[Process]:
     for line in listing.stdout.split("\n"):
         fields = line.split(maxsplit=3)
         if len(fields) == 4 and not fields[2].startswith("Z"):
-            processes.append(Process(int(fields[0]), int(fields[1]), fields[3]))
+            processes.append(Process(int(fields[0]), fields[3], int(fields[1])))
     return processes
 
 
@@ -57,12 +45,6 @@ def descendants(pid: int) -> list[Process]:
     return below
 
 
-def with_environment(name: str, value: str) -> list[Process]:
-    """Processes of this user with `name=value` in their environment; needs `/proc`."""
-    entry = f"{name}={value}".encode()
-    return [p for p in running() if entry in _environment(p.pid)]
-
-
 def wait_for_end(pids: list[int], timeout_s: float) -> list[int]:
     """Waits for processes to end; returns those that have not."""
     deadline = time.monotonic() + timeout_s
@@ -72,18 +54,6 @@ def wait_for_end(pids: list[int], timeout_s: float) -> list[int]:
         if not survivors or time.monotonic() > deadline:
             return survivors
         time.sleep(0.05)
-
-
-def kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-
-
-def _environment(pid: int) -> list[bytes]:
-    try:
-        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
 
 
 PROVIDER = "scripted"
@@ -299,16 +269,12 @@ class PiWorkspace:
 
     def leftovers(self, timeout_s: float = 10.0) -> list[Process]:
         """Processes still running when `timeout_s` has passed."""
-        processes = with_environment(MARK, self.mark)
+        processes = marked(MARK, self.mark)
         survivors = wait_for_end([p.pid for p in processes], timeout_s)
         return [p for p in processes if p.pid in survivors]
 
     def end_leftovers(self) -> None:
-        pids = [process.pid for process in with_environment(MARK, self.mark)]
-        for pid in pids:
-            kill(pid)
-        if pids:
-            wait_for_end(pids, 10.0)
+        end_marked(MARK, self.mark)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,11 @@ from typing import Any, Self
 from foredeck_bench.scripted.pi_process import (
     PiInstall,
     PiWorkspace,
-    Process,
     descendants,
-    kill,
     pi_arguments,
 )
 from foredeck_bench.twin.request import Json
+from foredeck_lab.processes import Process, kill
 
 _DIALOGS = ("select", "confirm", "input", "editor")
 

@@ -26,6 +26,7 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument
 from foredeck.store.place import open_store, store_place
 from foredeck_lab.evaluation.tasks import SIDES, EvalTask, ResultsFile, RunKey, RunResult
+from foredeck_lab.processes import end_marked
 
 CHECK_S = 120.0
 """Longest check or setup."""
@@ -257,7 +258,7 @@ def run_command(
         finally:
             seconds = time.monotonic() - began
             _end(process)
-            _end_left(environment[MARK], _GRACE_S if process.returncode else _SETTLE_S)
+            end_marked(MARK, environment[MARK], _GRACE_S if process.returncode else _SETTLE_S)
     said = printed.read_text(encoding="utf-8", errors="replace").strip()
     return Ran(code, said[-_SAID_CHARS:], seconds)
 
@@ -279,28 +280,6 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
             os.killpg(process.pid, number)
         else:
             process.terminate()
-
-
-def _end_left(mark: str, patience_s: float) -> None:
-    deadline = time.monotonic() + patience_s
-    while survivors := _marked(mark):
-        if time.monotonic() > deadline:
-            for pid in survivors:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            return
-        time.sleep(0.05)
-
-
-def _marked(mark: str) -> list[int]:
-    entry, processes = f"{MARK}={mark}".encode(), []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if entry in (folder / "environ").read_bytes().split(b"\0"):
-                processes.append(int(folder.name))
-        except OSError:
-            continue
-    return processes
 
 
 # Where a run works
