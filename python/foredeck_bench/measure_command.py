@@ -213,18 +213,12 @@ class Measurement:
 
 
 MEASURES: dict[str, Callable[[Measurement], Iterator[Figure]]] = {
-    "start": Measurement.start,
-    "assemble": Measurement.assemble,
-    "commit": Measurement.commit,
-    "policy": Measurement.policy,
-    "resume": Measurement.resume,
-    "history": Measurement.history,
-    "long": Measurement.long,
-    "large": Measurement.large,
-    "store": Measurement.store,
-    "pipe": Measurement.pipe,
-    "hook": Measurement.hook,
-    "memory": Measurement.memory,
+    each.__name__: each
+    for each in (
+        *(Measurement.start, Measurement.assemble, Measurement.commit, Measurement.policy),
+        *(Measurement.resume, Measurement.history, Measurement.long, Measurement.large),
+        *(Measurement.store, Measurement.pipe, Measurement.hook, Measurement.memory),
+    )
 }
 """Every measurement by name."""
 ON_REQUEST = ("long", "large")

@@ -244,11 +244,7 @@ def npm_bill(tree: Path, commit: Commit) -> Bill:
 
 
 def _bill(words: list[str], folder: Path, commit: Commit) -> Bill:
-    variables = {**os.environ, "SOURCE_DATE_EPOCH": str(commit.seconds)}
-    result = subprocess.run(words, cwd=folder, env=variables, capture_output=True, check=False)
-    if result.returncode:
-        raise BuildFailed(f"{' '.join(words)}:\n{result.stderr.decode()}")
-    bill: Bill = json.loads(result.stdout)
+    bill: Bill = json.loads(run(words, folder, {"SOURCE_DATE_EPOCH": str(commit.seconds)}))
     bill.pop("serialNumber", None)
     build_time = datetime.fromtimestamp(commit.seconds, UTC)
     bill["metadata"]["timestamp"] = build_time.strftime("%Y-%m-%dT%H:%M:%SZ")

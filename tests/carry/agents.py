@@ -21,9 +21,9 @@ from foredeck_bench.scripted.pi_process import (
     model_record,
     pi_arguments,
     pi_environment,
-    twin_record,
 )
 from foredeck_bench.twin.steps import Step
+from pi_runs import twin_record
 
 TURN_S = 300
 Json = dict[str, Any]

@@ -22,7 +22,8 @@ from pathlib import Path
 from foredeck.config import Config
 from foredeck.store.place import open_store
 from foredeck_bench.scripted import ScriptedModel, write_agent_dir
-from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi, run_print
+from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi
+from pi_runs import run_print
 
 CHECKOUT = Path(__file__).parents[2]
 LONG = {"FOREDECK_DEADLINE_MS": "30000"}

@@ -10,9 +10,9 @@ from pathlib import Path
 from foredeck.model.calls import CallRecord
 from foredeck.store.store import Store
 from foredeck_bench.scripted import call
-from foredeck_bench.scripted.pi_process import PrintRun
 from foredeck_bench.twin.steps import Step
 from observed import NODE_IS_SLOW, calls_of
+from pi_runs import PrintRun
 
 HOSTILE = Path(__file__).with_name("hostile_engine.py")
 ASSEMBLE = "context/assemble"

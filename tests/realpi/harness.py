@@ -21,15 +21,13 @@ from foredeck_bench.scripted.pi_process import (
     VERSIONS,
     PiInstall,
     PiWorkspace,
-    PrintRun,
     model_record,
-    run_print,
-    twin_record,
 )
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.request import Api
 from foredeck_bench.twin.steps import Script
 from foredeck_xtdb.node import own_node_folder
+from pi_runs import PrintRun, run_print, twin_record
 from terminal import SIZE, TerminalPi
 
 _CHOSEN = os.environ.get("FOREDECK_TEST_VERSIONS")

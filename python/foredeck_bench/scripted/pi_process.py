@@ -8,11 +8,10 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.twin.billing import ModelRecord
 from foredeck_bench.twin.request import Api, Json
 from foredeck_lab.processes import Process, end_marked, marked
 
@@ -123,12 +122,6 @@ def model_record(
         **lives,
         **({"compat": flags, "thinkingLevelMap": _ALWAYS_THINKS} if flags else {}),
     }
-
-
-def twin_record(api: Api, record: Json) -> ModelRecord:
-    """The twin's record of such a model."""
-    bound = api == "anthropic-messages" or "compat" in record
-    return replace(ModelRecord.of_pi(api, record), bound=bound)
 
 
 def write_agent_dir(
@@ -277,50 +270,7 @@ class PiWorkspace:
         end_marked(MARK, self.mark)
 
 
-@dataclass(frozen=True, slots=True)
-class PrintRun:
-    """What became of a run in print mode."""
-
-    stdout: str
-    stderr: str
-    code: int
-
-
 def pi_arguments(extensions: Sequence[Path], more: Sequence[str]) -> list[str]:
     """Arguments that load extensions, and `more`."""
     loaded = [part for path in extensions for part in ("-e", str(path))]
     return [*loaded, *more]
-
-
-def run_print(
-    install: PiInstall,
-    workspace: PiWorkspace,
-    *prompts: str,
-    extensions: Sequence[Path] = (),
-    arguments: Sequence[str] = (),
-    environment: Mapping[str, str] | None = None,
-    timeout_s: float = 120.0,
-) -> PrintRun:
-    """Runs `pi -p` with these prompts. Raises TimeoutError, with the output so far."""
-    command = [*install.command, *pi_arguments(extensions, arguments), "-p", *prompts]
-    process = subprocess.Popen(
-        command,
-        cwd=workspace.repo,
-        env=workspace.environment(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-    )
-    try:
-        stdout, stderr = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        workspace.end_leftovers()
-        stdout, stderr = process.communicate()
-        raise TimeoutError(
-            f"pi -p did not end in {timeout_s:g} s\nstdout: {stdout}\nstderr: {stderr}"
-        ) from None
-    return PrintRun(stdout, stderr, process.returncode)
