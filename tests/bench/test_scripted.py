@@ -10,17 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from foredeck_bench.scripted import (
-    PromptCache,
-    ScriptedModel,
-    Thinking,
-    ToolCall,
-    call,
-    overflow,
-    rate_limited,
-)
 from foredeck_bench.twin.anthropic import BINDING_BETA
-from foredeck_bench.twin.billing import CacheRule
+from foredeck_bench.twin.billing import CacheRule, PromptCache
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Thinking, ToolCall, call, overflow, rate_limited
 
 Json = dict[str, Any]
 

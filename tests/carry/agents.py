@@ -11,7 +11,6 @@ from typing import Any
 
 from foredeck_bench.clients.__main__ import PROXY, environment
 from foredeck_bench.clients.agents import CHECKOUT, CLIENTS, Client, Story, UserTurn
-from foredeck_bench.scripted import ScriptedModel, ToolCall, call, write_agent_dir
 from foredeck_bench.scripted.pi_process import (
     MODEL,
     PATIENT,
@@ -21,8 +20,10 @@ from foredeck_bench.scripted.pi_process import (
     model_record,
     pi_arguments,
     pi_environment,
+    write_agent_dir,
 )
-from foredeck_bench.twin.steps import Step
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Step, ToolCall, call
 from pi_runs import twin_record
 
 TURN_S = 300

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from foredeck.config import Config
 from foredeck.store.place import open_store
-from foredeck_bench.scripted import ScriptedModel, write_agent_dir
-from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi
+from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi, write_agent_dir
+from foredeck_bench.twin.server import ScriptedModel
 from pi_runs import run_print
 
 CHECKOUT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.embedded.format import ToolRequest
-from foredeck_bench.scripted import ScriptedModel
+from foredeck_bench.twin.server import ScriptedModel
 from foredeck_bench.twin.steps import Script
 from proxy.proxied import ProxiedAgent, RunningProxy
 

@@ -12,7 +12,8 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.embedded.anthropic_messages import MOST, markers_in
 from foredeck.embedded.format import ToolRequest
-from foredeck_bench.scripted import ScriptedModel, call
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import call
 from proxy.agents import TOOLS, proxied
 from proxy.proxied import ProxiedAgent
 

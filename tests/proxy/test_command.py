@@ -16,7 +16,8 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck_agents.proxy.agents import run_through, upstreams
-from foredeck_bench.scripted import ScriptedModel, Text, call
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Text, call
 from proxy.agents import LONG, TOOLS, in_folder, prompts
 from proxy.proxied import ProxiedAgent
 

@@ -18,8 +18,8 @@ from foredeck_bench.clients.agents import (
     Story,
     UserTurn,
 )
-from foredeck_bench.scripted import ModelRequest, call
-from foredeck_bench.twin.steps import Step, StepResult
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.steps import Step, StepResult, call
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 

@@ -15,7 +15,8 @@ from foredeck_agents.proxy.recognition import (
     Profile,
     is_compaction,
 )
-from foredeck_bench.scripted import ScriptedModel, ToolCall, call
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import ToolCall, call
 from proxy.agents import APIS, LONG, TOOLS, agent, in_folder, prompts, proxied
 from proxy.proxied import ProxiedAgent, RunningProxy
 

@@ -23,7 +23,7 @@ from foredeck.errors import ForedeckError
 from foredeck_agents.proxy.agents import exempt, run_through, upstreams
 from foredeck_agents.proxy.server import kept_token
 from foredeck_agents.proxy.upstream import CERTIFICATES, trusted, upstream_client
-from foredeck_bench.scripted import ScriptedModel
+from foredeck_bench.twin.server import ScriptedModel
 from proxy.agents import agent, proxied
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main", "proxy"]

@@ -13,7 +13,6 @@ import pytest
 
 from foredeck.config import Config, load_config
 from foredeck_bench.crash.stores import settings as store_settings
-from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.pi_process import (
     MODEL,
     NEWEST,
@@ -22,9 +21,11 @@ from foredeck_bench.scripted.pi_process import (
     PiInstall,
     PiWorkspace,
     model_record,
+    write_agent_dir,
 )
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.request import Api
+from foredeck_bench.twin.server import ScriptedModel
 from foredeck_bench.twin.steps import Script
 from foredeck_xtdb.node import own_node_folder
 from pi_runs import PrintRun, run_print, twin_record

@@ -14,9 +14,9 @@ from foredeck.model.calls import CallRecord
 from foredeck.store.place import open_store
 from foredeck.store.protocol import Head
 from foredeck.store.store import Store
-from foredeck_bench.scripted import RecordedRequest, ScriptedModel
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.prompts import normalized
+from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
 from harness import Pi
 
 Json = dict[str, Any]

@@ -12,10 +12,9 @@ from foredeck.accounting.figure import session_figure
 from foredeck.lookup.sessions import newest_calls
 from foredeck_agents.histories.recordings import load_recording
 from foredeck_bench.playback import RecordedPlay, play_both, replayed
-from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.request import Api
-from foredeck_bench.twin.steps import Step, Thinking
+from foredeck_bench.twin.steps import Step, Thinking, call
 from harness import Pi
 from observed import answered, calls_of, stored
 

@@ -7,7 +7,7 @@ import subprocess
 
 import httpx
 
-from foredeck_bench.scripted import call
+from foredeck_bench.twin.steps import call
 from harness import Pi, both_versions
 from observed import (
     answered,

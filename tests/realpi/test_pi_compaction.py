@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck_bench.scripted import call
-from foredeck_bench.twin.steps import Step, overflow
+from foredeck_bench.twin.steps import Step, call, overflow
 from harness import Pi, both_versions, on_either
 from observed import answered, assert_stable, messages, results, session_of, stored
 

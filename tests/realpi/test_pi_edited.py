@@ -6,7 +6,7 @@ from pathlib import Path
 
 from foredeck.lookup.sessions import branches_of
 from foredeck.model.documents import ToolcallDocument
-from foredeck_bench.scripted import call
+from foredeck_bench.twin.steps import call
 from harness import Pi
 from observed import (
     answered,

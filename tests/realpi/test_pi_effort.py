@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.scripted import ScriptedModel, call
 from foredeck_bench.twin.request import Api
-from foredeck_bench.twin.steps import Reply, Step, Text, Thinking
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Reply, Step, Text, Thinking, call
 from harness import PATIENCE_S, Pi
 from observed import assert_foreseen, calls_of, notified, session_of, stored
 from test_pi_asking import blocks, doctor, ready, without_end

@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 
 from foredeck.cli.main import main
-from foredeck_bench.scripted import ScriptedModel, call, write_agent_dir
-from foredeck_bench.scripted.pi_process import MODEL, PROVIDER, VERSIONS, checkout_pi
-from foredeck_bench.twin.steps import Script
+from foredeck_bench.scripted.pi_process import (
+    MODEL,
+    PROVIDER,
+    VERSIONS,
+    checkout_pi,
+    write_agent_dir,
+)
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Script, call
 from foredeck_lab.evaluation.tasks import SHIPPED
 
 SOLUTION = Path(__file__).parents[1] / "evaluation/solutions/failing-test/1/pricing.py"

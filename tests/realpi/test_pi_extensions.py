@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.model.documents import ToolcallDocument
-from foredeck_bench.scripted import call
-from foredeck_bench.twin.steps import Step
+from foredeck_bench.twin.steps import Step, call
 from harness import Pi, both_versions, on_either
 from observed import (
     assert_recorded,

@@ -17,8 +17,8 @@ from faults import (
     sent_records,
     wait_for_count,
 )
-from foredeck_bench.scripted import ModelRequest, Thinking, ToolCall, call
-from foredeck_bench.twin.steps import Step
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.steps import Step, Thinking, ToolCall, call
 from harness import Pi
 from observed import (
     answered,

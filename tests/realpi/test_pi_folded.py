@@ -6,8 +6,9 @@ import base64
 import re
 
 from foredeck.model.quoting import is_reference
-from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
-from foredeck_bench.twin.steps import Step
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Step, call
 from harness import Pi
 from observed import answered, errors, last_result, results
 from pictures import png

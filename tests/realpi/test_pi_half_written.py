@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from faults import TEXT, hostile, wait_for_count
-from foredeck_bench.scripted import call
+from foredeck_bench.twin.steps import call
 from harness import Pi
 from observed import object_id, stored
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.scripted import RecordedRequest, call
 from foredeck_bench.twin.request import Api, content_text
+from foredeck_bench.twin.server import RecordedRequest
+from foredeck_bench.twin.steps import call
 from harness import Pi
 from observed import answered, assert_recorded, assert_stable, calls_of, stored
 

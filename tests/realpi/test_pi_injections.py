@@ -13,8 +13,8 @@ import pytest
 from extracting import ASKED, entries, extractor, read_out
 from foredeck.memory.keeping import Memory
 from foredeck.memory.trust import load_user
-from foredeck_bench.scripted import ModelRequest, call
-from foredeck_bench.twin.steps import Step, StepResult
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.steps import Step, StepResult, call
 from harness import Pi
 from hostile.injections import Injections
 from observed import answered, stored

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from foredeck_bench.scripted import call
-from foredeck_bench.twin.steps import Step
+from foredeck_bench.twin.steps import Step, call
 from harness import Asked, Pi
 from observed import answered, handle, notified, results, session_of, stored
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from foredeck.model.calls import LostSum
-from foredeck_bench.scripted import call
 from foredeck_bench.twin.request import Api
-from foredeck_bench.twin.steps import Step, Text, Thinking
+from foredeck_bench.twin.steps import Step, Text, Thinking, call
 from harness import Pi
 from observed import answered, calls_of, notified, stored
 from test_pi_neighbours import extension

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from foredeck_bench.scripted import ScriptedModel, call
-from foredeck_bench.twin.steps import Script
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Script, call
 from harness import Asked, Pi
 from observed import results
 

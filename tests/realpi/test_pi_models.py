@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from foredeck_bench.scripted import RecordedRequest, Thinking, call
 from foredeck_bench.scripted.pi_process import MODEL, PROVIDER
 from foredeck_bench.twin.prompts import prompt_tokens
-from foredeck_bench.twin.steps import Step
+from foredeck_bench.twin.server import RecordedRequest
+from foredeck_bench.twin.steps import Step, Thinking, call
 from harness import Pi
 from observed import answered, calls_of, stored
 from pictures import png

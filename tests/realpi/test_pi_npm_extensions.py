@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from foredeck.model.documents import ToolcallDocument
-from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.twin.steps import Step
+from foredeck_bench.twin.steps import Step, call
 from harness import Pi
 from observed import answered, assert_stable, calls_of, results, stored
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.pi_rpc import RpcPi
-from foredeck_bench.twin.server import answer_summaries
-from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, server_error
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.server import RecordedRequest, ScriptedModel, answer_summaries
+from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, call, server_error
 from harness import Asked, Pi
 from observed import OBSERVED, answered, messages, notified, session_of, stored
 from test_pi_sessions import GOTO, answer_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck_bench.scripted import call
-from foredeck_bench.twin.steps import Step, Text, Thinking
+from foredeck_bench.twin.steps import Step, Text, Thinking, call
 from harness import Pi
 from observed import answered, calls_of, results, stored
 

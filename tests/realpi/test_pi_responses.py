@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck_bench.scripted import RecordedRequest
+from foredeck_bench.twin.server import RecordedRequest
 from harness import Pi
 
 LONG = "The plan: " + " ".join(f"step {number} of it," for number in range(400)) + " and done."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foredeck.model.own_tools import OWN_TOOLS
-from foredeck_bench.scripted import call
+from foredeck_bench.twin.steps import call
 from harness import Asked, Pi
 from observed import answered, object_id, results, stored
 

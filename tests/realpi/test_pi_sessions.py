@@ -8,8 +8,8 @@ from pathlib import Path
 from foredeck.context.state.stored_chat import chat_fields
 from foredeck.model.messages import load_message
 from foredeck.store.store import Store
-from foredeck_bench.scripted import ModelRequest, ToolCall, call
-from foredeck_bench.twin.steps import Step
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.steps import Step, ToolCall, call
 from harness import Asked, Pi, both_versions
 from observed import (
     answered,

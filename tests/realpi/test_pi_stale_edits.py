@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from foredeck_bench.scripted import call
 from foredeck_bench.twin.request import ModelRequest
-from foredeck_bench.twin.steps import StepResult
+from foredeck_bench.twin.steps import StepResult, call
 from harness import Pi
 from observed import answered, assert_stable, handle, results
 from test_pi_disk import wait_for_versions

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.scripted import RecordedRequest, ScriptedModel, call
 from foredeck_bench.twin.prompts import normalized
 from foredeck_bench.twin.report import TwinReport
-from foredeck_bench.twin.steps import Reply, Step, Text, Thinking, ToolCall
+from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
+from foredeck_bench.twin.steps import Reply, Step, Text, Thinking, ToolCall, call
 from harness import PATIENCE_S, Pi
 from observed import calls_of, messages, stored
 

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from foredeck.model.quoting import is_reference
-from foredeck_bench.scripted import ModelRequest, Reply, ScriptedModel, ToolCall, call
-from foredeck_bench.twin.steps import Script
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import Reply, Script, ToolCall, call
 from harness import Pi
 from observed import (
     answered,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from faults import TEXT, WORK, complaints, sent_records
-from foredeck_bench.scripted import call
+from foredeck_bench.twin.steps import call
 from harness import PATIENCE_S, Pi
 from observed import (
     answered,

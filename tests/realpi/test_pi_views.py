@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck_bench.scripted import call
+from foredeck_bench.twin.steps import call
 from harness import Pi, on_either
 from terminal import DOWN, ENTER, ESCAPE, TerminalPi
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from foredeck_bench.scripted import call
 from foredeck_bench.twin.request import content_text
+from foredeck_bench.twin.steps import call
 from harness import Pi
 from observed import answered
 

@@ -33,9 +33,8 @@ from foredeck_bench.clients.agents import (
     UserTurn,
     is_summary,
 )
-from foredeck_bench.scripted import ScriptedModel
 from foredeck_bench.twin.prompts import Segment, segments
-from foredeck_bench.twin.server import RecordedRequest
+from foredeck_bench.twin.server import RecordedRequest, ScriptedModel
 
 PROXY = (sys.executable, "-m", "foredeck.cli.main", "proxy")
 _TURN_S = 900

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.scripted import ModelRequest, ToolCall, call
-from foredeck_bench.twin.steps import SealedSummary, Step, StepResult
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.steps import SealedSummary, Step, StepResult, ToolCall, call
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 NODE_MODULES = CHECKOUT / ".cache" / "agents" / "node_modules"

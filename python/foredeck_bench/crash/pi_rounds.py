@@ -29,17 +29,19 @@ from foredeck_bench.crash.engine import (
     kill_node,
 )
 from foredeck_bench.crash.stores import Tally, check_records, check_results
-from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, call, write_agent_dir
 from foredeck_bench.scripted.pi_process import (
     MARK,
     PATIENT,
     PiInstall,
     PiWorkspace,
     wait_for_end,
+    write_agent_dir,
 )
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 from foredeck_bench.twin.prompts import normalized
-from foredeck_bench.twin.steps import StepResult
+from foredeck_bench.twin.request import ModelRequest
+from foredeck_bench.twin.server import ScriptedModel
+from foredeck_bench.twin.steps import StepResult, Text, call
 from foredeck_lab.processes import kill, marked
 
 WORK = "Work on the report."

@@ -42,15 +42,16 @@ from foredeck_bench.demo.table import (
     newest_session,
     render,
 )
-from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.pi_process import (
     PATIENT,
     VERSIONS,
     PiInstall,
     PiWorkspace,
     checkout_pi,
+    write_agent_dir,
 )
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
+from foredeck_bench.twin.server import ScriptedModel
 from foredeck_xtdb.node import own_node_folder
 
 
