@@ -35,7 +35,7 @@ from foredeck_xtdb.installing import install, remove_old
 from foredeck_xtdb.journal import read_backlog
 from foredeck_xtdb.link import copy_file, server_token, token_of
 from foredeck_xtdb.maintenance import deliver_first, settled_node
-from foredeck_xtdb.node import NodeFolder, NodeInfo, log_tail, own_node_folder, start, stop
+from foredeck_xtdb.node import NodeInfo, log_tail, own_node_folder, start, stop
 from foredeck_xtdb.runtime import find_runtime, how_to_start, is_installed
 
 _WIDEST = 80
@@ -206,7 +206,6 @@ def _up(args: Namespace, config: Config) -> int:
     )
     took = time.monotonic() - began
     remove_old(config.home)
-    _await_index(node, folder)
     where = f"at {node.url}, process {node.pid}"
     said = (
         f"XTDB runs {where}, after {took:.1f} s; data in {folder.data}."
@@ -215,22 +214,6 @@ def _up(args: Namespace, config: Config) -> int:
     )
     value = {"started": started, **node_facts(node), "token_file": folder.token_file}
     return answer(args, value, said)
-
-
-def _await_index(node: NodeInfo, folder: NodeFolder) -> None:
-    """Waits until the node has indexed its log. Raises `StoreError`."""
-    client = XtdbClient(node.url, token=folder.token(), timeout_ms=_REQUEST_MS)
-    with closing(client):
-        goal = client.latest("submitted")
-        if goal is None:
-            return
-        total = count_of(goal)
-        with Progress("indexing, transaction", total=total) as progress:
-            while (done := count_of(client.latest("completed"))) < total:
-                progress.advance(done - progress.done)
-                if client.status().get("ingesterFailed?"):
-                    raise StoreError(f"the node cannot index its log; see {folder.log_file}")
-                time.sleep(_POLL)
 
 
 def _down(args: Namespace, config: Config) -> int:
