@@ -45,6 +45,11 @@ class Sent:
         return "\n".join(message_text(message) for message in self.parts[index])
 
 
+def last(sent: Sent) -> str:
+    """All text of what went out for the newest message."""
+    return sent.text(len(sent.messages) - 1)
+
+
 def message_text(message: Message) -> str:
     """The text blocks of a message, joined by newlines."""
     content = message.get("content")

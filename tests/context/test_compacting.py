@@ -15,7 +15,7 @@ from context.driver import START_MS, Host
 from context.messages import assistant, calls, lines, result, user
 from context.noted import Noted
 from context.scenes import ask, bash, context_tool, finish
-from context.sent import message_text
+from context.sent import last, message_text
 from foredeck.context.messages import transcript
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import Message, to_item
@@ -210,7 +210,7 @@ def test_what_a_summary_does_not_name_is_kept(host: Host) -> None:
     at = re.search(r'"(@\d+)::lost"', host.call().text(1))
     assert at is not None
     sent = context_tool(host, "l", "activate", f"{at[1]}::lost")
-    lost = sent.text(len(sent.messages) - 1)
+    lost = last(sent)
     assert "Commands:\n- turn 1: @" in lost
     named = [line for line in lost.splitlines() if line.startswith("- turn")][-2:]
     assert named == [

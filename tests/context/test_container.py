@@ -10,7 +10,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, context_tool
-from context.sent import Sent
+from context.sent import Sent, last
 from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument
 from foredeck.sources.filesystem import default_filesystem_id
@@ -88,7 +88,7 @@ def test_a_notice_names_the_file_as_the_container_does(host: Host, repo: Path) -
     host.opened.reconcile()
     sent = ask(host, "What now?")
     notice = "[foredeck] @3 /workspace/a.txt changed on disk: the copy above is old."
-    assert notice in sent.text(len(sent.messages) - 1)
+    assert notice in last(sent)
     assert str(repo) not in str(sent.messages)
 
 

@@ -8,7 +8,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, bash, context_tool, finish, use
-from context.sent import Sent
+from context.sent import Sent, last
 
 OLD = lines(60, "old")
 FIRST = "\n".join(OLD.split("\n")[:30])
@@ -68,7 +68,7 @@ def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHos
     sent = go_cold(host)
     assert sent.text(4).startswith("@3 folded: ")
     sent = context_tool(host, "a1", "activate", "@3")
-    assert sent.text(len(sent.messages) - 1).endswith(NEW)
+    assert last(sent).endswith(NEW)
 
 
 def leave(host: Host) -> None:

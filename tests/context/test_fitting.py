@@ -14,7 +14,7 @@ from context.driver import Host
 from context.invariants import CUT
 from context.messages import assistant, calls, lines, result, thinking, user
 from context.scenes import ask, bash, context_tool, finish
-from context.sent import Sent, as_bytes
+from context.sent import Sent, as_bytes, last
 from context.strategies import Script, sound_scripts
 from examples import examples
 from foredeck.context.fitting import DOUBT, room
@@ -61,7 +61,7 @@ def test_chat_that_does_not_fit_is_put_away(new_host: NewHost) -> None:
     assert window
     assert_fits(host, sent)
     assert "] Turns 1-" in summary(sent)
-    assert sent.text(len(sent.messages) - 1).startswith("Question 13.")
+    assert last(sent).startswith("Question 13.")
 
 
 @pytest.mark.parametrize("layout", ["anchored", "pools"])
@@ -80,12 +80,12 @@ def test_a_result_in_flight_larger_than_the_window_is_cut(new_host: NewHost) -> 
     host = small(new_host)
     ask(host, "Look at it.")
     sent = bash(host, "big", lines(5000))
-    out = sent.text(len(sent.messages) - 1)
+    out = last(sent)
     assert_fits(host, sent)
     assert "line 0:" in out
     assert "line 4999:" in out
     shown = context_tool(host, "t", "activate", "@3 chars 90001-90200")
-    assert lines(5000)[90_000:90_200] in shown.text(len(shown.messages) - 1)
+    assert lines(5000)[90_000:90_200] in last(shown)
 
 
 def test_the_question_stays_while_its_turn_outgrows_the_window(new_host: NewHost) -> None:

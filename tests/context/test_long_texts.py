@@ -10,6 +10,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, bash, finish
+from context.sent import last
 
 PLAN = "Plan:\n" + lines(200, "step") + "\nThat is all."
 LOG = "What is wrong here?\n" + lines(900, "logged") + "\nLook at it."
@@ -40,7 +41,7 @@ def test_question_and_answer_keep_beginning_and_end(new_host: NewHost) -> None:
         assert told[:200] == whole[:200]
         assert told[-200:] == whole[-200:]
         assert "chars folded>" in told
-    assert sent.text(len(sent.messages) - 1) == "And now?"
+    assert last(sent) == "And now?"
 
 
 @pytest.mark.parametrize("messages", [False, True])

@@ -10,7 +10,7 @@ import pytest
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask
-from context.sent import Sent
+from context.sent import Sent, last
 from context.working import Work
 from foredeck.context.messages.shape import Message
 from foredeck.context.state.stored_chat import render_chat
@@ -119,7 +119,7 @@ def test_a_change_that_only_a_script_has_read_is_announced(work: Work) -> None:
     nested(work, "c1/1", "read", TEXT + "\nsomething else", path="a.py")
     script(work, "c1", "c1/1")
     sent = work.host.call()
-    assert "a.py changed on disk" in sent.text(len(sent.messages) - 1)
+    assert "a.py changed on disk" in last(sent)
 
 
 def test_ids_that_come_again_name_calls_of_their_own(work: Work) -> None:
@@ -157,20 +157,6 @@ def written(path: str, content: str, number: int = 1) -> dict[str, Any]:
     return {"id": f"c1/{number}", "name": "write", "arguments": {"path": path, "content": content}}
 
 
-def test_a_script_of_a_time_without_foredeck_names_its_files(work: Work) -> None:
-    """Only the result of the script says what it called: nothing was reported."""
-    work.file("new.py", "print()\n")
-    reads = {"id": "c1/2", "name": "read", "arguments": {"path": "a.py"}}
-    failed = {**written("never.py", "", 3), "status": "error"}
-    ended = ended_with("c1", written("new.py", "print()\n"), reads, failed)
-    work.host.add(assistant(calls("c1", "codemode", **SCRIPT)), ended)
-    work.host.add(assistant("Written."), user("Go on."))
-    work.host.call()
-    assert labels(work.host, work.host.state.chat.branch.sets.pool) == {"new.py", "a.py", "c1"}
-    names = [Path(id).name for id in files_of(work.host, "c1")]
-    assert names == ["new.py", "a.py"]
-
-
 def test_a_script_that_an_engine_did_not_outlive_leaves_versions(work: Work) -> None:
     work.file("new.py", "print()\n")
     work.host.restart()
@@ -196,11 +182,3 @@ def test_a_call_of_an_earlier_script_with_the_same_id_is_another(work: Work) -> 
     work.host.add(assistant("Written."), user("Go on."))
     work.host.call()
     assert toolcall(work.host, "c1/1").fields == before
-
-
-def files_of(host: Host, call_id: str) -> list[str]:
-    """The paths of the files that a call has touched."""
-    refs = toolcall(host, call_id).fields["file_refs"]
-    entries = host.state.objects.index.entries.values()
-    labelled = {entry.object: entry.label for entry in entries}
-    return [labelled[ref] for ref in refs]

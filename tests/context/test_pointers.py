@@ -12,6 +12,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, context_tool, use
+from context.sent import last
 from foredeck.errors import ToolError
 from foredeck.store.erasing import plan_forgetting
 
@@ -43,15 +44,15 @@ def host(new_host: NewHost, tmp_path: Path) -> Host:
 
 def test_a_file_as_of_a_commit_comes_into_view(host: Host) -> None:
     sent = context_tool(host, "a1", "activate", "git:HEAD~1:a.md")
-    name = sent.text(len(sent.messages) - 1).partition("\n")[0]
-    assert sent.text(len(sent.messages) - 1) == f"{name}\n[[b]] {OLD}"
+    name = last(sent).partition("\n")[0]
+    assert last(sent) == f"{name}\n[[b]] {OLD}"
     commit = git(Path(host.cwd), "rev-parse", "HEAD~1").strip()
     entry = host.state.objects.index.entries[int(name[1:])]
     assert (entry.type, entry.label) == ("file", f"git:{commit[:12]}:a.md")
     again = context_tool(host, "a2", "activate", f"git:{commit}:a.md")
-    assert again.text(len(again.messages) - 1) == f"{name} is above."
+    assert last(again) == f"{name} is above."
     part = context_tool(host, "a3", "activate", f"git:{commit[:12]}:a.md chars 1-5")
-    assert "[[b]]" in part.text(len(part.messages) - 1)
+    assert "[[b]]" in last(part)
 
 
 def test_it_is_another_object_than_the_file_and_no_note(host: Host) -> None:
@@ -79,7 +80,7 @@ def test_what_git_does_not_have_says_so_and_stores_nothing(host: Host) -> None:
 def test_a_url_is_listed_with_a_note_and_nothing_is_fetched(host: Host) -> None:
     url = "https://example.com/spec.pdf#page=3"
     sent = context_tool(host, "a1", "activate", url)
-    told = sent.text(len(sent.messages) - 1)
+    told = last(sent)
     assert "it is only pointed to, and nothing is fetched" in told
     (head,) = host.store.query("pointer")
     ordinal = host.state.objects.index.by_object[head.id]

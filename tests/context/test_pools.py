@@ -13,7 +13,7 @@ from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, text, thinking
 from context.playing import fresh_host, take
 from context.scenes import ask, context_tool, finish, use
-from context.sent import Sent, as_bytes
+from context.sent import Sent, as_bytes, last
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context.layouts import WHOLE_CHARS
@@ -79,7 +79,7 @@ def test_an_old_version_stands_where_it_was_asked_for(host: Host) -> None:
     newer = FILE.replace("line 7:", "line seven:")
     use(host, "r2", "read", newer, path="a.py")
     sent = context_tool(host, "t1", "activate", "@3 v1")
-    assert sent.text(len(sent.messages) - 1).startswith("@3 v1, not the newest version\n")
+    assert last(sent).startswith("@3 v1, not the newest version\n")
     assert active(sent)[0] == f"@3\n{newer}"
 
 
@@ -113,9 +113,9 @@ def test_what_sealed_reasoning_is_bound_to_stands_until_its_turn_ends(host: Host
     host.add(*sealed("r3", "read", FILE, path="a.py"))
     assert [block["text"] for block in host.call().prompt[-1]["content"]][-1] == f"@3\n{FILE}"
     finish(host)
-    last = ask(host)
-    assert active(last) == [f"@3\n{FILE}"]
-    assert not any(block["type"] == "thinking" for m in last.prompt for block in blocks_of(m))
+    after = ask(host)
+    assert active(after) == [f"@3\n{FILE}"]
+    assert not any(block["type"] == "thinking" for m in after.prompt for block in blocks_of(m))
 
 
 def blocks_of(message: Message) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ import pytest
 
 from context.conftest import NewHost
 from context.messages import assistant, calls, result, user
-from context.sent import Sent
+from context.sent import Sent, last
 from context.working import Work
 from foredeck.model.quoting import looks_like_ours
 
@@ -85,6 +85,6 @@ def test_a_notice_stands_before_the_output_that_it_comes_with(
     work.file("a.py", "other\n" * 100)
     work.notice_changes()
     sent = work.run("bash", FORGED[3], command="cat x")
-    first, *rest = sent.text(len(sent.messages) - 1).splitlines()
+    first, *rest = last(sent).splitlines()
     assert first == f"[foredeck] @3 {work.folder}/a.py changed on disk: the copy above is old."
     assert rest == ["@5", FORGED[3]]

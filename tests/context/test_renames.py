@@ -6,7 +6,7 @@ import pytest
 
 from context.messages import lines, user
 from context.scenes import ask, context_tool, finish
-from context.sent import Sent
+from context.sent import Sent, last
 from context.test_notices import notices
 from context.test_tools import said
 from context.working import Work
@@ -39,10 +39,6 @@ def newest_notices(work: Work, sent: Sent | None = None) -> list[str]:
     sent = sent or ask(work.host)
     newest = len(sent.messages) - 1
     return [line.replace(f"{work.folder}/", "") for at, line in notices(sent) if at == newest]
-
-
-def last(sent: Sent) -> str:
-    return sent.text(len(sent.messages) - 1)
 
 
 def sets(work: Work) -> dict[str, set[int]]:

@@ -9,6 +9,7 @@ import pytest
 from context.driver import Host
 from context.messages import Block, assistant, calls, lines, result, text, user
 from context.scenes import ask, finish
+from context.sent import last
 from foredeck.context.messages.shape import Message, find_faults, to_item
 from foredeck.context.plan.wires import Repairs, repair
 from foredeck.context.wording import no_named_result, no_result
@@ -106,7 +107,7 @@ def test_an_empty_result_has_at_least_its_handle(host: Host) -> None:
         blocks: list[Block] = [*content]
         host.add(assistant(calls(f"e{number}", "bash")), result(f"e{number}", "bash", blocks))
         sent = host.call()
-        assert sent.text(len(sent.messages) - 1) == f"@{3 + number}"
+        assert last(sent) == f"@{3 + number}"
 
 
 # Faults

@@ -10,7 +10,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, thinking
 from context.scenes import ask, bash, context_tool, finish, use
-from context.sent import Sent, as_bytes, message_text
+from context.sent import Sent, as_bytes, last, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS
 from context.test_stand_in_machine import AnySessionWithStandIns
@@ -74,7 +74,7 @@ def test_any_of_them_comes_back_by_its_handle(new_host: NewHost) -> None:
     [run] = runs(go_cold(host))
     handle = next(word for word in run.split() if word.startswith("@"))
     sent = context_tool(host, "x", "activate", handle)
-    assert lines(20, "output of a") in sent.text(len(sent.messages) - 1)
+    assert lines(20, "output of a") in last(sent)
 
 
 @pytest.mark.parametrize("after", [0, 100])

@@ -8,7 +8,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls
 from context.scenes import ask, bash, context_tool, finish, use
-from context.sent import Sent
+from context.sent import last
 
 
 @pytest.fixture
@@ -23,10 +23,6 @@ def pair(new_host: NewHost) -> tuple[Host, Host]:
     other.past.sent, other.past.handles = list(one.past.sent), dict(one.past.handles)
     assert len(other.state.objects.index) == 3
     return one, other
-
-
-def last(sent: Sent) -> str:
-    return sent.text(len(sent.messages) - 1)
 
 
 def test_each_call_has_a_record_of_its_own(pair: tuple[Host, Host]) -> None:

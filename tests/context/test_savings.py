@@ -7,7 +7,7 @@ import pytest
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, context_tool, finish, use
-from context.sent import Sent
+from context.sent import last
 from foredeck.context.rendering import short_difference
 from foredeck.model.quoting import is_reference
 
@@ -18,10 +18,6 @@ def read(host: Host, id: str, content: str, path: str = "a.py", **range_: int) -
     """Text of what goes out for a read."""
     sent = use(host, id, "read", content, path=path, **range_)
     return last(sent)
-
-
-def last(sent: Sent) -> str:
-    return sent.text(len(sent.messages) - 1)
 
 
 @pytest.fixture

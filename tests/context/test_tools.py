@@ -10,16 +10,12 @@ import pytest
 from context.driver import Host
 from context.messages import assistant, calls, image, lines, result
 from context.scenes import ask, bash, context_tool, finish, old_output, use
-from context.sent import Sent
+from context.sent import last
 from context.working import Work
 from foredeck.context.tools import tools
 from foredeck.errors import ToolError
 
 TEXT = lines(30)
-
-
-def last(sent: Sent) -> str:
-    return sent.text(len(sent.messages) - 1)
 
 
 def said(host: Host, tool: str, name: Any) -> str:
@@ -258,19 +254,6 @@ def test_a_folded_image_comes_back_as_the_image(host: Host) -> None:
 # deactivate
 
 
-def test_deactivate_twice_takes_an_object_out_of_the_pool_but_not_out_of_the_index(
-    host: Host,
-) -> None:
-    ask(host)
-    bash(host, "c1")
-    context_tool(host, "t1", "deactivate", "@3")
-    assert members(host) == {"pool": {3}, "active": set(), "pinned": set()}
-    sent = context_tool(host, "t2", "deactivate", "@3")
-    assert last(sent) == "@3 was inactive; it is off the list now."
-    assert members(host)["pool"] == set()
-    assert 3 in host.state.objects.index.entries
-
-
 # pin, unpin
 
 
@@ -278,11 +261,6 @@ def test_only_the_newest_version_can_be_pinned(folded: Host) -> None:
     expected = "Only the newest version can be pinned, and as a whole: name it alone."
     assert refused(folded, "pin", id="@3 v1") == expected
     assert refused(folded, "pin", id="@3 chars 1-9") == expected
-
-
-def test_unpin_on_what_is_not_pinned_says_so(folded: Host) -> None:
-    assert last(context_tool(folded, "t", "unpin", "@3")) == "@3 was not pinned."
-    assert members(folded)["active"] == set()
 
 
 # Refusals
@@ -314,27 +292,6 @@ def test_arguments_that_name_nothing_say_what_is_needed(
 
 
 # The decision travels in the result
-
-
-def test_a_decision_is_applied_once_however_often_the_list_is_sent(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    context_tool(host, "t", "deactivate", "@3")
-    for _ in range(3):
-        host.restart()
-        finish(host)
-        ask(host)
-    assert members(host)["pool"] == {3}
-
-
-def test_right_after_a_restart_the_tools_know_the_sets(host: Host) -> None:
-    ask(host)
-    bash(host, "c1")
-    context_tool(host, "t", "pin", "@3")
-    host.restart()
-    assert said(host, "unpin", "@3") == "@3 is no longer pinned."
-    host.call()
-    assert members(host)["pinned"] == set()
 
 
 def test_a_failed_tool_decides_nothing(folded: Host) -> None:

@@ -7,14 +7,10 @@ import pytest
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask, bash, context_tool, use
-from context.sent import Sent
+from context.sent import last
 
 OUTPUT = lines(30, "output")
 GARBLED = "\x7fELF\x02\x01\x00" + "\ufffd\ufffdx" * 200
-
-
-def last(sent: Sent) -> str:
-    return sent.text(len(sent.messages) - 1)
 
 
 @pytest.fixture

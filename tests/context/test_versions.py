@@ -5,8 +5,8 @@ from __future__ import annotations
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, context_tool, finish, use
-from context.sent import Sent
-from context.test_savings import FILE, last, part_of, read
+from context.sent import Sent, last
+from context.test_savings import FILE, part_of, read
 
 OTHER = lines(40, "entirely other")
 

@@ -8,7 +8,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, context_tool, finish
-from context.sent import Sent
+from context.sent import Sent, last
 from foredeck.model.quoting import is_reference
 
 
@@ -69,5 +69,5 @@ def test_what_a_result_in_flight_says_stands_above_stays_with_it(host: Host) -> 
     host.wait(600)
     host.add(assistant(calls("c", "read", **part)), result("c", "read", lines(10)))
     sent = host.call()
-    assert "above" in sent.text(len(sent.messages) - 1)
+    assert "above" in last(sent)
     assert 2 not in folded(sent)

@@ -12,9 +12,6 @@ from typing import Any
 import pytest
 
 from foredeck import AsyncContextManager, ContextManager, ModelInfo
-from foredeck.accounting.account import AccountingMethod
-from foredeck.accounting.bookkeeping import account_of
-from foredeck.accounting.stored import StoredCalls
 from foredeck.config import Config
 from foredeck.embedded.format import ToolRequest
 from foredeck.errors import ConfigError
@@ -75,18 +72,6 @@ def test_a_result_goes_out_under_its_handle_and_a_second_one_by_reference(
     assert again.startswith("Unchanged: the same as @")
     # The loop's own list has all of it.
     assert json.dumps(messages).count("line 119:") == 2
-
-
-def test_what_a_changed_list_loses_is_put_down_to_the_branch(
-    tmp_path: Path, folder: Path, format: Any
-) -> None:
-    with _manager(tmp_path, folder, format) as context:
-        for text in ("One. " * 2_000, "Another. " * 2_000):
-            context.prepare(opening(format, text))
-    store = open_store(Config(home=tmp_path / "home"))
-    lost = account_of(list(StoredCalls(store, "loop")), AccountingMethod()).lines[1].lost
-    store.close()
-    assert set(lost) == {"host edit: branch"}
 
 
 def test_the_model_asks_for_what_is_known_by_its_handle(
