@@ -41,7 +41,6 @@ from foredeck.model.quoting import block, name, one_line, quoted, word
 from foredeck.store.protocol import Batch
 from foredeck.tasks.board import Actor
 from foredeck.timeline.guard import passed_text
-from foredeck.working import JsonForm, PageRefused
 from foredeck.worklog import FinishedWork, describe
 from foredeck_agents.mcp_server.answers import Answers
 
@@ -113,13 +112,6 @@ def digested(tool: str, arguments: dict[str, Any], text: str) -> str:
     return digest(tool, arguments, text, held=frozenset(), size=DigestSize())
 
 
-def refused_page(schema: dict[str, Any]) -> str:
-    """What `update_context` answers, where a project has this schema of its page."""
-    with pytest.raises(PageRefused) as refused:
-        JsonForm({**schema, "additionalProperties": False}).check('{"a": 1, "b": 2}')
-    return str(refused.value)
-
-
 ENTRY = {"type": "file", "char_count": 1, "state": "text"}
 FIELDS: dict[str, Callable[[str], str]] = {
     "name": lambda text: f"[foredeck] @9 {name(text)} was deleted on disk.",
@@ -163,7 +155,6 @@ FIELDS: dict[str, Callable[[str], str]] = {
     "overwritten": lambda text: wording.overwritten_on_disk(9, text, 3),
     "deleted": lambda text: wording.deleted_on_disk(9, text),
     "elsewhere": wording.handles_of,
-    "schema": lambda text: refused_page({"properties": {text: {}, "a": {"enum": [text]}}}),
     "moved": lambda text: wording.moved_on_disk(9, 10, text),
 }
 
