@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis.stateful import initialize
 from syrupy.assertion import SnapshotAssertion
@@ -120,6 +122,19 @@ def test_a_turn_long_past_leaves_its_last_words(
     host.restart()
     again = bash(host, "more")
     assert as_bytes(again.prompt[: len(sent.prompt)]) == as_bytes(sent.prompt)
+
+
+def test_of_a_turn_long_past_the_newest_commands_are_spelled_out(new_host: NewHost) -> None:
+    host = make(new_host, fold_turns_after=4)
+    ask(host, "Question")
+    for id in "abcde":
+        bash(host, id)
+    finish(host, "Settled.")
+    chat(host, 4)
+    heading, older, *newest = runs(go_cold(host))[0].split("\n")
+    assert heading.startswith("[foredeck] Turn 1, folded: 5 calls.")
+    assert re.fullmatch(r"bash @\d+ @\d+", older)
+    assert [line.partition(" ")[2].split()[-1] for line in newest[:3]] == ["c", "d", "e"]
 
 
 def test_it_comes_back_word_for_word(new_host: NewHost) -> None:

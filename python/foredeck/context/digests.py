@@ -409,8 +409,8 @@ _QUANTITY = re.compile(
 )
 
 _OF_NO_USE = re.compile(
-    # 5.0.9, 1-140, v0.12; a commit or the beginning of one; $PATH; `log-$` of `log-${id}`
-    r"v?\d[\d.-]*|[0-9a-f]{7,64}|\$[A-Z_]+|[\w-]+\$"
+    # 5.0.9, 1-140, v0.12, 6-digit; a commit, its beginning, a colour; $PATH; `log-$` of `log-${id}`
+    r"v?\d(?:[\w-]*|[\d.-]*)|[0-9a-f]{6,64}|\$[A-Z_]+|[\w-]+\$"
 )
 """Names that later calls hardly ever use."""
 

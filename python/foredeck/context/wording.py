@@ -389,7 +389,7 @@ def turn_under_way(turn: int) -> str:
 
 def more_lines(count: int, first: int, last: int) -> str:
     """Omitted lines of a summary, and their turns."""
-    return f"- ... {count} more (turns {first}-{last})"
+    return f"- ... {count} more ({turns_span(first, last).lower()})"
 
 
 def pause(milliseconds: int, until: str) -> str:

@@ -202,10 +202,10 @@ def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:
 
 def stand_in_heading(kind: StandInKind, ordinal: int, first: int, last: int, *, leads: bool) -> str:
     """`leads`: the first in the prompt, which explains how to read them."""
-    turns = f"{first}-{last}" if last > first else str(first)
+    turns = turns_span(first, last)
     heading = (
-        f"[foredeck] {turns_span(first, last)}, {_HOW[kind]} (@{ordinal}), not the user's words. "
-        f'activate "@{ordinal} turns {turns}" shows them in full.'
+        f"[foredeck] {turns}, {_HOW[kind]} (@{ordinal}), not the user's words. "
+        f'activate "@{ordinal} {turns.lower()}" shows {"them" if last > first else "it"} in full.'
     )
     return f"{heading}\n{_HOW_TO_READ}" if leads else heading
 

@@ -46,6 +46,12 @@ NAMED_SHARE = 0.3
 NAMED_CHARS = 2000
 """And the most in any case."""
 
+PAST_NAMED_CHARS = 500
+"""The same for a turn long past."""
+
+COMMANDS = 3
+"""Of a turn long past, the newest commands that are spelled out; older ones are handles."""
+
 SHOWN_CHARS = 60
 """Of a call's arguments."""
 
@@ -218,13 +224,14 @@ def run_text(
     items = [context.plan.items[index] for index in run.messages]
     calls = sum(item.kind == "result" for item in items)
     lines = [run_heading(calls, _whole_turn(context, items[0]) if run.said else None)]
-    lines += _listed(context, run.messages)
+    lines += _listed(context, run.messages, COMMANDS if run.said else len(items))
     lines += _described(context, run.messages)
     if run.said and (last := _last_words(items)):
         lines.append(last_words(last))
     text = "\n".join(lines)
     names_in_text, names_here = identifiers(text), _in_view(context, run.messages)
-    names = unheld_names(names_here, held, min(NAMED_CHARS, room), named_before=names_in_text)
+    most = PAST_NAMED_CHARS if run.said else NAMED_CHARS
+    names = unheld_names(names_here, held, min(most, room), named_before=names_in_text)
     return (
         (f"{text}\n{names}", names_in_text | identifiers(names)) if names else (text, names_in_text)
     )
@@ -246,8 +253,9 @@ def _last_words(items: Sequence[Item]) -> str:
     return text if len(text) <= SAID_LAST_CHARS else text[: SAID_LAST_CHARS - 1] + "…"
 
 
-def _listed(context: RenderContext, messages: Sequence[int]) -> Iterator[str]:
-    """A line per tool that works on a path, and per other call."""
+def _listed(context: RenderContext, messages: Sequence[int], spelled: int) -> Iterator[str]:
+    """A line per tool that works on a path, and per other call, of which the newest `spelled` are
+    spelled out."""
     tools: dict[tuple[str, bool], dict[str, _Called]] = {}
     for index in messages:
         item, op = context.plan.items[index], context.plan.ops[index]
@@ -257,8 +265,13 @@ def _listed(context: RenderContext, messages: Sequence[int]) -> Iterator[str]:
             _add(calls, {"path": path} if path else item.arguments, context, item, op)
     for (tool, of_paths), calls in tools.items():
         lines = [called.line(arguments_text) for arguments_text, called in calls.items()]
-        joined = [", ".join(lines)] if of_paths else lines
-        yield from (f"{word(tool)} {line}" for line in joined)
+        if of_paths:
+            yield f"{word(tool)} {', '.join(lines)}"
+            continue
+        older = list(calls.values())[: max(0, len(lines) - spelled)]
+        if handles := " ".join(handle for called in older for handle in called.handles):
+            yield f"{word(tool)} {handles}"
+        yield from (f"{word(tool)} {line}" for line in lines[len(older) :])
 
 
 def _add(
