@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from context.conftest import NewHost
@@ -13,7 +11,6 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent
 from foredeck.context.state.descriptions import Description, describe_object, give_nickname
 from foredeck.context.tools.listing import name_object
-from foredeck.context.wording import object_line
 from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument, Provenance
 from foredeck.model.identity import hash_text, hash_value
@@ -66,15 +63,6 @@ def test_a_short_summary_joins_the_view_and_has_a_hash(host: Host) -> None:
     )
     assert fields["text_hash"] == before["text_hash"]
     assert not describe_object(host.store, result(host), Description("What the tests said"))
-
-
-def test_a_long_one_shows_only_where_the_view_names_it(host: Host) -> None:
-    describe_object(host.store, result(host), Description(long_summary="All of it.\nIn order."))
-    line = object_line(3, {**result(host).fields, "type": "toolcall"})
-    assert line == '@3 toolcall tool=bash status=ok args="run c1"'
-    describe_object(host.store, result(host), Description(view=["tool", "long_summary"]))
-    line = object_line(3, {**result(host).fields, "type": "toolcall"})
-    assert line == '@3 toolcall tool="bash" long_summary="All of it.\\nIn order."'
 
 
 @pytest.mark.parametrize(
@@ -178,18 +166,6 @@ def test_a_pasted_text_says_it_in_its_middle(new_host: NewHost) -> None:
     host.wait(COLD_S)
     text = ask(host, "And now?").text(0)
     assert "chars folded>\nname=log\n" in text
-
-
-def test_a_line_is_bounded_and_says_that_a_file_is_gone(snapshot: Any) -> None:
-    fields = {"type": "file", "path": "/repo/a b.py", "view": ["path", "char_count", "nickname"]}
-    said = [
-        object_line(12, {**fields, "char_count": 120, "nickname": "spec"}),
-        object_line(12, {**fields, "char_count": 0, "state": "deleted"}),
-        object_line(12, {**fields, "path": "a\nb", "view": ["path", "short_summary"]}),
-        object_line(12, {**fields, "view": ["long_summary"], "long_summary": "x" * 999}),
-        object_line(12, {**fields, "view": []}),
-    ]
-    assert "\n".join(said) == snapshot
 
 
 def test_a_files_description_stays_when_its_content_changes(new_host: NewHost) -> None:

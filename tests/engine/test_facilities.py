@@ -11,7 +11,6 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.config.sections import ToolsSection
-from foredeck.context.state import session
 from foredeck.engine import facilities
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs
@@ -19,8 +18,6 @@ from foredeck.errors import ToolError
 from foredeck.hosts.protocol import ToolCallParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.own_tools import CONTEXT_TOOLS, FACILITY_TOOLS, OWN_TOOLS
-from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.projects import Project, project_of
 
 
 class Echo:
@@ -74,21 +71,3 @@ def test_a_session_with_everything_on_has_each_tool_that_is_defined(tmp_path: Pa
         assert engine.opened.facilities.tools.keys() == OWN_TOOLS - CONTEXT_TOOLS, (
             "each tool of ts-shim/tools.json is made in engine/facilities.py, and no other"
         )
-
-
-def test_the_project_of_a_session_is_looked_for_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[str] = []
-
-    def look(folder: str, filesystems: FilesystemMap) -> Project:
-        looked.append(folder)
-        return project_of(folder, filesystems)
-
-    monkeypatch.setattr(session, "project_of", look)
-    with closing(Engine(Config(home=tmp_path / "home"))) as engine:
-        engine.open_session(SimulatedHost("s").opening(str(tmp_path)))
-        opened = engine.opened
-        assert opened is not None
-        assert opened.session_folder.project.root == str(tmp_path)
-    assert looked == [str(tmp_path)]
