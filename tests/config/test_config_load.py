@@ -300,6 +300,7 @@ def test_text_becomes_the_kind_of_its_key(layers: Layers) -> None:
         },
     ).config
     assert config.home == Path.home() / "state"
+    assert layers.load("home=state").config.home == Path.cwd() / "state"
     assert config.rebase.cache_ttl_s is None
     assert config.asking.share == 0.9
     assert config.sources.watch is False

@@ -197,7 +197,8 @@ def test_the_question_of_a_turn_under_way_is_not_cut_like_others(
 
 def test_what_a_summary_does_not_name_is_kept(host: Host) -> None:
     ask(host, "Why does parse_config fail in src/config.py?")
-    bash(host, "c1")
+    handle = bash(host, "c1").text(2).split("\n")[0]
+    context_tool(host, "p", "pin", handle)
     finish(host, "Because of load_defaults.")
     ask(host, "And where is merge_settings?")
     finish(host, "In src/merge.py.")
@@ -207,7 +208,9 @@ def test_what_a_summary_does_not_name_is_kept(host: Host) -> None:
     )
     host.compact("parse_config was looked at.", keep=0)
     ask(host, "Go on.")
-    at = re.search(r'"(@\d+)::lost"', host.call().text(1))
+    said = host.call().text(1)
+    assert f"Pinned, but out of view: {handle}." in said
+    at = re.search(r'"(@\d+)::lost"', said)
     assert at is not None
     sent = context_tool(host, "l", "activate", f"{at[1]}::lost")
     lost = last(sent)
