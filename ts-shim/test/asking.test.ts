@@ -178,8 +178,7 @@ test("on the other wire it is a message of its own", () => {
   });
 });
 
-function shimWith(ctx: object | null, off = false): Shim {
-  const lastRequest = new LastRequest();
+function shimWith(ctx: object | null, off = false, lastRequest = new LastRequest()): Shim {
   return { context: { lastRequest }, host: { ctx }, isOff: () => off } as never;
 }
 
@@ -230,4 +229,72 @@ test("a question that is taken back ends", async () => {
   const answer = askModel(shim, question, taking.signal);
   taking.abort();
   await assert.rejects(answer, { code: -32800 });
+});
+
+/** Asks `model` about its last prompt or not, and what went out, with an answer made of `blocks`. */
+async function ask(question: Partial<Question>, blocks: object[] = [], more: object = {}) {
+  const usage = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, cost: { total: 5 } };
+  const answer = { content: blocks, stopReason: "stop", usage, provider: "p", model: "m", ...more };
+  const out: unknown[] = [];
+  const counted: unknown[] = [];
+  const modelRegistry = {
+    hasConfiguredAuth: () => true,
+    streamSimple: (_: unknown, { messages: _m, ...context }: Question, given: object) => {
+      const { signal: _s, onPayload: _p, ...options } = given as Record<string, unknown>;
+      out.push({ ...context, ...options });
+      return { result: async () => answer };
+    },
+  };
+  const sessionManager = { appendUsage: (...told: unknown[]) => counted.push(told) };
+  const ctx = { model: { ...model, ...more }, modelRegistry, sessionManager };
+  const shim = shimWith(ctx, false, sent());
+  const asked = { messages: [{ role: "user", content: "?" }], max_tokens: 9, ...question };
+  const told = await askModel(shim, asked, AbortSignal.timeout(10_000)).catch(({ message }) => ({
+    refused: message as string,
+  }));
+  return { told: told as Record<string, unknown>, out, counted };
+}
+
+test("a question goes out as it was asked, and what it took is told and counted", async () => {
+  const own = { tools: [{ name: "note" }], session_id: "s", retention: "none" };
+  const blocks = [
+    { type: "text", text: "it is " },
+    { type: "toolCall", id: "a", name: "note", arguments: { text: "x" } },
+  ];
+  const { told, out, counted } = await ask({ ...own, system: "You look on." }, blocks);
+  assert.deepEqual(out, [
+    {
+      systemPrompt: "You look on.",
+      tools: own.tools,
+      maxTokens: 9,
+      sessionId: "s",
+      cacheRetention: "none",
+    },
+  ]);
+  const usage = { fresh: 1, output: 2, read: 3, written: 4, cost: 5 };
+  const calls = [{ name: "note", arguments: { text: "x" } }];
+  const by = { provider: "p", id: "m" };
+  const expected = { text: "it is ", calls, stop: "stop", model: by, usage, single_slot: false };
+  assert.deepEqual(told, expected);
+  assert.equal(counted.length, 1);
+  const warm = await ask({ warm: 8 }, blocks);
+  assert.deepEqual([warm.told.text, warm.told.calls, warm.told.usage], ["", [], usage]);
+  assert.match(String(warm.told.failed), /calls tools/);
+  const broken = await ask({}, [], { stopReason: "error", errorMessage: "Internal server error" });
+  assert.equal(broken.told.failed, "Internal server error");
+});
+
+test("what is refused sends nothing", async () => {
+  const cases: [Partial<Question>, object, RegExp][] = [
+    [{ warm: 1 }, {}, /call 1 is not the last/],
+    [{ warm: 8 }, { id: "n" }, /has been changed/],
+    [{}, { baseUrl: "http://127.0.0.1:1" }, /one at a time/],
+  ];
+  for (const [question, more, why] of cases) {
+    const { told, out } = await ask(question, [], more);
+    assert.match(String(told.refused), why);
+    assert.deepEqual(out, []);
+  }
+  const { told } = await ask({ wanted: true }, [], { baseUrl: "http://127.0.0.1:1" });
+  assert.equal(told.single_slot, true);
 });
