@@ -231,10 +231,10 @@ test("a question that is taken back ends", async () => {
   await assert.rejects(answer, { code: -32800 });
 });
 
-/** Asks `model` about its last prompt or not, and what went out, with an answer made of `blocks`. */
-async function ask(question: Partial<Question>, blocks: object[] = [], more: object = {}) {
+/** Asks `model`, or one that differs in `more`; with what went out, and what Pi counted. */
+async function ask(question: Partial<Question>, more: object = {}) {
   const usage = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, cost: { total: 5 } };
-  const answer = { content: blocks, stopReason: "stop", usage, provider: "p", model: "m", ...more };
+  const answer = { content: [], stopReason: "stop", usage, provider: "p", model: "m" };
   const out: unknown[] = [];
   const counted: unknown[] = [];
   const modelRegistry = {
@@ -256,23 +256,12 @@ async function ask(question: Partial<Question>, blocks: object[] = [], more: obj
 }
 
 test("a question goes out as it was asked, and what it took is told and counted", async () => {
-  const blocks = [
-    { type: "text", text: "it is " },
-    { type: "toolCall", id: "a", name: "note", arguments: { text: "x" } },
-  ];
-  const { told, out, counted } = await ask({ system: "You look on." }, blocks);
+  const { told, out, counted } = await ask({ system: "You look on." });
   assert.deepEqual(out, [{ systemPrompt: "You look on.", maxTokens: 9, cacheRetention: "none" }]);
-  const usage = { fresh: 1, output: 2, read: 3, written: 4, cost: 5 };
-  const calls = [{ name: "note", arguments: { text: "x" } }];
-  const by = { provider: "p", id: "m" };
-  const expected = { text: "it is ", calls, stop: "stop", model: by, usage, single_slot: false };
-  assert.deepEqual(told, expected);
-  assert.equal(counted.length, 1);
-  const warm = await ask({ warm: 8 }, blocks);
-  assert.deepEqual([warm.told.text, warm.told.calls, warm.told.usage], ["", [], usage]);
-  assert.match(String(warm.told.failed), /calls tools/);
-  const broken = await ask({}, [], { stopReason: "error", errorMessage: "Internal server error" });
-  assert.equal(broken.told.failed, "Internal server error");
+  const usage = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, cost: { total: 5 } };
+  const message = { content: [], stopReason: "stop", usage, provider: "p", model: "m" };
+  assert.deepEqual(told, { message, single_slot: false });
+  assert.deepEqual(counted, [["foredeck", "p", "m", usage]]);
 });
 
 test("what is refused sends nothing", async () => {
@@ -282,10 +271,10 @@ test("what is refused sends nothing", async () => {
     [{}, { baseUrl: "http://127.0.0.1:1" }, /one at a time/],
   ];
   for (const [question, more, why] of cases) {
-    const { told, out } = await ask(question, [], more);
+    const { told, out } = await ask(question, more);
     assert.match(String(told.refused), why);
     assert.deepEqual(out, []);
   }
-  const { told } = await ask({ wanted: true }, [], { baseUrl: "http://127.0.0.1:1" });
+  const { told } = await ask({ wanted: true }, { baseUrl: "http://127.0.0.1:1" });
   assert.equal(told.single_slot, true);
 });
