@@ -59,12 +59,8 @@ def pack(value: Any, blobs: dict[str, bytes]) -> Any:
         return {"$text": put_blob(encode_text(value), blobs)}
     if isinstance(value, list):
         return [pack(item, blobs) for item in value]
-    if isinstance(value, dict):
-        return _pack_object(value, blobs)
-    return value
-
-
-def _pack_object(value: dict[str, Any], blobs: dict[str, bytes]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return value
     if not _MARKS.isdisjoint(value):
         # An object of the host's that looks like one of our marks: kept whole, as its JSON text.
         return {"$json": put_blob(canonical_json(value), blobs)}

@@ -257,19 +257,18 @@ class Store:
             if (value := conditions.get(name)) is not None
         ]
         rest = {n: v for n, v in conditions.items() if v is None or n not in INDEXED}
+        if keys or type not in codec.NOT_BY_TYPE:
+            first, *more = keys or [codec.type_key(type)]
+            statement, values = lookup_statement(1 + len(more)), [*more, first]
+        else:
+            statement, values = f"{NEWEST} WHERE d.type = ? ORDER BY d.number", [type]
         with self.translated():
             heads = (
                 head
-                for head in map(head_of_row, self._candidates(type, keys))
+                for head in map(head_of_row, self.db.execute(statement, values))
                 if all(matches(head.fields, name, value) for name, value in rest.items())
             )
             return list(islice(heads, limit))
-
-    def _candidates(self, type: str, keys: list[bytes]) -> Iterator[Any]:
-        if not keys and type in codec.NOT_BY_TYPE:
-            return self.db.execute(f"{NEWEST} WHERE d.type = ? ORDER BY d.number", (type,))
-        first, *more = keys or [codec.type_key(type)]
-        return self.db.execute(lookup_statement(1 + len(more)), [*more, first])
 
     def blob(self, digest: str) -> bytes:
         """The bytes, or what pruning has left of them. Raises `Missing`; `Corrupt` if they hash

@@ -164,7 +164,10 @@ def id_text(stored: str | bytes) -> str:
 
 
 def encode_version(fields: Mapping[str, Any]) -> EncodedVersion:
-    body = {name: value for name, value in fields.items() if name not in _COLUMNS}
+    rest = {name: value for name, value in fields.items() if name not in _COLUMNS}
+    body = json_text(rest).encode()
+    packed = _deflate(_BODY_DEFLATER, body)
+    is_smaller = len(packed) < len(body)
     return EncodedVersion(
         id=fields["id"],
         type=fields["type"],
@@ -172,7 +175,7 @@ def encode_version(fields: Mapping[str, Any]) -> EncodedVersion:
         content_hash=bytes.fromhex(fields["content_hash"]),
         view_hash=bytes.fromhex(fields["metadata_view_hash"]),
         text_hash=bytes.fromhex(fields["text_hash"]) if fields["text_hash"] else None,
-        body=_deflate_body(json_text(body).encode()),
+        body=bytes([_BY_DICTIONARY]) + packed if is_smaller else bytes([_PLAIN]) + body,
         keys=frozenset(lookup_keys(fields)),
     )
 
@@ -197,29 +200,18 @@ def decode_fields(
 def body_text(id: str, type: str, body: bytes) -> str:
     """A stored body's JSON. Raises `Corrupt`."""
     try:
-        return _inflate_body(body).decode()
+        kind, data = body[0], body[1:]
+        if kind == _BY_DICTIONARY:
+            data = _inflate(zlib.decompressobj(-15, BODY_1), data, MAX_BODY)
+        elif kind != _PLAIN:
+            raise ValueError(f"unknown encoding {kind}")
+        return data.decode()
     except (zlib.error, ValueError, LookupError) as error:
         raise _damaged(id, type, error) from error
 
 
 def _damaged(id: str, type: str, error: Exception) -> Corrupt:
     return Corrupt(f"{type} {id!r}: the stored fields are damaged ({error})")
-
-
-def _deflate_body(data: bytes) -> bytes:
-    packed = _deflate(_BODY_DEFLATER, data)
-    if len(packed) < len(data):
-        return bytes([_BY_DICTIONARY]) + packed
-    return bytes([_PLAIN]) + data
-
-
-def _inflate_body(data: bytes) -> bytes:
-    kind, rest = data[0], data[1:]
-    if kind == _PLAIN:
-        return rest
-    if kind != _BY_DICTIONARY:
-        raise ValueError(f"unknown encoding {kind}")
-    return _inflate(zlib.decompressobj(-15, BODY_1), rest, MAX_BODY)
 
 
 def _deflate(primed: Any, data: bytes) -> bytes:
@@ -231,17 +223,13 @@ def _deflate(primed: Any, data: bytes) -> bytes:
 def encode_blob(data: bytes) -> tuple[int, bytes]:
     """`(encoding, bytes)`, deflated if that saves a tenth."""
     # A large blob that does not shrink at its start (an image) is not tried as a whole.
-    if len(data) > _LARGE and not _is_smaller(zlib.compress(data[:_SAMPLE], 1), _SAMPLE):
+    if len(data) > _LARGE and len(zlib.compress(data[:_SAMPLE], 1)) > _SAMPLE * _WORTH_IT:
         return _PLAIN, data
     if len(data) <= _SMALL:
         encoding, packed = _BY_DICTIONARY, _deflate(_MESSAGE_DEFLATER, data)
     else:
         encoding, packed = _DEFLATED, zlib.compress(data, 1 if len(data) > _LARGE else 4)
-    return (encoding, packed) if _is_smaller(packed, len(data)) else (_PLAIN, data)
-
-
-def _is_smaller(packed: bytes, size: int) -> bool:
-    return len(packed) <= size * _WORTH_IT
+    return (encoding, packed) if len(packed) <= len(data) * _WORTH_IT else (_PLAIN, data)
 
 
 def decode_blob(digest: str, size: int, encoding: int, data: bytes) -> bytes:

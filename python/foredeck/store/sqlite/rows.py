@@ -298,18 +298,27 @@ class SqliteWriter:
         ids = [codec.id_column(version.id) for version in versions]
         unique = list(dict.fromkeys([*ids, *map(codec.id_column, expect)]))
         stored_rows = {row[0]: row[1:] for row in select_in(self._db, _KNOWN, "d.id", unique)}
-        _check_expected(expect, stored_rows)
+        for id, expected in expect.items():
+            row = stored_rows.get(codec.id_column(id))
+            at = None if row is None else row[2]
+            if at != expected:
+                raise Conflict(f"{id!r} is at {at or 'no version'}, not at {expected or 'none'}")
         transaction, number, is_late = self._begin(origin)
         if len(versions) > MAX_DOCUMENTS - (number & (MAX_DOCUMENTS - 1)):
             raise ValueError(f"a transaction holds at most {MAX_DOCUMENTS} documents")
         rows = _Rows()
-        for id, version in zip(ids, versions, strict=True):
-            if self._plan(rows, version, stored_rows.get(id), transaction, number):
+        for stored_id, version in zip(ids, versions, strict=True):
+            if self._plan(rows, version, stored_rows.get(stored_id), transaction, number):
                 number += 1
-        self._insert(rows)
+        insert = self._db.executemany
+        insert("INSERT INTO document VALUES (?, ?, ?, ?)", rows.documents)
+        insert("INSERT INTO version VALUES (?, ?, ?, ?, ?, ?)", rows.versions)
+        insert("UPDATE document SET head = ? WHERE number = ?", rows.heads)
+        insert("DELETE FROM lookup WHERE key = ? AND document = ?", rows.stale_keys)
+        insert("INSERT OR IGNORE INTO lookup VALUES (?, ?)", rows.keys)
         if is_late and rows.versions:
             self._db.execute(_COUNT_LATE)
-        self._db.executemany(
+        insert(
             "INSERT OR IGNORE INTO blob VALUES (?, ?, ?, ?)",
             ((bytes.fromhex(digest), *row) for digest, row in blobs.items()),
         )
@@ -368,9 +377,12 @@ class SqliteWriter:
         document, type_, head_token, head_time, *columns = known
         if type_ != version.type:
             raise Conflict(f"{version.id!r} is a {type_} here, not a {version.type}")
-        keys = _keys_of_head(version, columns)
+        head = codec.decode_fields(version.id, version.type, *columns)
+        if head["identity_hash"] != version.identity_hash:
+            raise Conflict(f"{version.id!r} has another source here: an identity never changes")
         if order_of(transaction) > order_of(Origin(head_token, head_time)):
             # Look-ups find newest versions only: entries that the new one does not have must go.
+            keys = frozenset(codec.lookup_keys(head))
             rows.stale_keys.extend((key, document) for key in keys - version.keys)
             rows.keys.extend((key, document) for key in version.keys - keys)
             rows.heads.append((number, document))
@@ -395,27 +407,3 @@ class SqliteWriter:
         ):
             raise Conflict(f"{version.id!r} is here with other fields in that transaction")
         return True
-
-    def _insert(self, rows: _Rows) -> None:
-        insert = self._db.executemany
-        insert("INSERT INTO document VALUES (?, ?, ?, ?)", rows.documents)
-        insert("INSERT INTO version VALUES (?, ?, ?, ?, ?, ?)", rows.versions)
-        insert("UPDATE document SET head = ? WHERE number = ?", rows.heads)
-        insert("DELETE FROM lookup WHERE key = ? AND document = ?", rows.stale_keys)
-        insert("INSERT OR IGNORE INTO lookup VALUES (?, ?)", rows.keys)
-
-
-def _check_expected(expect: Mapping[str, Token | None], known: Mapping[str | bytes, Any]) -> None:
-    for id, expected in expect.items():
-        row = known.get(codec.id_column(id))
-        current = None if row is None else row[2]
-        if current != expected:
-            raise Conflict(f"{id!r} is at {current or 'no version'}, not at {expected or 'none'}")
-
-
-def _keys_of_head(version: EncodedVersion, columns: Sequence[Any]) -> frozenset[bytes]:
-    """Index entries of the replaced version. Raises `Conflict` if the identity differs."""
-    old = codec.decode_fields(version.id, version.type, *columns)
-    if old["identity_hash"] != version.identity_hash:
-        raise Conflict(f"{version.id!r} has another source here: an identity never changes")
-    return frozenset(codec.lookup_keys(old))
