@@ -74,7 +74,12 @@ class CacheEntries:
     def apply(self, record: CallRecord) -> None:
         """Applies the next record."""
         cache, shared, end, now = record.cache, record.shared, record.length, record.time_ms
-        self._go_to(record.model.name)
+        model = record.model.name
+        if "" not in (model, self.model) and model != self.model:
+            self.others[self.model] = self.around, self.used
+            self.around, self.used = self.others.pop(model, ("", {}))
+            self.touched = ()
+        self.model = model or self.model
         self.around = cache.around or self.around
         self.warm(cache.warmed_ms)
         if cache.hit == NOTHING:
@@ -96,13 +101,6 @@ class CacheEntries:
         """Unexpired ends, shortest first; `other`: of this model, called before the last one."""
         used = self.others.get(other, ("", {}))[1] if other else self.used
         return sorted(end for end, at in used.items() if now_ms - at <= ttl_s * 1000)
-
-    def _go_to(self, model: str) -> None:
-        if "" not in (model, self.model) and model != self.model:
-            self.others[self.model] = self.around, self.used
-            self.around, self.used = self.others.pop(model, ("", {}))
-            self.touched = ()
-        self.model = model or self.model
 
 
 def _cut(used: dict[int, int], length: int) -> dict[int, int]:

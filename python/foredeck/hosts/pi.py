@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from foredeck.context.intake.toolcalls import CallPlace
-from foredeck.context.messages.items import Block, Item
+from foredeck.context.messages.items import Block
 from foredeck.context.messages.shape import UNSENT_STOPS, seal_of, sections_as_text, to_item
 from foredeck.context.plan.wires import RESPONSES_APIS
 from foredeck.context.provider_cache import rule_of
@@ -68,18 +68,14 @@ def to_history(
     params: ListParams, blobs: dict[str, bytes], known: KnownMessages | None = None
 ) -> Request:
     """A list of messages as a call that is never made."""
+    pairs = zip(params.messages, params.entries, strict=True)
     return Request(
         keep=0,
-        items=_items(params, blobs, known),
+        items=[to_item(message, entry, blobs, known) for message, entry in pairs],
         time_ms=0,
         system=None if params.system is None else sections_as_text(params.system),
         tools=params.tools,
     )
-
-
-def _items(params: ListParams, blobs: dict[str, bytes], known: KnownMessages | None) -> list[Item]:
-    pairs = zip(params.messages, params.entries, strict=True)
-    return [to_item(message, entry, blobs, known) for message, entry in pairs]
 
 
 _ASKED_BY: dict[str, AskedBy] = {

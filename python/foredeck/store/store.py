@@ -257,11 +257,11 @@ class Store:
             if (value := conditions.get(name)) is not None
         ]
         rest = {n: v for n, v in conditions.items() if v is None or n not in INDEXED}
+        statement = f"{NEWEST} WHERE d.type = ? ORDER BY d.number"
+        values: list[str | bytes] = [type]
         if keys or type not in codec.NOT_BY_TYPE:
             first, *more = keys or [codec.type_key(type)]
             statement, values = lookup_statement(1 + len(more)), [*more, first]
-        else:
-            statement, values = f"{NEWEST} WHERE d.type = ? ORDER BY d.number", [type]
         with self.translated():
             heads = (
                 head

@@ -173,7 +173,8 @@ class Rebase:
         call, branch = self.call, self.call.context.branch
         candidates = self._find(folds) if call.layout.keeps_bytes else folds
         # Before pricing: carrying cost counts from the call at which content became a candidate.
-        branch.set_candidates({each.ref for each in candidates})
+        since, now = branch.candidates, branch.depth + 1
+        branch.candidates = {each.ref: since.get(each.ref, now) for each in candidates}
         if not call.layout.keeps_bytes:
             return self._shed_objects()
         choice = self._choose(candidates)

@@ -9,7 +9,7 @@ from foredeck.context.rendering import RenderContext
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.index import Entry, SeenVersion, Sets
 from foredeck.context.state.objects import Objects, store_versions
-from foredeck.context.state.request import EarlyResult, FileChange, Inbox
+from foredeck.context.state.request import EarlyResult, FileChange, Inbox, StoredInbox
 from foredeck.context.wording import (
     changed_on_disk,
     deleted_on_disk,
@@ -111,8 +111,8 @@ def attach_notices(context: RenderContext, inbox: Inbox) -> None:
     """Puts pending notices on the newest message, which must be new."""
     objects, branch = context.objects, context.branch
     index, pending = len(context.plan) - 1, inbox.notices
-    pending.forget_said()
-    if not pending or not context.takes_lines(index):
+    pending.said = {}
+    if not pending.changes or not context.takes_lines(index):
         return
     changes = pending.take()
     lines = [line for n, change in changes.items() if (line := _line(objects, branch, n, change))]
@@ -139,13 +139,13 @@ def parts_in_view(objects: Objects, branch: Branch) -> dict[str, int | None]:
 
 
 def store_notices(objects: Objects, inbox: Inbox) -> bool:
-    pending = inbox.to_store()
-    if pending == inbox.stored:
+    untold = {str(n): change for n, change in sorted(inbox.notices.changes.items())}
+    behind = {str(n): text_hash for n, text_hash in sorted(inbox.known_texts.items())}
+    if StoredInbox(untold, behind) == inbox.stored:
         return False
-    inbox.stored, document = pending, objects.document()
+    inbox.stored, document = StoredInbox(untold, behind), objects.document()
     if document is not None:
-        document.untold = dict(pending.untold) or None
-        document.behind = dict(pending.behind) or None
+        document.untold, document.behind = dict(untold) or None, behind or None
         objects.workspace.put(document.seal())
     return True
 
@@ -166,7 +166,8 @@ def follow_renames(context: RenderContext, inbox: Inbox, *, continued: bool) -> 
     objects = context.objects
     notices, targets = inbox.notices, set[int]()
     older = [] if continued else _gone_in_view(objects, context.sets)
-    for ordinal in sorted({*notices.moved(), *older}):
+    moved = [ordinal for ordinal, change in notices.changes.items() if change == "moved"]
+    for ordinal in sorted({*moved, *older}):
         old = objects.index.entries.get(ordinal)
         new = None if old is None else renamed(objects, old)
         if old is None or new is None:

@@ -28,13 +28,7 @@ _MOVES = re.compile(r"\b(?:cd|pushd)\b")
 
 def args_display(args: Mapping[str, Any], cwd: str = "") -> str:
     """The command, the path, or the JSON; paths relative to `cwd`."""
-    text = _main_argument(args, cwd)
-    if text is None:
-        text = json.dumps(args, ensure_ascii=False, sort_keys=True) if args else ""
-    return shortened(text, ARGS_CHARS)
-
-
-def _main_argument(args: Mapping[str, Any], cwd: str) -> str | None:
+    text = json.dumps(args, ensure_ascii=False, sort_keys=True) if args else ""
     for name in ("command", "path", "file_path", "pattern", "query", "url", "id"):
         value = args.get(name)
         if isinstance(value, str) and value:
@@ -44,8 +38,9 @@ def _main_argument(args: Mapping[str, Any], cwd: str) -> str | None:
                 if key != name and isinstance(args.get(key), str | int)
             ]
             main = _command(value, cwd) if name == "command" else relative_path(value, cwd)
-            return " ".join([main, *extra])
-    return None
+            text = " ".join([main, *extra])
+            break
+    return shortened(text, ARGS_CHARS)
 
 
 def _command(command: str, cwd: str) -> str:

@@ -96,22 +96,20 @@ def to_item(
 ) -> Item:
     """`blobs` receives what must be stored to show it again."""
     store = store_message if known is None else known.store
-    item = _item(message, MessageKey(entry, store(identifying_fields(message), blobs)))
-    item.extras = extras_of(message)
-    return item
-
-
-def _item(message: Message, key: MessageKey) -> Item:
-    time_ms = time_of(message)
-    match message.get("role"):
+    key = MessageKey(entry, store(identifying_fields(message), blobs))
+    role, time_ms = message.get("role") or "", time_of(message)
+    match role:
         case "user":
-            return Item(key, "user", _blocks(message.get("content")), time_ms)
+            item = Item(key, "user", _blocks(message.get("content")), time_ms)
         case "assistant":
-            return _assistant(message, key, time_ms)
+            item = _assistant(message, key, time_ms)
         case "toolResult":
-            return _result(message, key, time_ms)
+            item = _result(message, key, time_ms)
         case _:
-            return Item(key, _kind(message), _shown(message), time_ms)
+            item = Item(key, _kind(message), _shown(message), time_ms)
+    named = _NAMED.get(role, message.keys())
+    item.extras = {name: v for name, v in message.items() if name not in named and v is not None}
+    return item
 
 
 def name_of(item: Item) -> str:
@@ -119,18 +117,6 @@ def name_of(item: Item) -> str:
     # `nameOf` in ts-shim/context/messages.ts makes the same of the host's message.
     role = "toolResult" if item.kind == "result" else item.kind
     return f"{role} {item.time_ms} {item.call_id}".strip()
-
-
-def extras_of(message: Message) -> dict[str, Any]:
-    """Fields without a place of their own."""
-    stored_fields = _NAMED.get(message.get("role") or "")
-    if stored_fields is None or message.keys() <= stored_fields:
-        return {}
-    return {
-        name: value
-        for name, value in message.items()
-        if name not in stored_fields and value is not None
-    }
 
 
 def _assistant(message: Message, key: MessageKey, time_ms: int) -> Item:
@@ -157,12 +143,9 @@ def to_usage(usage: Any) -> PromptUsage | None:
     """The usage of an assistant message; None if nothing was counted."""
     if not isinstance(usage, dict):
         return None
-    counts = PromptUsage(*map(_count, map(usage.get, ("input", "cacheRead", "cacheWrite"))))
-    return counts if counts.total else None
-
-
-def _count(tokens: Any) -> int:
-    return int(tokens) if isinstance(tokens, int | float) and tokens > 0 else 0
+    stated = [usage.get(name) for name in ("input", "cacheRead", "cacheWrite")]
+    counts = [int(n) if isinstance(n, int | float) and n > 0 else 0 for n in stated]
+    return PromptUsage(*counts) if any(counts) else None
 
 
 def _result(message: Message, key: MessageKey, time_ms: int) -> Item:

@@ -154,11 +154,19 @@ class FoldFinder:
             yield from cached[2]
 
     def _superseded_of(self, context: RenderContext, ordinal: int) -> frozenset[int]:
+        """Messages that a newer whole copy covers, unless a visible difference refers to them."""
         plan = context.plan
         ops = [plan.ops[index] for index in plan.holders[ordinal]]
         before, superseded = self._superseded.get(ordinal, ((), frozenset()))
         if len(before) != len(ops) or not all(map(is_, before, ops)):
-            superseded = find_superseded(context, plan.holders[ordinal])
+            indexes = plan.holders[ordinal]
+            old = {
+                index
+                for position, index in enumerate(indexes)
+                if any(_covers(context, newer, index) for newer in indexes[position + 1 :])
+            }
+            shown = (plan.ops[index] for index in indexes if index not in old)
+            superseded = frozenset(old - {op.base for op in shown if op.form == "diff"})
             self._superseded[ordinal] = ops, superseded
         return superseded
 
@@ -179,20 +187,6 @@ def find_pieces(context: RenderContext, index: int, slots: Collection[int]) -> l
 def _digest_chars(context: RenderContext, piece: Piece) -> int:
     is_text = piece.kind in ("message", "answer")
     return context.digests.limit(piece.text) if is_text else 0
-
-
-def find_superseded(context: RenderContext, indexes: list[int]) -> frozenset[int]:
-    """Messages that a newer whole copy covers, unless a visible difference refers to them."""
-    plan = context.plan
-    old = {
-        index
-        for position, index in enumerate(indexes)
-        if any(_covers(context, newer, index) for newer in indexes[position + 1 :])
-    }
-    referred_to = {
-        op.base for index in indexes if (op := plan.ops[index]).form == "diff" and index not in old
-    }
-    return frozenset(old - referred_to)
 
 
 def _covers(context: RenderContext, newer: int, older: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from foredeck.context.plan.codec import StoredPlan, packed_span
 from foredeck.context.plan.ops import PieceRef
@@ -279,13 +279,13 @@ def spent_after(
         id = call_id(session, ack.call)
         record = log.record(id) if ack.outcome in UNSENT and id not in log.unsent else None
         if record is not None:
-            rows = _with(rows, _negative(spent_at(record)))
+            rows = _with(rows, spent_at(record), -1)
     if (reported := cache.reported) is not None:
         # The answer has told how many tokens it were, and which model.
         record = log.record(call_id(session, reported.call))
         unsent = {ack.call for ack in acks if ack.outcome in UNSENT}
         if record is not None and reported.call not in unsent:
-            rows = _with(rows, _negative(spent_at(record)))
+            rows = _with(rows, spent_at(record), -1)
             rows = _with(rows, spent_at(record, reported))
     own = log.newest + 1
     is_sent = not any(ack.call == own and ack.outcome in UNSENT for ack in acks)
@@ -299,16 +299,12 @@ def spent_at(record: CallRecord, reported: ReportedUsage | None = None) -> Model
     spent = _spent(reported.model or record.model, record.cache)
     # Both sides are in the provider's tokens; what of them it had cached is by its rule, so that
     # what it loses of itself is on neither.
-    scale = _counted(record, reported)
-    return spent._replace(plain=spent.plain * scale, ours=spent.ours * scale)
-
-
-def _counted(record: CallRecord, reported: ReportedUsage) -> float:
     stats, cache = record.stats, record.cache
     foreseen = (cache.read or 0) + (cache.written or 0) + (cache.fresh or 0)
     counted = reported.read + reported.written + reported.fresh
     is_sound = is_plausible(counted_chars(stats), counted - stats.image_tokens)
-    return counted / foreseen if foreseen and is_sound else 1.0
+    scale = counted / foreseen if foreseen and is_sound else 1.0
+    return spent._replace(plain=spent.plain * scale, ours=spent.ours * scale)
 
 
 def spent_by(records: Iterable[CallRecord]) -> list[ModelSpending]:
@@ -339,16 +335,15 @@ def _spent(model: CalledModel, cache: CachePrediction) -> ModelSpending:
     return ModelSpending(model.name, model.input_price, 1, cache.baseline.cost(model), cost)
 
 
-def _with(rows: Sequence[ModelSpending], more: ModelSpending) -> list[ModelSpending]:
+def _with(
+    rows: Sequence[ModelSpending], more: ModelSpending, sign: Literal[1, -1] = 1
+) -> list[ModelSpending]:
     if not more.calls:
         return list(rows)
     sums: Mapping[tuple[str, float], ModelSpending] = {(row.model, row.price): row for row in rows}
     key = more.model, more.price
     row = sums.get(key, ModelSpending(*key, 0, 0.0, 0.0))
-    plain, ours = round(row.plain + more.plain, 1), round(row.ours + more.ours, 1)
-    sums = {**sums, key: ModelSpending(*key, row.calls + more.calls, plain, ours)}
+    plain = round(row.plain + sign * more.plain, 1)
+    ours = round(row.ours + sign * more.ours, 1)
+    sums = {**sums, key: ModelSpending(*key, row.calls + sign * more.calls, plain, ours)}
     return [row for row in sums.values() if row.calls]
-
-
-def _negative(spent: ModelSpending) -> ModelSpending:
-    return spent._replace(calls=-spent.calls, plain=-spent.plain, ours=-spent.ours)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -160,9 +159,6 @@ class Branch:
         before = self._recorded_released
         self._recorded_released = (before | carrying) - (carrying & self.kept.keys())
         return Delta.between(before, self._recorded_released)
-
-    def set_candidates(self, refs: AbstractSet[PieceRef]) -> None:
-        self.candidates = {ref: self.candidates.get(ref, self.depth + 1) for ref in refs}
 
     def pop_candidates(self) -> Delta[PieceRef]:
         """Candidates, as changes since the last call record."""

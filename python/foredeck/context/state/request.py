@@ -245,7 +245,7 @@ class PendingNotices:
     """Files changed from outside, until a prompt announces them."""
 
     changes: dict[int, FileChange] = field(default_factory=dict)
-    _said: dict[int, FileChange] = field(default_factory=dict)
+    said: dict[int, FileChange] = field(default_factory=dict)
     """Notices that the newest call announced."""
 
     def add(self, ordinal: int, change: FileChange) -> None:
@@ -256,26 +256,16 @@ class PendingNotices:
         """The model knows of the change, or made it."""
         self.changes.pop(ordinal, None)
 
-    def moved(self) -> list[int]:
-        """Handles of renamed files, sorted."""
-        return sorted(n for n, change in self.changes.items() if change == "moved")
-
     def take(self) -> dict[int, FileChange]:
         """Takes all pending notices, by handle."""
-        self._said, self.changes = dict(sorted(self.changes.items())), {}
-        return self._said
+        self.said, self.changes = dict(sorted(self.changes.items())), {}
+        return self.said
 
     def restore(self) -> None:
         """The newest call's notices are pending again: its prompt was refused."""
         # A change that came meanwhile is the newer one.
-        self.changes = {**self._said, **self.changes}
-        self._said = {}
-
-    def forget_said(self) -> None:
-        self._said = {}
-
-    def __bool__(self) -> bool:
-        return bool(self.changes)
+        self.changes = {**self.said, **self.changes}
+        self.said = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,12 +317,6 @@ class Inbox:
         # Of several changes in a row the agent knows what was there before the first.
         if text_hash is not None:
             self.known_texts.setdefault(ordinal, text_hash)
-
-    def to_store(self) -> StoredInbox:
-        untold = {str(n): change for n, change in sorted(self.notices.changes.items())}
-        return StoredInbox(
-            untold, {str(n): text_hash for n, text_hash in sorted(self.known_texts.items())}
-        )
 
     def pop_stale(self) -> list[str]:
         stale, self.stale = sorted(self.stale), set()
