@@ -11,7 +11,7 @@ from foredeck.context.plan.ops import Op, Say, Shown, omit
 from foredeck.hosts.outgoing import SlotPlan, WireOp, to_ops
 from foredeck.hosts.pi import to_model, to_request
 from foredeck.hosts.protocol import AssembleParams
-from foredeck.model.call_values import CalledModel, PromptTokens
+from foredeck.model.call_values import CalledModel, PromptTokens, read_stored
 from foredeck.model.messages import KnownMessages
 
 
@@ -123,6 +123,6 @@ def test_a_longer_prompt_has_the_prices_of_its_tier() -> None:
     cost = {"input": 2, "cacheRead": 0.2, "cacheWrite": 2.5, "tiers": [tier, {"input": 7}, None]}
     model = to_model({"provider": "p", "id": "m", "cost": cost})
     assert model is not None
-    called = CalledModel.from_record(json.loads(json.dumps(model.called.to_record())))
+    called = read_stored(CalledModel, json.loads(json.dumps(model.called.to_record())))
     assert PromptTokens(500, 400, 100).cost(called) == 500 * 0.1 + 400 * 1.25 + 100
     assert PromptTokens(500, 401, 100).cost(called) == 500 * 0.2 + 401 * 2 + 100 * 2

@@ -10,6 +10,7 @@ from foredeck.model.call_values import (
     CalledModel,
     CallStats,
     Decision,
+    read_stored,
 )
 from foredeck.model.calls import NO_CHANGES, CallRecord
 
@@ -86,7 +87,7 @@ def test_what_is_read_is_written_as_it_was_stored() -> None:
     ],
 )
 def test_a_decision_keeps_its_zeros(decision: dict[str, Any]) -> None:
-    assert Decision.from_record(decision).to_record() == decision
+    assert read_stored(Decision, decision).to_record() == decision
 
 
 def test_what_a_record_leaves_out_has_a_default() -> None:

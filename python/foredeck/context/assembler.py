@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
-from foredeck.context.calls.call import CallInProgress, marks_of, rendering_of
+from foredeck.context.calls.call import CallInProgress, rendering_of
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window
 from foredeck.context.calls.feedback import (
     Refusals,
@@ -139,7 +139,7 @@ class Assembler:
         self._chat.take_up_newest()
         context = rendering_of(self.session, self.config, self._gauge, self.uses.names)
         compaction = HostCompaction(
-            context, request, self.facilities.stand_ins, marks_of(self.config)
+            context, request, self.facilities.stand_ins, self.config.rebase.high_water
         )
         authors, by_user = self.config.compaction, request.by == "user"
         author = authors.manual if by_user else authors.automatic

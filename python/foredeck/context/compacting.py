@@ -6,7 +6,7 @@ Hosts that count raw messages ask too early; folding often suffices.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from foredeck.context.compactions import (
@@ -75,7 +75,7 @@ def decide_compaction(
     window = request.model.window if request.model else None
     if is_automatic and window is not None and host_limit(window, request.reserve) is None:
         # The host would compact all the time: `fit` keeps prompts in the window instead.
-        share, reserve = compaction.marks.high, request.reserve
+        share, reserve = compaction.high_water, request.reserve
         notice = OWN_SHARE.format(share=share, window=window, reserve=reserve)
         return CompactionDecision("cancel", notice=notice)
     if is_automatic and _has_room(compaction, folds):
@@ -106,7 +106,7 @@ class HostCompaction:
     context: RenderContext
     request: CompactionRequest
     stand_ins: StandIns | None
-    marks: WaterMarks = field(default_factory=WaterMarks)
+    high_water: float = WaterMarks().high
 
     @property
     def window(self) -> int | None:
@@ -147,7 +147,7 @@ def _further(compaction: HostCompaction) -> list[Item]:
     if window is None or last is None:
         return []
     chars = plan.chars
-    goal = marks_below(compaction.marks, request.model, window).low * window
+    goal = marks_below(compaction.high_water, request.model, window).low * window
     remaining = compaction.expected - tokens(sum(chars[: last + 1]))
     if remaining <= goal:
         return []

@@ -111,15 +111,15 @@ def host_limit(window: int, reserve: int) -> int | None:
     return limit if limit >= LEAST_SHARE * window else None
 
 
-def marks_below(marks: WaterMarks, model: Model | None, window: int | None) -> WaterMarks:
-    """Marks low enough that content goes before the host compacts."""
+def marks_below(high: float, model: Model | None, window: int | None) -> WaterMarks:
+    """Marks low enough that content goes before the host compacts, at most at `high`."""
+    marks = WaterMarks(high)
     if model is None or not (model.window and model.reserve and window):
         return marks
     limit = host_limit(model.window, model.reserve)
     if limit is None:
         return marks
-    high = (limit - min(STEP_SHARE * limit, MOST_STEP)) / window
-    return marks if high >= marks.high else WaterMarks(high)
+    return WaterMarks(min(high, (limit - min(STEP_SHARE * limit, MOST_STEP)) / window))
 
 
 def fit(budget: WindowBudget, replacer: Replacer | None) -> Decision | None:

@@ -278,17 +278,12 @@ def _left_of(plan: Plan, index: int) -> int | None:
     return op.subject if op.form == "reference" and item.kind == "result" else None
 
 
-def is_receipt(item: Item) -> bool:
-    """Whether a result only says that a file was written."""
+def is_only_receipt(plan: Plan, index: int) -> bool:
+    """Whether a result only says that a file was written, and shows no copy of it."""
+    item = plan.items[index]
     if item.tool not in WRITERS or item.failed or item.has_image:
         return False
-    return len(item.text) <= RECEIPT_CHARS
-
-
-def is_only_receipt(plan: Plan, index: int) -> bool:
-    """Whether the message shows a receipt, not a copy of the file."""
-    item = plan.items[index]
-    return is_receipt(item) and shown_text(plan, index) is item.text
+    return len(item.text) <= RECEIPT_CHARS and shown_text(plan, index) is item.text
 
 
 def referring(
@@ -311,7 +306,12 @@ def referring(
     }
     images = sum(1 for block in item.blocks if block.get("type") == "image")
     text = shown_text(context.plan, index)
-    lines = _lines(item, text)
+    lines = ""
+    if item.tool != "read" or item.failed:
+        count = text.rstrip("\n").count("\n") + 1
+        lines = str(count) if count > 1 else ""
+    elif (range := parse_read_range(item.arguments, text)) and range.last > range.first:
+        lines = f"{range.first}-{range.last}"
     line = reference(shown.object, fields, chars=len(text), lines=lines, images=images)
     block = text_block(f"{line}\n{digest_text}" if digest_text else line)
     return Op("reference", [block], shown)
@@ -344,14 +344,6 @@ def render_dependents(context: RenderContext, gone: Collection[int], start: int 
             plan.write(index, full(plan.items[index], op.shown))
         else:
             plan.write(index, referring(context, index))
-
-
-def _lines(item: Item, text: str) -> str:
-    if item.tool == "read" and not item.failed:
-        range = parse_read_range(item.arguments, text)
-        return f"{range.first}-{range.last}" if range and range.last > range.first else ""
-    count = text.rstrip("\n").count("\n") + 1
-    return str(count) if count > 1 else ""
 
 
 MIN_SAVING_CHARS = 120

@@ -19,7 +19,7 @@ def _stored_fields(kind: Any) -> list[tuple[str, Any]]:
     return list(kind._field_defaults.items())
 
 
-def _read(kind: Callable[..., V], stored: Stored) -> V:
+def read_stored(kind: Callable[..., V], stored: Stored) -> V:
     return kind(
         *[
             default if (value := stored.get(name)) is None else value
@@ -153,10 +153,6 @@ class Decision(NamedTuple):
         weighed = {name: getattr(self, name) for name in names}
         return {name: value for name, value in weighed.items() if value is not None}
 
-    @classmethod
-    def from_record(cls, stored: Stored) -> Decision:
-        return _read(cls, stored)
-
     def to_record(self) -> dict[str, Any]:
         return _written(self._replace(covers=tuple(self.covers)), "kind")
 
@@ -191,7 +187,7 @@ class CallStats(NamedTuple):
     @classmethod
     def from_record(cls, stored: Stored) -> CallStats:
         images, image_tokens = stored.get("images") or (0, 0)
-        return _read(cls, {**stored, "images": images, "image_tokens": image_tokens})
+        return read_stored(cls, {**stored, "images": images, "image_tokens": image_tokens})
 
     def to_record(self) -> dict[str, Any]:
         sizes = "messages", "chars_host", "chars_sent", "rate", "reports"
@@ -236,10 +232,6 @@ class CalledModel(NamedTuple):
     tiers: Sequence[PriceTier] = ()
     """Prices of longer prompts."""
 
-    @classmethod
-    def from_record(cls, stored: Stored) -> CalledModel:
-        return _read(cls, stored)
-
     def to_record(self) -> dict[str, Any]:
         """As stored; empty without a model."""
         return _written(self, "name", "api", "window", "read", "write") if self.name else {}
@@ -258,7 +250,7 @@ class ReportedUsage(NamedTuple):
 
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> ReportedUsage:
-        model = CalledModel.from_record(row[_COUNTS]) if len(row) > _COUNTS else None
+        model = read_stored(CalledModel, row[_COUNTS]) if len(row) > _COUNTS else None
         return cls(*row[:_COUNTS])._replace(model=model)
 
     def to_row(self) -> list[Any]:
@@ -315,7 +307,7 @@ class CachePrediction(NamedTuple):
         if not stored:
             return NO_PREDICTION
         reported, baseline = stored.get("reported"), stored.get("baseline")
-        return _read(cls, stored)._replace(
+        return read_stored(cls, stored)._replace(
             reported=ReportedUsage.from_row(reported) if reported else None,
             baseline=PromptTokens(*baseline) if baseline else None,
         )
@@ -358,10 +350,6 @@ class BranchCost(NamedTuple):
         return BranchCost(
             round(self.baseline + baseline, 1), round(self.actual + actual, 1), self.left
         )
-
-    @classmethod
-    def from_record(cls, stored: Stored) -> BranchCost:
-        return _read(cls, stored)
 
     def to_record(self) -> dict[str, float]:
         return _written(self, "baseline", "actual")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pydantic import Field
@@ -21,6 +22,7 @@ from foredeck.model.call_values import (
     Decision,
     ModelSpending,
     OpRow,
+    read_stored,
 )
 from foredeck.model.figures import counted, short_count
 from foredeck.model.messages import MessageKey
@@ -242,13 +244,13 @@ class CallRecord:
     changed_from = _Stored("changed_from", int, 0)
     says = _Stored[dict[int, list[Any]]]("says", dict, ())
     """Packed says by the index of the host message that follows."""
-    model = _Stored("model", CalledModel.from_record, {})
+    model = _Stored("model", partial(read_stored, CalledModel), {})
     time_ms = _Stored("time_ms", int)
     layout = _Stored("layout", str)
     """Name of the layout."""
     policy = _Stored("policy", str)
     """Name of the policy."""
-    decision = _Stored("decision", Decision.from_record, {})
+    decision = _Stored("decision", partial(read_stored, Decision), {})
     sets = _Stored("sets", SetChanges.from_record, {})
     """Set changes since the parent."""
     foldable = _Stored[Delta[list[int]]]("foldable", Delta.from_record, {})
@@ -308,7 +310,7 @@ class CallRecord:
     @property
     def cost(self) -> BranchCost:
         """The branch's cost up to this call."""
-        return BranchCost.from_record(self._state.get("cost") or {})
+        return read_stored(BranchCost, self._state.get("cost") or {})
 
     @property
     def spent(self) -> tuple[ModelSpending, ...]:

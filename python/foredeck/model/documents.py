@@ -24,15 +24,6 @@ def summary_hash_name(summary: str) -> str:
     return f"{summary}_hash"
 
 
-def seal_summaries(fields: dict[str, Any]) -> None:
-    for name in SUMMARIES:
-        text = fields.get(name)
-        if isinstance(text, str):
-            fields[summary_hash_name(name)] = hash_text(text)
-        else:
-            fields.pop(summary_hash_name(name), None)
-
-
 def damaged_summary(fields: Mapping[str, Any]) -> str | None:
     for name in SUMMARIES:
         text, digest = fields.get(name), fields.get(summary_hash_name(name))
@@ -98,8 +89,12 @@ class Document(BaseModel):
         `identity_hash` covers type and source, `text_hash` the content, `content_hash` every
         payload field but these hashes.
         """
-        if self.model_extra:
-            seal_summaries(self.model_extra)
+        more = self.model_extra or {}
+        for name in SUMMARIES:
+            if isinstance(text := more.get(name), str):
+                more[summary_hash_name(name)] = hash_text(text)
+            else:
+                more.pop(summary_hash_name(name), None)
         body = self.model_dump(exclude_none=False)
         hashes = {
             "identity_hash": identity_hash(self.type, body["source"]),

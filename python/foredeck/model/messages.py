@@ -80,10 +80,6 @@ def _image_bytes(value: dict[str, Any]) -> bytes | None:
     data = value.get("data")
     if not isinstance(data, str) or len(data) < LONG_STRING:
         return None
-    return _plain_base64(data)
-
-
-def _plain_base64(data: str) -> bytes | None:
     try:
         raw = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):

@@ -68,7 +68,7 @@ class CallInProgress:
         model = self.request.model
         self.items = self.alignment.items
         self.window = usable_window(self.session.chat.compactions, model, self.gauge)
-        self.marks = marks_below(marks_of(self.config), model, self.window)
+        self.marks = marks_below(self.config.rebase.high_water, model, self.window)
         self.start_rendering()
 
     @property
@@ -92,10 +92,6 @@ class CallInProgress:
         names, stand_ins = self.finders.uses.names, self.facilities.stand_ins
         self.context = rendering_of(self.session, self.config, self.gauge, names)
         self.replacer = None if stand_ins is None else Replacer(self.context, stand_ins)
-
-
-def marks_of(config: Config) -> WaterMarks:
-    return WaterMarks(config.rebase.high_water)
 
 
 def rendering_of(

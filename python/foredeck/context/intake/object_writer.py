@@ -100,9 +100,28 @@ class ObjectWriter:
     def turn(self, item: Item | None, results: dict[str, Item]) -> None:
         """The next turn: what was said since the last, and the answer, if any."""
         self._round = ToolRound(self._objects, self._inbox, item)
-        id = turn_id(self._objects.info.id, self._chat.turns + 1)
-        self._round.name_objects(results, id)
-        self._put_turn(item, id)
+        self._chat.turns += 1
+        self._round.name_objects(results, self._turn_id)
+        if item is not None:
+            self.keep_extras(item)
+        if self._active is not None:
+            self._active.keep_lease()  # the session works on: no other may claim its task meanwhile
+        turn = TurnDocument(
+            id=self._turn_id,
+            session=self._objects.info.id,
+            user=self._user,
+            assistant=None if item is None else item.key.address,
+            others=self._others,
+            toolcall_ids=list(self._round.ids or ()),
+            assistant_meta={} if item is None else item.meta,
+            user_turn=self._user_turn if item is None else item.turn,
+            answers=self._answered,
+            extras=self._extras or None,
+            task=None if self._active is None else self._active.id(),
+        )
+        if self._objects.info.origin:
+            turn.provenance = Provenance(origin=self._objects.info.origin, generator="system")
+        self._objects.workspace.put(turn.seal())
         self._user, self._others, self._extras = None, [], {}
 
     def other(self, item: Item) -> None:
@@ -171,29 +190,6 @@ class ObjectWriter:
             return False
         where = {"session": self._objects.info.id, "assistant": item.key.address}
         return bool(self._objects.store.query("turn", where))
-
-    def _put_turn(self, item: Item | None, id: str) -> None:
-        self._chat.turns += 1
-        if item is not None:
-            self.keep_extras(item)
-        if self._active is not None:
-            self._active.keep_lease()  # the session works on: no other may claim its task meanwhile
-        turn = TurnDocument(
-            id=id,
-            session=self._objects.info.id,
-            user=self._user,
-            assistant=None if item is None else item.key.address,
-            others=self._others,
-            toolcall_ids=self._round.object_ids,
-            assistant_meta={} if item is None else item.meta,
-            user_turn=self._user_turn if item is None else item.turn,
-            answers=self._answered,
-            extras=self._extras or None,
-            task=None if self._active is None else self._active.id(),
-        )
-        if self._objects.info.origin:
-            turn.provenance = Provenance(origin=self._objects.info.origin, generator="system")
-        self._objects.workspace.put(turn.seal())
 
     def _known(self, item: Item, head: Head) -> ResultObject:
         entry = self._objects.see_head(head, item.call_id)
@@ -326,29 +322,24 @@ class ToolRound:
         self._objects, self._inbox = objects, inbox
         self._assistant = assistant
         self._calls = () if assistant is None else assistant.calls
-        self._ids: list[str] | None = None
-        """Object ids, once decided."""
+        self.ids: list[str] | None = None
+        """Object ids in call order, once decided."""
         self._open = [*range(len(self._calls))]
         self._answered: set[str] = set()
         """Ids of the calls that have had a result."""
         self._current: int | None = None
 
-    @property
-    def object_ids(self) -> list[str]:
-        """Object ids in call order; empty before `name_objects`."""
-        return list(self._ids or ())
-
     def name_objects(self, results: dict[str, Item], turn_id: str) -> None:
         """Decides the object ids of a new turn; `results` are by call id."""
-        self._ids = []
+        self.ids = []
         for call in self._calls:
             head, result = self._objects.workspace.head(call.id), results.get(call.id)
             is_free = head is None or (
                 not self.is_ambiguous(call.id)
                 and same_call(self._objects.info, self._inbox, head, call, result, turn_id)
             )
-            is_named = call.id and is_free and call.id not in self._ids
-            self._ids.append(call.id if is_named else uuid7())
+            is_named = call.id and is_free and call.id not in self.ids
+            self.ids.append(call.id if is_named else uuid7())
 
     def is_ambiguous(self, id: str) -> bool:
         return sum(call.id == id for call in self._calls) > 1
@@ -376,10 +367,10 @@ class ToolRound:
             # The call is not in the list: the object keeps what is known of it.
             call, object_id = ToolUse(item.call_id, item.tool, {}), self._id_without_call(item)
         else:
-            if self._ids is None:
-                self._ids = self._stored_ids(assistant)
+            if self.ids is None:
+                self.ids = self._stored_ids(assistant)
             call = self._calls[at]
-            object_id = self._ids[at] if at < len(self._ids) else call.id or uuid7()
+            object_id = self.ids[at] if at < len(self.ids) else call.id or uuid7()
         return call, self._id_of_second(item) if is_second else object_id
 
     def _id_without_call(self, item: Item) -> str:

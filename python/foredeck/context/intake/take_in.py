@@ -7,7 +7,7 @@ A history older than foredeck counts as one call that went out without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from foredeck.context.plan.ops import MessageSpan, Op, Shown, as_host, omit, rec
 from foredeck.context.plan.wires import repair
 from foredeck.context.rebase import first_mutable
 from foredeck.context.rendering import RenderContext, referring
-from foredeck.context.state.call_log import BranchState, CallLog, shared_length
+from foredeck.context.state.call_log import BranchState, shared_length
 from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.objects import Objects, paste_of, user_object
 from foredeck.context.state.request import Inbox, Outcome, PromptFrame, Request
@@ -119,15 +119,6 @@ def _adopted(items: Sequence[Item]) -> list[Outcome]:
     return []
 
 
-def with_progress(calls: CallLog, inbox: Inbox, indexes: range) -> Iterator[int]:
-    """Yields the indexes of messages, and reports progress on a long history."""
-    is_long = calls.newest == 0 and len(indexes) >= LONG
-    for count, index in enumerate(indexes):
-        if is_long and count % LONG == 0:
-            inbox.notify(f"foredeck takes in what was said before: {count:,} of {len(indexes):,}")
-        yield index
-
-
 def _unrecorded(
     chat: Chat, without_us: list[Outcome], keys: list[MessageKey]
 ) -> tuple[str | None, list[Outcome]]:
@@ -207,7 +198,10 @@ def take_in(
     indexes = range(max(0, newest_answer(items, first_new)), len(items))
     # One question to the store for all calls, and not one for each.
     objects.workspace.look_up(call.id for index in indexes for call in items[index].calls)
-    for index in with_progress(chat.log, inbox, indexes):
+    is_long = chat.log.newest == 0 and len(indexes) >= LONG
+    for index in indexes:
+        if is_long and (count := index - indexes.start) % LONG == 0:
+            inbox.notify(f"foredeck takes in what was said before: {count:,} of {len(indexes):,}")
         item = items[index]
         if item.kind == "assistant":
             writer.assistant(item, _results_after(items, index), new=index >= first_new)
