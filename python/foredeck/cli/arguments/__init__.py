@@ -103,8 +103,7 @@ JSON = """
     """
 CONFIG = """
     --home DIR  state folder, instead of FOREDECK_HOME or the platform's own
-    --set KEY=VALUE...  set a configuration key for this run, overriding all other places; may be
-        repeated
+    --set KEY=VALUE...  a setting for this run, which overrides all others; may be repeated
     """
 """The topmost layer of the configuration."""
 
@@ -117,11 +116,12 @@ PROJECT = """
     """
 
 SESSION_OR_FILE = (
-    "a stored session (its id or the start of it), or a session file of Pi, Claude Code or Codex, "
-    "which is replayed"
+    "a session's id or its start, or a session file of Pi, Claude Code or Codex, which is replayed"
 )
 
-OR_CHOSEN = f"{SESSION_OR_FILE}; without it you choose from a list"
+CHOSEN = "default: you choose from a list"
+OR_CHOSEN = f"{SESSION_OR_FILE} ({CHOSEN})"
+SESSION = f"a session's id or its start ({CHOSEN})"
 
 NUMBER = {"type": positive}
 PATH = {"type": Path}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.cli.arguments import NUMBER, OR_CHOSEN, command, positive
+from foredeck.cli.arguments import NUMBER, OR_CHOSEN, SESSION, command, positive
 
 _ANY_OBJECT = "a path or its end, a nickname, an id or its start, t-k3f9, m-k3f9, or SESSION:@12"
 _WHOSE_NAMES = "--session SESSION  whose handles (@12) and versions (v2) are meant"
@@ -30,7 +30,7 @@ SHOW = command(
     example="foredeck show 0199 --call 12",
     options=f"""
     [SESSION|FILE]  {OR_CHOSEN}
-    --call N  which model call, counted from 1 over all branches (default: the last)
+    --call N  a model call, counted from 1 over all branches (default: the last)
     | --at WHEN  the last call before a time (2026-03-01T14:00, '2h ago', yesterday), or the
         first whose prompt had a text with this hash
     --sets  list the session's objects after the call instead
@@ -43,16 +43,16 @@ SHOW = command(
 
 TRACE = command(
     """
-    Show at which calls the model could see a text: in view, announced (folded, but named by a
-    digest or summary), folded (with the reason, and the cost of keeping it in tokens of uncached
-    input), compacted, or never seen.
+    Show at which calls a text was in view, announced (folded, but named by a digest or summary),
+    folded (with the reason, and what keeping it would have cost in tokens of uncached input),
+    compacted, or not seen.
 
     JSON: {"session", "text", "calls", "spans": [{"first", "last", "session", "calls", "state",
     "places"}], "origin", "archived"}; `origin`: where a carried session is from.
     """,
     example="foredeck trace parse_config 0199",
     options=f"""
-    TEXT  a name, a path, or any other text, spelled exactly
+    TEXT  a name, a path, or any other text, as it is spelled
     [SESSION|FILE]  {OR_CHOSEN}
     --call N  follow the branch that ends with this call (default: the last)
     """,
@@ -63,15 +63,15 @@ TRACE = command(
 
 BLAME = command(
     """
-    Show for each line of a file which call of which session wrote it, with which tool and
-    model, or that a person or program did, and the commit that added it. Renames are followed.
+    Show which call of which session wrote each line of a file, with which tool and model, or
+    that a person or program did, and the commit that added it. Renames are followed.
 
     JSON: {"object", "path", "lines": [{"line", "text", "by", "session", "call", "time_ms",
     "tool", "tool_call", "model", "agent", "commit"}]}.
     """,
     example="foredeck blame src/config.py:40-60",
     options="""
-    FILE[:LINE[-LINE]]  a file, and which lines of it (default: all)
+    FILE[:LINE[-LINE]]  a file, or some lines of it
     --prompt  print the prompt that the (first) line was written from
     """,
     run="blame_command",
@@ -100,13 +100,13 @@ HISTORY = command(
 CAT = command(
     """
     Print the content of an object exactly as it is stored, or a part of it, as `foredeck search`
-    names it (0199ab12:@52::args.command). A chat (chat:SESSION) is printed as Markdown, a session
+    names it (0199ab12:@52::args.command); a chat (chat:SESSION) as Markdown, a session
     (session:SESSION) as its index. The exit code is 1 if the version has no content.
     """,
     example="foredeck cat src/main.ts --at '2h ago'",
     options=f"""
-    OBJECT...  {_ANY_OBJECT}; after it, which part: ::FIELD (::args.command), turns A-B or
-        message N of a chat, chars A-B, at HASH
+    OBJECT...  {_ANY_OBJECT}; then a part: ::FIELD (::args.command), turns A-B or message N of a
+        chat, chars A-B, at HASH
     {_WHOSE_NAMES}
     --at VERSION  {_VERSION} (default: the newest)
     """,
@@ -116,8 +116,8 @@ CAT = command(
 
 GRAPH = command(
     """
-    Show what an object refers to and what refers to it, up to N references away. --content
-    prints the objects themselves as Markdown, the nearest first, within a budget.
+    Show what an object refers to and what refers to it. --content prints the objects themselves
+    as Markdown, the nearest first.
 
     JSON: `nodes` with id, type, title, path and distance, `edges` with from, to, relation,
     static, field, start and end. With --content `objects`.
@@ -136,7 +136,7 @@ GRAPH = command(
     | --content  print the objects, and what they refer to
     --field NAME  with --content: follow this field: `content`, `frontmatter.parent`,
         `file_refs` of a tool call, `turns[2]` of a chat
-    --budget CHARS  with --content: characters at most (default: %(default)s)
+    --budget CHARS  with --content: at most so many characters (default: %(default)s)
     --metadata  with --content: metadata only
     """,
     run="graph_command",
@@ -149,7 +149,7 @@ GRAPH = command(
 NAME = command(
     """
     Give an object a nickname that you and the model can use, or set the summaries and fields
-    that represent it while its content is not in view. Without options, show what it has.
+    that represent it while it is folded. Without options, show what it has.
     """,
     example="foredeck name src/main.ts entry",
     options=f"""
@@ -167,12 +167,12 @@ NAME = command(
 OBSERVATIONS = command(
     """
     Print the notes on a session's chat: reflections, then observations, the oldest first, each
-    with the turns that it covers and what that saves. A change reaches the prompt when it is
+    with the turns that it covers and what that saves. A change reaches the prompt when this is
     next rewritten.
     """,
     example="foredeck observations 0197a3 3 --delete",
-    options="""
-    [SESSION]  a session's id or the start of it; without it you choose from a list
+    options=f"""
+    [SESSION]  {SESSION}
     [NOTE]  only this note, by its number in the list or its id
     --text TEXT  replace its text; - reads stdin
     | --delete  delete it; no new note is taken of its messages

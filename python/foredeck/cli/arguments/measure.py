@@ -21,10 +21,9 @@ def facilities_of(text: str) -> tuple[Facility, ...]:
 
 REPLAY = command(
     """
-    Run recorded sessions through foredeck, and show what they would have cost beside plain Pi,
-    how often prompts were rewritten and why, and whether a provider would accept each. No
-    model is asked; your own store and configuration are not used. The exit code is 1 after an
-    error or an invalid prompt.
+    Run recorded sessions through foredeck, and show what they would have cost, how often prompts
+    were rewritten and why, and whether a provider would accept each. No model is asked; your own
+    store and configuration are not used. The exit code is 1 after an error or an invalid prompt.
     """,
     example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",
     options=f"""
@@ -39,7 +38,7 @@ REPLAY = command(
     --cache ideal|anthropic|openai|breakpoints  the cache to plan for (default
         without --as: ideal, which keeps every prefix; breakpoints: OpenAI's from GPT-5.6 on)
     --prices P  the prices of this model, or of a JSON file with input, cacheRead and
-        cacheWrite, in dollars for a million tokens
+        cacheWrite, in dollars per million tokens
     --prompts DIR  write every prompt to DIR/<file stem>/<call>.json
     --keep DIR  keep each session's store in DIR/<file stem>, a state folder
     --window TOKENS  context window of the recorded models (default: %(default)s)
@@ -71,9 +70,9 @@ def _dollars(text: str) -> float:
 EVAL = command(
     """
     Have a model work on tasks, with plain Pi and with foredeck, and compare how many pass their
-    own checks, at what cost and in what time. YOU PAY FOR THE MODEL as you do in Pi, and the
-    commands that it decides on run on this machine. The same command continues an interrupted
-    run. docs/evaluation.md explains how to write a task.
+    own checks, at what cost and in what time. YOU PAY FOR THE MODEL, and its commands run on this
+    machine. The same command continues an interrupted run. docs/evaluation.md explains how to
+    write a task.
 
     JSON: {"model", "rounds", "tasks": {NAME: {"pi": {"runs", "passed", "calls", "tokens",
     "cost", "cost_per_pass", ...}, "foredeck": ...}}, "all"}.
@@ -99,8 +98,8 @@ EVAL = command(
 
 ENGINE = command(
     """
-    Serve one host: JSON-RPC requests on stdin, one per line, answers on stdout, the log on
-    stderr (docs/protocol.md). The Pi extension starts this.
+    Serve one host: JSON-RPC on stdin and stdout, the log on stderr (docs/protocol.md). The Pi
+    extension starts this.
     """,
     example='echo \'{"jsonrpc":"2.0","id":1,"method":"ping"}\' | foredeck engine',
     common=CONFIG,

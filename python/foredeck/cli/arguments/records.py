@@ -56,8 +56,7 @@ TASK_ACTIONS = {
     "list": _action(
         "list tasks by priority, then by age",
         """
-        --status open|in_progress|closed|all  only tasks with this status (default: all that are
-            not closed)
+        --status open|in_progress|closed|all  only tasks with this status (default: not closed)
         --label L  only tasks with this label
         --limit N  how many (default: all)
         """,
@@ -80,7 +79,7 @@ TASK_ACTIONS = {
         "show everything about a task",
         f"""
         {_TASK}
-        --full  include the description also a week after a task is closed
+        --full  with the description, also a week after it was closed
         """,
     ),
     "new": _action(
@@ -92,7 +91,7 @@ TASK_ACTIONS = {
         --type bug|feature|task|epic|chore  what kind of work it is (default: task)
         --label L...  a label; may be repeated
         --parent TASK  the epic that it belongs to
-        --after TASK...  a task that must be closed first; may be repeated
+        --after TASK...  a task that must be closed before; may be repeated
         """,
         'foredeck tasks new "Fix the login redirect" --priority 1 --label auth',
         priority={"type": int, "default": 2},
@@ -109,7 +108,7 @@ TASK_ACTIONS = {
         "close a task, with its outcome",
         f"""
         {_TASK}
-        SUMMARY  what the outcome was
+        SUMMARY  the outcome
         --reason completed|wontfix|duplicate  why (default: %(default)s)
         """,
         'foredeck tasks close t-k3f9 "Redirects once; see auth.ts"',
@@ -147,11 +146,11 @@ _ENTRIES = "ENTRY...  their keys (m-k3f9), the starts of them, or ids"
 
 MEMORY_ACTIONS = {
     "list": _action(
-        "list what applies here, and what you have not accepted or refused yet",
+        "list what applies here, and what waits for your decision",
         """
         --session SESSION  only what belongs to this session
-        | --proposed  only what you have not accepted or refused yet
-        | --all  everything, including entries that were removed, and why
+        | --proposed  only what waits for your decision
+        | --all  everything, also entries that were removed, and why
         --tag T  only entries with this tag
         """,
     ),
@@ -164,8 +163,8 @@ MEMORY_ACTIONS = {
             decision to this project, the others to a session (default: %(default)s)
         --session SESSION  the session that it belongs to
         --everywhere  a decision that applies to all projects
-        --ground FILE...  a file that it is based on, or git:COMMIT: once that changes, the
-            entry waits for you to confirm it; may be repeated
+        --ground FILE...  a file that it is based on, or git:COMMIT: once that changes, it waits
+            for you to confirm it; may be repeated
         --native TEXT  the text in your own language
         """,
         category={"default": "preference"},
@@ -194,7 +193,7 @@ MEMORY_ACTIONS = {
         "keep a session's entry, or a finding, beyond the session",
         f"""
         {_ENTRY}
-        --category preference|decision  its category; if it is not given, you are asked
+        --category preference|decision  its category (default: you are asked)
         --everywhere  a decision that applies to all projects
         """,
     ),
@@ -219,7 +218,7 @@ MEMORY_ACTIONS = {
 
 TASKS = Command(
     description="""
-    Show and change the tasks of the current folder's project, which agents see and change, too.
+    Show and change the tasks of the current folder's project.
     """,
     example='foredeck tasks new "Fix the login redirect" --priority 1',
     configure=_with_actions(TASK_ACTIONS),
@@ -229,9 +228,9 @@ TASKS = Command(
 
 MEMORY = Command(
     description="""
-    Show and change what is remembered. [user-stated] marks what you said or accepted yourself,
-    [derived] everything else. A deleted entry leaves prompts at the next call; `foredeck purge`
-    also removes it from history.
+    Show and change what is remembered. [user-stated] marks what you said or accepted, [derived]
+    all else. A deleted entry leaves prompts at the next call; `foredeck purge` also removes it
+    from history.
     """,
     example='foredeck memory add "Tests use pytest, without mocks" --category preference',
     configure=_with_actions(MEMORY_ACTIONS),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 
-from foredeck.cli.arguments import NUMBER, PATH, PROJECT, USUAL, command
+from foredeck.cli.arguments import CHOSEN, NUMBER, PATH, PROJECT, SESSION, USUAL, command
 from foredeck.derived import LAYERS
 
 INGEST = command(
     """
-    Read the sessions of Pi, Claude Code and Codex, plain or gzipped, into the store. Nothing is
-    read twice; the same command continues an interrupted run. Sessions that foredeck recorded
-    itself, and forgotten ones, are skipped.
+    Read the sessions of Pi, Claude Code and Codex, plain or gzipped, into the store, each once;
+    the same command continues an interrupted run. Sessions that foredeck recorded itself, and
+    forgotten ones, are skipped.
     """,
     example="foredeck ingest ~/.claude/projects --dry-run",
     options="""
@@ -29,15 +29,15 @@ INGEST = command(
 INDEX = command(
     """
     Store files and folders, so that notes can be found and linked before any session has read
-    them. Files that git ignores are skipped. What a model sees does not change. Of URLs, S3
-    objects and database rows only the name is stored.
+    them. Files that git ignores are skipped. Of URLs, S3 objects and database rows only the name
+    is stored.
     """,
     example="foredeck index notes/ README.md",
     options="""
     [PATH...]  a file or folder, git:REV:FILE, git:BLOB, a URL, s3://BUCKET/KEY, or
         row:DATABASE/TABLE/KEY
     --limit N  refuse more files than this (default: %(default)s)
-    --renamed OLD NEW  instead, record that a file that is gone was renamed to another
+    --renamed OLD NEW  instead, record that a file was renamed
     """,
     run="index_command",
     limit=NUMBER | {"default": 20_000},
@@ -52,8 +52,8 @@ EXPORT = command(
     decisions. Treat the file as confidential.
     """,
     example="foredeck export 0199aaaa session.foredeck.jsonl",
-    options="""
-    [SESSION]  a session's id or the start of it; without it you choose from a list
+    options=f"""
+    [SESSION]  {SESSION}
     FILE  the file to write, - for stdout
     --project DIR  write the project of this folder, not a session
     """,
@@ -64,14 +64,14 @@ EXPORT = command(
 
 IMPORT = command(
     """
-    Import a session or a project that `foredeck export` wrote. Everything is checked first; a
-    damaged file, or one that contradicts what is here, is refused (exit code 5).
+    Import a session or a project that `foredeck export` wrote. A damaged file, or one that
+    contradicts what is here, is refused as a whole (exit code 5).
     """,
     example="foredeck import session.foredeck.jsonl --as-new",
     options="""
     FILE  a file that `export` has written, - for stdin
     --as-new  give the session, its calls and its tool results fresh ids
-    --project DIR  the folder of the imported project (default: the current one)
+    --project DIR  the imported project's folder (default: the current one)
     """,
     run="import_command",
     project=PATH,
@@ -80,9 +80,9 @@ IMPORT = command(
 
 BACKUP = command(
     """
-    Write the whole store to one file, as it is when the command starts; sessions may go on. It
-    is checked before it replaces an earlier backup. Treat it as confidential. `foredeck restore
-    FILE` restores it.
+    Write the whole store to one file, as it is when the command starts; sessions may go on. The
+    file is checked before it replaces an earlier backup. Treat it as confidential. `foredeck
+    restore FILE` restores it.
     """,
     example="foredeck backup ~/foredeck-monday.db",
     options="""
@@ -96,21 +96,20 @@ BACKUP = command(
 
 RESTORE = command(
     """
-    With a backup: replace the store by it, once it is checked. Close Pi before. With XTDB the
-    database must be empty; --force moves the data of your own node aside.
+    With a backup: check it, and replace the store by it. Close Pi first. With XTDB the database
+    must be empty; --force moves the data of your own node aside.
 
     With a session and --call: bring the files that its tools changed back to what they were at
     that call, like /foredeck rewind in Pi. Files changed by others since are listed and left
     alone; the exit code is then 1. The next restore finishes an interrupted one.
     """,
     example="foredeck restore ~/foredeck-monday.db",
-    options="""
-    [WHAT]  a backup's file; or, with --call or --undo, a session: without it you choose from a
-        list
+    options=f"""
+    [WHAT]  a backup's file; with --call or --undo, a session ({CHOSEN})
     --force  with a backup: rename an existing store first
     --call N  files as of call N; one more than the last is the newest state
     | --undo  undo the last restore
-    --path PATH...  only this file; may be repeated. Required for a session that was imported
+    --path PATH...  only this file (required if the session was imported); may be repeated
     --to FOLDER  write the files to this folder instead
     --dry-run  show what would happen to each file, and change nothing
     --diff  with --dry-run: print the differences
@@ -125,9 +124,9 @@ RESTORE = command(
 
 MIGRATE = command(
     """
-    Copy everything from one store to another, then read both and compare. `sqlite` and `xtdb`
-    are the configured stores; a PATH or URL names another one, and --set xtdb.token_file=FILE
-    its token. The source may be in use. The same command continues an interrupted copy.
+    Copy everything from one store to another, and compare both. `sqlite` and `xtdb` are the
+    configured stores; a PATH or URL names another one, and --set xtdb.token_file=FILE its token.
+    The source may be in use. The same command continues an interrupted copy.
     """,
     example="foredeck migrate sqlite xtdb",
     options="""
@@ -149,9 +148,9 @@ DOCTOR = command(
     """,
     example="foredeck doctor --json",
     options=f"""
-    --rebuild [INDEX]  instead of checking, make an index anew, which is always safe:
-        {", ".join(LAYERS)} (default: all)
-    | --vacuum  instead of checking, free the disk space of deleted data
+    --rebuild [INDEX]  instead, rebuild an index, which is always safe: {", ".join(LAYERS)}
+        (default: all)
+    | --vacuum  instead, free the disk space of deleted data
     --forget-refusals  try models again that refused prompts folded before signed reasoning
     """,
     common=USUAL + PROJECT,
@@ -168,8 +167,7 @@ CONFIG = command(
     """,
     example="FOREDECK_SEED_WINDOW__TURNS=4 foredeck config",
     options="""
-    --completion  instead, print a completion script for bash and zsh:
-        eval "$(foredeck config --completion)"
+    --completion  instead, print a completion script for bash and zsh
     """,
     common=USUAL + PROJECT,
     run="config_command",
@@ -179,16 +177,15 @@ CONFIG = command(
 
 PURGE = command(
     """
-    Remove a text from everything that is stored; [purged] takes its place. With a memory entry
-    or an object, everything derived from it goes, too. Then everything is read again: exit
-    code 1 means that something still holds the text, or is left for you to do. Files on your
-    disk, Pi's own session files (which are listed), exports, backups and copies on other
-    machines are not changed. Close Pi first. The next `foredeck purge` finishes an interrupted
-    one.
+    Replace a text by [purged] in everything that is stored. With a memory entry or an object,
+    everything derived from it goes, too. Then everything is read again: exit code 1 means that
+    something still has the text, or is left for you to do. Files on your disk, Pi's own session
+    files (which are listed), exports, backups and copies on other machines are not changed. Close
+    Pi first. The next `foredeck purge` finishes an interrupted one.
     """,
     example="foredeck purge --text sk-live-51H8 --dry-run",
     options="""
-    [SOURCE...]  an entry of memory (m-k3f9), or an object: its text in all versions
+    [SOURCE...]  an entry of memory (m-k3f9), or an object, in all versions
     --text PATTERN...  remove exactly this text
     --regex RE...  remove whatever matches this Python regular expression
     --dry-run  show what would change, and change nothing
@@ -211,15 +208,14 @@ FORGET = command(
     """
     Delete a session for good: its chat, calls, tool outputs, and what no other session uses.
     Copies on other machines, exports and backups are not changed; delete Pi's own session file
-    yourself. A session that Pi has open is refused, and so is an agent.
+    yourself. A session that Pi has open is refused.
 
     --texts removes only the text of old messages that a summary or an observation covers, by
-    default in all sessions. They read `(archived)`, and search still finds them. Close Pi
-    first.
+    default in all sessions. They read `(archived)`, and search still finds them. Close Pi first.
     """,
     example="foredeck forget 0199 --dry-run",
     options=f"""
-    [SESSION...]  its id, or the start of it; without it you choose from a list
+    [SESSION...]  {SESSION}
     --texts  only remove the text of old, summarized messages
     --days N  with --texts: only of messages older than N days (default: {DAYS})
     --dry-run  show what would be deleted, and delete nothing

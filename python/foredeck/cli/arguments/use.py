@@ -19,14 +19,13 @@ from foredeck.search import SEARCHED_TYPES
 
 SESSIONS = command(
     """
-    List the stored sessions, the most recent first: the start of the id, last use, duration,
-    messages, tool calls, what it saved compared with plain Pi, project and title. Marks: private,
-    the session that it goes on from, subagent, read from a history, gone (Pi's own file of it was
-    deleted).
+    List the stored sessions, the latest first: the start of the id, last use, duration, messages,
+    tool calls, what it saved, project and title. Marks: private, the session that it goes on
+    from, subagent, read from a history, gone (Pi's own file of it was deleted).
     """,
     example="foredeck sessions",
     options="""
-    --size  show how much text each session uses, shared text included
+    --size  how much text each session uses, shared text included
     """,
     run="listing_command",
 )
@@ -46,7 +45,7 @@ OBJECTS = command(
     options=f"""
     --type TYPE...  only objects of this type (`file`, `toolcall`, `session` ...); may be
         repeated
-    --path TEXT  only those with this text in their path or other name
+    --path TEXT  only those with this text in their path or name
     --status STATUS  only tool calls with this status (ok, fail), or files in this state
         ({", ".join(FILE_STATES)})
     --session SESSION  only those of this session
@@ -73,9 +72,9 @@ def _moment(text: str) -> int:
 
 SEARCH = command(
     """
-    Search all sessions: messages, tool calls and their results, every version of a file, tasks,
-    memory, and summaries. Words match in all their forms, names also by their parts; "quotes"
-    make a phrase, a * at the end a prefix. `foredeck cat NAME` opens a hit by its name.
+    Search messages, tool calls and their results, every version of a file, tasks, memory, and
+    summaries. Words match in all their forms, names also by their parts; "quotes" make a phrase,
+    a * at the end a prefix. `foredeck cat NAME` opens a hit.
     """,
     example="foredeck search retry backoff http_client --scope project",
     options=f"""
@@ -106,10 +105,10 @@ SEARCH = command(
 
 COST = command(
     """
-    Show what sessions cost beside plain Pi at the same calls: in dollars, or in uncached input
-    tokens where a model has no price. Of one session: every call, why the prompt was rewritten,
-    and every lost cache hit with its cause. ~ marks an estimate. Please report a loss without
-    explanation: it is a bug.
+    Show what sessions cost, and would have with plain Pi: in dollars, or in uncached input tokens
+    if a model has no price. Of one session: every call, why the prompt was rewritten, and every
+    lost cache hit with its cause. ~ marks an estimate. Please report a loss without explanation:
+    it is a bug.
 
     JSON: `figure` (calls, plain_pi, foredeck, questions, saved, unit), `calls`, `rebases`,
     `total`, `asked`; with --all `total`, `weeks`, `projects`.
@@ -135,9 +134,8 @@ COST = command(
 
 NOTES = command(
     """
-    List the stored notes. A note is a Markdown file in one of
-    `notes.folders`, or with `kind: note` in its frontmatter. `foredeck index` stores files that
-    no session has read.
+    List the stored notes: Markdown files in `notes.folders`, or with `kind: note` in their
+    frontmatter. `foredeck index` stores files that no session has read.
     """,
     example="foredeck notes --tag project --orphans",
     options="""
@@ -152,8 +150,8 @@ NOTES = command(
 
 WORKING = command(
     """
-    Show or change working memory: the page that the current folder's project keeps from session
-    to session. TEXT replaces SECTION.
+    Show or change the page that the current folder's project keeps from session to session. TEXT
+    replaces SECTION.
     """,
     example='foredeck working "User Preferences" "- Tests: pytest, no mocks"',
     options="""
@@ -169,15 +167,15 @@ UI_PORT = 8477
 
 UI = command(
     """
-    Open the inspector: pages on this machine that show what is stored. The address has a token
-    that is valid until Ctrl-C. The pages load nothing from elsewhere, and change nothing.
-    For programs, every address also works with .json at its end.
+    Open the inspector: pages on this machine that show what is stored, and change nothing. The
+    address has a token that is valid until Ctrl-C. For programs, every address also works with
+    .json at its end.
     """,
     example="foredeck ui",
     options=f"""
     --port N  the port on loopback (default: {UI_PORT}, or another if taken; 0: any)
     --no-open  print the address, and open no browser
-    --follow  open the session at work; its page renews itself at each call
+    --follow  open the running session; its page updates at each call
     """,
     common=CONFIG,
     run="foredeck_inspector.ui_command",
@@ -188,8 +186,7 @@ UI = command(
 MCP = command(
     """
     Serve search, objects, notes and tasks to clients of the Model Context Protocol, over stdin
-    and stdout: add `foredeck mcp` to the client's list of servers. Private sessions are not
-    served.
+    and stdout. Private sessions are not served.
     """,
     example="foredeck mcp --project ~/src/app",
     options="""
