@@ -292,9 +292,10 @@ def _lines(result: dict[str, Any], args: Namespace, tools: tuple[Facility, ...])
         for trouble in _troubles(session):
             yield coloured(f"{session['file']}: {trouble}", "red")
     note = (
-        "peak: characters of the largest prompt, with foredeck; folded: messages that are one line "
-        "at the end; rewritten: how often the prompt was, and why. No model ran: this is what a "
-        "model would have been shown, not what it would have done with it."
+        "peak: characters of the largest prompt, with foredeck; folded: objects whose content no "
+        "message shows at the end (parts of messages fold, too, and are not counted); rewritten: "
+        "how often the prompt was, and why. No model ran: this is what a model would have been "
+        "shown, not what it would have done with it."
     )
     yield f"\n{filled(note)}"
     if args.keep is not None:

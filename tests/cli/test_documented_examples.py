@@ -66,7 +66,8 @@ ELSEWHERE = {
     "FOREDECK_STORE=xtdb": "a node",
     "export FOREDECK_XTDB": "a node",
     "foredeck restore SESSION --call": "a session of the real Pi (tests/realpi)",
-    "foredeck replay ~/.pi/agent/sessions --policy nothing-large": "a policy of the reader's own",
+    "foredeck replay ~/.pi/agent/sessions --policy half-full": "a policy of the reader's own",
+    "python3 -m pip --python": "packaging, as above",
 }
 """Examples by how they begin: what they need, and where that is tested."""
 

@@ -81,8 +81,8 @@ def _what_is_kept_is_true(host: Host) -> None:
     assert assembler.finders.folds.find(context, wanted) == FoldFinder().find(context, wanted)
     with patch.object(rendering, "identifiers", _identifiers):
         assert context.names.in_view(plan, ()) == PromptNames().in_view(plan, ())
-    if assembler.policy.use_rule is not None:
-        fresh = Uses(host.state.info.cwd, assembler.policy.use_rule)
+    if assembler.policy.rules is not None:
+        fresh = Uses(host.state.info.cwd, assembler.uses.rules)
         fresh.follow(plan)
         assert assembler.uses.foldable == fresh.foldable
         known, anew = assembler.finders.refreshes, RefreshFinder()

@@ -9,9 +9,7 @@ import pytest
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import REASONING, Op, PieceRef
 from foredeck.context.plan.plan import Plan
-from foredeck.context.policies.policy import (
-    UseRule,
-)
+from foredeck.context.policies.policy import Rules
 from foredeck.context.policies.uses import Uses
 from foredeck.model.messages import MessageKey
 
@@ -52,7 +50,7 @@ def test_identifiers_that_stand_in_many_places_prove_nothing() -> None:
 
 def test_reads_of_a_turn_stay_while_it_reads_on_or_edits_one_after_the_other() -> None:
     chat = Chat()
-    chat.uses.rule = UseRule(prepared=True)
+    chat.uses.rules = Rules(prepared=True)
     chat.user()
     reads = [chat.runs("read", "text", path=f"src/{name}.py") for name in "abc"]
 

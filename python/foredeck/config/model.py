@@ -94,8 +94,8 @@ class PastesSection(Section):
     """`[pastes]`: long messages of yours, such as a pasted log."""
 
     objects: Annotated[bool, CONSTANT] = True
-    """Make an object of a text of yours from 8,000 characters on. In later turns its middle folds
-    once nothing uses it, under every policy but `keep-all`."""
+    """Make an object of a text of yours from 8,000 characters on, whose middle [the
+    policy](context.md#what-folds) may fold in later turns."""
 
 
 class DigestsSection(Section):

@@ -53,7 +53,7 @@ class Assembler:
         self.session = session
         self._objects, self._chat, self._inbox = session.objects, session.chat, session.inbox
         self.policy = make_policy(config.policy, config)
-        self.uses = Uses.of_policy(session.info.cwd, self.policy)
+        self.uses = Uses.of_policy(session.info.cwd, self.policy, config)
         self.finders = Finders(self.uses)
         self._layout = make_layout(config.layout)
         self.facilities = facilities
@@ -127,7 +127,7 @@ class Assembler:
         return count
 
     def prepare(self) -> None:
-        if self.policy.use_rule:
+        if self.policy.rules:
             self.uses.follow(self._chat.branch.plan)
 
     def compact(self, request: CompactionRequest) -> CompactionDecision:

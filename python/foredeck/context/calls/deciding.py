@@ -113,9 +113,11 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
         session.chat.branch,
         call.policy,
         call.finders.uses,
-        wire=request.wire,
+        request,
+        call.gauge,
         cold=cache_lost,
-        time_ms=request.time_ms,
+        tokens=tokens,
+        window=call.window,
     )
     keeps = reason == "cold" and _reasoning_is_dearer(call, run)
     # Before the costs: the head counts among them.
@@ -301,7 +303,7 @@ class Rebase:
         covers += further
         described = describe_folded(context, self._written_anew(first))
         # Last: a run is of what has folded.
-        runs = fold_runs(context, call.finders.uses.rule, call.request.wire, first)
+        runs = fold_runs(context, call.finders.uses.rules, call.request.wire, first)
         # A rebase that changes no byte is none. A file may have been shown as it is now before.
         changes = folded or more or covers or is_shown or runs or described
         if not (changes or costs.reason in REWRITES_ALL):
@@ -346,7 +348,7 @@ class Rebase:
             return context.gauge.prompt(context.plan, fixed) <= room
 
         # What is newest goes last.
-        floor = newest_from(context.plan, call.finders.uses.rule.newest)
+        floor = newest_from(context.plan, call.finders.uses.rules.newest)
         results = sorted(call.finders.folds.results(context), key=lambda index: index >= floor)
         folded = fold_down(context, call.layout, results, fits)
         return folded, [] if call.replacer is None else call.replacer.place_until(fits)

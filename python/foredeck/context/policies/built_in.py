@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from foredeck.config.model import AdaptiveSection, Config, check_policy, installed_policies
+from foredeck.config.model import (
+    AdaptiveSection,
+    Config,
+    SeedWindowSection,
+    check_policy,
+    installed_policies,
+)
+from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import (
     ActiveContent,
     FoldablePiece,
     History,
     Policy,
     PolicyDecision,
-    UseRule,
+    Rules,
 )
 from foredeck.errors import ConfigError
 
@@ -34,30 +40,38 @@ SHORTEST_FACTOR = 0.3
 class SeedWindow:
     """Keeps the newest `per_turn` results in each of the newest `turns` user turns.
 
-    An activation restarts its window.
+    An activation restarts its window. Long messages fold as `adaptive` says.
     """
 
     name = "seed-window"
-    use_rule = None
 
-    def __init__(self, per_turn: int = 5, turns: int = 3) -> None:
-        self._per_turn = per_turn
-        self._turns = turns
+    def __init__(self, window: SeedWindowSection, adaptive: Adaptive) -> None:
+        self._window = window
+        self._adaptive = adaptive
+        rules = adaptive.rules
+        self.rules = Rules(
+            at_work=rules.at_work,
+            copy_chars=rules.copy_chars,
+            runs_after=rules.runs_after,
+            edits_after=rules.edits_after,
+            turns_after=rules.turns_after,
+        )
 
     def decide(self, history: History) -> PolicyDecision:
+        per_turn, turns = self._window.per_turn, self._window.turns
         released = frozenset(
             content.message
             for content in history.contents
-            if content.age_in_turns >= self._turns or content.recency_rank > self._per_turn
+            if content.age_in_turns >= turns or content.recency_rank > per_turn
         )
-        return PolicyDecision(released)
+        return PolicyDecision(released, foldable=self._adaptive.unused_messages(history))
 
 
 class KeepAll:
-    """Folds nothing, for comparisons."""
+    """Gives nothing up, for comparisons."""
 
     name = "keep-all"
-    use_rule = None
+    rules = None
 
     def decide(self, history: History) -> PolicyDecision:
         del history
@@ -76,10 +90,9 @@ class Adaptive:
         self._constants = constants or AdaptiveSection()
         self._factors: dict[int, float] = {}
         constants = self._constants
-        self.use_rule = UseRule(
+        self.rules = Rules(
             refresh=True,
             at_work=constants.at_work,
-            copies=constants.copy_chars > 0,
             copy_chars=constants.copy_chars,
             runs_after=constants.fold_runs_after,
             edits_after=math.ceil(constants.patience_edits * constants.idle_factor),
@@ -94,7 +107,12 @@ class Adaptive:
         gone |= {p.ref for p in history.pieces if self._dead_piece(p, history)}
         return PolicyDecision(foldable=frozenset(gone))
 
-    def is_unused(self, piece: FoldablePiece, history: History) -> bool:
+    def unused_messages(self, history: History) -> frozenset[PieceRef]:
+        """Long messages of the user that nothing uses any more."""
+        messages = (piece for piece in history.pieces if piece.kind == "message")
+        return frozenset(piece.ref for piece in messages if self._is_unused(piece, history))
+
+    def _is_unused(self, piece: FoldablePiece, history: History) -> bool:
         patience = self._constants.patience
         idle, cold = self._idle_factor(piece.idle), self._constants.cold_factor
         return self._over(piece.age, piece.chars, patience, idle, history, cold)
@@ -122,10 +140,9 @@ class Adaptive:
         if piece.kind == "thinking":
             return piece.earlier_turn
         if piece.kind == "message":
-            # Decided for every policy in one place, `FoldingPastes`.
-            return False
+            return self._is_unused(piece, history)
         if piece.kind == "answer":
-            return constants.fold_answers and self.is_unused(piece, history)
+            return constants.fold_answers and self._is_unused(piece, history)
         if piece.kind == "old":
             return True
         base = constants.patience_edits if piece.of_edited else constants.patience_arguments
@@ -155,31 +172,8 @@ class Adaptive:
         return age >= base * factor
 
 
-class FoldingPastes:
-    """A policy that also folds long messages of earlier turns, as `rule` says."""
-
-    def __init__(self, policy: Policy, rule: Adaptive) -> None:
-        self._policy = policy
-        self._rule = rule
-        # Call records name the policy.
-        self.name = policy.name
-        # Reads are brought up to date only where the policy wants that.
-        self.use_rule = policy.use_rule or replace(rule.use_rule, refresh=False, newest=0)
-
-    def decide(self, history: History) -> PolicyDecision:
-        """The policy's decision, and what the rule lets go."""
-        input = history if self._policy.use_rule else replace(history, pieces=())
-        decision = self._policy.decide(input)
-        gone = {
-            piece.ref
-            for piece in history.pieces
-            if piece.kind == "message" and self._rule.is_unused(piece, history)
-        }
-        return replace(decision, foldable=decision.foldable | gone) if gone else decision
-
-
 POLICIES: dict[str, Callable[[Config], Policy]] = {
-    "seed-window": lambda config: SeedWindow(config.seed_window.per_turn, config.seed_window.turns),
+    "seed-window": lambda config: SeedWindow(config.seed_window, Adaptive(config.adaptive)),
     "keep-all": lambda _config: KeepAll(),
     "adaptive": lambda config: Adaptive(config.adaptive),
 }
@@ -188,22 +182,12 @@ POLICIES: dict[str, Callable[[Config], Policy]] = {
 def make_policy(name: str, config: Config | None = None) -> Policy:
     """Raises `ConfigError` for an unknown name, or if an installed policy cannot be made."""
     config = config or Config()
-    if not config.tools.context:
-        # Nothing else brings back what was said, as a tool does what it has shown.
-        adaptive = config.adaptive.model_copy(update={"fold_answers": False})
-        pastes = config.pastes.model_copy(update={"objects": False})
-        config = config.model_copy(update={"adaptive": adaptive, "pastes": pastes})
     if name in POLICIES:
-        policy = POLICIES[name](config)
-    else:
-        try:
-            policy = _make_installed(check_policy(name), config.policy_options)
-        except ValueError as error:
-            raise ConfigError(f"policy: {error}") from None
-    if not config.pastes.objects or isinstance(policy, KeepAll):
-        return policy
-    rule = policy if isinstance(policy, Adaptive) else Adaptive(config.adaptive)
-    return FoldingPastes(policy, rule)
+        return POLICIES[name](config)
+    try:
+        return _make_installed(check_policy(name), config.policy_options)
+    except ValueError as error:
+        raise ConfigError(f"policy: {error}") from None
 
 
 def _make_installed(name: str, options: Mapping[str, Any]) -> Policy:
@@ -214,5 +198,5 @@ def _make_installed(name: str, options: Mapping[str, Any]) -> Policy:
     except Exception as error:
         raise ConfigError(f"Policy {name!r} of {package} cannot be made: {error!r}.") from error
     if not isinstance(policy, Policy):
-        raise ConfigError(f"Policy {name!r} of {package} lacks name, use_rule or decide.")
+        raise ConfigError(f"Policy {name!r} of {package} lacks name, rules or decide.")
     return policy

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.pieces import PieceKind
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.own_tools import OWN_TOOLS
 
 
@@ -67,35 +68,41 @@ class History:
     state: Mapping[str, Any]
     """From the policy's last decision on this branch."""
     pieces: Sequence[FoldablePiece] = ()
-    """If the wire allows it and uses are tracked."""
+    """Where the wire and the settings allow it, and uses are tracked."""
     precedes_bound_turn: bool = False
     """Whether the reasoning of the turn that begins will bind what precedes it."""
+    tokens: int = 0
+    """Of the prompt if nothing more folds; without the contents that `pools` adds."""
+    window: int | None = None
+    """Tokens that the model takes; None if unknown."""
+    chars_per_token: float = CHARS_PER_TOKEN
+    """Of this model, by its reports."""
 
 
 @dataclass(frozen=True, slots=True)
-class UseRule:
-    """What counts as a use, beside edits and mentions of the path."""
+class Rules:
+    """What a policy asks for beside its decisions: uses are tracked, and each rule by its name."""
 
     min_names: int = 2
-    """Telling identifiers that make a use."""
+    """Telling identifiers that make a use, beside edits and mentions of the path."""
     max_holders: int = 2
     """An identifier in more pieces tells nothing."""
+    prepared: bool = False
+    """Whether a turn's reads stay until it edits them."""
+    newest: int = 0
+    """Newest results that are not offered, and fold last where the prompt does not fit."""
     refresh: bool = False
     """Whether a rebase updates reads of edited files."""
-    at_work: int = 0
-    copies: bool = False
-    """Whether a full rewrite shows one current copy."""
     copy_chars: int = 0
-    """Longest file with such a copy."""
+    """Longest file at work of which a full rewrite shows one current copy; 0: none."""
+    at_work: int = 0
+    """Most files at work."""
     runs_after: int = 0
     """Calls after which a folded call joins a run; 0: never."""
     edits_after: int = 0
     """Likewise for a short edit."""
     turns_after: int = 0
     """Likewise for what was said."""
-    newest: int = 0
-    prepared: bool = False
-    """Whether a turn's reads stay until it edits them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +123,7 @@ class Policy(Protocol):
         """Name in configuration and call records."""
 
     @property
-    def use_rule(self) -> UseRule | None:
-        """How uses are tracked for it, at a cost per call."""
+    def rules(self) -> Rules | None:
+        """None: no uses are tracked, no pieces offered, and no rule holds."""
 
     def decide(self, history: History) -> PolicyDecision: ...

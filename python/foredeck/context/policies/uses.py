@@ -13,15 +13,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
+from foredeck.config import Config
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, PieceRef
 from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.wires import Wire
-from foredeck.context.policies.pieces import Piece, pieces_of
-from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy, UseRule
+from foredeck.context.policies.pieces import Piece, PieceKind, pieces_of
+from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy, Rules
 from foredeck.context.rebase import precedes_bound_turn
 from foredeck.context.rendering import PromptNames
 from foredeck.context.state.chat import Branch
+from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.request import Request
 from foredeck.model.messages import strings_in
 from foredeck.model.names import identifiers, inner_identifiers
 from foredeck.sources.tool_calls import WRITERS, edits_of, path_argument
@@ -55,7 +58,9 @@ class Uses:
     """Last uses of a conversation's results and arguments."""
 
     cwd: str = ""
-    rule: UseRule = field(default_factory=UseRule)
+    rules: Rules = field(default_factory=Rules)
+    withheld: frozenset[PieceKind] = frozenset()
+    """Pieces that are not offered."""
     names: PromptNames = field(default_factory=PromptNames)
     calls: int = 0
     """Number of answers not aborted."""
@@ -84,8 +89,15 @@ class Uses:
     """Absolute paths by argument, since sessions repeat paths."""
 
     @classmethod
-    def of_policy(cls, cwd: str, policy: Policy) -> Uses:
-        return cls(cwd, policy.use_rule or UseRule())
+    def of_policy(cls, cwd: str, policy: Policy, config: Config) -> Uses:
+        """What the policy asks for, as far as the settings allow."""
+        rules, withheld = policy.rules or Rules(), set[PieceKind]()
+        if not config.tools.context:
+            # Nothing else brings back what was said, as a tool does what it has shown.
+            rules, withheld = replace(rules, turns_after=0), {"message", "answer"}
+        elif not config.pastes.objects:
+            withheld = {"message"}
+        return cls(cwd, rules, frozenset(withheld))
 
     def follow(self, plan: Plan) -> None:
         """Reads appended messages; after a change of list all of them."""
@@ -99,7 +111,7 @@ class Uses:
         self._mark, self.read = len(plan.written), len(plan)
 
     def _begin(self, plan: Plan) -> None:
-        fresh = Uses(self.cwd, self.rule, self.names)
+        fresh = Uses(self.cwd, self.rules, self.withheld, self.names)
         for name in fresh.__slots__:
             setattr(self, name, getattr(fresh, name))
         self._plan = plan
@@ -113,7 +125,7 @@ class Uses:
         if use is None:
             return PieceRef(message, slot), 0, False, False
         # Not with a cold cache: to write all that is prepared anew costs more than it is worth.
-        last = use.last if cold or not self.rule.prepared else max(use.last, use.prepared)
+        last = use.last if cold or not self.rules.prepared else max(use.last, use.prepared)
         return use.ref, self.calls - last, last <= self.turn_began, use.path in self.edited
 
     def age(self, ref: PieceRef) -> int:
@@ -130,8 +142,8 @@ class Uses:
         return [path for path in self._by_path if path.endswith(ends)]
 
     def at_work(self, turn: int) -> list[str]:
-        """The files edited last, newest first, up to the rule's number."""
-        if not self.rule.at_work:
+        """The files edited last, newest first, up to the rules' number."""
+        if not self.rules.at_work:
             return []
         turns, calls = turn - RECENT_TURNS, self.calls - RECENT_CALLS
         recent = [
@@ -139,7 +151,7 @@ class Uses:
             for path, edit in self.edited.items()
             if edit.turn >= turns or edit.call >= calls
         ]
-        return [path for _, path in sorted(recent, reverse=True)[: self.rule.at_work]]
+        return [path for _, path in sorted(recent, reverse=True)[: self.rules.at_work]]
 
     def path_of(self, message: int) -> str:
         use = self.by_ref.get((message, 0))
@@ -191,9 +203,9 @@ class Uses:
         counts: Counter[int] = Counter()
         for name in names:
             holders = self._holders.get(name, ())
-            if len(holders) <= self.rule.max_holders:
+            if len(holders) <= self.rules.max_holders:
                 counts.update(holders)
-        enough = (number for number, count in counts.items() if count >= self.rule.min_names)
+        enough = (number for number, count in counts.items() if count >= self.rules.min_names)
         used += [self._in_order[number] for number in enough]
         for use in used:
             if use is not None:
@@ -230,7 +242,7 @@ class Uses:
         self._in_order.append(use)
         if path:
             self._by_path.setdefault(path, []).append(ref)
-        by_name, most = self._holders, self.rule.max_holders
+        by_name, most = self._holders, self.rules.max_holders
         for name in find():
             holders = by_name.get(name)
             if holders is None:
@@ -245,7 +257,7 @@ class Uses:
         # Nearly every text has a rare name in it, so that few pieces have to be searched.
         for name in inner_identifiers(text):
             numbers = self._holders.get(name, ())
-            if len(numbers) <= self.rule.max_holders:
+            if len(numbers) <= self.rules.max_holders:
                 possible = [self._in_order[number] for number in reversed(numbers)]
                 break
         return next((use for use in possible if text in use.text), None)
@@ -297,39 +309,44 @@ def run_policy(
     branch: Branch,
     policy: Policy,
     uses: Uses,
+    request: Request,
+    gauge: Gauge,
     *,
-    wire: Wire,
     cold: bool,
-    time_ms: int,
+    tokens: int,
+    window: int | None,
 ) -> PolicyRun:
     """Runs the policy, and releases what it gives up."""
     plan = branch.plan
-    if policy.use_rule:
+    if policy.rules:
         uses.follow(plan)
     flight = plan.last_assistant()
-    floor = newest_from(plan, policy.use_rule.newest if policy.use_rule else 0)
+    floor = newest_from(plan, uses.rules.newest)
     contents = [
         content
         for content in _active_contents(branch, uses, flight, cold=cold)
         if content.message < floor
     ]
-    pieces = list(_pieces(branch, uses, wire, flight)) if policy.use_rule else []
-    state = branch.policy_state
+    pieces = list(_pieces(branch, uses, request.wire, flight)) if policy.rules else []
     history = History(
         contents,
         plan.turn,
-        time_ms,
+        request.time_ms,
         cold,
-        state,
-        precedes_bound_turn=precedes_bound_turn(plan),
+        branch.policy_state,
         pieces=pieces,
+        precedes_bound_turn=precedes_bound_turn(plan),
+        tokens=tokens,
+        window=window,
+        chars_per_token=gauge.rate,
     )
     decision = policy.decide(history)
     branch.policy_state = decision.state
-    # Only what was offered: a policy must not release what is pinned or answers the newest message.
+    # Only what was offered: what is pinned or answers the newest message stays.
     for index in sorted({content.message for content in contents} & decision.released):
         branch.release(index)
-    return PolicyRun(policy, history, decision.foldable)
+    offered = {content.ref for content in contents}.union(piece.ref for piece in pieces)
+    return PolicyRun(policy, history, decision.foldable & offered)
 
 
 def newest_from(plan: Plan, count: int) -> int:
@@ -378,7 +395,7 @@ def _pieces(branch: Branch, uses: Uses, wire: Wire, flight: int) -> Iterator[Fol
             allowed = wire.thinking
         else:
             allowed = wire.arguments or item.kind == "user"
-        if piece.kind in ("message", "answer") and not earlier:
+        if piece.kind in uses.withheld or (piece.kind in ("message", "answer") and not earlier):
             continue
         op, use = plan.ops[ref.message], plan.last_use(ref.message)
         if use > flight or op.subject in pinned:

@@ -69,7 +69,7 @@ class RefreshFinder:
         self, context: RenderContext, uses: Uses, going: Collection[PieceRef], wire: Wire
     ) -> list[Refresh]:
         """The refreshes of one call; `going` folds at the next rebase anyway."""
-        if not uses.rule.refresh or not wire.lets_calls_change:
+        if not uses.rules.refresh or not wire.lets_calls_change:
             return []
         refreshes: list[Refresh] = []
         in_view = _results_in_view(context, uses)
@@ -130,8 +130,8 @@ def find_copies(
     context: RenderContext, uses: Uses, folds: FoldFinder, wire: Wire
 ) -> Iterator[CurrentCopy]:
     """The possible copies when nothing is cached."""
-    plan, rule = context.plan, uses.rule
-    if not rule.copies or not wire.lets_calls_change or first_mutable(plan):
+    plan, rules = context.plan, uses.rules
+    if not rules.copy_chars or not wire.lets_calls_change or first_mutable(plan):
         # A copy comes further down than what it replaces: all of it must be free to change.
         return
     for path in dict.fromkeys((*_asked_about(plan, uses), *uses.at_work(plan.turn))):
@@ -140,7 +140,7 @@ def find_copies(
             continue
         text = context.content(subject)
         index = _place_of(context, uses, path)
-        if not text or len(text) > rule.copy_chars or index is None:
+        if not text or len(text) > rules.copy_chars or index is None:
             continue
         if path not in uses.edited and plan.items[index].text != text:
             # It would say "with the later edits", and there are none.
@@ -281,7 +281,7 @@ def _asked_about(plan: Plan, uses: Uses) -> list[str]:
     at = plan.newest_question
     blocks = plan.items[at].blocks if at >= 0 else []
     texts = [text for text in texts_in(blocks) if len(text) < PASTE_CHARS]
-    return uses.files_named(files_in("\n".join(texts)))[: uses.rule.at_work]
+    return uses.files_named(files_in("\n".join(texts)))[: uses.rules.at_work]
 
 
 def _place_of(context: RenderContext, uses: Uses, path: str) -> int | None:

@@ -21,7 +21,7 @@ from foredeck.context.plan.ops import (
 )
 from foredeck.context.plan.wires import Wire
 from foredeck.context.policies.pieces import pieces_of
-from foredeck.context.policies.policy import UseRule
+from foredeck.context.policies.policy import Rules
 from foredeck.context.rebase import first_mutable, is_immutable
 from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.replacing import cover
@@ -76,9 +76,9 @@ class FoldedRun:
         return range(self.first, self.until)
 
 
-def fold_runs(context: RenderContext, rule: UseRule, wire: Wire, start: int) -> list[FoldedRun]:
+def fold_runs(context: RenderContext, rules: Rules, wire: Wire, start: int) -> list[FoldedRun]:
     """Replaces each run from `start` on that saves something."""
-    runs = list(find_runs(context, rule, wire, start)) if wire.lets_calls_change else []
+    runs = list(find_runs(context, rules, wire, start)) if wire.lets_calls_change else []
     if not runs:
         return []
     gone = {index for run in runs for index in run.messages}
@@ -95,11 +95,11 @@ def fold_runs(context: RenderContext, rule: UseRule, wire: Wire, start: int) -> 
     return folded
 
 
-def find_runs(context: RenderContext, rule: UseRule, wire: Wire, start: int) -> Iterator[FoldedRun]:
+def find_runs(context: RenderContext, rules: Rules, wire: Wire, start: int) -> Iterator[FoldedRun]:
     """Runs of folded steps that no text covers yet."""
     covered = {*context.plan.runs}
     run: FoldedRun | None = None
-    for step in (*_steps(context, rule, wire, start), None):
+    for step in (*_steps(context, rules, wire, start), None):
         if run is not None and step is not None:
             run = FoldedRun(run.first, step.until, run.said or step.said)
             continue
@@ -109,23 +109,23 @@ def find_runs(context: RenderContext, rule: UseRule, wire: Wire, start: int) -> 
 
 
 def _steps(
-    context: RenderContext, rule: UseRule, wire: Wire, start: int
+    context: RenderContext, rules: Rules, wire: Wire, start: int
 ) -> Iterator[FoldedRun | None]:
     plan = context.plan
     items, runs, newest = plan.items, dict(plan.runs), plan.last_assistant()
-    if not rule.runs_after:
+    if not rules.runs_after:
         return
     # Only where bytes are rewritten anyway, and behind reasoning that has to stay.
     index = max(start, first_mutable(plan), plan.compacted[0])
     index = max([index, *(until for first, until in runs.items() if first < index)])
-    last = _last_to_go(items, newest, rule.runs_after)
+    last = _last_to_go(items, newest, rules.runs_after)
     # Edits that are so short that they never fold stay longer: what they wrote is what the next
     # edit may be of.
-    last_edit = _last_to_go(items, newest, max(rule.runs_after, rule.edits_after))
+    last_edit = _last_to_go(items, newest, max(rules.runs_after, rules.edits_after))
     # In turns before this one what was said goes along.
     turn = 0
-    if rule.turns_after:
-        turn = items[_last_to_go(items, newest, max(rule.runs_after, rule.turns_after))].turn
+    if rules.turns_after:
+        turn = items[_last_to_go(items, newest, max(rules.runs_after, rules.turns_after))].turn
     observed = {i for first, until in plan.observed.values() for i in range(first, until)}
     while index < last:
         is_past = 0 < items[index].turn < turn

@@ -152,7 +152,7 @@ def _cost_to_keep(chat: Chat, ordinal: int, since: CallRecord) -> str:
 
 
 def _used(policy: Policy, uses: Uses, holder: int) -> str:
-    if policy.use_rule is None:
+    if policy.rules is None:
         return ""
     refs = [ref for ref in uses.foldable if ref.message == holder] or [PieceRef(holder)]
     return f", last used {counted(uses.age(refs[0]), 'call')} ago"
