@@ -74,19 +74,21 @@ class CallInProgress:
     @property
     def first_changed(self) -> int:
         """The first message that may go out differently; `first_new` if none does."""
-        if not self.layout.keeps_bytes:
-            return 0
         changed = min(self.context.changed, default=self.first_new)
         return min(changed, self.first_changed_say, self.first_new)
 
     @property
     def first_resent(self) -> int:
         """The first message whose bytes differ from the newest call."""
-        if self.said_before is None or not self.layout.keeps_bytes:
+        if self.said_before is None:
             return self.first_changed
         before, now = self.said_before, self.context.plan.says
         moved = (index for index in before.keys() | now if before.get(index) != now.get(index))
         return min([self.first_new, *self.context.changed, *moved])
+
+    def render_all(self) -> None:
+        """All goes out as this call has it."""
+        self.first_changed_say, self.said_before = 0, None
 
     def start_rendering(self) -> None:
         names, stand_ins = self.finders.uses.names, self.facilities.stand_ins

@@ -5,7 +5,7 @@ Copies and runs are sought only once bytes change anyway.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from foredeck.context import wording
@@ -123,7 +123,8 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
     # Before the costs: the head counts among them.
     is_new_head = rebuild_head(call, cache_lost=cache_lost and not keeps)
     costs = call_costs(call, reason, tokens)
-    call.decision = Rebase(call, costs, run.foldable, keeps).run()
+    rebase = Rebase if call.layout.keeps_bytes else Shedding
+    call.decision = rebase(call, costs, run.foldable, keeps).run()
     if is_new_head:
         _rewrite_after_head(call, costs)
     return costs, run
@@ -165,28 +166,31 @@ class Rebase:
     def run(self) -> Decision:
         call, context = self.call, self.call.context
         branch, plan = context.branch, context.plan
-        folds = call.finders.folds.find(context, self.foldable)
-        decision = self._end_turn(folds) if self._ends_turn(folds) else self._rebase(folds)
+        decision = self._decide(call.finders.folds.find(context, self.foldable))
         changed_from = min(context.changed, default=len(plan))
         branch.ledger = self.costs.ledger_after(branch, changed_from)
         return decision
 
+    def _decide(self, folds: list[Fold]) -> Decision:
+        return self._end_turn(folds) if self._ends_turn(folds) else self._rebase(folds)
+
     def _rebase(self, folds: list[Fold]) -> Decision:
-        call, branch = self.call, self.call.context.branch
-        candidates = self._find(folds) if call.layout.keeps_bytes else folds
-        # Before pricing: carrying cost counts from the call at which content became a candidate.
-        since, now = branch.candidates, branch.depth + 1
-        branch.candidates = {each.ref: since.get(each.ref, now) for each in candidates}
-        if not call.layout.keeps_bytes:
-            return self._shed_objects()
+        candidates = self._find(folds)
+        self._note(candidates)
         choice = self._choose(candidates)
         if choice is None:
             return Decision()
         decision = self._write(choice, candidates)
         # Last: sealed reasoning is checked against all bytes before it, whoever has changed them.
-        if decision.is_rebase and call.request.wire.thinking:
-            strip_reasoning(call.context, decision.changed_from or 0)
+        if decision.is_rebase and self.call.request.wire.thinking:
+            strip_reasoning(self.call.context, decision.changed_from or 0)
         return decision
+
+    def _note(self, candidates: Iterable[Candidate]) -> None:
+        # Before pricing: carrying cost counts from the call at which content became a candidate.
+        branch = self.call.context.branch
+        since, now = branch.candidates, branch.depth + 1
+        branch.candidates = {each.ref: since.get(each.ref, now) for each in candidates}
 
     # ------------------------------------------------ what could change
 
@@ -353,25 +357,6 @@ class Rebase:
         folded = fold_down(context, call.layout, results, fits)
         return folded, [] if call.replacer is None else call.replacer.place_until(fits)
 
-    def _shed_objects(self) -> Decision:
-        context, costs = self.call.context, self.costs
-        branch = context.branch
-        fold_pastes(context, [ref for ref in self.foldable if ref.slot])
-        results = {ref.message for ref in self.foldable if not ref.slot}
-        for index in results & branch.kept.keys():
-            branch.release(index)
-        if self.call.request.wire.thinking and not first_mutable(branch.plan):
-            strip_reasoning(context, 0)
-        gone = objects_to_shed(
-            context,
-            fixed_chars=costs.around_chars,
-            window=self.call.window,
-            marks=self.call.marks,
-        )
-        for ordinal in gone:
-            branch.release_object(ordinal)
-        return Decision("rebase", "high-water", 0) if gone else Decision()
-
     # ------------------------------------------------ ending a turn
     #
     # After a pause all of the prompt is written anew: the user was away, or a command ran for
@@ -384,7 +369,7 @@ class Rebase:
         """Whether to end the turn: after a pause, if its reasoning alone holds enough."""
         call, plan, wire = self.call, self.call.context.plan, self.call.request.wire
         share, items = call.config.rebase.ending_share, plan.items
-        if not call.layout.keeps_bytes or not wire.thinking or wire.between_turns:
+        if not wire.thinking or wire.between_turns:
             return False
         if self.keeps or (call.request.model and call.request.model.is_bound):
             return False
@@ -407,6 +392,31 @@ class Rebase:
         plan.say(len(plan), Say("turn_end", [text_block(wording.turn_ended())]))
         self.call.session.inbox.user_messages.append(TURN_ENDED)
         return decision._replace(turn_ended=True)
+
+
+class Shedding(Rebase):
+    """What leaves where each call renders everything: nothing has to pay, or to stay."""
+
+    def _decide(self, folds: list[Fold]) -> Decision:
+        call, context = self.call, self.call.context
+        branch = context.branch
+        self._note(folds)
+        call.render_all()
+        fold_pastes(context, [ref for ref in self.foldable if ref.slot])
+        results = {ref.message for ref in self.foldable if not ref.slot}
+        for index in results & branch.kept.keys():
+            branch.release(index)
+        if call.request.wire.thinking and not first_mutable(branch.plan):
+            strip_reasoning(context, 0)
+        gone = objects_to_shed(
+            context,
+            fixed_chars=self.costs.around_chars,
+            window=call.window,
+            marks=call.marks,
+        )
+        for ordinal in gone:
+            branch.release_object(ordinal)
+        return Decision("rebase", "high-water", 0) if gone else Decision()
 
 
 def _rewrite_after_head(call: CallInProgress, costs: CallCosts) -> None:

@@ -46,7 +46,7 @@ def rebuild_head(call: CallInProgress, *, cache_lost: bool) -> bool:
     """Rewrites the head if free; returns whether it changed."""
     # It comes before everything, so a byte of it that changes makes every message uncached.
     is_free = call.first_new == 0 or cache_lost
-    if not is_free or not call.layout.keeps_bytes or first_mutable(call.context.plan):
+    if not is_free or first_mutable(call.context.plan):
         return False
     return _put(call, _affordable(call))
 
@@ -54,7 +54,7 @@ def rebuild_head(call: CallInProgress, *, cache_lost: bool) -> bool:
 def must_withdraw(call: CallInProgress) -> bool:
     """Whether the head must drop something now, and can."""
     head, inbox = call.context.plan.head, call.session.inbox
-    if head is None or not call.layout.keeps_bytes or not _is_withdrawn(call, head):
+    if head is None or not _is_withdrawn(call, head):
         inbox.withdrawal_announced = False
         return False
     # What sealed reasoning of the turn under way is bound to leaves when that turn has ended.
@@ -85,14 +85,14 @@ def withdrawn_now(tokens: int, price: float) -> str:
 
 def replace_head(call: CallInProgress) -> None:
     """Rewrites the head within its limit, as all after it was rewritten."""
-    if call.layout.keeps_bytes:
-        _put(call, _before(call) or _budget(call).least)
+    _put(call, _before(call) or _budget(call).least)
 
 
 def _put(call: CallInProgress, tokens: int) -> bool:
     plan, model = call.context.plan, call.request.model
     limit = chars_of(tokens, model.window if model else None)
-    sections = () if _has_carried_head(call) else call.facilities.sections
+    has_head = call.layout.keeps_bytes and not _has_carried_head(call)
+    sections = call.facilities.sections if has_head else ()
     text = compose(sections, limit) if sections else ""
     head = plan.head
     if text == (head.blocks[0]["text"] if head else ""):

@@ -81,8 +81,7 @@ def record_call(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> Ca
     record = _commit(
         call,
         changed=sorted(call.context.changed | call.context.attributed),
-        # A layout that renders all at every call may have put text of ours anywhere.
-        changed_from=call.first_changed_say if call.layout.keeps_bytes else 0,
+        changed_from=call.first_changed_say,
         decision=call.decision,
         time_ms=request.time_ms,
         model=request.model.called if request.model else CalledModel(),
