@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, context_tool, finish, use
 from context.sent import Sent, last
 from context.test_savings import FILE, part_of, read
+from foredeck.config.model import BUILT_IN
+from foredeck.model.quoting import is_reference
 
 OTHER = lines(40, "entirely other")
 
@@ -15,6 +20,19 @@ def cold(host: Host) -> Sent:
     finish(host)
     host.wait(600)
     return ask(host)
+
+
+@pytest.mark.parametrize("policy", BUILT_IN)
+def test_a_newer_read_of_the_file_supersedes_one_under_every_policy(
+    new_host: NewHost, policy: str
+) -> None:
+    host = new_host(policy=policy)
+    ask(host)
+    read(host, "r1", FILE)
+    read(host, "r2", OTHER)
+    sent = cold(host)
+    assert is_reference(sent.text(2))
+    assert OTHER in sent.text(4)
 
 
 def test_an_old_version_alone_in_view_is_named_as_such(host: Host) -> None:
