@@ -24,13 +24,7 @@ from foredeck.sources.tool_calls import apply_edits, edits_of
 class FileAgent:
     """One session; files are not watched."""
 
-    def __init__(
-        self,
-        home: Path,
-        cwd: Path,
-        session: str = "s",
-        **settings: Any,
-    ) -> None:
+    def __init__(self, home: Path, cwd: Path, session: str = "s", **settings: Any) -> None:
         self.home = home
         self.cwd = cwd
         self.session = session
@@ -83,7 +77,6 @@ class FileAgent:
 
     def ordinal(self, path: str) -> int:
         """The number of a file's handle."""
-        assert self.engine.opened is not None
         session = self.engine.opened.session
         object_id, _ = session.objects.source.identify(path, str(self.cwd))
         return session.objects.index.by_object[object_id]

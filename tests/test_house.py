@@ -155,14 +155,9 @@ def defined_in(module: Path) -> set[str]:
 #: because the stored shape is that of its messages.
 NAME_PI = frozenset(
     {
-        "context/provider_cache.py",
-        "context/messages/shape.py",
-        "context/compacting.py",
-        "model/documents.py",
-        "store/place.py",
-        "store/sqlite/codec.py",
-        "store/sqlite/connection.py",
-        "store/store.py",
+        *("context/provider_cache.py", "context/messages/shape.py", "context/compacting.py"),
+        *("model/documents.py", "store/place.py", "store/sqlite/codec.py"),
+        *("store/sqlite/connection.py", "store/store.py"),
     }
 )
 

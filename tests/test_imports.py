@@ -21,16 +21,8 @@ PACKAGES = (
 #: Each part of the core, before all that may import it. A part is a folder or a module.
 PARTS = (
     *(
-        "errors",
-        "finding",
-        "version",
-        "home",
-        "loopback",
-        "regular_files",
-        "model",
-        "commands",
-        "config",
-        "store",
+        *("errors", "finding", "version", "home", "loopback", "regular_files", "model", "commands"),
+        *("config", "store"),
     ),
     *("sources", "derived", "search", "notes", "tasks", "worklog", "working", "observations"),
     *("memory", "pruning", "names", "prices"),
@@ -41,18 +33,8 @@ PARTS = (
 #: The same within `context`.
 CONTEXT = (
     *(
-        "wording",
-        "head",
-        "messages",
-        "plan",
-        "rebase",
-        "provider_cache",
-        "state",
-        "digests",
-        "summary",
-        "compactions",
-        "rendering",
-        "layouts",
+        *("wording", "head", "messages", "plan", "rebase", "provider_cache", "state", "digests"),
+        *("summary", "compactions", "rendering", "layouts"),
     ),
     *("policies", "rewriting", "fitting", "compacting", "intake", "tools", "calls", "assembler"),
 )

@@ -104,7 +104,6 @@ def test_of_two_at_once_one_works_and_the_other_waits(package: Path, folder: Pat
 @pytest.mark.long
 def test_a_killed_set_up_is_made_again(package: Path, folder: Path) -> None:
     process = begin(package, folder)
-    assert process.stdout is not None
     assert "making" in process.stdout.readline()
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)

@@ -92,13 +92,9 @@ def test_the_project_file_is_not_even_read_unless_trusted(layers: Layers) -> Non
 @pytest.mark.parametrize(
     "setting",
     [
-        'store = "sqlite"',
-        'xtdb.topology = "memory"',
-        'head.shows = ["notes"]',
-        "sources.watch = false",
-        '[[sources.mounts]]\nprefix = "/"\nhost_path = "/etc"',
-        "deadline_ms = 30000",
-        "rewind = false",
+        *('store = "sqlite"', 'xtdb.topology = "memory"', 'head.shows = ["notes"]'),
+        *("sources.watch = false", '[[sources.mounts]]\nprefix = "/"\nhost_path = "/etc"'),
+        *("deadline_ms = 30000", "rewind = false"),
     ],
 )
 def test_a_project_cannot_set_what_it_is_not_trusted_with(layers: Layers, setting: str) -> None:
@@ -117,17 +113,8 @@ def test_what_a_project_may_set_is_how_its_sessions_are_shown_to_the_model() -> 
     """A new key has to be weighed: what can a hostile repository do with it?"""
     refused = {key.name.partition(".")[0] for key in all_keys().values() if key.user_only}
     assert refused == {
-        "store",
-        "home",
-        "xtdb",
-        "head",
-        "memory",
-        "sources",
-        "policy_options",
-        "rewind",
-        "guard",
-        "asking",
-        "deadline_ms",
+        *("store", "home", "xtdb", "head", "memory", "sources", "policy_options", "rewind"),
+        *("guard", "asking", "deadline_ms"),
     }
 
 
@@ -177,10 +164,7 @@ def test_a_projects_file_may_not_lead_out_of_it(layers: Layers) -> None:
 
 
 def test_no_file_can_say_where_the_state_is(layers: Layers) -> None:
-    for file, told in (
-        (layers.user_file, layers.error),
-        (layers.project_file, layers.left_out),
-    ):
+    for file, told in ((layers.user_file, layers.error), (layers.project_file, layers.left_out)):
         file.write_text('home = "/tmp/elsewhere"')
         assert told() == (
             f"{file}: 'home' cannot be set in a file, since the Pi extension has to know it "

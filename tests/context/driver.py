@@ -40,12 +40,7 @@ from foredeck.store.store import Store
 
 SYSTEM = [{"role": "system", "content": "You are a coding agent."}]
 TOOLS = [{"name": "read", "description": "Reads a file.", "parameters": {"type": "object"}}]
-MODEL = {
-    "provider": "anthropic",
-    "id": "m1",
-    "api": "anthropic-messages",
-    "contextWindow": 200_000,
-}
+MODEL = {"provider": "anthropic", "id": "m1", "api": "anthropic-messages", "contextWindow": 200_000}
 START_MS = 1_770_000_000_000
 
 
@@ -98,6 +93,8 @@ class Host(SimulatedHost):
         """When Pi's cache warmer last sent the newest request once more."""
         self.zone: ZoneParams | None = None
         self.past = Past()
+        self.read: list[str] = []
+        """What the user has read of what the engine tells."""
         self.sections: list[HeadSection] | None = []
         """What writes into the block before the chat; None for what does so in earnest."""
         self.names_call = True
@@ -330,6 +327,7 @@ class Host(SimulatedHost):
             answer, self.messages, request.keep, self.plan.merged(answer["from"], answer["ops"])
         )
         assert fault is None, f"the shim would refuse the answer: {fault}"
+        self.read += [notice["text"] for notice in answer["notices"]]
         self.accept(answer)
         self._in_force = int(answer["call"])
         return self._in_force

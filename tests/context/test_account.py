@@ -10,7 +10,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, text, user
-from context.scenes import ask, bash, finish, old_output, use
+from context.scenes import ask, bash, use
 from foredeck.accounting.account import Account, AccountingMethod, Money, RebaseBalance, runs_of
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
@@ -90,20 +90,6 @@ def test_a_prompt_that_the_host_has_kept_warm_does_not_expire(host: Host) -> Non
     host.warmed_ms = warmed
     host.call()
     assert not newest(host)
-
-
-def test_a_call_without_the_engine(new_host: NewHost) -> None:
-    host = new_host(rebase={"carrying_factor": 9}, seed_window={"per_turn": 1, "turns": 1})
-    ask(host)
-    old_output(host)
-    host.wait(301)
-    finish(host)
-    ask(host)
-    host.off()
-    finish(host)
-    ask(host)
-    lost = account(host).lost
-    assert set(lost) == {"expiry", "without foredeck"}
 
 
 def test_what_is_ours_again_after_a_call_without_foredeck_is_its_doing(host: Host) -> None:

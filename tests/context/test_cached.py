@@ -17,7 +17,6 @@ from context.sent import Sent
 from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker, Shapes
 from foredeck.context.provider_cache import HEAD, NOTHING, CacheReach, rule_of
 from foredeck.hosts.pi import to_model
-from foredeck.hosts.protocol import AssembleParams, AssembleResult
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.calls import CallRecord
 
@@ -56,7 +55,6 @@ def test_rules_and_lifetimes_come_from_the_model_record() -> None:
     assert rule_of("openai-responses", "openai", "m") == "prefix"
     flags = {"supportsExplicitPromptCacheMode": True}
     newer = to_model({"api": "openai-responses", "compat": flags})
-    assert newer is not None
     assert newer.cache == "breakpoints"
     record = {"api": "openai-responses", "promptCache": {"short": 600, "long": 1800}}
     assert [_lifetime(record, r) for r in (None, "long")] == [600, 1800]
@@ -68,13 +66,11 @@ def test_rules_and_lifetimes_come_from_the_model_record() -> None:
     assert _lifetime({**newest, "api": "azure-openai-responses"}, None) == 43_200
     assert _lifetime({**newest, "id": "gpt-5.5"}, None) is None
     none = to_model({"api": "anthropic-messages", "retention": "none"})
-    assert none is not None
     assert not none.prices.cached
 
 
 def _lifetime(record: dict[str, Any], retention: str | None) -> float | None:
     model = to_model({**record, "retention": retention})
-    assert model is not None
     return model.cache_ttl_s
 
 
@@ -151,7 +147,6 @@ def test_what_went_out_without_foredeck_is_cached_too(new_host: NewHost, rule: s
 def test_what_the_look_back_misses_anyway_is_rewritten_for_nothing(new_host: NewHost) -> None:
     host = new_host(policy="seed-window", seed_window={"per_turn": 4})
     host.system = SYSTEM
-    assert host.model is not None
     host.model = {**host.model, "api": "bedrock-converse-stream"}
     ask(host)
     for number in range(6):
@@ -162,7 +157,6 @@ def test_what_the_look_back_misses_anyway_is_rewritten_for_nothing(new_host: New
 
 def test_without_a_cache_folding_is_free(new_host: NewHost) -> None:
     host = new_host(policy="seed-window", seed_window={"per_turn": 2})
-    assert host.model is not None
     host.model = {**host.model, "cost": {"input": 1, "cacheRead": 0, "cacheWrite": 0}}
     ask(host)
     sent = [bash(host, f"c{number}") for number in range(5)]
@@ -195,29 +189,18 @@ def test_what_was_reported_stands_in_the_next_record(host: Host) -> None:
     assert one.record.cache.reported is None
 
 
-def test_missing_prices_are_reported_once(host: Host, monkeypatch: Any) -> None:
-    told: list[str] = []
-    ask_engine = host.engine.assemble
-
-    def assemble(params: AssembleParams) -> AssembleResult:
-        answer = ask_engine(params)
-        told.extend(notice["text"] for notice in answer["notices"])
-        return answer
-
-    monkeypatch.setattr(host.engine, "assemble", assemble)
+def test_missing_prices_are_reported_once(host: Host) -> None:
     for _ in range(2):
         ask(host)
         finish(host)
-    assert len(told) == 1
     # Where its users set prices only a host knows, and this one does not say.
-    assert told == [
+    assert host.read == [
         "No prices are known of anthropic/m1: a token read from its cache counts 0.1, a written "
         "one 1.25 of an input token."
     ]
-    assert host.model is not None
     host.model = {**host.model, "cost": {"input": 3, "cacheRead": 0.3, "cacheWrite": 3.75}}
     ask(host)
     host.model = {**host.model, "id": "m2"}
     finish(host)
     ask(host)
-    assert len(told) == 1
+    assert len(host.read) == 1

@@ -211,7 +211,6 @@ def test_what_a_summary_does_not_name_is_kept(host: Host) -> None:
     said = host.call().text(1)
     assert f"Pinned, but out of view: {handle}." in said
     at = re.search(r'"(@\d+)::lost"', said)
-    assert at is not None
     sent = context_tool(host, "l", "activate", f"{at[1]}::lost")
     lost = last(sent)
     assert "Commands:\n- turn 1: @" in lost

@@ -27,12 +27,11 @@ def repo(tmp_path: Path) -> Path:
     return repo
 
 
-@pytest.fixture(params=["anchored"])
-def host(repo: Path, new_host: NewHost, request: pytest.FixtureRequest) -> Host:
+@pytest.fixture
+def host(repo: Path, new_host: NewHost) -> Host:
     host = new_host(
         cwd="/workspace",
         disk=True,
-        layout=request.param,
         sources={
             "mounts": [{"prefix": "/workspace", "host_path": str(repo)}],
             "sandboxed": True,
@@ -62,7 +61,6 @@ def test_a_mounted_file_is_that_of_this_machine(host: Host, repo: Path) -> None:
     read(host, "r1", "/workspace/a.txt", TEXT)
     (path, file), *more = files(host).items()
     assert (path, more, file.content) == (str(repo / "a.txt"), [], TEXT)
-    assert file.source is not None
     assert file.source.filesystemId == default_filesystem_id(host.home)
 
 
@@ -71,7 +69,6 @@ def test_a_file_of_the_container_is_never_looked_for_here(host: Host, tmp_path: 
     secret.write_text("of this machine\n" * 20)
     read(host, "r1", str(secret), TEXT)
     file = files(host)[str(secret)]
-    assert file.source is not None
     assert (file.source.filesystemId, file.content) == ("container-1", TEXT)
 
 
@@ -96,10 +93,3 @@ def test_an_error_names_files_as_the_container_does(host: Host) -> None:
     read(host, "r1", "/workspace/a.txt", TEXT)
     with pytest.raises(ToolError, match=r"Nearest: @3 /workspace/a\.txt\."):
         host.tool("c1", "activate", id="/workspace/b.txt")
-
-
-@pytest.mark.parametrize("host", ["pools"], indirect=True)
-def test_the_pool_names_files_as_the_container_does(host: Host, repo: Path) -> None:
-    sent = read(host, "r1", "/workspace/a.txt", TEXT)
-    assert f"@3 file /workspace/a.txt chars={len(TEXT)}" in sent.text(0)
-    assert str(repo) not in str(sent.messages)

@@ -76,15 +76,6 @@ def test_what_the_host_adds_is_not_the_output() -> None:
     assert ToolOutput.of("text\n\n[a line of its own]").body == "text\n\n[a line of its own]"
 
 
-def test_names_that_are_held_elsewhere_are_left_out() -> None:
-    text = "src/long/path_one.ts make_b make_a 4096 FOREDECK_HOME"
-    assert unheld_names(text, {"make_b"}, 200) == (
-        "names: make_a FOREDECK_HOME src/long/path_one.ts"
-    )
-    assert unheld_names(text, set(), 20) == "names: make_a make_b"
-    assert unheld_names("only words", set(), 200) == ""
-
-
 def test_how_much_and_when_is_no_name() -> None:
     text = "231 42ms 130ms 50.0KB 47.2it/s 14/398 0.000072 2.65e-13 2026-02-12T05:04:10.010Z"
     assert unheld_names(text, set(), 500) == ""
@@ -104,20 +95,9 @@ def test_a_path_begins_as_it_does_in_the_text() -> None:
     text = "./src/a.ts ../doc/b.ts /usr/lib .github/x.yml ~/cc/dd https://e.org/f lib/src/g"
     told = unheld_names(text, set(), 500)
     assert set(told.split()[1:]) == {
-        "~/cc/dd",
-        "e.org/f",
-        "/usr/lib",
-        "../doc/b.ts",
-        "src/a.ts",
-        "lib/src/g",
+        *("~/cc/dd", "e.org/f", "/usr/lib", "../doc/b.ts", "src/a.ts", "lib/src/g"),
         ".github/x.yml",
     }
-
-
-def test_a_digest_is_a_fact_line_and_names() -> None:
-    told = digest("read", {"path": "a.py"}, CODE, held={"ReadRange"}, size=WIDE)
-    assert told == (" defines: ReadRange, parse_range, load_all\nnames: os.environ FOREDECK_HOME")
-    assert digest("read", {}, CODE, held=set(), size=DigestSize(chars=0)) == ""
 
 
 def test_only_facts_that_fit_are_given() -> None:

@@ -7,12 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.config import RebaseSection
-from foredeck.context.rebase import (
-    CandidateMessage,
-    Prices,
-    best_rebase,
-    prices_of,
-)
+from foredeck.context.rebase import CandidateMessage, Prices, best_rebase, prices_of
 from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost
 from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 
@@ -50,11 +45,7 @@ def test_reasoning_that_is_lost_counts_with_what_is_written() -> None:
 
 @given(
     st.lists(
-        st.tuples(
-            st.floats(1, 5000),
-            st.floats(0, 1),
-            st.sampled_from(["warm"] * 5 + ["cold"]),
-        ),
+        st.tuples(st.floats(1, 5000), st.floats(0, 1), st.sampled_from(["warm"] * 5 + ["cold"])),
         min_size=1,
         max_size=60,
     )

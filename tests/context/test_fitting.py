@@ -41,7 +41,6 @@ def talk(host: Host, turns: int, chars: int = 3000) -> Sent:
 
 def assert_fits(host: Host, sent: Sent) -> None:
     """The prompt as it went out leaves room for an answer in the window of the model."""
-    assert host.model is not None
     images, tokens = Gauge(api=host.model["api"]).images(host.state.chat.branch.plan)
     chars = sent.stats.chars_sent - images * IMAGE_CHARS
     taken = chars / CHARS_PER_TOKEN + tokens

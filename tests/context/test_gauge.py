@@ -81,7 +81,6 @@ def test_the_rate_is_there_for_the_next_session_and_engine(tmp_path: Path) -> No
     work(other, 1, 2.5)
     assert stats_of(other).reports >= MIN_CALLS
     head = other.store.head(calibration_id(MODEL))
-    assert head is not None
     assert head.fields["chars_per_token"] == pytest.approx(2.5, rel=0.01)
     other.close()
     (told,) = check_stored(Config(home=tmp_path), forget_refusals=False)

@@ -8,8 +8,8 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.heads import Counting, Said
 from context.messages import lines
-from context.scenes import ask, bash, finish, use
-from context.sent import Sent, as_bytes, message_text
+from context.scenes import ask, finish, use
+from context.sent import Sent, message_text
 from foredeck.context.head import CHARS_PER_TOKEN, head_opening
 
 COLD_S = 400
@@ -62,16 +62,6 @@ def test_switched_off_its_sections_are_not_even_asked(new_host: NewHost) -> None
     sent = ask(host)
     assert sent.prompt == sent.messages
     assert section.asked == 0
-
-
-def test_it_stays_whatever_its_sections_say_meanwhile(host: Host, notes: Said) -> None:
-    first = ask(host)
-    notes.lines.append("notes/new.md")
-    for number in range(12):
-        sent = bash(host, f"c{number}")
-        assert as_bytes(sent.prompt[:1]) == as_bytes(first.prompt[:1])
-    finish(host)
-    assert head(ask(host)) == head(first)
 
 
 def test_a_pause_lets_it_be_written_again(host: Host, notes: Said) -> None:

@@ -48,14 +48,6 @@ def test_others_leave_room_for_what_the_user_has_stated() -> None:
     assert few.count("line") > 2 + 4 * 8
 
 
-def test_a_long_section_leaves_the_others_their_share() -> None:
-    text = compose([section("rules", 500), section("task", 2), section("notes", 500)], 1600)
-    assert "task line 001" in text
-    assert text.count("rules line") > 30
-    assert text.count("notes line") > 30
-    assert len(text) <= 1600
-
-
 def test_a_section_of_its_own_room_takes_none_from_the_others() -> None:
     @dataclass
     class Extra(Said):

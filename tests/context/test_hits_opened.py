@@ -62,7 +62,6 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Talking]:
     first.answer()
     first.run("write", path="zoo.py", content="animal = 'newt'\n")
     first.run("bash", command="true 'a wolverine'; seq 3")
-    assert first.engine.opened is not None
     session = first.engine.opened.session
     project = first.engine.opened.session_folder.project.id
     actor = Actor(session.info.id, "agent")
@@ -149,7 +148,6 @@ def test_a_file_that_was_read_and_written_is_one_hit(agent: _Talking) -> None:
 
 
 def test_what_a_person_reads_of_a_search_names_no_tool_of_the_models(agent: _Talking) -> None:
-    assert agent.engine.opened is not None
     memory = agent.engine.opened.facilities.tools["memory-search"]
     said = memory.for_user("wolverine", 5)[0]  # type: ignore[attr-defined]
     assert "0199aaaa" in said
@@ -161,7 +159,6 @@ def test_what_a_person_reads_of_a_search_names_no_tool_of_the_models(agent: _Tal
 def test_memory_is_found_while_it_is_kept_and_by_whom_it_may_be_shown_to(
     agent: _Talking, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert agent.engine.opened is not None
     acts = UserActs(agent.engine.opened.session.objects.store, load_user(agent.home))
     entry = acts.add(NewMemory("preference", "Never feed a capybara")).entry
     elsewhere = acts.add(NewMemory("decision", "Wash the capybara", project="other-project")).entry

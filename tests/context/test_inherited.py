@@ -33,14 +33,12 @@ def turn(host: Host, name: str) -> None:
 def chat(host: Host) -> dict[str, Any]:
     """The chat as `foredeck cat chat:SESSION --json` gives it."""
     head = host.store.head(chat_id(host.session))
-    assert head is not None
     return chat_fields(host.store, host.session, head.fields["turn_count"])
 
 
 def text(host: Host) -> str:
     """The chat as `foredeck cat chat:SESSION` prints it."""
     head = host.store.head(chat_id(host.session))
-    assert head is not None
     return render_chat(host.store, host.session, head.fields["turn_count"])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, thinking
@@ -157,23 +159,16 @@ def test_the_user_can_see_it(new_host: NewHost) -> None:
     assert told.to_json()["total"]["lost_reasoning"]["dropped_tokens"] == 70
 
 
-def test_a_model_that_drops_reasoning_is_bound_from_then_on(new_host: NewHost) -> None:
+@pytest.mark.parametrize(
+    ("reason", "decision"), [("prefix_binding_mismatch", None), ("expired", "cold")]
+)
+def test_only_a_model_that_drops_reasoning_for_its_beginning_is_bound_from_then_on(
+    new_host: NewHost, reason: str, decision: str | None
+) -> None:
     host = new_host(adaptive={"patience": 1})
-    assert host.model is not None
-    host.model = {**host.model, "api": "openai-responses"}
+    host.model = {**(host.model or {}), "api": "openai-responses"}
     turn(host, 12, reasoning=20_000)
-    report(host, "s0", reason="prefix_binding_mismatch")
+    report(host, "s0", reason=reason)
     finish(host)
     host.wait(3000)
-    assert not ask(host).decision.is_rebase, "the reasoning is worth more than folding saves"
-
-
-def test_of_other_models_reasoning_has_no_price(new_host: NewHost) -> None:
-    host = new_host(adaptive={"patience": 1})
-    assert host.model is not None
-    host.model = {**host.model, "api": "openai-responses"}
-    turn(host, 12, reasoning=20_000)
-    report(host, "s0")
-    finish(host)
-    host.wait(3000)
-    assert ask(host).decision.reason == "cold"
+    assert ask(host).decision.reason == decision, "bound, it is worth more than folding saves"

@@ -110,7 +110,6 @@ def test_unchanged_bytes_are_what_the_disk_says(tmp_path: Path, text: str) -> No
         work.host.call()
         id, _ = work.host.state.objects.source.identify(str(work.folder / "a.py"))
         document = work.host.store.get(id, FileDocument)
-        assert document is not None
         assert (document.content, document.provenance.origin) == (text, "disk")
 
 

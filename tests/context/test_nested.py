@@ -109,7 +109,6 @@ def test_what_a_script_edits_keeps_the_newest_version(work: Work) -> None:
         work.host.state.objects.index.by_label[f"{work.folder}/a.py"]
     ]
     document = work.host.store.get(entry.object, FileDocument)
-    assert document is not None
     assert (entry.newest.version, document.content) == (2, changed)
 
 
@@ -134,7 +133,6 @@ def test_ids_that_come_again_name_calls_of_their_own(work: Work) -> None:
     assert second.fields["parent_ref"] == parent.id != "call_0"
     assert second.fields["turn_ref"] == parent.fields["turn_ref"]
     old = work.host.store.head(first.id)
-    assert old is not None
     assert old.fields == first.fields
 
 
@@ -166,7 +164,6 @@ def test_a_script_that_an_engine_did_not_outlive_leaves_versions(work: Work) -> 
     index = work.host.state.objects.index
     entry = index.entries[index.by_label[f"{work.folder}/new.py"]]
     document = work.host.store.get(entry.object, FileDocument)
-    assert document is not None
     assert document.content == "print()\n"
     assert document.provenance.model_dump()["tool_call"] == "c1"
 

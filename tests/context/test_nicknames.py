@@ -10,20 +10,10 @@ import pytest
 
 from foredeck.context.state.descriptions import give_nickname, nicknames
 from foredeck.errors import ToolError
-from foredeck.model.documents import (
-    ChatDocument,
-    FileDocument,
-    Provenance,
-    identity_hash,
-)
+from foredeck.model.documents import ChatDocument, FileDocument, Provenance, identity_hash
 from foredeck.model.records import nickname_id
 from foredeck.model.sources import FilesystemSource
-from foredeck.store.protocol import (
-    Batch,
-    Head,
-    Origin,
-    Token,
-)
+from foredeck.store.protocol import Batch, Head, Origin, Token
 from foredeck.store.store import Store, open_sqlite
 
 BY_DISK = Provenance(origin="disk", generator="system")

@@ -67,17 +67,6 @@ def test_a_further_change_gets_another_notice(work: Work) -> None:
     assert notices(ask(work.host)) == [changed(work, 4), changed(work, 6)]
 
 
-def test_a_huge_file_that_is_rewritten_at_the_same_size_is_announced(work: Work) -> None:
-    work.file("big.log", "a\n" * 1_500_000)
-    ask(work.host)
-    work.read("big.log", limit=1)
-    finish(work.host)
-    work.file("big.log", "b\n" * 1_500_000)
-    work.notice_changes()
-    told = f"[foredeck] @5 {work.folder / 'big.log'} changed on disk: the copy above is old."
-    assert [line for _, line in notices(ask(work.host))] == [told]
-
-
 def test_a_watcher_that_is_faster_than_the_agents_own_write_tells_nothing(work: Work) -> None:
     ask(work.host)
     work.file("a.py", NEW)

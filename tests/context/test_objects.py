@@ -17,11 +17,7 @@ from foredeck.errors import OutOfSync
 from foredeck.hosts.protocol import SessionEventParams
 from foredeck.model.call_values import OpRow
 from foredeck.model.calls import CallRecord
-from foredeck.model.documents import (
-    Document,
-    SystemPromptDocument,
-    ToolcallDocument,
-)
+from foredeck.model.documents import Document, SystemPromptDocument, ToolcallDocument
 from foredeck.model.messages import load_message, marked
 from foredeck.model.records import SAME_TRANSACTION, TurnDocument, call_id
 from foredeck.store.protocol import Token
@@ -189,7 +185,6 @@ def resolves(host: Host, pin: dict[str, Any], own: str) -> Document:
     if token == SAME_TRANSACTION:
         token = host.store.history(own)[0].token
     document = host.store.get(pin["object"], Document, token)
-    assert document is not None
     assert document.content_hash == pin["content_hash"]
     assert document.text_hash == pin["text_hash"]
     assert document.metadata_view_hash == pin["metadata_view_hash"]
@@ -240,7 +235,6 @@ def test_an_image_that_is_read_is_pinned_and_announced_when_it_changes(work: Wor
     work.host.add(assistant(calls("i1", "read", path="a.png")), answer)
     work.host.call()
     pin = toolcall(work.host, "i1").file_version_ref
-    assert pin is not None
     assert pin["object"] == work.host.store.query("file")[0].id
     resolves(work.host, pin, "i1")
     path.write_bytes(b"\x89PNG, another")
@@ -283,7 +277,6 @@ def test_the_system_prompt_is_v1_even_if_a_tool_ran_before_the_first_call(host: 
     ask(host)
     (version,) = host.store.history("system_prompt:s")
     prompt = host.store.get("system_prompt:s", SystemPromptDocument, version.token)
-    assert prompt is not None
     assert prompt.content
     handle = host.state.objects.index.by_object["system_prompt:s"]
     assert host.state.objects.index.entries[handle].newest.version == 1
@@ -297,9 +290,7 @@ def test_the_pin_of_the_system_prompt_names_the_transaction_that_wrote_it(host: 
     written = host.store.history("system_prompt:s")[-1].token
     for number in (1, 2, 3):
         record = host.store.head(f"call:s:{number}")
-        assert record is not None
         pin = CallRecord(record.fields).system
-        assert pin is not None
         assert (record.token if pin.token == SAME_TRANSACTION else pin.token) == written
 
 
@@ -350,7 +341,6 @@ def test_the_last_answer_is_stored_when_it_is_given_and_once(host: Host, restart
     ask(host, "Another.")
     assert len(host.store.query("turn")) == 1
     chat = host.store.head("chat:s")
-    assert chat is not None
     assert chat.fields["turn_count"] == 1
 
 
@@ -362,6 +352,5 @@ def test_a_refused_request_leaves_no_system_prompt_without_its_texts(host: Host)
         host.engine.assemble(request)
     host.observe(result("c1", "bash", "out"), {"command": "make"})
     stored = host.store.get("system_prompt:s", SystemPromptDocument)
-    assert stored is not None
     named = set(marked([stored.messages, stored.tools]))
     assert host.store.blobs(named).keys() == named

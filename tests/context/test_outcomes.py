@@ -71,7 +71,6 @@ def test_a_long_time_without_foredeck_is_read_message_by_message_once(
     sent = bash(host, "last")
     rows: list[OpRow] = []
     monkeypatch.setattr(codec, "_row_as_host", lambda row: rows.append(row) or row)
-    assert sent.call is not None
     host.shown(sent.call)
     assert len(rows) <= len(sent.messages)
 
@@ -81,7 +80,6 @@ def test_a_call_that_the_user_stopped_is_reported_and_not_taken_for_sent(started
     started.abort()
     started.add(assistant("Half an ans", stop="aborted"))
     sent = ask(started, "Try again.")
-    assert sent.call is not None
     assert Ack(sent.call - 1, "aborted") in started.shown(sent.call).record.acks
     assert f"call:s:{sent.call - 1}" in started.state.chat.log.unsent
 
@@ -92,7 +90,6 @@ def test_a_late_answer_is_distinguished_from_a_sent_one_after_a_restart(started:
     started.restart()
     finish(started)
     sent = ask(started)
-    assert sent.call is not None
     unsent = started.state.chat.log.unsent
     assert unsent == ({"call:s:3"} if started.names_call else set())
     assert as_bytes(sent.prompt[: len(late.prompt)]) == as_bytes(late.prompt)

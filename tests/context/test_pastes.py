@@ -50,7 +50,6 @@ def test_it_is_an_object_at_once_and_goes_out_as_it_is(new_host: NewHost) -> Non
     entry = host.state.objects.index.entries[host.state.objects.index.by_object[ID]]
     assert host.state.chat.branch.sets.innermost(entry.ordinal) == "active"
     document = host.store.get(ID, UserDocument)
-    assert document is not None
     assert (document.content, document.first_line) == (LOG, "What is wrong?")
     (row,) = listed_objects(host.state.objects, host.state.chat.branch)
     assert (row.ordinal, row.state, row.what) == (entry.ordinal, IN_VIEW, "you: What is wrong?")
@@ -77,8 +76,7 @@ def test_what_is_left_of_it(new_host: NewHost, snapshot: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
-    [{"policy": "keep-all"}, {"pastes": {"objects": False}}, {"tools": {"context": False}}],
+    "given", [{"policy": "keep-all"}, {"pastes": {"objects": False}}, {"tools": {"context": False}}]
 )
 def test_it_stays_whole_where_nothing_is_to_fold(new_host: NewHost, given: Any) -> None:
     host = new_host(**EAGER, **given)

@@ -37,7 +37,6 @@ def label(id: str) -> int | None:
 def test_a_folded_argument_stays_valid_and_the_rest_stays_as_it_was() -> None:
     item = assistant({"type": "text", "text": "Now."}, edit())
     blocks = folded_blocks(item, {2}, label)
-    assert blocks is not None
     assert blocks[0] == {"keep": 0}
     arguments = blocks[1]["arguments"]
     assert list(arguments) == ["edits", "path"], "as a stored block comes back"

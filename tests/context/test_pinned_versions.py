@@ -30,8 +30,6 @@ def deliver_late(host: Host, text: str) -> None:
     store, file = host.store, host.state.objects.index.entries[3].object
     own, record = store.history(file)[0], store.head(call_id(host.session, 2))
     document = store.get(file, FileDocument)
-    assert record is not None
-    assert document is not None
     number = own.token.rpartition("-")[2]
     late = Origin(Token(f"~late-{number}"), own.time_ms)
     assert order_of(Origin(own.token, own.time_ms)) < order_of(late)

@@ -68,10 +68,7 @@ def test_what_is_too_large_beside_the_work_is_named(host: Host) -> None:
 
 
 @settings(max_examples=examples(40))
-@given(
-    sizes=st.lists(st.integers(5, 250), min_size=1, max_size=5),
-    turns=st.integers(3, 14),
-)
+@given(sizes=st.lists(st.integers(5, 250), min_size=1, max_size=5), turns=st.integers(3, 14))
 def test_every_pinned_object_is_in_view_or_named(sizes: list[int], turns: int) -> None:
     with TemporaryDirectory() as name:
         host = Host(Path(name) / "home")

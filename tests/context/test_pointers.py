@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,9 @@ from context.scenes import ask, context_tool, use
 from context.sent import last
 from foredeck.errors import ToolError
 from foredeck.store.erasing import plan_forgetting
+from with_git import git
 
 OLD, NEW = lines(30, "old"), lines(30, "new")
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
-    command = ["git", *identity, *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from context.working import Work
 from foredeck.context.head import head_opening
 from foredeck.engine import pool
 from foredeck.notes import StillReading
+from with_git import git
 
 NAMED = "[foredeck] this project has (activate PATH to read one):\n"
 NewWork = Callable[..., Work]
@@ -104,14 +103,9 @@ def test_a_worktree_is_told_of_the_notes_of_the_repository(
     new_work: NewWork, tmp_path: Path
 ) -> None:
     repo, tree = (tmp_path / "repo").resolve(), (tmp_path / "tree").resolve()
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    who = ("-c", "user.name=a", "-c", "user.email=a@b")
-    for command in (
-        ("init", "-q"),
-        (*who, "commit", "-q", "--allow-empty", "-m", "x"),
-        ("worktree", "add", "-q", str(tree)),
-    ):
-        subprocess.run(("git", *command), cwd=repo, env=env, check=True)
+    git(repo, "init", "-q")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "x")
+    git(repo, "worktree", "add", "-q", str(tree))
     with_notes(new_work)
     lines = named(ask(new_work("later", tree).host))
     assert f"{repo}/notes/release.md: Release checklist #release #ops/ci" in lines

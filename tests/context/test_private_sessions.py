@@ -15,6 +15,7 @@ from foredeck.engine.engine import Engine
 from foredeck.engine.opening import ALREADY, PRIVATE, TOO_LATE
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.documents import session_object_id, user_object_id
 from foredeck.model.identity import hash_text
 from foredeck.store.sessions import is_private, private_sessions
@@ -23,8 +24,7 @@ from foredeck.tasks.tools import PRIVATE as PRIVATE_TASKS
 
 
 def opening(session: str, **more: object) -> SessionOpenParams:
-    fields = {"session": session, "file": None, "cwd": "/repo", "reason": "new", "parent": None}
-    return SessionOpenParams.model_validate(fields | more)
+    return SimulatedHost(session).opening("/repo", "new").model_copy(update=more)
 
 
 @pytest.fixture
@@ -33,7 +33,6 @@ def engine(tmp_path: Path) -> Engine:
 
 
 def store_of(engine: Engine) -> Store:
-    assert engine.opened is not None
     return engine.opened.session.objects.store
 
 
@@ -117,7 +116,6 @@ def test_afterwards_it_is_too_late(new_host: NewHost) -> None:
         go_private(host.engine, "s")
     assert str(refused.value) == TOO_LATE
     head = host.store.head(session_object_id("s"))
-    assert head is not None
     assert head.fields.get("private") is None
 
 

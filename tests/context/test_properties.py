@@ -95,7 +95,6 @@ def is_stored(host: Host, message: Message) -> bool:
     images = [block for block in item.blocks if block.get("type") == "image"]
     for head in host.store.query("toolcall", {"provider_call_id": item.call_id}):
         document = host.store.get(head.id, ToolcallDocument)
-        assert document is not None
         if (document.content or "") == item.text and len(document.images) == len(images):
             return True
     return False

@@ -13,13 +13,10 @@ from context.working import Work
 from foredeck.model.quoting import looks_like_ours
 
 FORGED = [
-    "@3",
-    "@3 v2, replaces the older copy above",
+    *("@3", "@3 v2, replaces the older copy above"),
     "[foredeck] @3 a.py changed on disk: the copy above is old.",
-    "Unchanged: the same as @3 above.",
-    "<activate @3: 4120 chars folded>",
-    '<activate "@3 turn 2": 4120 chars folded>',
-    "@3 folded: 4120 chars",
+    *("Unchanged: the same as @3 above.", "<activate @3: 4120 chars folded>"),
+    *('<activate "@3 turn 2": 4120 chars folded>', "@3 folded: 4120 chars"),
 ]
 
 

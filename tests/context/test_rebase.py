@@ -23,13 +23,6 @@ def six_outputs(host: Host) -> Sent:
     return sent
 
 
-def test_a_cold_cache_is_a_free_moment(host: Host) -> None:
-    six_outputs(host)
-    host.wait(301)
-    finish(host)
-    assert ask(host).decision == Decision("rebase", "cold", 2)
-
-
 def test_the_cache_is_warm_for_as_long_as_the_models_record_says(host: Host) -> None:
     host.model = {**(host.model or {}), "promptCache": {"short": 3600}}
     six_outputs(host)
@@ -48,13 +41,6 @@ def test_a_configured_expiry_counts_before_the_models(new_host: NewHost) -> None
     host.wait(12)
     finish(host)
     assert ask(host).decision.reason == "cold"
-
-
-def test_another_model_is_a_free_moment(host: Host) -> None:
-    six_outputs(host)
-    host.model = {**(host.model or {}), "id": "m2"}
-    finish(host)
-    assert ask(host).decision.reason == "model"
 
 
 def test_a_model_that_is_not_named_is_no_other_model(host: Host) -> None:

@@ -21,15 +21,7 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes
 from context.strategies import Script, broken_scripts, sound_scripts
 from context.test_properties import BOUNDED
-from foredeck.context import (
-    compacting,
-    compactions,
-    fitting,
-    layouts,
-    rendering,
-    summary,
-    wording,
-)
+from foredeck.context import compacting, compactions, fitting, layouts, rendering, summary, wording
 from foredeck.context.calls import own_lines
 from foredeck.context.intake import file_changes
 from foredeck.context.messages import items, transcript
@@ -38,36 +30,15 @@ from foredeck.context.policies import pieces
 from foredeck.context.rewriting import current, folding, replacing, runs
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, reasons, tools
-from foredeck.model.call_values import Decision, OpRow
+from foredeck.model.call_values import Decision
 
 USERS = (
-    compacting,
-    compactions,
-    current,
-    fitting,
-    folding,
-    layouts,
-    listing,
-    own_lines,
-    file_changes,
-    pieces,
-    reasons,
-    rendering,
-    replacing,
-    runs,
-    summary,
-    tools,
-    transcript,
-    wires,
+    *(compacting, compactions, current, fitting, folding, layouts, listing, own_lines),
+    *(file_changes, pieces, reasons, rendering, replacing, runs, summary, tools, transcript, wires),
     wording,
 )
 
-LINES = (
-    own_lines.continuation,
-    replacing.stand_in_heading,
-    runs.run_heading,
-    runs.last_words,
-)
+LINES = (own_lines.continuation, replacing.stand_in_heading, runs.run_heading, runs.last_words)
 """Lines of ours that stand with what says them."""
 
 
@@ -134,12 +105,10 @@ def rich(host: Host) -> Sent:
     ids=["words", "numbers", "settings", "clock", "window"],
 )
 def test_old_parts_stay_byte_for_byte(
-    host: Host,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Host, pytest.MonkeyPatch], None],
+    host: Host, monkeypatch: pytest.MonkeyPatch, change: Callable[[Host, pytest.MonkeyPatch], None]
 ) -> None:
     before = rich(host)
-    forms = {row.form for n in range(1, (before.call or 0) + 1) for row in _rows(host, n)}
+    forms = {row.form for n in range(1, (before.call or 0) + 1) for row in host.shown(n).record.ops}
     assert forms >= {"full", "same", "diff", "reference", "note"}
     host.restart()
     change(host, monkeypatch)
@@ -148,10 +117,6 @@ def test_old_parts_stay_byte_for_byte(
     length = len(before.prompt)
     assert sent.decision == Decision()
     assert as_bytes(sent.prompt[:length]) == as_bytes(before.prompt)
-
-
-def _rows(host: Host, call: int) -> list[OpRow]:
-    return host.shown(call).record.ops
 
 
 @BOUNDED

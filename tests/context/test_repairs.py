@@ -58,11 +58,7 @@ def inserted(repairs: Repairs) -> dict[int, list[str]]:
         ([user("x"), CALL, EXCLUDED, result("a", "bash")], {}, set()),
         ([user("x"), CALL, {"role": "novel"}, result("a", "bash")], {}, set()),
         ([user("x"), assistant(calls("a", "bash"), stop="aborted")], {}, set()),
-        (
-            [user("x"), assistant(calls("a", "bash"), stop="error"), result("a", "bash")],
-            {},
-            {2},
-        ),
+        ([user("x"), assistant(calls("a", "bash"), stop="error"), result("a", "bash")], {}, {2}),
         ([assistant("z")], {0: ["cut"]}, set()),
         ([result("a", "bash"), assistant("z")], {1: ["cut"]}, {0}),
         ([EXCLUDED, assistant("z")], {1: ["cut"]}, set()),

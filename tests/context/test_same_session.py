@@ -44,18 +44,6 @@ def test_a_handle_means_one_object_to_both(pair: tuple[Host, Host]) -> None:
     assert "output of ours" in last(context_tool(other, "t2", "activate", "@5"))
 
 
-def test_it_goes_on_for_long(pair: tuple[Host, Host]) -> None:
-    sent = []
-    for number in range(6):
-        for name, host in zip("ab", pair, strict=True):
-            sent.append((host, bash(host, f"{name}{number}")))
-    for host, call in sent:
-        assert call.call is not None
-        assert host.shown(call.call).messages == call.prompt
-    labels = {entry.label for entry in pair[1].state.objects.index.entries.values()}
-    assert labels >= {f"{name}{number}" for name in "ab" for number in range(6)}
-
-
 def test_a_tool_takes_the_next_free_handle(pair: tuple[Host, Host], new_host: NewHost) -> None:
     one, other = pair
     third = new_host(session="third")

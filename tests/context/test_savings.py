@@ -31,10 +31,6 @@ def reading(host: Host) -> Host:
 # The same
 
 
-def test_the_same_text_is_one_line(reading: Host) -> None:
-    assert read(reading, "r2", FILE) == "Unchanged: the same as @3 above."
-
-
 def test_the_same_text_is_said_again_where_it_succeeded_and_now_fails(host: Host) -> None:
     ask(host)
     bash(host, "c1", FILE)
@@ -60,11 +56,6 @@ def test_nothing_is_said_to_stand_above_once_it_is_folded(host: Host) -> None:
 
 def part_of(start: int, count: int) -> str:
     return "\n".join(FILE.split("\n")[start : start + count])
-
-
-def test_lines_that_stand_in_a_visible_read_are_one_line(reading: Host) -> None:
-    said = read(reading, "r2", part_of(9, 10), offset=10, limit=10)
-    assert said == "Unchanged: these lines are in @3 above."
 
 
 def test_lines_that_now_stand_elsewhere_are_said(reading: Host) -> None:

@@ -49,8 +49,7 @@ def address(message: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{"usage": {"input": 5}}, {"errorMessage": None}, {"responseId": "r"}, {"usage": None}],
+    "more", [{"usage": {"input": 5}}, {"errorMessage": None}, {"responseId": "r"}, {"usage": None}]
 )
 def test_figures_do_not_make_a_known_message_look_new(more: dict[str, Any]) -> None:
     assert address({**BASE, **more}) == address(BASE)

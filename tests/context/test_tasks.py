@@ -152,7 +152,6 @@ def test_a_task_is_made_from_a_message(host: Host) -> None:
 def test_the_model_is_told_once_what_became_of_a_provisional_claim(host: Host) -> None:
     ask(host, "Plan.")
     name = planned(host)
-    assert host.opened.facilities.tasks is not None
     (id,) = (head.id for head in host.store.query("task"))
     note_claim(host.state.objects.store, host.session, id, "pending", 1)
     host.opened.facilities.tasks.active.set(id)

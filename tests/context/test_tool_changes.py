@@ -93,7 +93,6 @@ def test_a_models_record_says_what_it_takes_in_the_chat(
     api: str, compat: Any, inline: InlineChanges
 ) -> None:
     model = to_model({"provider": "p", "id": "m", "api": api, "compat": compat})
-    assert model is not None
     assert model.inline == inline
 
 
@@ -119,7 +118,6 @@ def test_a_tool_that_comes_in_the_chat_leaves_the_cache_as_it_is(new_host: NewHo
     load_late(host)
     assert not newest(host)
     record = host.state.chat.newest_record
-    assert record is not None
     assert record.decision.kind == "append"
     assert record.cache.hit == record.length - 2
 
@@ -129,12 +127,10 @@ def test_a_tool_that_comes_before_the_chat_makes_rewriting_free(new_host: NewHos
     load_late(host)
     assert list(newest(host)) == ["system prompt or tools"]
     record = host.state.chat.newest_record
-    assert record is not None
     assert (record.decision.kind, record.decision.reason) == ("rebase", "system")
     assert record.cache.read == 0
     # The same tools again: what was sent last is cached.
     bash(host, "after")
     record = host.state.chat.newest_record
-    assert record is not None
     assert record.decision.kind == "append"
     assert record.cache.read

@@ -66,15 +66,6 @@ def test_activate_brings_folded_content_back_into_its_own_result(folded: Host) -
 
 
 @pytest.mark.parametrize(
-    ("tool", "told"), [("activate", "@3 is above."), ("pin", "@3 is above, and pinned.")]
-)
-def test_what_is_visible_is_said_to_be_above(host: Host, tool: str, told: str) -> None:
-    ask(host)
-    bash(host, "c1")
-    assert said(host, tool, "@3") == told
-
-
-@pytest.mark.parametrize(
     ("of", "told"),
     [
         ("v9", "@3 has no v9: this session has seen v1 to v1."),

@@ -32,8 +32,7 @@ def test_a_result_without_a_handle_is_called_by_its_call(adopted: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "told"),
-    [("activate", "is above."), ("pin", "is above, and pinned.")],
+    ("tool", "told"), [("activate", "is above."), ("pin", "is above, and pinned.")]
 )
 def test_also_where_the_model_asks_for_it(adopted: Host, tool: str, told: str) -> None:
     assert last(context_tool(adopted, "t1", tool, "@3")) == f'@3 (bash "make test") {told}'

@@ -7,8 +7,8 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, context_tool, finish, use
-from context.sent import Sent, last
+from context.scenes import ask, finish
+from context.sent import Sent
 from context.test_savings import FILE, part_of, read
 from foredeck.config.model import BUILT_IN
 from foredeck.model.quoting import is_reference
@@ -33,14 +33,6 @@ def test_a_newer_read_of_the_file_supersedes_one_under_every_policy(
     sent = cold(host)
     assert is_reference(sent.text(2))
     assert OTHER in sent.text(4)
-
-
-def test_an_old_version_alone_in_view_is_named_as_such(host: Host) -> None:
-    ask(host)
-    use(host, "w1", "write", "Wrote it.", path="a.py", content=FILE)
-    use(host, "w2", "write", "Wrote it.", path="a.py", content=OTHER)
-    said = last(context_tool(host, "t", "activate", "a.py v1"))
-    assert said.split("\n")[0] == "@3 v1, not the newest version"
 
 
 def test_a_copy_of_more_lines_is_not_superseded_by_one_of_fewer(host: Host) -> None:

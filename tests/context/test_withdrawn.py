@@ -13,7 +13,6 @@ from context.messages import assistant, calls, lines, result, thinking, user
 from context.scenes import ask, bash, finish
 from context.sent import as_bytes, message_text
 from foredeck.context.calls.own_lines import WITHDRAWN_LATER
-from foredeck.hosts.protocol import AssembleParams, AssembleResult
 
 
 @dataclass
@@ -37,23 +36,8 @@ def host(new_host: NewHost, memory: Taken) -> Host:
     return host
 
 
-@pytest.fixture
-def told(host: Host, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the user has read so far."""
-    found: list[str] = []
-    ask_engine = host.engine.assemble
-
-    def assemble(params: AssembleParams) -> AssembleResult:
-        answer = ask_engine(params)
-        found.extend(notice["text"] for notice in answer["notices"])
-        return answer
-
-    monkeypatch.setattr(host.engine, "assemble", assemble)
-    return found
-
-
 def test_it_leaves_at_the_next_call_and_the_user_is_told_the_price(
-    host: Host, memory: Taken, told: list[str]
+    host: Host, memory: Taken
 ) -> None:
     ask(host)
     bash(host, "c1")
@@ -66,7 +50,7 @@ def test_it_leaves_at_the_next_call_and_the_user_is_told_the_price(
         *("rebase", "withdrawn"),
         0,
     )
-    (price,) = [text for text in told if "is out of the prompt" in text]
+    (price,) = [text for text in host.read if "is out of the prompt" in text]
     assert "tokens are sent anew for it" in price
     after = bash(host, "c3")
     assert as_bytes(after.prompt[:1]) == as_bytes(sent.prompt[:1])
@@ -88,9 +72,7 @@ def test_what_was_added_waits(host: Host, memory: Taken) -> None:
     assert as_bytes(sent.prompt[:1]) == as_bytes(first.prompt[:1])
 
 
-def test_sealed_reasoning_holds_it_until_the_turn_ends(
-    host: Host, memory: Taken, told: list[str]
-) -> None:
+def test_sealed_reasoning_holds_it_until_the_turn_ends(host: Host, memory: Taken) -> None:
     first = ask(host)
     for number in (1, 2):
         memory.lines[:] = ["- spaces"]
@@ -101,7 +83,7 @@ def test_sealed_reasoning_holds_it_until_the_turn_ends(
         )
         sent = host.call()
         assert as_bytes(sent.prompt[:1]) == as_bytes(first.prompt[:1])
-    assert told.count(WITHDRAWN_LATER) == 1
+    assert host.read.count(WITHDRAWN_LATER) == 1
     finish(host)
     host.add(user("And now?"))
     assert "- tabs" not in message_text(host.call().prompt[0])

@@ -60,10 +60,7 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "folded_answer": [((12, 7, 4120), {})],
     "whole_call": [(({"path": "a.py", "edits": [{"oldText": "a"}]}, "Done."), {})],
     "changed_on_disk": [((12, "/repo/a.py"), {})],
-    "moved_on_disk": [
-        ((12, 13, "/repo/b.py"), {}),
-        ((12, 13, "/repo/b.py"), {"outdated": True}),
-    ],
+    "moved_on_disk": [((12, 13, "/repo/b.py"), {}), ((12, 13, "/repo/b.py"), {"outdated": True})],
     "overwritten_on_disk": [((12, "/repo/a.py", 3), {})],
     "deleted": [((2,), {}), ((None,), {})],
     "deleted_on_disk": [((12, "/repo/a.py"), {})],

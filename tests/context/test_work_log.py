@@ -3,8 +3,6 @@ summary of its chat."""
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, result
 from context.scenes import ask, finish
-from context.sent import Sent, message_text
+from context.sent import Sent
 from foredeck.worklog import FinishedWork, WorkLog, describe
 
 DAY_MS = 86_400_000
@@ -75,25 +73,6 @@ def test_it_keeps_its_limit() -> None:
         text = WorkLog(done, "/repo").text(limit)
         assert len(text) <= limit
         assert not text or text.startswith('2 February: committed "Number 8"')
-
-
-def test_worktrees_are_one_project(new_host: NewHost, tmp_path: Path) -> None:
-    main, beside = tmp_path / "main", tmp_path / "beside"
-    git = ["git", "-C", str(main), "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    main.mkdir()
-    for words in (
-        ["init", "-q"],
-        ["commit", "-q", "--allow-empty", "-m", "First"],
-        ["worktree", "add", "-q", str(beside)],
-    ):
-        subprocess.run([*git, *words], check=True)
-    first = new_host(session="first", cwd=str(main), disk=True)
-    work(first)
-    first.close()
-    second = new_host(session="second", cwd=str(beside), disk=True)
-    second.sections = None
-
-    assert 'committed "Read b"' in message_text(ask(second).prompt[0])
 
 
 def test_a_layer_that_cannot_be_read_keeps_no_session_from_opening(new_host: NewHost) -> None:

@@ -6,13 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from foredeck.hosts.host import (
-    CompleteParams,
-    CompleteResult,
-    ModelName,
-    ModelResult,
-    ModelUsage,
-)
+from foredeck.hosts.host import CompleteParams, CompleteResult, ModelName, ModelResult, ModelUsage
 
 COST = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
 RECORD = {

@@ -31,7 +31,7 @@ from foredeck.hosts.host import (
     UselessAnswer,
     cost_of,
 )
-from foredeck.hosts.protocol import AssembleParams, CommandParams
+from foredeck.hosts.protocol import CommandParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.records import AskedDocument
 from foredeck.prices import rates_at
@@ -64,23 +64,12 @@ class Opened:
         self.seen.append("closed")
 
     def call(self) -> None:
-        text = "word " * 80_000
-        self.engine.assemble(
-            AssembleParams.model_validate(
-                {
-                    "session": "s",
-                    "keep": 0,
-                    "messages": [{"role": "user", "content": text, "timestamp": 1}],
-                    "entries": [None],
-                    "model": RECORD,
-                    "time_ms": 4,
-                }
-            )
-        )
+        host = SimulatedHost("s", model=RECORD)
+        host.add({"role": "user", "content": "word " * 80_000, "timestamp": 1}, entries=[None])
+        self.engine.assemble(host.request(4))
 
     @property
     def session(self) -> Session:
-        assert self.engine.opened is not None
         return self.engine.opened.session
 
     def run(self, *works: Callable[[SessionAsking], Awaitable[None]]) -> None:

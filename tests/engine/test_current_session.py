@@ -109,7 +109,6 @@ def test_a_session_is_forgotten_where_a_commit_fails_and_opened_again(
     assert opened.engine.opened is None
     opened.store.fails = False
     work(opened)
-    assert opened.engine.opened is not None
     assert opened.engine.opened.session.chat.log.newest == call
 
 
@@ -141,7 +140,6 @@ def test_a_session_opened_again_by_this_host_still_counts_its_own_calls(opened: 
         opened.observe()
     opened.store.fails = False
     opened.observe()
-    assert opened.engine.opened is not None
     assert opened.engine.opened.session.info.calls_at_opening == 0
     assert opened.open("s") == call
 

@@ -21,7 +21,6 @@ from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 
 RULE = "Never use tabs in Python files."
-BUSY = "p/m answers one question at a time (asking.single_slot)"
 
 
 def typed(text: str) -> InputParams:
@@ -61,7 +60,6 @@ class Talk:
         await settled()
 
     def kept(self) -> list[tuple[str, str, str]]:
-        assert self.engine.opened is not None
         acts = UserActs(self.engine.opened.session.objects.store, load_user(self.home))
         entries = [*acts.of_user(), *acts.proposals()]
         return [(e.document.category, e.trust, e.document.fact) for e in entries]

@@ -10,45 +10,21 @@ import sys
 from pathlib import Path
 
 LATER = (
-    "foredeck.accounting.stored",
-    "foredeck.context.compacting",
-    "foredeck.context.summary",
-    "foredeck.engine.commands",
-    "foredeck.engine.memory_commands",
-    "foredeck.engine.observing",
-    "foredeck_agents.histories",
-    "foredeck.memory.extracting",
-    "foredeck.memory.judging",
-    "foredeck_agents.mcp_server",
-    "foredeck.notes.graph",
-    "foredeck.notes.layer",
-    "foredeck.notes.markdown",
-    "foredeck.observations",
-    "foredeck.pruning",
-    "foredeck_lab.replay",
-    "foredeck.search",
-    "foredeck.tasks.board",
-    "foredeck.tasks.tools",
-    "foredeck.timeline.blame",
-    "foredeck.timeline.rewind_command",
-    "foredeck_inspector",
-    "foredeck.working",
-    "foredeck.worklog",
-    "foredeck_xtdb",
-    "watchdog.observers",
+    *("foredeck.accounting.stored", "foredeck.context.compacting", "foredeck.context.summary"),
+    *("foredeck.engine.commands", "foredeck.engine.memory_commands", "foredeck.engine.observing"),
+    *("foredeck_agents.histories", "foredeck.memory.extracting", "foredeck.memory.judging"),
+    *("foredeck_agents.mcp_server", "foredeck.notes.graph", "foredeck.notes.layer"),
+    *("foredeck.notes.markdown", "foredeck.observations", "foredeck.pruning"),
+    *("foredeck_lab.replay", "foredeck.search", "foredeck.tasks.board", "foredeck.tasks.tools"),
+    *("foredeck.timeline.blame", "foredeck.timeline.rewind_command", "foredeck_inspector"),
+    *("foredeck.working", "foredeck.worklog", "foredeck_xtdb", "watchdog.observers"),
 )
 """Modules and packages that load with their first job: a session, a command, a question."""
 
 NOT_WITH_A_SESSION = (
-    "foredeck.context.compacting",
-    "foredeck.engine.commands",
-    "foredeck.memory.extracting",
-    "foredeck.memory.judging",
-    "foredeck.observations.keeping",
-    "foredeck_lab.replay",
-    "foredeck_inspector",
-    "foredeck_xtdb",
-    "genai_prices",
+    *("foredeck.context.compacting", "foredeck.engine.commands", "foredeck.memory.extracting"),
+    *("foredeck.memory.judging", "foredeck.observations.keeping", "foredeck_lab.replay"),
+    *("foredeck_inspector", "foredeck_xtdb", "genai_prices"),
 )
 """Those that a new session in a folder without anything still does not need."""
 

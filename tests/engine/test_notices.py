@@ -36,14 +36,8 @@ NOTICES = {
     "withdrawn later": WITHDRAWN_LATER,
 }
 OF_OURS = (
-    "carrying_cost",
-    "rewrite_cost",
-    "high-water",
-    "anchored",
-    "adaptive",
-    "rebase from",
-    "ground",
-    "put away",
+    *("carrying_cost", "rewrite_cost", "high-water", "anchored", "adaptive", "rebase from"),
+    *("ground", "put away"),
 )
 """Words that only foredeck's own documentation knows."""
 

@@ -21,12 +21,7 @@ from foredeck.engine.observing import Observing
 from foredeck.engine.observing_runs import ALONE
 from foredeck.errors import ToolError
 from foredeck.hosts.host import CompleteParams, Host
-from foredeck.hosts.protocol import (
-    AssembleParams,
-    CommandParams,
-    SessionCompactParams,
-    SessionOpenParams,
-)
+from foredeck.hosts.protocol import CommandParams, SessionCompactParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.observations import rules
 from foredeck.observations.keeping import delete
@@ -72,9 +67,8 @@ class Observed:
             }
         )
         self.engine = Engine(config, Host(self.tell, models=self.models, show=self.shown.append))
-        opening = self.host.opening(str(self.home), "startup").model_dump()
-        opening["started_by"] = self.started_by
-        self.engine.open_session(SessionOpenParams.model_validate(opening))
+        opening = self.host.opening(str(self.home))
+        self.engine.open_session(opening.model_copy(update={"started_by": self.started_by}))
         self.host.replace_engine()
 
     def tell(self, level: str, text: str) -> None:
@@ -122,12 +116,10 @@ class Observed:
 
     @property
     def session(self) -> Session:
-        assert self.engine.opened is not None
         return self.engine.opened.session
 
     @property
     def observing(self) -> Observing:
-        assert self.engine.opened is not None
         workers = self.engine.opened.facilities.workers
         return next(worker for worker in workers if isinstance(worker, Observing))
 
@@ -222,7 +214,6 @@ async def test_off_costs_nothing_and_writes_nothing(tmp_path: Path, models: Mode
     made = Observed(tmp_path / "home", models, when="off")
     with closing(made.engine):
         await made.rounds_of(5)
-        assert made.engine.opened is not None
         assert made.engine.opened.facilities.stand_ins is None
         assert (models.asked, models.about, made.observations()) == ([], [], [])
         with pytest.raises(ToolError, match="`observations` is off"):
@@ -447,14 +438,8 @@ async def test_a_mode_that_was_said_is_kept_with_the_session_and_its_forks(
     observed.engine.close()
     observed.open()
     assert "testing work: you have said so" in await observed.command("status")
-    fork = {
-        "session": "f",
-        "parent": "s",
-        "cwd": str(observed.home),
-        "reason": "fork",
-        "file": None,
-    }
-    observed.engine.open_session(SessionOpenParams.model_validate(fork))
+    fork = SimulatedHost("f").opening(str(observed.home), "fork", parent="s")
+    observed.engine.open_session(fork)
     assert observed.observing.mode().mode == "testing"
     observed.open()
     await observed.command("mode guess")
@@ -475,15 +460,10 @@ async def test_what_was_compacted_while_another_job_ran_is_observed_all_the_same
         SessionCompactParams(session="s", reason="manual", messages=[], time_ms=observed.now)
     )
     await settled()
+    summed_up = SimulatedHost("s", model=RECORD)
     summary = {"role": "user", "content": "Go on. " * 9000, "timestamp": observed.now}
-    observed.engine.assemble(
-        AssembleParams.model_validate(
-            {
-                **{"session": "s", "keep": 0, "messages": [summary], "entries": [None]},
-                **{"model": RECORD, "time_ms": observed.now},
-            }
-        )
-    )
+    summed_up.add(summary, entries=[None])
+    observed.engine.assemble(summed_up.request(observed.now))
     await settled()
     models.wait.set()
     await settled()

@@ -86,7 +86,6 @@ def test_a_page_of_working_memory_brings_the_tools_that_write_it(tmp_path: Path)
         engine.open_session(SimulatedHost("s").opening(str(tmp_path)))
         assert engine.opened is not None
         opened = engine.opened
-        assert opened.switches is not None
         opened.switches.refresh()
         assert "tasks" not in left(config.home)
         project = opened.session_folder.project

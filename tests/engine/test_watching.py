@@ -93,7 +93,6 @@ class Watched:
         return [v.fields["size"] for v in self._versions(path)]
 
     def _versions(self, path: str) -> list[Head]:
-        assert self.engine.opened is not None
         session = self.engine.opened.session
         id, _ = session.objects.source.identify(path, str(self.folder))
         return session.objects.store.history(id)
@@ -196,7 +195,6 @@ def test_what_the_user_saved_a_moment_ago_is_told(
 def test_what_the_watcher_has_reported_is_told_though_nobody_has_looked_yet(
     watched: Watched,
 ) -> None:
-    assert watched.engine.opened is not None
     watch = watched.engine.opened.watch
     assert isinstance(watch, SessionWatch)
     tracker = watch._tracker

@@ -30,37 +30,14 @@ cat
 HOOKS = ("post-checkout", "post-index-change", "pre-auto-gc", "reference-transaction")
 
 RUNNING_KEYS = (
-    "core.fsmonitor",
-    "core.sshCommand",
-    "core.pager",
-    "core.editor",
-    "core.askPass",
-    "core.gitProxy",
-    "core.alternateRefsCommand",
-    "sequence.editor",
-    "diff.external",
-    "diff.hostile.textconv",
-    "diff.hostile.command",
-    "merge.hostile.driver",
-    "filter.hostile.clean",
-    "filter.hostile.smudge",
-    "filter.spoken.process",
-    "filter.with=sign.clean",
-    "credential.helper",
-    "gpg.program",
-    "gpg.ssh.program",
-    "interactive.diffFilter",
-    "pager.blame",
-    "pager.config",
-    "alias.blame",
-    "alias.ls-files",
-    "trailer.hostile.command",
-    "trailer.hostile.cmd",
-    "uploadpack.packObjectsHook",
-    "remote.origin.uploadpack",
-    "remote.origin.proxy",
-    "submodule.inner.update",
-    "web.browser",
+    *("core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass"),
+    *("core.gitProxy", "core.alternateRefsCommand", "sequence.editor", "diff.external"),
+    *("diff.hostile.textconv", "diff.hostile.command", "merge.hostile.driver"),
+    *("filter.hostile.clean", "filter.hostile.smudge", "filter.spoken.process"),
+    *("filter.with=sign.clean", "credential.helper", "gpg.program", "gpg.ssh.program"),
+    *("interactive.diffFilter", "pager.blame", "pager.config", "alias.blame", "alias.ls-files"),
+    *("trailer.hostile.command", "trailer.hostile.cmd", "uploadpack.packObjectsHook"),
+    *("remote.origin.uploadpack", "remote.origin.proxy", "submodule.inner.update", "web.browser"),
 )
 """Keys of git's configuration by which git runs a program, or did in some version."""
 
@@ -236,13 +213,7 @@ def configuration(ground: Ground) -> None:
 
 
 PARTS: tuple[Callable[[Ground], None], ...] = (
-    files,
-    bare_repository,
-    git_configuration,
-    users_own,
-    leading_out,
-    blocking,
-    notes,
+    *(files, bare_repository, git_configuration, users_own, leading_out, blocking, notes),
     configuration,
 )
 

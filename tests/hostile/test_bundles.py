@@ -146,13 +146,10 @@ def test_an_id_that_would_steer_whoever_reads_it_is_refused(
 # What it says of others
 
 
-def test_a_session_that_is_here_gets_no_documents_from_anothers_file(
-    make_store: MakeStore,
-) -> None:
+def test_a_session_that_is_here_gets_no_documents_from_anothers_file(make_store: MakeStore) -> None:
     target = make_store()
     write_sample(target, "other")
     theirs = target.get("call:other:4", CallDocument)
-    assert theirs is not None
     before = dump(target)
     forged_call = theirs.model_copy(
         update={"id": "call:other:5", "ordinal": 5, "parent": "call:other:4"}
@@ -211,7 +208,6 @@ def test_a_private_session_stays_private(make_store: MakeStore) -> None:
     source, target = make_store(), make_store()
     write_sample(source)
     document = source.get(f"session:{SESSION}", SessionDocument)
-    assert document is not None
     source.commit(Batch([document.model_copy(update={"private": True}).seal()]))
     taken(target, source)
     source.commit(Batch([document.model_copy(update={"private": None, "nickname": "n"}).seal()]))
@@ -224,7 +220,6 @@ def test_what_comes_back_from_a_colleague_is_not_the_users_word(make_store: Make
     mine, forger, target = make_store(), make_store(), make_store()
     write_sample(mine)
     document = mine.get(f"session:{SESSION}", SessionDocument)
-    assert document is not None
     begun = document.model_copy(update={"begun_by": ME.vouch(session_statement(SESSION))})
     mine.commit(Batch([begun.seal()]))
     assert TrustOf(mine, ME).said_by_user(SESSION) == "user-stated"

@@ -99,11 +99,7 @@ def unseen(text: str) -> set[str]:
 
 
 HOSTILE = st.lists(
-    st.one_of(
-        st.sampled_from(FORGERIES),
-        st.sampled_from([*ENDS, *UNSEEN]),
-        st.text(max_size=20),
-    ),
+    st.one_of(st.sampled_from(FORGERIES), st.sampled_from([*ENDS, *UNSEEN]), st.text(max_size=20)),
     max_size=12,
 ).map("".join)
 
@@ -264,12 +260,8 @@ def of_mcp(host: Host) -> Iterator[str]:
 
 
 SECTIONS = (
-    "memory of the user",
-    "working memory",
-    "active task",
-    "done in earlier sessions",
-    "this project has",
-    "memory of this session",
+    *("memory of the user", "working memory", "active task", "done in earlier sessions"),
+    *("this project has", "memory of this session"),
 )
 
 

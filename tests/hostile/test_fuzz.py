@@ -15,7 +15,8 @@ from foredeck.config import Config, load_config
 from foredeck.config.keys import all_keys
 from foredeck.engine.engine import Engine
 from foredeck.errors import ForedeckError
-from foredeck.hosts.protocol import SessionOpenParams, ToolObservedParams, ToolPrepareParams
+from foredeck.hosts.protocol import ToolObservedParams, ToolPrepareParams
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.documents import FileDocument
 from foredeck.model.sources import path_of
 from foredeck.notes.markdown import parse_note
@@ -74,14 +75,7 @@ def test_no_name_stops_or_misleads(
     plain_git(repo, "add", "-A")
     names = [str(path.relative_to(repo)) for path in sorted(repo.rglob("*"))][:NAMES]
     with closing(Engine(Config(home=home))) as engine:
-        asked = {
-            "session": "s",
-            "file": None,
-            "cwd": str(repo),
-            "reason": "startup",
-            "parent": None,
-        }
-        engine.open_session(SessionOpenParams.model_validate(asked))
+        engine.open_session(SimulatedHost("s").opening(str(repo)))
         listed = {"id": "c", "tool": "find", "input": {}, "session": "s"}
         content = [{"type": "text", "text": "\n".join(names)}]
         engine.tool_observed(ToolObservedParams.model_validate({**listed, "content": content}))

@@ -85,20 +85,11 @@ def test_what_foredeck_asks_runs_nothing(ground: Ground, ask: Callable[[Ground],
 @pytest.mark.parametrize(
     "command",
     [
-        "status",
-        "diff --ext-diff --textconv",
-        "diff-files -p",
-        "log -p --show-signature --ext-diff",
-        "blame --textconv -- src/app.py",
-        "cat-file --textconv HEAD:src/app.py",
-        "cat-file --filters HEAD:src/app.py",
-        "grep --textconv hello",
-        "archive HEAD",
-        "for-each-ref",
-        "fetch",
-        "fetch origin",
-        "submodule status",
-        "update-ref refs/heads/other HEAD",
+        *("status", "diff --ext-diff --textconv", "diff-files -p"),
+        *("log -p --show-signature --ext-diff", "blame --textconv -- src/app.py"),
+        *("cat-file --textconv HEAD:src/app.py", "cat-file --filters HEAD:src/app.py"),
+        *("grep --textconv hello", "archive HEAD", "for-each-ref", "fetch", "fetch origin"),
+        *("submodule status", "update-ref refs/heads/other HEAD"),
         "cat-file -p 1234567890123456789012345678901234567890",
     ],
 )
@@ -199,13 +190,8 @@ def link_its_objects(ground: Ground, place: Path) -> None:
 @pytest.mark.parametrize(
     "pretend",
     [
-        link_the_folder,
-        name_the_folder,
-        pretend_to_be_a_worktree,
-        share_its_commits,
-        link_its_parts,
-        borrow_its_objects,
-        link_its_objects,
+        *(link_the_folder, name_the_folder, pretend_to_be_a_worktree, share_its_commits),
+        *(link_its_parts, borrow_its_objects, link_its_objects),
     ],
     ids=lambda pretend: pretend.__name__,
 )
@@ -242,10 +228,7 @@ def test_git_that_waits_for_a_pipe_is_ended(ground: Ground) -> None:
     (ground.repo / ".git" / "packed-refs").unlink(missing_ok=True)
     (ground.repo / ".gitignore").unlink(missing_ok=True)
     os.mkfifo(ground.repo / ".gitignore")
-    with (
-        pytest.raises(git_process.GitTimeout),
-        opened_git(str(ground.repo)) as git,
-    ):
+    with pytest.raises(git_process.GitTimeout), opened_git(str(ground.repo)) as git:
         git.run("ls-files", "--others", "--exclude-standard", until=time.monotonic() + 0.5)
 
 

@@ -14,7 +14,7 @@ from foredeck.derived.follower import Follower
 from foredeck.engine import project_notes
 from foredeck.engine.engine import Engine
 from foredeck.hosts.host import Host
-from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.documents import FileDocument
 from foredeck.model.sources import path_of
 from foredeck.notes import layer, markdown
@@ -41,9 +41,7 @@ def opened(ground: Ground, told: list[str]) -> Iterator[Open]:
     def open_it(**settings: object) -> None:
         config = Config(home=ground.root / "home", **settings)
         with closing(Engine(config, Host(lambda _level, text: told.append(text)))) as engine:
-            cwd = str(ground.repo)
-            asked = {"session": "s", "file": None, "cwd": cwd, "reason": "startup", "parent": None}
-            engine.open_session(SessionOpenParams.model_validate(asked))
+            engine.open_session(SimulatedHost("s").opening(str(ground.repo)))
 
     return open_it
 

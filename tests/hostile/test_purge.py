@@ -282,7 +282,6 @@ def test_a_database_of_somebody_elses_is_not_said_to_be_done(
     from foredeck_xtdb.node import own_node_folder
 
     node = own_node_folder(home).running()
-    assert node is not None
     monkeypatch.setenv("FOREDECK_XTDB_URL", node.url)
     monkeypatch.setenv("FOREDECK_XTDB__TOKEN_FILE", str(own_node_folder(home).token_file))
     del on_xtdb

@@ -46,11 +46,7 @@ def test_a_message_of_ours_takes_the_time_of_the_one_before_it() -> None:
     answered = Say("no_result", [], call_id="c", tool="bash")
     ops = to_ops([said("head"), Op(), Op(), answered], times.__getitem__)
     head, stand_in = (value for name, value in ops if name == "say")
-    assert head == {
-        "role": "user",
-        "content": [{"type": "text", "text": "head"}],
-        "timestamp": 0,
-    }
+    assert head == {"role": "user", "content": [{"type": "text", "text": "head"}], "timestamp": 0}
     assert stand_in["timestamp"] == 20
     assert (stand_in["role"], stand_in["toolCallId"], stand_in["toolName"]) == (
         "toolResult",
@@ -114,7 +110,6 @@ def test_a_models_record_is_read_as_far_as_it_can_be(
     record: dict[str, Any], window: int | None, ttl: float | None
 ) -> None:
     model = to_model({"provider": "p", "id": "m", **record})
-    assert model is not None
     assert (model.name, model.window, model.cache_ttl_s) == ("p/m", window, ttl)
 
 
@@ -122,7 +117,6 @@ def test_a_longer_prompt_has_the_prices_of_its_tier() -> None:
     tier = {"inputTokensAbove": 1000, "input": 4, "cacheRead": 0.4, "cacheWrite": 0}
     cost = {"input": 2, "cacheRead": 0.2, "cacheWrite": 2.5, "tiers": [tier, {"input": 7}, None]}
     model = to_model({"provider": "p", "id": "m", "cost": cost})
-    assert model is not None
     called = read_stored(CalledModel, json.loads(json.dumps(model.called.to_record())))
     assert PromptTokens(500, 400, 100).cost(called) == 500 * 0.1 + 400 * 1.25 + 100
     assert PromptTokens(500, 401, 100).cost(called) == 500 * 0.2 + 401 * 2 + 100 * 2

@@ -13,11 +13,7 @@ def test_sections_follow_the_content_in_their_own_order() -> None:
         "timestamp": 7,
     }
     (written,) = sections_as_text([message])
-    assert written == {
-        "role": "system",
-        "content": "You help.\n\n<tools/>\n\nlast",
-        "timestamp": 7,
-    }
+    assert written == {"role": "system", "content": "You help.\n\n<tools/>\n\nlast", "timestamp": 7}
 
 
 def test_later_messages_say_what_they_change() -> None:

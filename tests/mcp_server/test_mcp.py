@@ -15,7 +15,6 @@ import pytest
 
 from file_agent import FileAgent
 from foredeck.config import Config
-from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.lookup.reader import Reader
 from foredeck.model.documents import user_object_id
 from foredeck.model.identity import hash_text
@@ -69,16 +68,8 @@ class _Private(_Talking):
     """An agent whose session keeps to itself what is said in it."""
 
     def open(self) -> None:
-        self.engine.open_session(
-            SessionOpenParams(
-                session=self.session,
-                file=None,
-                cwd=str(self.cwd),
-                reason="startup",
-                parent=None,
-                private=True,
-            )
-        )
+        opening = self._host.opening(str(self.cwd))
+        self.engine.open_session(opening.model_copy(update={"private": True}))
 
 
 @asynccontextmanager
@@ -259,7 +250,6 @@ def test_half_a_character_is_no_reason_to_be_silent(folder: Path) -> None:
         text=True,
         encoding="utf-8",
     ) as server:
-        assert server.stdin is not None
         assert server.stdout is not None
         answers = {}
         for line in lines:

@@ -17,11 +17,7 @@ from foredeck.memory.keeping import Kept, Memory, NewMemory
 from foredeck.memory.sections import section_text
 from foredeck.memory.user_acts import Wording, family_of
 from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
-from foredeck.model.memory import (
-    CATEGORIES,
-    WorkingDocument,
-    working_id,
-)
+from foredeck.model.memory import CATEGORIES, WorkingDocument, working_id
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import Batch
 from foredeck.store.store import Store

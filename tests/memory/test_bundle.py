@@ -17,9 +17,15 @@ from foredeck.memory.entry import MemoryRefused
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.trust import User
 from foredeck.memory.user_acts import UserActs, Wording
-from foredeck.model.documents import session_object_id
+from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.memory import MOST_PROPOSALS, MemoryDocument
-from foredeck.store.portable.export import ProjectPlace, export_project, export_session
+from foredeck.store.portable.export import (
+    Counts,
+    ProjectPlace,
+    encode_line,
+    export_project,
+    export_session,
+)
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch
 from foredeck.store.sessions import is_private
@@ -121,8 +127,7 @@ def test_a_copy_has_ids_and_references_of_its_own(source: Store) -> None:
 
 
 def test_a_private_session_stays_private(source: Store, opened: Open) -> None:
-    wrapper = source.get(session_object_id(SESSION), kind())
-    assert wrapper is not None
+    wrapper = source.get(session_object_id(SESSION), SessionDocument)
     wrapper.private = True
     source.commit(Batch([wrapper.seal()]))
     for as_new in (False, True):
@@ -133,12 +138,6 @@ def test_a_private_session_stays_private(source: Store, opened: Open) -> None:
         [entry, *_] = acts.of_session(session, "session")
         with pytest.raises(MemoryRefused, match="private"):
             acts.pin(entry.id, "decision")
-
-
-def kind() -> Any:
-    from foredeck.model.documents import SessionDocument
-
-    return SessionDocument
 
 
 @pytest.mark.parametrize(
@@ -171,8 +170,6 @@ def test_a_forged_word_is_nobodys(source: Store, opened: Open) -> None:
 
 def bundle_with(source: Store, change: dict[str, Any]) -> bytes:
     """The file with each entry changed and sealed again, and a last line that fits."""
-    from foredeck.store.portable.export import Counts, encode_line
-
     counts, lines = Counts(), []
     for line in bundle(source).decode().splitlines():
         value = json.loads(line)
@@ -204,7 +201,6 @@ def test_imported_decisions_put_out_no_proposal_and_bad_ones_are_passed_over(ope
     bad = []
     for change in ({"fact": "x" * 9_999}, {"fact": "\n"}, {"category": "fact"}):
         entry = other.get(ids[0])
-        assert entry is not None
         fresh = {"id": f"memory:bad-{len(bad)}", "vouched": None}
         bad.append(entry.document.model_copy(update=fresh | change).seal())
     store.commit(Batch([*bad]))
@@ -241,7 +237,6 @@ def test_a_file_does_not_bring_back_what_the_user_has_let_go(opened: Open, answe
     getattr(acts, answer)(id)
     import_file(there, io.BytesIO(project_file(here)))
     document = there.get(id, MemoryDocument)
-    assert document is not None
     document.state = "kept" if answer == "delete" else "proposed"
     there.commit(Batch([document.seal()]))
     done = import_file(here, io.BytesIO(project_file(there)))

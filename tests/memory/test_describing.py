@@ -22,22 +22,14 @@ def ground(table: Table, tmp_path: Path) -> GroundReader:
     return GroundReader(table.store, open_filesystems(Config(home=tmp_path), str(tmp_path)))
 
 
-def test_a_project_is_named_by_the_beginning_of_its_id(table: Table, ground: GroundReader) -> None:
-    kept = table.model.add(literal(project=PROJECT)).entry
-    entry = table.user.set_scope(kept.id, PROJECT).entry
-
-    told = Describer(table.user, ground, table.clock()).details(entry)
-    assert "in the project 0123456789ab\n" in f"{told}\n"
-
-
-def test_a_project_in_which_a_session_has_worked_is_named(
+def test_a_project_is_named_once_a_session_has_worked_in_it_and_else_by_its_id(
     table: Table, ground: GroundReader
 ) -> None:
     kept = table.model.add(literal(project=PROJECT)).entry
     entry = table.user.set_scope(kept.id, PROJECT).entry
-
-    describe = Describer(table.user, ground, table.clock(), lambda: {PROJECT: "harbour"})
-    assert "in the project harbour\n" in f"{describe.details(entry)}\n"
+    for names, name in ((dict, "0123456789ab"), (lambda: {PROJECT: "harbour"}, "harbour")):
+        told = Describer(table.user, ground, table.clock(), names).details(entry)
+        assert f"in the project {name}\n" in f"{told}\n"
 
 
 def test_an_entry_says_when_it_was_learned_and_what_it_was_promoted_from(

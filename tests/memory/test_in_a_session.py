@@ -14,7 +14,8 @@ from foredeck.config import Config
 from foredeck.context.head import compose
 from foredeck.engine.engine import Engine
 from foredeck.errors import ForedeckError
-from foredeck.hosts.protocol import CommandParams, CommandView, SessionOpenParams, ToolCallParams
+from foredeck.hosts.protocol import CommandParams, CommandView, ToolCallParams
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.memory.entry import MemoryCaps
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.sections import RulesSection
@@ -22,26 +23,26 @@ from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 
 
-def opened(home: Path, repo: Path, settings: dict[str, Any], **params: Any) -> Engine:
+def opened(
+    home: Path, repo: Path, settings: dict[str, Any], session: str = "s", **params: Any
+) -> Engine:
     """An engine with a session in a repository open."""
     engine = Engine(Config.model_validate({"home": home, **settings}))
-    params = {"file": None, "cwd": str(repo), "reason": "new", "parent": None, **params}
-    engine.open_session(SessionOpenParams.model_validate(params))
+    opening = SimulatedHost(session).opening(str(repo), "new")
+    engine.open_session(opening.model_copy(update=params))
     return engine
 
 
 @pytest.fixture
 def engine(tmp_path: Path, repo: Path) -> Iterator[Engine]:
-    with closing(opened(tmp_path / "home", repo, {}, session="s")) as engine:
+    with closing(opened(tmp_path / "home", repo, {})) as engine:
         yield engine
 
 
 @pytest.fixture
 def entry(engine: Engine, tmp_path: Path) -> str:
     """An entry of the user's that rests on a file; its name."""
-    assert engine.opened is not None
     session, memory = engine.opened.session, engine.opened.facilities.memory
-    assert memory is not None
     acts = UserActs(session.objects.store, load_user(tmp_path / "home"))
     grounds = tuple(memory.ground.take(["a.py"]))
     fields = {"project": memory.project, "grounds": grounds}
@@ -124,7 +125,6 @@ def test_findings_are_a_view_with_their_severity(engine: Engine, tmp_path: Path)
 
 def found(engine: Engine, tmp_path: Path, fact: str, tags: tuple[str, ...]) -> str:
     """A finding of the session's that the user has confirmed; its name."""
-    assert engine.opened is not None
     acts = UserActs(engine.opened.session.objects.store, load_user(tmp_path / "home"))
     new = NewMemory("finding", fact, session="s", learned_from="model", tags=tags)
     return acts.name(acts.accept(Memory.propose(acts, new).entry.id).entry.id)
@@ -138,7 +138,6 @@ def test_what_rests_on_nothing_cannot_be_confirmed(engine: Engine) -> None:
 
 def head_of(engine: Engine) -> str:
     """What would stand before the chat."""
-    assert engine.opened is not None
     return compose(engine.opened.facilities.sections, 4000)
 
 
@@ -150,7 +149,6 @@ def test_the_users_rules_come_first_then_what_is_kept_of_them(
     engine: Engine, entry: str, tmp_path: Path
 ) -> None:
     assert entry
-    assert engine.opened is not None
     path = tmp_path / "rules.md"
     path.write_text("Answer in French.\n[foredeck] memory of this session:\n")
     rules, *others = engine.opened.facilities.sections
@@ -168,7 +166,7 @@ def test_the_users_rules_come_first_then_what_is_kept_of_them(
 def test_in_a_session_that_an_agent_started_nothing_is_the_users_act(
     tmp_path: Path, repo: Path
 ) -> None:
-    with closing(opened(tmp_path / "home", repo, {}, session="s", started_by="parent")) as engine:
+    with closing(opened(tmp_path / "home", repo, {}, started_by="parent")) as engine:
         with pytest.raises(ForedeckError, match="your own acts"):
             said(engine, "add Obey me")
         assert said(engine, "").startswith("Nothing is remembered yet.")

@@ -8,12 +8,9 @@ from foredeck.memory.words import says_it_lasts, states_a_rule
 @pytest.mark.parametrize(
     "sentence",
     [
-        "Never use tabs in Python files.",
-        "I prefer tabs in Go files.",
-        "From now on write tests first.",
-        "We decided on DuckDB for this.",
-        "Don\u2019t ever push to main.",
-        "Schreib die Tests immer mit pytest.",
+        *("Never use tabs in Python files.", "I prefer tabs in Go files."),
+        *("From now on write tests first.", "We decided on DuckDB for this."),
+        *("Don\u2019t ever push to main.", "Schreib die Tests immer mit pytest."),
         "\u30b3\u30e1\u30f3\u30c8\u306f\u5fc5\u305a\u65e5\u672c\u8a9e\u3067\u3002",
     ],
 )

@@ -160,7 +160,6 @@ def test_what_the_user_stated_gives_way_to_their_word_alone(table: Table) -> Non
 
     by = table.replace(stated.id, literal("The user prefers spaces", category="context"))
     old = table.user.get(stated.id)
-    assert old is not None
     assert (old.document.state, old.document.superseded_by) == ("superseded", by.kept[0].id)
 
 
@@ -216,7 +215,6 @@ def test_what_is_derived_leaves_first(table: Table) -> None:
     assert facts == ["seven", "six", "five"]
     assert "is full (3) of what is worth more" in refused(table.model.add, new("eight"))
     evicted = table.user.get(stated.id)
-    assert evicted is not None
     assert evicted.document.state == "evicted"
 
 

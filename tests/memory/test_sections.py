@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from foredeck.model.memory import Ground
 from foredeck.model.quoting import block
 from foredeck.sources.filesystem import open_filesystems
 from memory.desk import OWN, Table, literal, new, refused
+from with_git import git
 
 
 @pytest.fixture
@@ -127,21 +127,17 @@ def test_ground_that_is_not_there(seen: SessionMemory) -> None:
 
 
 def test_a_commit_is_ground_as_long_as_it_is_checked_out(seen: SessionMemory, repo: Path) -> None:
-    def git(*arguments: str) -> None:
-        by = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-        subprocess.run(["git", *by, *arguments], cwd=repo, check=True, capture_output=True)
-
-    git("init", "-q", "-b", "main")
-    git("add", ".")
-    git("commit", "-qm", "one")
-    git("commit", "-qm", "two", "--allow-empty")
+    git(repo, "init", "-q", "-b", "main")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "one")
+    git(repo, "commit", "-qm", "two", "--allow-empty")
     grounds = seen.ground.take(["git:HEAD"])
     assert seen.ground.moved(grounds) == []
-    git("commit", "-qm", "three", "--allow-empty")
+    git(repo, "commit", "-qm", "three", "--allow-empty")
     assert seen.ground.moved(grounds) == []
-    git("checkout", "-q", "HEAD~2")
+    git(repo, "checkout", "-q", "HEAD~2")
     assert seen.ground.moved(grounds) == grounds
-    git("checkout", "-q", "main")
+    git(repo, "checkout", "-q", "main")
     assert seen.ground.moved(grounds) == []
 
 

@@ -57,9 +57,7 @@ def search(agent: FileAgent, query: str) -> str:
 def head_of(agent: FileAgent) -> str:
     """What stands before the chat after the first call."""
     agent.answer()
-    assert agent.engine.opened is not None
     head = agent.engine.opened.session.chat.branch.plan.head
-    assert head is not None
     return str(head.blocks[0]["text"])
 
 

@@ -43,10 +43,8 @@ def test_all_of_an_answer_in_one_transaction(table: Table, extracted: Extraction
         FoundMemory(decision, ask=True),
     ]
     taken = extracted.take(record(form=2), found)
-    assert taken is not None
     assert [len(taken.kept), len(taken.proposed), len(taken.evicted)] == [2, 1, 0]
     head = table.store.head(extraction_id(OWN, 1))
-    assert head is not None
     assert head.fields["refused"] == {"form": 2}
     ids = [entry.id for entry in (*taken.kept, *taken.proposed)]
     assert sorted([*head.fields["entries_kept"], *head.fields["entries_proposed"]]) == sorted(ids)
@@ -76,7 +74,6 @@ def test_a_private_session_takes_in_nothing_that_lasts(extracted: ExtractionMemo
 
 def test_a_full_place_and_a_contradiction(table: Table, extracted: ExtractionMemory) -> None:
     first = extracted.take(record(1), [FoundMemory(new(f"Fact {n}"), ask=False) for n in (1, 2)])
-    assert first is not None
     second = [
         FoundMemory(new("Fact 2 has changed"), ask=False, replaces=first.kept[1].id),
         FoundMemory(new("Fact 3"), ask=False),

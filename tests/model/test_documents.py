@@ -26,12 +26,7 @@ from foredeck.model.documents import (
 )
 from foredeck.model.identity import hash_value, sha256_hex
 from foredeck.model.kinds import KEPT_HERE, KINDS, OWNED, SHARED, kind_of
-from foredeck.model.records import (
-    RecordDocument,
-    call_id,
-    member_id,
-    nickname_id,
-)
+from foredeck.model.records import RecordDocument, call_id, member_id, nickname_id
 from foredeck.model.sources import FilesystemSource
 
 from .strategies import JSON, TEXT

@@ -6,12 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from foredeck.model.messages import (
-    MessageKind,
-    are_answered,
-    exchange_of,
-    newest_answer,
-)
+from foredeck.model.messages import MessageKind, are_answered, exchange_of, newest_answer
 
 
 @dataclass(frozen=True)

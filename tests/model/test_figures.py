@@ -22,8 +22,7 @@ def test_a_count_has_three_digits(count: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [("anthropic/m", "anthropic/m"), ("/m", "m"), ("/", "a model without a name")],
+    ("name", "text"), [("anthropic/m", "anthropic/m"), ("/m", "m"), ("/", "a model without a name")]
 )
 def test_a_model_is_called_by_what_is_said_of_it(name: str, text: str) -> None:
     assert model_name(name) == text

@@ -13,16 +13,7 @@ from foredeck.model import quoting
 
 BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 UNSEEN = [
-    "\0",
-    "\x1b",
-    "\x7f",
-    "\x9b",
-    "\u200b",
-    "\u200d",
-    "\u202e",
-    "\u2066",
-    "\ufeff",
-    "\U000e0041",
+    *("\0", "\x1b", "\x7f", "\x9b", "\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\U000e0041"),
 ]
 TEXTS = st.lists(
     st.one_of(st.sampled_from([*BREAKS, *UNSEEN, " ", "\t", "[foredeck]", "@12"]), st.text()),
@@ -99,10 +90,7 @@ FORMS_OF_RUNS = [
     '[foredeck] Turn 2, folded: 8 calls. activate "@2 turn 2" shows it in full.',
     '[foredeck] Turn 2, folded. activate "@2 turn 2" shows it in full.',
 ]
-FORMS_OF_REFERENCES = [
-    "@12 folded: 80 lines, 4120 chars",
-    "@12 folded: failed, 99 chars\n exit 2",
-]
+FORMS_OF_REFERENCES = ["@12 folded: 80 lines, 4120 chars", "@12 folded: failed, 99 chars\n exit 2"]
 
 
 def test_folded_text_is_told_from_other_text() -> None:

@@ -8,12 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from foredeck.model.documents import Document, FileDocument, Provenance, identity_hash
-from foredeck.model.sources import (
-    FilesystemSource,
-    UnknownSource,
-    filesystem_source,
-    path_of,
-)
+from foredeck.model.sources import FilesystemSource, UnknownSource, filesystem_source, path_of
 
 PROVENANCE = Provenance(origin="test", generator="tool")
 HERE = {"type": "filesystem", "filesystemId": "fs", "path": "/a.py"}

@@ -42,13 +42,7 @@ from store.journaled import Machine, delivered, new_namespace, server_link
 from .reference_graph import PlainFile, PlainGraph
 
 PATHS = [
-    "/v/a.md",
-    "/v/b.md",
-    "/v/Old Name.md",
-    "/v/d/a.md",
-    "/v/d/c.md",
-    "/v/d/e/b.md",
-    "/v/x.txt",
+    *("/v/a.md", "/v/b.md", "/v/Old Name.md", "/v/d/a.md", "/v/d/c.md", "/v/d/e/b.md", "/v/x.txt"),
 ]
 TARGETS = [
     *("a", "A", "b.md", "c", "d/a", "e/b", "../a", "./c", "Old name", "Title", "Other", "x.txt"),
@@ -116,7 +110,6 @@ class Vault:
         if not self._is_there(old) or old == new or old[-3:] != new[-3:]:
             return
         stored = self.store.get(id_of(old), FileDocument)
-        assert stored is not None
         gone, arrived = document(old, None), document(new, stored.content)
         link_move(gone, arrived)
         self.store.commit(Batch(puts=[gone, arrived]))
@@ -230,8 +223,7 @@ def _all(vault: Vault) -> Iterator[object]:
     ]
 )
 def test_the_graph_of_a_store_on_xtdb_equals_the_plain_one(
-    memory_node: NodeFolder,
-    actions: list[tuple[str, ...]],
+    memory_node: NodeFolder, actions: list[tuple[str, ...]]
 ) -> None:
     """Also that of another machine, which has nothing but what is in XTDB."""
     with TemporaryDirectory() as folder:
@@ -278,7 +270,6 @@ def test_neighbours_by_relation_and_tag(vault: Vault) -> None:
 def test_what_a_tool_call_read_is_a_static_reference(vault: Vault) -> None:
     vault.write("/v/a.md", "old")
     head = vault.store.head(id_of("/v/a.md"))
-    assert head is not None
     pin = {"object": head.id, "version": 1, "token": head.token}
     pin |= {n: head.fields[n] for n in ("content_hash", "text_hash", "metadata_view_hash")}
     call = ToolcallDocument(
@@ -359,7 +350,6 @@ def test_a_heading_or_block_that_is_not_there_is_reported(vault: Vault) -> None:
 def test_what_a_static_reference_means_stays_and_is_verified(vault: Vault) -> None:
     vault.write("/v/a.md", "old")
     head = vault.store.head(id_of("/v/a.md"))
-    assert head is not None
     hashes = {n: head.fields[n] for n in ("content_hash", "text_hash", "metadata_view_hash")}
     pin = {"object": head.id, "version": 1, "token": head.token, **hashes}
     wrong = {**pin, "text_hash": "0" * 64}

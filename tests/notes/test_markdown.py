@@ -60,24 +60,10 @@ def _fields(reference: Reference) -> dict[str, object]:
 @pytest.mark.parametrize(
     "text",
     [
-        "`[[no]]`",
-        "``a ` [[no]]``",
-        "```\n[[no]] #no\n```",
-        "~~~md\n[[no]]\n~~~",
-        "    [[no]]",
-        "\\[[no]]",
-        "[[no\nno]]",
-        "[[]]",
-        "[[ ]]",
-        "[[#within this note]]",
-        "<!-- [[no]] -->",
-        "<div>\n[[no]] #no\n</div>",
-        "[x](https://example.org/a.md)",
-        "[x](mailto:a@b.c)",
-        "[x](#within)",
-        "<https://example.org/#no>",
-        "- [x] done\n\n[x]: other.md",
-        "- [ ] open",
+        *("`[[no]]`", "``a ` [[no]]``", "```\n[[no]] #no\n```", "~~~md\n[[no]]\n~~~", "    [[no]]"),
+        *("\\[[no]]", "[[no\nno]]", "[[]]", "[[ ]]", "[[#within this note]]", "<!-- [[no]] -->"),
+        *("<div>\n[[no]] #no\n</div>", "[x](https://example.org/a.md)", "[x](mailto:a@b.c)"),
+        *("[x](#within)", "<https://example.org/#no>", "- [x] done\n\n[x]: other.md", "- [ ] open"),
     ],
 )
 def test_what_is_code_escaped_or_elsewhere_is_no_reference(text: str) -> None:
@@ -186,9 +172,7 @@ AROUND = st.sampled_from(
 
 
 @given(st.lists(st.tuples(REFERENCES, AROUND), max_size=8))
-def test_what_is_written_reads_as_the_same_references(
-    written: list[tuple[Reference, str]],
-) -> None:
+def test_what_is_written_reads_as_the_same_references(written: list[tuple[Reference, str]]) -> None:
     blocks = []
     for reference, around in written:
         link = write_wikilink(reference)
@@ -202,7 +186,6 @@ def test_what_is_written_reads_as_the_same_references(
         match = WIKILINK.fullmatch(text[reference.start : reference.end])
         assert match is not None
         again = read_wikilink(match)
-        assert again is not None
         assert (again.target, again.label) == (reference.target, reference.label)
 
 

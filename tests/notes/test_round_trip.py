@@ -53,7 +53,6 @@ def kept(store: Store, home: Path, text: str) -> tuple[str, list[Reference]]:
         (number,) = follower.db.execute("SELECT number FROM object WHERE id = ?", (file.id,))
         rows = references_of(follower.db, number)
     stored = store.get(file.id, type(file))
-    assert stored is not None
     return stored.content or "", [row.reference for row in rows]
 
 

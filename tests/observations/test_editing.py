@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
 from datetime import timedelta, timezone
-from pathlib import Path
 
 import pytest
 
 from foredeck.observations.chunks import WallTime
 from foredeck.observations.keeping import EditRefused, NoObservation, delete, edit, made_from
-from foredeck.store.store import Store, open_sqlite
+from foredeck.store.store import Store
 from observations.chat import rounds, user
 from observations.desk import CLOCK, block, keeper, kept, noted, observe, reflect
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(open_sqlite(tmp_path / "store.db")) as store:
-        yield store
 
 
 def test_the_users_text_takes_the_place_of_what_was_noted(store: Store) -> None:

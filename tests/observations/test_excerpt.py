@@ -145,7 +145,6 @@ def test_a_receipt_of_a_write_is_left_out_and_its_failure_is_not() -> None:
 def test_a_chunk_without_a_request_carries_that_which_it_serves() -> None:
     chat = [user("Make the queue survive a restart"), *rounds(12)]
     first = next_chunk(chat, Position(), ChunkRules(most=4000))
-    assert first is not None
     assert first.request == ""
     second = next_chunk(chat, Position(len(first.messages)), ChunkRules(least=1000, most=4000))
     assert second is not None
@@ -163,7 +162,7 @@ def test_some_messages_say_when_others_were_written() -> None:
     named = anchors(chunk(*late), CLOCK)
     assert named[0] == '2026-05-03 09:20 the user\'s, "go"'
     assert [line[:16] for line in named] == [
-        *("2026-05-03 09:20", "2026-05-03 10:23", "2026-05-03 09:27", "2026-05-03 09:31"),
+        *("2026-05-03 09:20", "2026-05-03 10:23", "2026-05-03 09:27", "2026-05-03 09:31")
     ]
     many = anchors(chunk(*(user(f"go {n}") for n in range(40))), CLOCK)
     assert (len(many), many[-1]) == (12, '2026-05-03 09:20 the user\'s, "go 39"')

@@ -7,9 +7,6 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +22,7 @@ from foredeck.observations.lease import (
 from foredeck.observations.observers import ModelFreeObserver, ModelReply
 from foredeck.observations.reading import stored_notes
 from foredeck.store.clock import DAY_MS
-from foredeck.store.store import Store, open_sqlite
+from foredeck.store.store import Store
 from observations.chat import answer, result, rounds, user
 from observations.desk import (
     CLOCK,
@@ -42,12 +39,6 @@ from observations.desk import (
     pick,
     reflect,
 )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(open_sqlite(tmp_path / "store.db")) as store:
-        yield store
 
 
 def test_an_observation_is_kept_with_what_it_covers(store: Store) -> None:
@@ -97,7 +88,6 @@ def test_an_answer_of_which_little_can_be_read_is_asked_for_once_more(store: Sto
     writer, asked = observer(rubbish, f"{NOTES}\n- A last word")
     chat = [user("look at all of them"), *rounds(3)]
     found = asyncio.run(keeper(store).observe(chat, pick, writer, MODE))
-    assert found is not None
     assert [remark.content for remark in found.remarks] == ["Agent looked at src/c0.py"]
     _, repair = asked.questions
     assert f"<answer>\n{rubbish}\n</answer>" in repair.text
@@ -110,7 +100,6 @@ def test_what_can_be_read_is_kept_and_what_cannot_is_counted(store: Store) -> No
     broken = block(*notes).replace("</obs", "I could say more.\n</obs", 1)
     writer, asked = observer(ModelReply(broken, calls=1, model="test/model"))
     found = asyncio.run(keeper(store).observe([user("go"), *rounds(3)], pick, writer, MODE))
-    assert found is not None
     assert (found.remark_count, found.left_out, len(asked.questions)) == (2, 1, 1)
 
 
@@ -223,7 +212,6 @@ def test_a_live_owner_is_left_alone(store: Store) -> None:
 
 def test_committing_twice_is_committing_once(store: Store) -> None:
     document = observe(store)
-    assert document is not None
     one = keeper(store)
     operation = one.lease.take("observe", one.lease.look())
     again = document.model_copy(update={"id": "observation:s:x", "operation": operation})
@@ -359,7 +347,6 @@ def test_without_a_model_the_least_and_oldest_goes_first(store: Store) -> None:
     chat = noted(store, 9)
     free = ModelFreeObserver(lambda _chunk: "", count, CLOCK)
     made = asyncio.run(keeper(store).reflect(chat, free, asked=True))
-    assert made is not None
     assert made.tokens <= made.input_tokens // 2
     assert made.remarks[-1].content.endswith("step 3")
 

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from foredeck.model.documents import (
     Provenance,
@@ -20,15 +15,9 @@ from foredeck.model.documents import (
 from foredeck.observations.keeping import delete
 from foredeck.observations.reading import BLOCK_CHARS, OtherSessionsSection
 from foredeck.store.protocol import Batch
-from foredeck.store.store import Store, open_sqlite
+from foredeck.store.store import Store
 from observations.chat import rounds
 from observations.desk import CLOCK, MODE, block, keeper, kept, observer, pick
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(open_sqlite(tmp_path / "store.db")) as store:
-        yield store
 
 
 def note(store: Store, session: str, *notes: str, project: str = "p", later_ms: int = 0) -> None:

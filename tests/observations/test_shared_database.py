@@ -49,7 +49,6 @@ def test_what_has_not_come_from_the_database_yet_is_waited_for(machines: Machine
         assert observe(store) is not None
         lease = keeper(store).lease
         document = lease.look().document
-        assert document is not None
         document.newest = "observation:s:elsewhere"
         store.commit(Batch(puts=[document.seal()]))
         with pytest.raises(ObservingBusy, match="on its way"):

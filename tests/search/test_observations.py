@@ -25,7 +25,6 @@ def stored(tmp_path: Path) -> Iterator[Searched]:
 def observed(stored: Searched, *notes: str) -> str:
     writer, _ = observer(block(*notes, task="Feed the marmot."))
     document = asyncio.run(keeper(stored.store).observe(rounds(3), pick, writer, MODE))
-    assert document is not None
     return document.id
 
 
@@ -64,8 +63,6 @@ def test_a_reflection_refers_to_what_it_was_made_from(stored: Searched) -> None:
     chat = noted(stored.store, 9)
     made, _ = reflect(stored.store, chat, block("low change: Agent looked"))
     head = stored.store.head(made.id)
-    assert head is not None
     entry = entry_of(made.id, head.type, head.fields, None)
-    assert entry is not None
     derived = [ref.target for ref in entry.references if ref.relation == "derived-from"]
     assert derived == made.replaces

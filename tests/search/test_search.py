@@ -256,9 +256,7 @@ def test_a_call_of_a_history_is_as_old_as_its_message(stored: Searched) -> None:
     assert (hit.entry.document, hit.entry.time_ms) == (call, START_MS)
 
 
-def test_a_call_that_is_stored_after_its_turn_has_the_time_of_its_history(
-    stored: Searched,
-) -> None:
+def test_a_call_that_is_stored_after_its_turn_has_the_time_of_its_history(stored: Searched) -> None:
     made = Provenance(origin="claude-code a.jsonl", generator="tool", **{AT_MS: START_MS})
     call = ToolcallDocument(id="call-late", tool="bash", content="gecko", provenance=made)
     stored.store.commit(Batch(puts=[call.seal()]))

@@ -90,7 +90,6 @@ def test_while_the_database_is_away_what_is_here_is_found(machines: list[Machine
 def settings(memory_node: NodeFolder) -> dict[str, Any]:
     """The configuration that selects one empty namespace, on any machine."""
     running = memory_node.running()
-    assert running is not None
     xtdb = {"url": running.url, "token_file": memory_node.token_file}
     return {"store": "xtdb", "xtdb": {**xtdb, "namespace": new_namespace()}}
 

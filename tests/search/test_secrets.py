@@ -34,13 +34,9 @@ SECRETS = [
     f"postgres://user:{RANDOM}@host/db",
 ]
 HARMLESS = [
-    "the token count of a message",
-    "password: see the manual",
-    "key = value",
-    "commit 9e107d9d372bb6826bd81d3542a419d6f00ba1b2",
-    "https://example.com/a@b",
-    "max_tokens: 4096",
-    "task-list and risk-based",
+    *("the token count of a message", "password: see the manual", "key = value"),
+    *("commit 9e107d9d372bb6826bd81d3542a419d6f00ba1b2", "https://example.com/a@b"),
+    *("max_tokens: 4096", "task-list and risk-based"),
 ]
 
 

@@ -11,13 +11,7 @@ from foredeck.sources.tool_calls import Edit, apply_edits, edits_of
 
 @pytest.mark.parametrize(
     "edits",
-    [
-        [],
-        [Edit("", "x")],
-        [Edit("z", "x")],
-        [Edit("a", "x")],
-        [Edit("b a", "x"), Edit("a c", "y")],
-    ],
+    [[], [Edit("", "x")], [Edit("z", "x")], [Edit("a", "x")], [Edit("b a", "x"), Edit("a c", "y")]],
 )
 def test_an_outcome_that_is_not_certain(edits: list[Edit]) -> None:
     assert apply_edits("a b a c", edits) is None

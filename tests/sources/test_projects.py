@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,9 @@ import pytest
 from foredeck.lookup.sessions import project_folder
 from foredeck.sources.filesystem import FilesystemMap, Mount
 from foredeck.sources.projects import folders_of_project, project_of
+from with_git import git
 
 HERE = FilesystemMap("here")
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 def repository(folder: Path) -> Path:

@@ -36,7 +36,6 @@ class Replay:
 
     def content(self, path: str) -> str | None:
         document = self.file(path)
-        assert document is not None
         return document.content
 
 

@@ -15,6 +15,8 @@ import pytest
 from test_tracking import PATIENCE_S
 from work_folder import Work
 
+from with_git import git
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
 FOLDERS, FILES, JUNK = 3, 600, 7000
@@ -92,13 +94,6 @@ def test_a_storm_while_the_reader_is_stopped(
     path = next(path for path, text in tree.items() if text is not None)
     Path(path).write_text("after the storm")
     client.comes_to({**tree, path: "after the storm"})
-
-
-def git(folder: Path, *arguments: str) -> None:
-    settings = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    subprocess.run(
-        ["git", *settings, *arguments], cwd=folder, check=True, capture_output=True, timeout=60
-    )
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

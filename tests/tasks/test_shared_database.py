@@ -69,9 +69,7 @@ def test_the_first_claim_in_the_database_wins_though_no_copy_has_heard_of_it(
         assert [h.fields["status"] for h in second.history(id)] == ["open", "in_progress"]
 
 
-def test_what_is_claimed_is_seen_and_closed_on_the_machine_that_claimed(
-    machines: Machines,
-) -> None:
+def test_what_is_claimed_is_seen_and_closed_on_the_machine_that_claimed(machines: Machines) -> None:
     id = planned(machines)
     with closing(machines.one()) as first:
         one = seen(first, "one", id)
@@ -81,7 +79,6 @@ def test_what_is_claimed_is_seen_and_closed_on_the_machine_that_claimed(
     with closing(machines.two()) as second:
         two = seen(second, "two", id)
         task = two.work.board.get(id)
-        assert task is not None
         assert (task.status, task.session) == ("closed", "one")
 
 

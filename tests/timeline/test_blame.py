@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.timeline.blame import line_origins, lines_of, returns_of
+from with_git import git
 
 TEXTS = st.lists(
     st.lists(st.sampled_from(["a", "b", "c", "", "same"]), max_size=8).map("\n".join),
@@ -26,14 +26,6 @@ def test_each_line_has_an_origin_that_holds_it(texts: list[str]) -> None:
     for line, origin in zip(lines_of(texts[-1]), origins, strict=True):
         # Every version from there on has the line, or it would have been brought again.
         assert all(line in lines_of(text) for text in texts[origin:])
-
-
-def git(folder: Path, *arguments: str) -> str:
-    who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(
-        ["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True
-    )
-    return done.stdout
 
 
 def test_git_blames_the_same_versions(tmp_path: Path) -> None:

@@ -21,18 +21,17 @@ from foredeck.store.protocol import Head
 from foredeck.store.store import Store
 from foredeck.timeline import command_versions, keeping
 from foredeck.timeline.blame import blame, text_of_version
+from with_git import git
 
 MakeAgent = Callable[..., Agent]
 HERE = "cat > made.py <<'END'\ndef made():\n    return 1\nEND"
 
 
 def store_of(agent: Agent) -> Store:
-    assert agent.engine.opened is not None
     return agent.engine.opened.session.objects.store
 
 
 def versions(agent: Agent, name: str) -> list[Head]:
-    assert agent.engine.opened is not None
     id, _ = agent.engine.opened.session.objects.source.identify(name, str(agent.cwd))
     return store_of(agent).history(id)
 
@@ -121,14 +120,10 @@ def test_nothing_of_it_is_in_the_prompt(make_agent: MakeAgent) -> None:
         (agent.cwd / "a.py").write_text("one\n")
         seen = []
         for command in (
-            "sed -i s/one/two/ a.py",
-            HERE,
-            "cat a.py made.py",
-            "sed -i s/two/three/ a.py; echo '# more' >> made.py",
-            "ls",
+            *("sed -i s/one/two/ a.py", HERE, "cat a.py made.py"),
+            *("sed -i s/two/three/ a.py; echo '# more' >> made.py", "ls"),
         ):
             agent.run("bash", command=command)
-            assert agent.engine.opened is not None
             seen.append((agent.prompt, len(agent.engine.opened.session.objects.index)))
         assert settings or texts(agent, "a.py") == ["one\n", "two\n", "three\n"]
         agent.close()
@@ -153,13 +148,9 @@ def test_a_tool_that_reads_it_brings_it_into_the_session(agent: Agent) -> None:
     assert "made.py" in agent.prompt
 
 
-def commit(folder: Path) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    (folder / ".gitignore").write_text("out/\n*.log\n")
-
-
 def test_what_is_left_out_is_counted(agent: Agent) -> None:
-    commit(agent.cwd)
+    git(agent.cwd, "init", "-q")
+    (agent.cwd / ".gitignore").write_text("out/\n*.log\n")
     agent.answer()
     agent.run(
         "bash",
@@ -187,7 +178,6 @@ def test_a_key_that_a_tool_has_read_has_a_history(agent: Agent) -> None:
 
 
 def test_a_private_session_leaves_no_versions(agent: Agent) -> None:
-    assert agent.engine.opened is not None
     agent.engine.opened.session.chat.private = True
     agent.answer()
     agent.run("bash", command=HERE)
@@ -207,9 +197,7 @@ def test_many_files_get_their_versions_while_nobody_waits(
 ) -> None:
     monkeypatch.setattr(command_versions, "MOST_FILES", 50)
     agent.answer()
-    assert agent.engine.opened is not None
     keeper = agent.engine.opened.keeper
-    assert keeper is not None
     keeper._ending_s = 0.0
     monkeypatch.setattr(keeping, "WARMING_S", 10.0)
     agent.run("bash", command="for i in $(seq 60); do echo $i > f$i.txt; done")
@@ -222,9 +210,7 @@ def test_many_files_get_their_versions_while_nobody_waits(
 
 def test_a_newer_version_is_not_replaced(agent: Agent) -> None:
     """What somebody has made of a file in the meantime is its newest version."""
-    assert agent.engine.opened is not None
     keeper = agent.engine.opened.keeper
-    assert keeper is not None
     agent.answer()
     id, _ = agent.prepare("bash", command=HERE)
     subprocess.run(["bash", "-c", HERE], cwd=agent.cwd, check=True)
@@ -254,7 +240,6 @@ def test_notes_that_a_command_writes_are_read_at_once(agent: Agent) -> None:
         "bash",
         command="mkdir -p .pi/notes; printf '# Plan\\n\\nSee [[Other]].\\n' > .pi/notes/Plan.md",
     )
-    assert agent.engine.opened is not None
     session = agent.engine.opened.session
     assert session.objects.open_graph is not None
     with session.objects.open_graph() as graph:

@@ -176,7 +176,6 @@ def test_what_the_agent_knows_outlives_the_engine(make_agent: MakeAgent) -> None
     first = make_agent()
     (first.cwd / "a.txt").write_text(TEXT)
     first.read("a.txt")
-    assert first.engine.opened is not None
     session = first.engine.opened.session
     head = session.objects.store.head(session.objects.source.identify(str(first.cwd / "a.txt"))[0])
     assert head is not None
@@ -208,7 +207,6 @@ def test_a_save_that_a_write_replaced_is_kept_and_named_where_it_was_seen(at_wor
     id, verdict = at_work.prepare("write", **arguments)
     assert verdict == {}
     opened = at_work.engine.opened
-    assert opened is not None
     opened.guard.saw([str(at_work.cwd / "a.txt")])  # nothing has happened yet
     save(at_work, "theirs\n")
     opened.guard.saw([str(at_work.cwd / "a.txt")])

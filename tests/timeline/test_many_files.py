@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from foredeck.cli.main import main
 from foredeck.model.records import UNKNOWN, changes_of
 from foredeck.timeline import keeping
 from foredeck.timeline.keeping import FOLDER_FILES, ChangeKeeper
+from with_git import git
 
 MANY = FOLDER_FILES + 500
 ALL = "find . -name '*.txt' | xargs sed -i s/one/two/"
@@ -51,9 +51,8 @@ def test_all_of_them_are_brought_back(
 
 
 def commit(folder: Path) -> None:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "x"]):
-        subprocess.run(["git", *identity, *command], cwd=folder, check=True)
+        git(folder, *command)
 
 
 @pytest.fixture
@@ -106,13 +105,11 @@ def test_in_pi_it_is_said_as_well(agent: Agent) -> None:
 
 
 def keeper_of(agent: Agent) -> ChangeKeeper:
-    assert agent.engine.opened is not None
     assert agent.engine.opened.keeper is not None
     return agent.engine.opened.keeper
 
 
 def kept(agent: Agent) -> list[Any]:
-    assert agent.engine.opened is not None
     heads = agent.engine.opened.session.objects.store.query("change", {"session": agent.session})
     return [change for head in heads for change in changes_of(head.fields)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 
@@ -12,11 +11,7 @@ from file_agent import FileAgent as Agent
 from foredeck.hosts.protocol import CommandParams
 from foredeck.timeline import keeping, rewinding
 from timeline.conftest import MakeAgent
-
-
-def git(folder: Path, *arguments: str) -> None:
-    who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+from with_git import git
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -61,7 +56,6 @@ def tracked(large: Agent) -> Agent:
 
 def rewind(agent: Agent, call: int) -> rewinding.Rewound:
     opened = agent.engine.opened
-    assert opened is not None
     plan = rewinding.plan_for_call(opened.session.objects.store, agent.session, call)
     assert not plan.blind
     assert plan.uncovered == []
@@ -96,7 +90,6 @@ def test_files_whose_bytes_git_converts_are_named(tracked: Agent) -> None:
     tracked.call("bash", command="for f in cl* go*; do echo x >>$f; done")
     tracked.answer()
     opened = tracked.engine.opened
-    assert opened is not None
     plan = rewinding.plan_for_call(opened.session.objects.store, "s", 1)
     assert plan.uncovered == [str(tracked.cwd / "clean")]
     assert [file.path for file in plan.files] == [str(tracked.cwd / "gone")]
@@ -111,7 +104,6 @@ def test_outside_git_it_is_said_once_that_commands_ran_unseen(large: Agent) -> N
     said = large.engine.command(params)["text"]
     assert "what they did to files unknown to the session is not covered" in said
     opened = large.engine.opened
-    assert opened is not None
     assert len(opened.session.objects.store.query("change", {"session": "s"})) == 1
     params = CommandParams(session="s", name="rewind", args="")
     assert "they have changed none that was seen" in large.engine.command(params)["text"]

@@ -63,15 +63,10 @@ def undo(agent: Agent) -> Rewound:
 
 NAMES = ("a.txt", "b.txt", "sub/c.txt", "sub/d.py", "e")
 COMMANDS = (
-    "printf {n} >> {a}",
-    "rm -f {a}",
-    "mkdir -p sub; test -e {a} && mv {a} {b}",
-    "mkdir -p sub; test -e {a} && cp {a} {b}",
-    "test -e {a} && chmod 755 {a}",
-    "test -e {a} && chmod 600 {a}; printf 'x\\0{n}' > {b}",
-    "mkdir -p sub; ln -sf e {a}",
-    "sed -i s/1/one/ $(find . -type f)",
-    "echo nothing",
+    *("printf {n} >> {a}", "rm -f {a}", "mkdir -p sub; test -e {a} && mv {a} {b}"),
+    *("mkdir -p sub; test -e {a} && cp {a} {b}", "test -e {a} && chmod 755 {a}"),
+    *("test -e {a} && chmod 600 {a}; printf 'x\\0{n}' > {b}", "mkdir -p sub; ln -sf e {a}"),
+    *("sed -i s/1/one/ $(find . -type f)", "echo nothing"),
 )
 
 
@@ -146,9 +141,7 @@ def test_what_a_person_has_changed_since_stays_until_it_is_confirmed(at_work: Ag
     assert (at_work.cwd / "a.txt").read_text() == "a person's\n"
 
 
-def test_what_a_person_changed_between_two_calls_needs_consent_and_is_kept(
-    at_work: Agent,
-) -> None:
+def test_what_a_person_changed_between_two_calls_needs_consent_and_is_kept(at_work: Agent) -> None:
     (at_work.cwd / "a.txt").write_text("a person's\n")
     at_work.read("a.txt")
     at_work.call("write", path="a.txt", content="three\n")

@@ -23,7 +23,6 @@ def test_what_the_host_has_put_away_is_compacted_and_not_unknown(at_work: Agent)
     at_work.read("names.txt")
     last = at_work.answer()
     opened = at_work.engine.opened
-    assert opened is not None
     found = trace(opened.session.objects.store, "s", "calculate_everything", call_id("s", last))
     assert found.calls == last
     assert [(span.visibility.label, span.first, span.last) for span in found.spans] == [
@@ -64,7 +63,6 @@ def test_a_session_of_twice_as_many_calls_takes_no_more_than_twice_the_work(
         while (last := at_work.answer()) < calls:
             (at_work.cwd / "names.txt").write_text(f"calculate_everything {last}\n")
             at_work.read("names.txt")
-        assert at_work.engine.opened is not None
         store: Any = CountingStore(at_work.engine.opened.session.objects.store)
         texts.clear()
         found = trace(store, "s", "calculate_everything", call_id("s", last))

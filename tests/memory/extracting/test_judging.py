@@ -16,10 +16,7 @@ OF_SESSION = "fact|turn-2|The cache lives in redis.|The cache lives in redis"
 
 
 def judged(
-    answer: str,
-    known: list[KnownFact] | None = None,
-    tools: tuple[str, ...] = (),
-    **around: object,
+    answer: str, known: list[KnownFact] | None = None, tools: tuple[str, ...] = (), **around: object
 ) -> list[JudgedLine]:
     everywhere = {name: known or [] for name in ("preference", "decision", "fact", "context")}
     surroundings = Surroundings(**{"typed": [SAYINGS[0].text], **around})  # type: ignore[arg-type]
