@@ -26,24 +26,12 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(link, "LOOK_MS", int(1000 * ENOUGH_S))
     patch.setattr(link, "_CHECK_MS", int(1000 * ENOUGH_S))
     for owner, name in (
-        (keeping, "WARMING_S"),
-        (keeping, "ENDING_S"),
-        (command_versions, "IGNORED_S"),
-        (git_process, "CONFIGURATION_S"),
-        (worklog, "FOLLOWING_S"),
-        (extraction, "SEARCH_S"),
-        (opened, "CLOSING_S"),
-        (markdown, "LEAST_S"),
-        (markdown, "MOST_S"),
-        (repositories, "AFTER_S"),
-        (guard, "RECENT_S"),
-        (git, "DEADLINE_S"),
-        (session_search, "PATIENCE_S"),
-        (notes, "CHAT_PATIENCE_S"),
-        (reader, "PATIENCE_S"),
-        (node, "START_SECONDS"),
-        (maintenance, "_STUCK_SECONDS"),
-        (journaled, "PATIENCE"),
+        *((keeping, "WARMING_S"), (keeping, "ENDING_S"), (command_versions, "IGNORED_S")),
+        *((git_process, "CONFIGURATION_S"), (worklog, "FOLLOWING_S"), (extraction, "SEARCH_S")),
+        *((opened, "CLOSING_S"), (markdown, "LEAST_S"), (markdown, "MOST_S")),
+        *((repositories, "AFTER_S"), (guard, "RECENT_S"), (git, "DEADLINE_S")),
+        *((session_search, "PATIENCE_S"), (notes, "CHAT_PATIENCE_S"), (reader, "PATIENCE_S")),
+        *((node, "START_SECONDS"), (maintenance, "_STUCK_SECONDS"), (journaled, "PATIENCE")),
         (journaled, "DELIVERY_PATIENCE"),
     ):
         patch.setattr(owner, name, ENOUGH_S)

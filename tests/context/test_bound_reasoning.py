@@ -60,16 +60,10 @@ def after_a_pause(host: Host, reasoning: int) -> tuple[list[str], Sent]:
 @pytest.mark.parametrize(
     ("name", "bound"),
     [
-        ("claude-opus-5-5", True),
-        ("anthropic/claude-sonnet-5.5", True),
-        ("claude-fable-5-2", True),
-        ("gpt-6.2-sol", True),
-        ("gpt-7", True),
-        ("claude-opus-5", False),
-        ("claude-fable-5", False),
-        ("claude-opus-4-5", False),
-        ("gpt-6.1-sol", False),
-        ("gemini-4-neon", False),
+        *(("claude-opus-5-5", True), ("anthropic/claude-sonnet-5.5", True)),
+        *(("claude-fable-5-2", True), ("gpt-6.2-sol", True), ("gpt-7", True)),
+        *(("claude-opus-5", False), ("claude-fable-5", False), ("claude-opus-4-5", False)),
+        *(("gpt-6.1-sol", False), ("gemini-4-neon", False)),
     ],
 )
 def test_which_models_bind_in_every_turn(name: str, bound: bool) -> None:

@@ -58,11 +58,8 @@ def test_every_form_of_a_name_is_understood(known: Host, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "version", "call"),
     [
-        ("@3 v2", 2, None),
-        ("src/main.py v12", 12, None),
-        ("@3   v2", 2, None),
-        ("@3 call 5", None, 5),
-        ("@3 as of call 5", None, 5),
+        *(("@3 v2", 2, None), ("src/main.py v12", 12, None), ("@3   v2", 2, None)),
+        *(("@3 call 5", None, 5), ("@3 as of call 5", None, 5)),
     ],
 )
 def test_a_version_is_named_behind_the_object(

@@ -27,18 +27,9 @@ def test_a_name_has_as_many_letters_as_tell_its_id_from_others() -> None:
 @pytest.mark.parametrize(
     ("asked", "meant"),
     [
-        ("t-k3f9a", [ONE]),
-        (" T-K3F9A ", [ONE]),
-        ("k3f9a", [ONE]),
-        (ONE, [ONE]),
-        (ONE.upper(), [ONE]),
-        ("t-k3f9", [ONE, TWO]),
-        ("t-k3", [ONE, TWO, THREE]),
-        ("t-k3lo", [THREE]),
-        ("t-k3f9a00000000", []),
-        ("t-zzzz", []),
-        ("t-", []),
-        ("", []),
+        *(("t-k3f9a", [ONE]), (" T-K3F9A ", [ONE]), ("k3f9a", [ONE]), (ONE, [ONE])),
+        *((ONE.upper(), [ONE]), ("t-k3f9", [ONE, TWO]), ("t-k3", [ONE, TWO, THREE])),
+        *(("t-k3lo", [THREE]), ("t-k3f9a00000000", []), ("t-zzzz", []), ("t-", []), ("", [])),
     ],
 )
 def test_an_id_is_found_by_its_name_the_start_of_one_or_itself(

@@ -34,13 +34,8 @@ def stored(tmp_path: Path) -> Iterator[Searched]:
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("k8s", ["staging"]),
-        ("s3", ["backups"]),
-        ("i18n", ["keys"]),
-        ("x86", ["printers"]),
-        ("k9s", []),
-        ("e2e", []),
-        ("where does staging run", ["staging"]),
+        *(("k8s", ["staging"]), ("s3", ["backups"]), ("i18n", ["keys"]), ("x86", ["printers"])),
+        *(("k9s", []), ("e2e", []), ("where does staging run", ["staging"])),
         ("CSV reports of the warehouse", ["reports"]),
         ("how often does the HTTP client retry", ["retries", "timeout"]),
         ("warehouse", ["reports", "printers"]),
