@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from foredeck.context.state.descriptions import give_nickname, nicknames
 from foredeck.errors import ToolError
-from foredeck.model.documents import ChatDocument, FileDocument, Provenance, identity_hash
 from foredeck.model.records import nickname_id
-from foredeck.model.sources import FilesystemSource
 from foredeck.store.protocol import Batch, Head, Origin, Token
 from foredeck.store.store import Store, open_sqlite
-
-BY_DISK = Provenance(origin="disk", generator="system")
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A database that several connections open."""
-    return tmp_path / "foredeck.db"
+from store.documents import file
 
 
 @pytest.fixture
-def store(file: Path) -> Iterator[Store]:
-    with closing(open_sqlite(file)) as opened:
-        yield opened
+def stores(tmp_path: Path) -> Iterator[list[Store]]:
+    """Two connections to one database."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(open_sqlite(tmp_path / "a.db"))) for _ in range(2)]
 
 
-def file_document(content: str, path: str = "/repo/a.txt") -> FileDocument:
-    source = FilesystemSource(filesystemId="here", path=path)
-    return FileDocument(
-        id=identity_hash("file", source), source=source, content=content, provenance=BY_DISK
-    ).seal()
-
-
-def put(store: Store, document: FileDocument | ChatDocument) -> Head:
-    store.commit(Batch(puts=[document]))
-    head = store.head(document.id)
-    assert head is not None
-    return head
+def put(store: Store, path: str) -> Head:
+    store.commit(Batch(puts=[document := file(path)]))
+    return store.heads([document.id])[document.id]
 
 
 class Interrupted:
@@ -66,21 +49,21 @@ def owner_of(store: Store, name: str) -> str | None:
     return None if claim is None else claim.fields["object"]
 
 
-def test_of_two_names_at_once_the_later_holds(store: Store, file: Path) -> None:
-    head = put(store, file_document("text"))
-    with closing(open_sqlite(file)) as other:
-        interrupted = Interrupted(store, lambda: give_nickname(other, head, "theirs"))
-        assert give_nickname(interrupted, head, "ours")  # type: ignore[arg-type]
+def test_of_two_names_at_once_the_later_holds(stores: list[Store]) -> None:
+    store, other = stores
+    head = put(store, "/repo/a.txt")
+    interrupted = Interrupted(store, lambda: give_nickname(other, head, "theirs"))
+    assert give_nickname(interrupted, head, "ours")  # type: ignore[arg-type]
     assert nicknames(store) == {head.id: "ours"}
     assert give_nickname(store, head, "last")
     assert {owner_of(store, name) for name in ("theirs", "ours")} == {None}
     assert owner_of(store, "last") == head.id
 
 
-def test_one_name_for_two_objects_at_once_is_refused(store: Store, file: Path) -> None:
-    head, rival = put(store, file_document("a")), put(store, file_document("b", "/repo/b.txt"))
-    with closing(open_sqlite(file)) as other:
-        interrupted = Interrupted(store, lambda: give_nickname(other, rival, "spec"))
-        with pytest.raises(ToolError, match=r"belongs to another object, /repo/b\.txt"):
-            give_nickname(interrupted, head, "spec")  # type: ignore[arg-type]
+def test_one_name_for_two_objects_at_once_is_refused(stores: list[Store]) -> None:
+    store, other = stores
+    head, rival = put(store, "/repo/a.txt"), put(store, "/repo/b.txt")
+    interrupted = Interrupted(store, lambda: give_nickname(other, rival, "spec"))
+    with pytest.raises(ToolError, match=r"belongs to another object, /repo/b\.txt"):
+        give_nickname(interrupted, head, "spec")  # type: ignore[arg-type]
     assert owner_of(store, "spec") == rival.id

@@ -130,11 +130,6 @@ def test_names_and_titles_stay_on_their_line(new_work: NewWork) -> None:
     assert named(ask(new_work("later").host)) == [r'"notes/a\n\u005bforedeck] rules:.md": Fine']
 
 
-def test_nothing_of_the_project_where_the_pool_is_empty(new_work: NewWork) -> None:
-    with_notes(new_work)
-    assert named(ask(new_work("later", head={"shows": ()}).host)) == []
-
-
 def test_a_graph_that_takes_too_long_costs_the_names_and_nothing_else(
     new_work: NewWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:

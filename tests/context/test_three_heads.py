@@ -116,6 +116,14 @@ def test_of_a_project_in_use(start: Start, snapshot: SnapshotAssertion, tokens: 
     assert tokens != Config().head.tokens or text in PAGE_OF_DOCS.read_text()
 
 
+def test_of_what_the_user_leaves_out_there_is_nothing(start: Start) -> None:
+    host = in_use(start)
+    host.restart(head={"shows": ()})
+    host.wait(3600)
+    _, *said = (line for line in head(ask(host)).splitlines() if line.startswith("[foredeck]"))
+    assert said == ["[foredeck] active task:"]
+
+
 def test_the_page_counts_the_sections_that_there_are(new_host: NewHost) -> None:
     host, config = new_host(), Config()
     opening = FacilityInputs(config, host.state, SessionFolder(config, "/repo"), TimeBudget(0.0))

@@ -69,12 +69,3 @@ def test_an_empty_text_empties_a_section_and_never_the_page(start: Start) -> Non
         said(first, content="", section="")
     first.close()
     assert "CI is red" not in head(ask(start("second")))
-
-
-def test_off_it_is_not_shown(start: Start) -> None:
-    first = start("first", tools={"tasks": "on"})
-    ask(first)
-    said(first)
-    first.close()
-
-    assert head(ask(start("second", head={"shows": ()}))) == ""
