@@ -7,7 +7,7 @@ import gzip
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -30,23 +30,15 @@ from foredeck.store.store import Store, open_sqlite
 from foredeck_bench.crash.stores import prepared
 from foredeck_xtdb.link import open_database
 from foredeck_xtdb.local_copy import open_copy, remote_of
+from purged import Purged, home, purge
 from store.documents import file, note
 from store.every_type import change_of, kept
 from store.xtdb_node import installed_home
 
+__all__ = ["home", "purge"]
+
 SECRET = "sk-live-51H8xQpR7tVw2yZa4bC6dE8fG0hJ2kL4"
 """A token of forty characters."""
-
-Purged = Callable[..., Any]
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    monkeypatch.setenv("FOREDECK_HOME", str(home))
-    monkeypatch.chdir(tmp_path)
-    return home
 
 
 def work(home: Path, session: str = "s", **settings: Any) -> None:
@@ -98,18 +90,6 @@ def plant(home: Path) -> None:
     (home / "rewinds" / "r.json").write_text(json.dumps([{"path": f'/a"{SECRET}'}]))
     (home / ".foredeck-abcd1234.draft").write_bytes(gzip.compress(SECRET.encode()))
     (home / ".foredeck-zz_9abcd.draft").write_text(SECRET)
-
-
-@pytest.fixture
-def purge(home: Path, capsys: pytest.CaptureFixture[str]) -> Purged:
-    del home
-
-    def run(*arguments: str, code: int = 0) -> Any:
-        capsys.readouterr()
-        assert main(["purge", *arguments, "--yes", "--json"]) == code
-        return json.loads(capsys.readouterr().out)
-
-    return run
 
 
 def pieces(data: bytes) -> list[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -34,19 +34,11 @@ from foredeck.store.purging import finish_pending
 from foredeck.store.references import in_message, references
 from foredeck.store.sessions import documents_of
 from foredeck.store.store import Store, open_sqlite
+from purged import Purged, home, purge
+
+__all__ = ["home", "purge"]
 
 SECRET = "sk-live-51H8xQ"
-
-Purged = Callable[..., Any]
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("FOREDECK_HOME", str(home))
-    monkeypatch.chdir(tmp_path)
-    return home
 
 
 @pytest.fixture
@@ -66,19 +58,6 @@ def host(home: Path) -> Host:
         ask(host, f"Turn {number}")
     host.close()
     return host
-
-
-@pytest.fixture
-def purge(home: Path, capsys: pytest.CaptureFixture[str]) -> Purged:
-    """Runs the command; what it has printed as JSON."""
-    del home
-
-    def run(*arguments: str) -> Any:
-        capsys.readouterr()
-        assert main(["purge", *arguments, "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    return run
 
 
 @pytest.fixture
@@ -131,7 +110,7 @@ def test_it_is_gone_from_everything_and_all_else_is_as_it_was(
     assert holds(before, SECRET)
     assert main(["search", SECRET]) == 0
     assert SECRET in capsys.readouterr().out
-    assert purge("--text", SECRET, "--yes")["purged"]
+    assert purge("--text", SECRET)["purged"]
 
     after = everything(store)
     assert holds(after, SECRET) == []
@@ -151,7 +130,7 @@ def test_it_is_gone_from_everything_and_all_else_is_as_it_was(
 def test_what_is_left_can_be_exported_and_gone_on_with(
     home: Path, host: Host, store: Store, purge: Purged
 ) -> None:
-    purge("--text", SECRET, "--yes")
+    purge("--text", SECRET)
     written: list[str] = []
     export_session(store, "s", written.append)
     assert SECRET not in "".join(written)
@@ -164,7 +143,7 @@ def test_what_is_left_can_be_exported_and_gone_on_with(
 
 
 def test_an_object_goes_with_its_text_wherever_that_stands(store: Store, purge: Purged) -> None:
-    purge("b1", "--yes")
+    purge("b1")
     after = everything(store)
     document = store.get("b1", kind_of("toolcall"))
 
@@ -208,7 +187,7 @@ def test_a_purge_that_others_interrupt_twice_loses_nothing(
         assert (home / PENDING_PURGE).exists()
     assert main(["purge"]) == 0
     assert holds(everything(store), SECRET) == []
-    assert purge("--text", SECRET, "--yes")["documents"] == 0
+    assert purge("--text", SECRET)["documents"] == 0
 
 
 @pytest.mark.parametrize("step", ["erase", "commit"])
@@ -238,7 +217,7 @@ def test_an_interrupted_purge_is_finished_by_the_next(
     assert main(["purge"]) == 0
     assert not finish_pending(Config(home=home))
     assert holds(everything(store), SECRET) == []
-    assert purge("--text", SECRET, "--yes")["documents"] == 0
+    assert purge("--text", SECRET)["documents"] == 0
 
 
 def test_a_damaged_layer_is_no_hindrance(home: Path, store: Store, purge: Purged) -> None:
@@ -251,7 +230,7 @@ def test_a_damaged_layer_is_no_hindrance(home: Path, store: Store, purge: Purged
         file.seek((root - 1) * page_bytes)
         file.write(b"\xff" * page_bytes)
 
-    assert purge("--text", SECRET, "--yes")["purged"]
+    assert purge("--text", SECRET)["purged"]
     assert not (home / PENDING_PURGE).exists()
     assert main(["search", "key"]) == 0
 
@@ -263,7 +242,7 @@ def test_an_entry_goes_with_all_that_came_from_it(home: Path, store: Store, purg
     acts.pin(local.id, "decision")
     other = model.add(NewMemory("fact", "Something else", session="s")).entry
 
-    told = purge(acts.name(local.id), "--yes")
+    told = purge(acts.name(local.id))
     assert told["documents"] == 2
     assert [entry.id for entry in acts.all()] == [other.id]
     assert holds(everything(store), f"The key is {SECRET}") == []
@@ -280,7 +259,7 @@ def test_an_entry_goes_from_prompts_of_earlier_versions_too(
     head = SystemPromptDocument(id="system_prompt:old", messages=[line], provenance=by_foredeck())
     store.commit(Batch(puts=[head.seal()]))
 
-    purge(acts.name(rule.id), "--yes")
+    purge(acts.name(rule.id))
     assert holds(everything(store), "Never push on Fridays") == []
 
 
@@ -289,7 +268,7 @@ def test_an_entry_that_loses_a_text_stays_its_users_word(
 ) -> None:
     acts = UserActs(store, load_user(home))
     acts.add(NewMemory("preference", f"Use {SECRET} for tests"))
-    purge("--text", SECRET, "--yes")
+    purge("--text", SECRET)
 
     (kept,) = acts.of_user()
     assert (kept.trust, kept.document.fact) == ("user-stated", "Use [purged] for tests")
@@ -318,7 +297,7 @@ def test_a_result_goes_with_what_was_noted_of_it(store: Store, purge: Purged) ->
         provenance=by_foredeck(),
     )
     store.commit(Batch([noted.seal(), reflected.seal()]))
-    purge("b1", "--yes")
+    purge("b1")
 
     after = everything(store)
     assert holds(after, said) == []
