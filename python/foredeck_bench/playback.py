@@ -21,7 +21,7 @@ from typing import Any, cast
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.cli.output import table
 from foredeck.config import load_config
-from foredeck.lookup.sessions import newest_calls
+from foredeck.lookup.sessions import newest_call
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.store.place import open_store
 from foredeck_agents.histories.recordings import find_recordings, load_recording
@@ -294,7 +294,7 @@ def _kept(
     try:
         (head,) = store.query("session")
         session = str(head.fields["session_id"])
-        figure = session_figure(store, session, newest_calls(store, [session])[session])
+        figure = session_figure(store, session, newest_call(store, session))
         return figure, in_order(head.fields for head in store.query("call"))
     finally:
         store.close()

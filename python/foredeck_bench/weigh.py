@@ -53,6 +53,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--as", dest="as_model", help="as if this model had answered")
     parser.add_argument("--warm", action="store_true", help="with --as: as warmed by Pi")
     parser.add_argument("--ttl", type=float, help="seconds that the cache lives")
+    parser.add_argument(
+        "--observations",
+        action="store_true",
+        help="let notes take the place of older chat from the first threshold on, written by a "
+        "substitute for a model whose questions are priced; a variant with observations=off has "
+        "none",
+    )
     chosen = parser.parse_args(arguments)
     try:
         model = replayed_model(chosen.as_model) if chosen.as_model else None
@@ -62,6 +69,7 @@ def main(arguments: Sequence[str]) -> int:
             prices=None if model else "claude-opus-4-5",
             as_model=model,
             warm=chosen.warm,
+            observes=chosen.observations,
         )
         variants = [
             Way(replace(options, settings=settings), name)
@@ -80,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
             print(f"\n{path.name}: {counted(len(compared.sessions), 'session')}\n")
             print("\n".join(report(compared, variants, by_session=chosen.sessions)))
             print(*compared.errors, sep="\n", file=sys.stderr)
-            failed = failed or bool(compared.errors)
+            failed = failed or bool(compared.errors or compared.invalid_prompts)
     except ForedeckError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -14,7 +14,7 @@ from foredeck.context.messages.shape import Message, time_of, took_ms
 from foredeck.context.state.call_log import spent_at
 from foredeck.context.state.gauge import plain_tokens, sent_tokens
 from foredeck.context.state.stored_chat import Inherited, inherited_turns
-from foredeck.lookup.sessions import StoredBranch, branches_of, newest_calls
+from foredeck.lookup.sessions import StoredBranch, branches_of, count_calls
 from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, UNSENT, Decision, ReportedUsage
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import ChatDocument, chat_id, session_object_id
@@ -166,10 +166,9 @@ class Book:
         return len(self.answers) - len(self.inherited.turns)
 
     def _counts(self, store: Store) -> tuple[int, int]:
-        last = newest_calls(store, [self.session])[self.session]
         chat = store.head(chat_id(self.session))
         turns = 0 if chat is None else chat.view(ChatDocument).turn_count
-        return 0 if last is None else last.ordinal, turns
+        return count_calls(store, self.session), turns
 
     def _read(self, store: Store, advance: Advance) -> None:
         calls, turns = self._counts(store)

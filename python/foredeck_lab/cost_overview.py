@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from multiprocessing import active_children
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.accounting.figure import CostFigure, session_figure, unpriced_lines
 from foredeck.cli.output import Progress, fitted_table, typed
-from foredeck.lookup.sessions import newest_calls, project_folder
+from foredeck.lookup.sessions import newest_calls, project_folder, project_names
 from foredeck.model.documents import SessionDocument
-from foredeck.model.figures import counted, shortened
+from foredeck.model.figures import counted, shortened, week_of
 from foredeck.store.store import Store
 
 if TYPE_CHECKING:  # loads the engine
@@ -87,11 +85,6 @@ class Overview:
             "unread": self.unread,
             "not_looked_at": self.left,
         }
-
-
-def week_of(time_ms: int) -> str:
-    day = datetime.fromtimestamp(time_ms / 1000)
-    return f"{day - timedelta(days=day.weekday()):%Y-%m-%d}"
 
 
 def add_stored(overview: Overview, store: Store) -> None:
@@ -209,28 +202,18 @@ def _once(sums: dict[tuple[bool, str], CostFigure]) -> dict[str, CostFigure]:
 
 
 def _table(name: str, sums: list[tuple[str, CostFigure]], most: int) -> str:
-    labels = _labels([key for key, _ in sums])
+    labels = project_names(key for key, _ in sums)
     # Tokens stand nowhere beside dollars.
     in_money = any(figure.in_money for _, figure in sums)
     unit = "" if in_money else " tokens"
     rows = [(name, "calls", f"plain Pi{unit}", f"foredeck{unit}", f"saved{unit}", "")]
     for key, figure in sums[:most]:
-        label = key if name == "week of" else labels[key]
+        label = key if name == "week of" else shortened(labels[key], _NAME)
         shown = (*figure.amounts, figure.share) if figure.in_money == in_money else ("",) * 4
         rows.append((label, f"{figure.calls:,}", *shown))
     text = fitted_table(rows)
     more = len(sums) - most
     return f"{text}\n(and {more:,} more: --json)" if more > 0 else text
-
-
-def _labels(folders: Sequence[str]) -> dict[str, str]:
-    names = Counter(PurePath(folder).name for folder in set(folders))
-    labels = {}
-    for folder in folders:
-        path = PurePath(folder)
-        name = path.name if names[path.name] == 1 else "/".join(path.parts[-2:])
-        labels[folder] = shortened(name or "(no folder)", _NAME)
-    return labels
 
 
 def _notes(overview: Overview, *, histories: bool) -> Iterator[str]:

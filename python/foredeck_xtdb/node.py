@@ -19,7 +19,7 @@ from typing import Any
 from foredeck.errors import StoreUnavailable
 from foredeck.regular_files import SMALL, open_regular, open_to_append, open_to_read, read_text
 from foredeck.store.clock import now_ms
-from foredeck.store.location import is_held
+from foredeck.store.location import is_held, make_once
 from foredeck_xtdb.runtime import Runtime, in_use, java_options
 
 
@@ -58,17 +58,7 @@ class NodeFolder:
         """The token, made at first use."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         while not (token := self._read_token()):
-            draft = self.root / f"token.{os.getpid()}.{secrets.token_hex(4)}"
-            draft.touch(mode=0o600)
-            try:
-                draft.write_text(secrets.token_urlsafe(32), encoding="utf-8")
-                # A link appears with its content, and fails where another process was quicker: no
-                # process ever reads half a token, and all agree on one.
-                os.link(draft, self.token_file)
-            except FileExistsError:
-                continue
-            finally:
-                draft.unlink()
+            make_once(self.token_file, secrets.token_urlsafe(32).encode())
         return token
 
     def _read_token(self) -> str:

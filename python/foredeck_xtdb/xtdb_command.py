@@ -174,8 +174,6 @@ configure_query = arguments(
 
 _STEPS = 43
 """About how many steps installing reports: jars, and compiling."""
-_REQUEST_MS = 30_000
-_POLL = 0.1
 
 
 def _run(args: Namespace) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from foredeck.model.own_tools import Facility
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.records import Transcript
 from foredeck_bench.judging.comparison import Way, compare
@@ -65,8 +66,9 @@ def test_behind_a_summary_of_the_apis_own_reasoning_stays_and_the_summary_is_pai
     prompts = list(plain_prompts(transcript, []))
     prompts[2] = [{"role": "compactionSummary", "summary": "s"}, *prompts[2][3:]]
     plain, own = (judged(transcript, prompts, keeps_behind=keeps) for keeps in (False, True))
-    shares = [each.judgement.reasoning.all.percent for each in (plain, own)]
-    assert shares == [pytest.approx(100 / 3), pytest.approx(200 / 3)]
+    shares = [each.judgement.reasoning.all for each in (plain, own)]
+    accepted = [share.accepted / share.produced for share in shares]
+    assert accepted == [pytest.approx(1 / 3), pytest.approx(2 / 3)]
     before = own.judgement.cost
     own.sum_up(10)
     assert own.judgement.cost > before + 10
@@ -194,10 +196,23 @@ def test_replay_has_a_row_for_the_host_and_for_each_way_to_assemble(tmp_path: Pa
     assert rows["anchored, seed-window"]["rebases"] == {"cold": 1}
 
 
+def test_tools_that_are_declared_are_paid_for_and_the_others_are_not(tmp_path: Path) -> None:
+    session = everything().write(tmp_path / "one.jsonl")
+
+    def cost(*tools: Facility) -> float:
+        way = Way(ReplayOptions(tools=tools), "ours")
+        rows = {row["row"]: row["cost"] for row in compare([session], [way]).table}
+        return float(rows["ours"])
+
+    none, two, three = cost(), cost("context", "search"), cost("context", "search", "tasks")
+    assert none < two < three
+    assert cost("search", "context") == two
+
+
 def test_reasoning_is_accepted_until_something_before_it_changes(tmp_path: Path) -> None:
     transcript = recorded(tmp_path, small())
     whole = judged(transcript).judgement.reasoning
-    assert (whole.all.produced, whole.all.percent) == (3 * ASSUMED_REASONING, 100)
+    assert whole.all.produced == whole.all.accepted == 3 * ASSUMED_REASONING
     prompts = [[*prompt] for prompt in plain_prompts(transcript, [])]
     prompts[2][2] = {**prompts[2][2], "content": "other words"}
     changed = judged(transcript, prompts).judgement.reasoning

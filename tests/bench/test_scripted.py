@@ -13,7 +13,7 @@ import pytest
 from foredeck_bench.twin.anthropic import BINDING_BETA
 from foredeck_bench.twin.billing import CacheRule, PromptCache
 from foredeck_bench.twin.server import ScriptedModel
-from foredeck_bench.twin.steps import Thinking, ToolCall, call, overflow, rate_limited
+from foredeck_bench.twin.steps import Failure, Thinking, ToolCall, call, overflow
 
 Json = dict[str, Any]
 
@@ -382,7 +382,9 @@ def test_bytes_before_encrypted_reasoning_may_change_unless_it_binds(binds: bool
 
 
 def test_failures_come_with_their_status_and_are_no_violations() -> None:
-    with ScriptedModel([rate_limited(3), overflow(9, 5), "ok"]) as server:
+    with ScriptedModel(
+        [Failure(429, "rate_limit_error", "Too fast.", 3), overflow(9, 5), "ok"]
+    ) as server:
         limited = post(server, [USER])
         assert (limited.status_code, limited.headers["retry-after"]) == (429, "3")
         assert "prompt is too long" in post(server, [USER]).text

@@ -54,6 +54,16 @@ def test_the_simple_rules_and_hindsight_stand_beside_the_variants(
     assert sum(line.startswith("owner__one__s1") for line in shown.splitlines()) == 1
 
 
+def test_a_file_that_is_no_session_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "second.jsonl").write_text("{}\n")
+    everything().write(tmp_path / "first.jsonl")
+    variants = ["--variant", "notes:", "--variant", "none:observations=off"]
+    assert main(["--observations", *variants, str(tmp_path)]) == 1
+    assert "second.jsonl: TranscriptError" in capsys.readouterr().err
+
+
 def test_a_setting_without_a_value_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--variant", "x:policy", "nowhere"])

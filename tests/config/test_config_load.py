@@ -80,7 +80,7 @@ def test_each_layer_overrides_the_one_before_and_is_remembered(layers: Layers) -
         "seed_window.per_turn": "environment: FOREDECK_SEED_WINDOW__PER_TURN",
         "observations": "flag: --set observations",
     }
-    assert resolved.value("seed_window.turns") == 22
+    assert resolved.values["seed_window.turns"] == 22
 
 
 def test_the_project_file_is_not_even_read_unless_trusted(layers: Layers) -> None:

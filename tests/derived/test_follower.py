@@ -19,7 +19,7 @@ from foredeck.errors import StoreUnavailable
 from foredeck.store.erasing import Erasure
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.store import open_sqlite
-from foredeck_bench.crash.other_acts import contents, made_at_once
+from foredeck_bench.crash.other_acts import contents
 from search.sessions import Searched, Talk, searched
 from store.documents import file
 from store.sessions import write_sample
@@ -38,7 +38,9 @@ def caught_up(stored: Searched) -> dict[str, list[tuple[object, ...]]]:
 
 
 def fresh(stored: Searched, tmp_path: Path) -> dict[str, list[tuple[object, ...]]]:
-    return made_at_once(stored.store, tmp_path / "another home")
+    with Follower(stored.store, "search", tmp_path / "another home") as follower:
+        follower.make_again()
+        return contents(follower.db)
 
 
 def test_in_steps_as_at_once(

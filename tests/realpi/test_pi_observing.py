@@ -14,7 +14,7 @@ import pytest
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.twin.request import ModelRequest
 from foredeck_bench.twin.server import RecordedRequest, ScriptedModel, answer_summaries
-from foredeck_bench.twin.steps import Reply, Step, StepResult, Text, call, server_error
+from foredeck_bench.twin.steps import Failure, Reply, Step, StepResult, Text, call
 from harness import Asked, Pi
 from observed import OBSERVED, answered, messages, notified, session_of, stored
 from test_pi_sessions import GOTO, answer_of
@@ -125,7 +125,7 @@ def goes_on_from(question: RecordedRequest, sent: RecordedRequest) -> bool:
 
 
 FAILURES: dict[str, StepResult] = {
-    "fails": server_error(),
+    "fails": Failure(500, "api_error", "Internal server error"),
     "calls a tool": call("bash", command="rm -r ."),
 }
 

@@ -321,11 +321,6 @@ class Composition:
     record: CallRecord
     chars: Mapping[Kind, int]
 
-    @property
-    def total(self) -> int:
-        """All characters of it."""
-        return sum(self.chars.values())
-
 
 def compositions(
     store: Store, heads: Sequence[Head], wanted: Collection[int]

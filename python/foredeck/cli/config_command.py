@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +43,10 @@ def run(args: Namespace) -> int:
 
 
 def _values(resolved: Resolved) -> dict[str, Any]:
-    plain = resolved.config.model_dump(mode="json")
+    values, origins = resolved.values, resolved.origins
     return {
-        key: {
-            "value": reduce(getitem, key.split("."), plain),
-            "origin": origin.kind,
-            "place": origin.place or None,
-        }
-        for key, origin in resolved.origins.items()
+        key: {"value": value, "origin": origins[key].kind, "place": origins[key].place or None}
+        for key, value in values.items()
     }
 
 
@@ -63,8 +57,8 @@ def _file(layer: str, path: Path, *, read: bool) -> dict[str, Any]:
 
 def _lines(resolved: Resolved, files: list[dict[str, Any]]) -> Iterator[str]:
     rows = [
-        (key, _from(resolved.origins[key]), _shown(entry["value"]))
-        for key, entry in _values(resolved).items()
+        (key, _from(resolved.origins[key]), setting_text(value))
+        for key, value in resolved.values.items()
     ]
     yield fitted_table([("setting", "from", "value"), *rows], goes_on=True)
     yield ""
@@ -85,7 +79,7 @@ def _state(file: dict[str, Any]) -> str:
     return "not read: it applies where Pi trusts the project, and here with --trusted"
 
 
-def _shown(value: Any) -> str:
+def setting_text(value: Any) -> str:
     if value is None:
         return "unset"
     return value if isinstance(value, str) else json.dumps(value)

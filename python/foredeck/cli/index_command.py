@@ -28,13 +28,12 @@ from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.git_process import GitUnusable, opened_git
 from foredeck.sources.renames import tied, unclear_rename
 from foredeck.sources.snapshots import FileSnapshot, Limits
-from foredeck.store.protocol import Batch, Head, portions
+from foredeck.store.protocol import Batch, Head, portions, retry_on_conflict
 from foredeck.store.store import Store
 
 BATCH = 200
 """Files per transaction."""
 
-ATTEMPTS = 5
 GIT_S = 30.0
 """Seconds for git to list a folder, before it is walked."""
 
@@ -174,16 +173,14 @@ def _sight(source: DiskSource, paths: Sequence[str]) -> list[FileSnapshot]:
 def commit_snapshots(
     store: Store, look: Callable[[], list[FileSnapshot]], done: Indexed, note: Note
 ) -> None:
-    """Reads files and stores what is new; once more after a conflict."""
-    for attempt in range(1, ATTEMPTS + 1):
+    """Reads files and stores what is new."""
+
+    def attempt() -> list[FileSnapshot]:
         snapshots = look()  # again at each attempt: what is stored has changed, and files may have
-        try:
-            store_versions(store, snapshots)
-            break
-        except Conflict:
-            if attempt == ATTEMPTS:
-                raise
-    for snapshot in snapshots:
+        store_versions(store, snapshots)
+        return snapshots
+
+    for snapshot in retry_on_conflict(attempt, Conflict("the files change all the time")):
         done.count(snapshot)
         note(snapshot.path)
 

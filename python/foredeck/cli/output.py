@@ -259,11 +259,6 @@ class Progress:
             self._write("\r\x1b[K")
         self._drawn = False
 
-    @property
-    def done(self) -> int:
-        """Steps done so far."""
-        return self._done
-
     def advance(self, steps: int = 1, note: str = "") -> None:
         self._done += steps
         now = time.monotonic()

@@ -12,6 +12,8 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal, NamedTuple
 
@@ -83,11 +85,11 @@ class Resolved(NamedTuple):
         rest = [f"and {more:,} more: `foredeck config --trusted` lists them"] if more else []
         return "\n".join(["foredeck leaves out of the project's configuration:", *listed, *rest])
 
-    def value(self, key: str) -> Any:
-        value: Any = self.config
-        for part in key.split("."):
-            value = getattr(value, part)
-        return value
+    @property
+    def values(self) -> dict[str, Any]:
+        """Each value as in JSON, by dotted key."""
+        plain = self.config.model_dump(mode="json")
+        return {key: reduce(getitem, key.split("."), plain) for key in self.origins}
 
 
 @dataclass(slots=True)

@@ -62,11 +62,6 @@ class Background:
         self._running: asyncio.Task[None] | None = None
 
     @property
-    def asking(self) -> SessionAsking | None:
-        """How the open session asks; None without a session or models."""
-        return self._asking
-
-    @property
     def is_busy(self) -> bool:
         return self._running is not None and not self._running.done()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -147,6 +148,16 @@ def project_folder(folder: str) -> str:
     return main if mark else folder
 
 
+def project_names(folders: Iterable[str]) -> dict[str, str]:
+    """The last part of each folder, or the last two where others end alike."""
+    paths = {folder: PurePath(folder) for folder in folders}
+    alike = Counter(path.name for path in paths.values())
+    return {
+        folder: "/".join(path.parts[-1 if alike[path.name] == 1 else -2 :]) or "(no folder)"
+        for folder, path in paths.items()
+    }
+
+
 def newest_calls(store: Store, sessions: Sequence[str]) -> dict[str, CallRecord | None]:
     """The newest call of each session."""
     # By doubling, then halving: calls are numbered without gaps, and some sessions have thousands.
@@ -173,8 +184,12 @@ def newest_calls(store: Store, sessions: Sequence[str]) -> dict[str, CallRecord 
     return {s: None if head is None else CallRecord(head.fields) for s, head in by_session.items()}
 
 
+def newest_call(store: Store, session: str) -> CallRecord | None:
+    return newest_calls(store, [session])[session]
+
+
 def count_calls(store: Store, session: str) -> int:
-    newest = newest_calls(store, [session])[session]
+    newest = newest_call(store, session)
     return 0 if newest is None else newest.ordinal
 
 

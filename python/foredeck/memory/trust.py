@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-import os
 import secrets
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -22,6 +20,7 @@ from foredeck.model.identity import canonical_json
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.records import imported_id
 from foredeck.regular_files import read_regular
+from foredeck.store.location import make_once
 from foredeck.store.store import Store
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def load_user(home: Path) -> User:
     try:
         text = read_regular(path).decode("ascii")
     except FileNotFoundError:
-        _make(path)
+        make_once(path, secrets.token_hex(_KEY_BYTES).encode() + b"\n")
         text = read_regular(path).decode("ascii")
     except UnicodeDecodeError:
         text = ""
@@ -152,22 +151,3 @@ def lowest(trusts: Iterable[Trust]) -> Trust:
 def session_statement(session: str) -> list[Any]:
     """What an engine vouches for when a session begins at the user's side."""
     return ["session", session]
-
-
-def _make(path: Path) -> None:
-    # Written aside and linked, so that the file is whole from its first moment on. A link fails
-    # where the file is there, a rename would replace the other process's key.
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_hex(_KEY_BYTES).encode() + b"\n")
-            # On the disk before it has its name: a crash must not leave an empty key, by which
-            # nothing that is stored would count as the user's.
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return
-    finally:
-        Path(draft).unlink(missing_ok=True)

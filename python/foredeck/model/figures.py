@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 MONTHS = (
@@ -90,6 +90,12 @@ def when(time_ms: int) -> str:
         return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return str(time_ms)
+
+
+def week_of(time_ms: int) -> str:
+    """The Monday of a time's week."""
+    day = datetime.fromtimestamp(time_ms / 1000)
+    return f"{day - timedelta(days=day.weekday()):%Y-%m-%d}"
 
 
 def lasted(duration_ms: int) -> str:

@@ -84,6 +84,20 @@ def draft_beside(target: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
+def make_once(path: Path, data: bytes) -> None:
+    """Makes a private file (0600), whole from its first moment; one that is there stays."""
+    descriptor, draft = make_held(path.parent, _DRAFT, _DRAFT_END)
+    try:
+        os.write(descriptor, data)
+        os.fsync(descriptor)
+        # A link fails where the file is there; a rename would replace another process's.
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
 def make_held(folder: Path, prefix: str, suffix: str = "") -> tuple[int, Path]:
     """A new file (0600), locked until its descriptor is closed."""
     while True:

@@ -9,7 +9,7 @@ from pathlib import Path
 from foredeck.context.messages.shape import Message
 from foredeck.context.state.call_log import CallLog
 from foredeck.errors import NotFound
-from foredeck.lookup.sessions import newest_calls, title
+from foredeck.lookup.sessions import newest_call, title
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields, progress_in, session_object_id
 from foredeck.model.messages import load_messages, text_in
@@ -79,7 +79,7 @@ def stored_origin(store: Store, session: str) -> SourceSession:
     head = store.head(session_object_id(session))
     fields: Fields = {} if head is None else head.fields
     harness = str(fields.get("harness") or "pi")
-    newest = newest_calls(store, [session])[session]
+    newest = newest_call(store, session)
     if newest is None:
         path = _read_from(fields)
         if path is None:

@@ -154,13 +154,6 @@ def contents(db: sqlite3.Connection) -> Contents:
     return tables
 
 
-def made_at_once(store: Store, home: Path) -> Contents:
-    """What the layer holds when nobody is killed."""
-    with Follower(store, "search", home) as follower:
-        follower.make_again()
-        return contents(follower.db)
-
-
 def _indexed(scene: Scene) -> Path:
     """One store for all rounds, which the layer names."""
     return scene.folder.parent / "indexed"

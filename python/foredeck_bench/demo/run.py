@@ -21,7 +21,7 @@ from typing import Any
 from foredeck.accounting.figure import session_figure
 from foredeck.config import Config, load_config
 from foredeck.errors import Corrupt, ForedeckError
-from foredeck.lookup.sessions import newest_calls
+from foredeck.lookup.sessions import newest_call
 from foredeck.store.place import open_store, store_place
 from foredeck_bench.crash.stores import prepared
 from foredeck_bench.demo.story import (
@@ -328,8 +328,7 @@ def _print_held(store: DemoStore) -> None:
 
 def _print_end(store: DemoStore, checkout: Path, session: str) -> None:
     with closing(open_store(store.config, lazy=True)) as opened:
-        newest = newest_calls(opened, [session])[session]
-        figure = session_figure(opened, session, newest)
+        figure = session_figure(opened, session, newest_call(opened, session))
     print(f"foredeck demo:\n{figure.sentence}.\n")
     variables = {"FOREDECK_HOME": str(store.home), **store.environment}
     print("Four things to try, after")

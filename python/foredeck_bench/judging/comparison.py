@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,33 +40,7 @@ class Way:
     @property
     def label(self) -> str:
         """Title of the row."""
-        observed = ", observed" if self.options.observes else ""
-        return self.name or f"{self.options.layout}, {self.options.policy}{observed}"
-
-
-RIVALS: tuple[tuple[str, str], ...] = (
-    ("pools", "seed-window"),
-    ("anchored", "seed-window"),
-    ("anchored", "adaptive"),
-)
-"""Layout and policy."""
-
-WITHOUT_DIGESTS = "digests.max_tokens=0"
-"""Evidence without digests, since a bag of names suits its measure."""
-
-
-def rivals(options: ReplayOptions) -> list[Way]:
-    """The other `RIVALS` with the same settings; last without digests."""
-    own = (options.layout, options.policy)
-    bare = replace(options, settings=(*options.settings, WITHOUT_DIGESTS))
-    return [
-        *(
-            Way(replace(options, layout=layout, policy=policy))
-            for layout, policy in RIVALS
-            if (layout, policy) != own
-        ),
-        Way(bare, name=f"{Way(options).label}, no digests"),
-    ]
+        return self.name or f"{self.options.layout}, {self.options.policy}"
 
 
 def rule_of(options: ReplayOptions) -> Rule:
@@ -107,10 +81,6 @@ class Compared:
         """Each row's figures; shares are of plain Pi's cost."""
         rows = self.sessions[0].rows if self.sessions else ()
         return [_figures(name, self.sessions) for name in rows]
-
-    @property
-    def calls(self) -> int:
-        return total(self.sessions, PLAIN).calls
 
     @property
     def invalid_prompts(self) -> int:

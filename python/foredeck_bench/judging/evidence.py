@@ -155,11 +155,6 @@ class ReasoningShare:
         self.produced += other.produced
         self.accepted += other.accepted
 
-    @property
-    def percent(self) -> float | None:
-        """The accepted share; None without reasoning."""
-        return 100 * self.accepted / self.produced if self.produced else None
-
 
 @dataclass(slots=True)
 class ReasoningKept:

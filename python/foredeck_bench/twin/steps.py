@@ -111,17 +111,6 @@ def unverified(name: str) -> Failure:
     )
 
 
-def rate_limited(retry_after_s: int | None = None) -> Failure:
-    return Failure(
-        429, "rate_limit_error", "This request would exceed your rate limit.", retry_after_s
-    )
-
-
-def server_error() -> Failure:
-    """A 500."""
-    return Failure(500, "api_error", "Internal server error")
-
-
 def as_outcome(result: StepResult) -> StepOutcome:
     """A short form as the reply that it stands for."""
     if isinstance(result, Reply | Failure):

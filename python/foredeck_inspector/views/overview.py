@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
-from functools import reduce
-from operator import getitem
 from pathlib import PurePath
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, recorded_figure, session_figure
+from foredeck.cli.config_command import setting_text
 from foredeck.cli.doctor_command import check_programs, check_state
 from foredeck.cli.stored_checks import check_stored
 from foredeck.config import Config
 from foredeck.context.state.stored_chat import turns_of_session
-from foredeck.lookup.sessions import newest_calls, project_folder, titles
+from foredeck.lookup.sessions import (
+    count_calls,
+    newest_calls,
+    project_folder,
+    project_names,
+    titles,
+)
 from foredeck.memory.trust import KEY_FILE
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument, chat_id, progress_in
-from foredeck.model.figures import amounts, counted
+from foredeck.model.figures import amounts, counted, week_of
 from foredeck.names import short_ids
 from foredeck.store.protocol import Head
 from foredeck.store.store import Store
@@ -113,13 +116,9 @@ def overview_page(asked: Asked) -> WebPage:
     weeks = _summed(chosen, lambda each: week_of(each.active_ms), "week")
     weeks.sort(key=lambda row: row["week"], reverse=True)
     projects = _summed(chosen, lambda each: each.project, "folder")
-    names = Counter(PurePath(row["folder"]).name for row in projects)
+    names = project_names(row["folder"] for row in projects)
     for row in projects:
-        path = PurePath(row["folder"])
-        # With the folder around it, where another has the same name.
-        row["project"] = (
-            "/".join(path.parts[-1 if names[path.name] == 1 else -2 :]) or "(no folder)"
-        )
+        row["project"] = names[row["folder"]]
         row["address"] = link("overview", project=row["folder"], agent=agent)
     projects.sort(key=lambda row: (row["cost"] or 0, row["tokens"] or 0), reverse=True)
     short = short_ids([each.id for each in listed])
@@ -192,8 +191,7 @@ def newest_session(store: Store) -> tuple[str, int] | None:
     if not active:
         return None
     session = max(active, key=active.__getitem__)
-    newest = newest_calls(store, [session])[session]
-    return session, newest.ordinal if newest else 0
+    return session, count_calls(store, session)
 
 
 def active_ms(head: Head, chat_ms: int) -> int:
@@ -203,11 +201,6 @@ def active_ms(head: Head, chat_ms: int) -> int:
     if read_in is not None and read_in.last_ms:
         return read_in.last_ms
     return max(head.time_ms, chat_ms)
-
-
-def week_of(time_ms: int) -> str:
-    day = datetime.fromtimestamp(time_ms / 1000)
-    return f"{day - timedelta(days=day.weekday()):%Y-%m-%d}"
 
 
 _MOST_KNOWN = 5_000
@@ -289,14 +282,9 @@ _CHECKS = (
 def settings_page(asked: Asked) -> WebPage:
     """Settings in force, and the state of machine and store."""
     resolved, values = asked.resolved, asked.values
-    plain = resolved.config.model_dump(mode="json")
     rows: list[Row] = [
-        {
-            "key": key,
-            "value": _shown(reduce(getitem, key.split("."), plain)),
-            "origin": str(origin),
-        }
-        for key, origin in resolved.origins.items()
+        {"key": key, "value": setting_text(value), "origin": str(resolved.origins[key])}
+        for key, value in resolved.values.items()
     ]
     findings = [*check_state(resolved.config), *check_programs()]
     findings += check_stored(resolved.config, forget_refusals=False)
@@ -308,9 +296,3 @@ def settings_page(asked: Asked) -> WebPage:
         "left_out": list(resolved.left_out),
     }
     return WebPage("settings.html", "Settings and health", data, "settings")
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "unset"
-    return value if isinstance(value, str) else json.dumps(value)

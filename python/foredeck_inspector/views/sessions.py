@@ -8,7 +8,7 @@ from typing import Any
 
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.errors import ForedeckError, NotFound
-from foredeck.lookup.sessions import newest_calls, titles
+from foredeck.lookup.sessions import newest_call, titles
 from foredeck.model.documents import SessionDocument, chat_id, progress_in, session_object_id
 from foredeck.model.figures import counted, lasted, money, short_count, some_of, when
 from foredeck.names import find_session
@@ -98,7 +98,7 @@ def _view(
 
 def _described(store: Store, session: str, head: Head, book: Book) -> dict[str, Any]:
     fields, progress = head.fields, progress_in(head.fields)
-    last = newest_calls(store, [session])[session]
+    last = newest_call(store, session)
     figure = _figure(store, session)
     begun, ended = _times(book)
     answers = [answer for answer in book.answers if answer.is_answer]
@@ -140,7 +140,7 @@ def _prompt(answer: BookedAnswer) -> int:
 
 
 def _figure(store: Store, session: str) -> CostFigure:
-    last, chat = newest_calls(store, [session])[session], store.head(chat_id(session))
+    last, chat = newest_call(store, session), store.head(chat_id(session))
     if last is None and chat is not None:
         return read_in_figure(store, session, str(chat.token))
     return session_figure(store, session, last)
@@ -162,7 +162,7 @@ def _times(book: Book) -> tuple[int | None, int | None]:
 
 def _subagent(store: Store, head: Head) -> dict[str, Any]:
     session = head.view(SessionDocument).session_id
-    newest = newest_calls(store, [session])[session]
+    newest = newest_call(store, session)
     figure = session_figure(store, session, newest).to_json()
     return {"session": session, "title": title_of(store, session), "figure": figure}
 

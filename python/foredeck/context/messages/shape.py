@@ -112,13 +112,6 @@ def to_item(
     return item
 
 
-def name_of(item: Item) -> str:
-    """Role, time stamp and call id, which identify a message within a session."""
-    # `nameOf` in ts-shim/context/messages.ts makes the same of the host's message.
-    role = "toolResult" if item.kind == "result" else item.kind
-    return f"{role} {item.time_ms} {item.call_id}".strip()
-
-
 def _assistant(message: Message, key: MessageKey, time_ms: int) -> Item:
     blocks = _blocks(message.get("content"))
     return Item(
