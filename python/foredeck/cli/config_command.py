@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,10 +55,7 @@ def _file(layer: str, path: Path, *, read: bool) -> dict[str, Any]:
 
 
 def _lines(resolved: Resolved, files: list[dict[str, Any]]) -> Iterator[str]:
-    rows = [
-        (key, _from(resolved.origins[key]), setting_text(value))
-        for key, value in resolved.values.items()
-    ]
+    rows = [(key, _from(resolved.origins[key]), text) for key, text in resolved.texts.items()]
     yield fitted_table([("setting", "from", "value"), *rows], goes_on=True)
     yield ""
     yield from (f"{file['layer']} file: {file['path']} ({_state(file)})" for file in files)
@@ -77,12 +73,6 @@ def _state(file: dict[str, Any]) -> str:
     if file["read"]:
         return "read"
     return "not read: it applies where Pi trusts the project, and here with --trusted"
-
-
-def setting_text(value: Any) -> str:
-    if value is None:
-        return "unset"
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _completion() -> str:

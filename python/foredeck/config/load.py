@@ -6,6 +6,7 @@ repositories.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
@@ -90,6 +91,16 @@ class Resolved(NamedTuple):
         """Each value as in JSON, by dotted key."""
         plain = self.config.model_dump(mode="json")
         return {key: reduce(getitem, key.split("."), plain) for key in self.origins}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Each value as for a reader, by dotted key."""
+        texts = {
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in self.values.items()
+            if value is not None
+        }
+        return dict.fromkeys(self.origins, "unset") | texts
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ from pathlib import PurePath
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, recorded_figure, session_figure
-from foredeck.cli.config_command import setting_text
 from foredeck.cli.doctor_command import check_programs, check_state
 from foredeck.cli.stored_checks import check_stored
 from foredeck.config import Config
@@ -283,8 +282,8 @@ def settings_page(asked: Asked) -> WebPage:
     """Settings in force, and the state of machine and store."""
     resolved, values = asked.resolved, asked.values
     rows: list[Row] = [
-        {"key": key, "value": setting_text(value), "origin": str(resolved.origins[key])}
-        for key, value in resolved.values.items()
+        {"key": key, "value": text, "origin": str(resolved.origins[key])}
+        for key, text in resolved.texts.items()
     ]
     findings = [*check_state(resolved.config), *check_programs()]
     findings += check_stored(resolved.config, forget_refusals=False)
