@@ -1,7 +1,7 @@
 /**
  * The context hook: asks the engine what the model should see. Pi waits for a hook without a limit of
  * its own, so the wait ends at a deadline, or when the user stops the agent. Whatever goes wrong, a
- * valid list goes out: with the edits in force, and what is newer as Pi has it.
+ * valid list goes out: by the plan of the last answer, with newer messages as Pi has them.
  */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
@@ -33,25 +33,25 @@ import {
   warmedAt,
 } from "./request.ts";
 
-/** More new messages than this may take the engine a second or more: the status line says so. */
+/** More new messages may take the engine a second: the status line says so. */
 const MANY_MESSAGES = 500;
-/** A shorter history comes with the first call, which takes it in as fast. */
+/** A shorter history is sent with the first call. */
 export const LEAST_MESSAGES = 200;
 /** How long the engine may take over a history while no call waits. */
 const TAKING_MS = 120_000;
-/** How long the first call waits for that and for the opening, unless it may wait longer anyway. */
+/** How long the first call waits for the history and the opening, unless its deadline is later. */
 export const OPENING_MS = 10_000;
-/** An opening that takes longer has the status line say so. */
+/** The status line names an opening that takes longer. */
 const SHORT_MS = 300;
 
-/** Outcomes, and texts of the user's, that wait for an engine that is away: then the oldest go. */
+/** Most outcomes, and texts of the user's, that are kept for an engine that is away: the newest. */
 const MOST_OUTCOMES = 1000;
 const MOST_TYPED = 50;
 
 interface Call extends HostLists {
-  /** Messages at the start of `list` that are those of the last answered request. */
+  /** How many messages `list` and the last answered request have in common at the start. */
   prefix: number;
-  /** `Date.now()` after which the call goes out without the engine. */
+  /** The time after which the call goes out without the engine. */
   until: number;
 }
 
@@ -87,11 +87,11 @@ export class ContextHook {
   private readonly shim: Shim;
   private readonly session: string | null;
   private readonly inForce = new AnswerInForce();
-  /** What the last answered request had in front of its messages. */
+  /** System messages and tools of the last answered request. */
   private head: Fields = {};
-  /** What is being sent ahead of the first call, to which engine. Never rejects. */
+  /** The history that is sent ahead of the first call, and to which engine. Never rejects. */
   private history: { generation: number; held: Promise<void> } | null = null;
-  /** Whether the user has typed a command, which is about the chat however short it is. */
+  /** Whether the user has typed a command: even a short history is then sent ahead. */
   private isAskedAbout = false;
   /** What became of calls, and what the user has typed, since the last answered request. */
   private readonly outcomes: Outcome[] = [];
@@ -105,7 +105,7 @@ export class ContextHook {
     this.session = session;
   }
 
-  /** Sends what a session holds when it opens: a first call may be too short for thousands. */
+  /** Sends the messages of a session that opens: thousands take longer than a first call may. */
   sendHistory(ctx: ExtensionContext): void {
     if (this.inForce.call !== null) return;
     const all = chatOf(ctx);
@@ -114,24 +114,24 @@ export class ContextHook {
     this.history = { generation, held: this.takeIn(splitList(all, ctx), generation) };
   }
 
-  /** Before a command that the user types: what it is about, where no call has brought it yet. */
+  /** Sends the history before a command of the user's, unless a call has done so. */
   bringHistory(ctx: ExtensionContext): void {
     const { engine } = this.shim;
-    // A call under way brings it itself, and says what became of those before it.
+    // A call under way sends it itself, and says what became of those before it.
     if (!ctx.isIdle() || this.outcomes.length > 0 || this.shim.isOff()) return;
     this.isAskedAbout = true;
-    // An engine that is starting is sent it when the session is opened.
+    // An engine that is starting gets it when the session is opened.
     const isSent = this.history?.generation === engine.generation;
     if (engine.state === "ready" && !isSent) this.sendHistory(ctx);
   }
 
-  /** What of the session's messages the engine has not been sent yet. */
+  /** The session's messages that the engine has not been sent yet. */
   unseen(ctx: ExtensionContext): HostMessage[] {
     const { list } = splitList(chatOf(ctx), ctx);
     return list.slice(this.inForce.commonPrefix(list));
   }
 
-  /** An answer has come, and with it what its provider has done to the prompt's reasoning. */
+  /** Notes what the provider says, with its answer, that it has done to the prompt's reasoning. */
   answered(answer: HostMessage): void {
     const newest = this.outcomes.at(-1);
     if (newest?.kind !== "applied" || newest.call !== this.inForce.call) return;
@@ -139,18 +139,18 @@ export class ContextHook {
     if (changes.length > 0) newest.reasoning = changes;
   }
 
-  /** Another extension has changed the request that went out last, or the one before it. */
+  /** Notes that another extension has changed the newest request, or the one before it. */
   rewrittenByOthers(changed: string): void {
     const newest = this.outcomes.at(-1);
     if (newest?.kind === "applied") newest.reason = changed;
     this.lastRequest.rewritten = true;
   }
 
-  /** The list to send in place of `all`, which may be changed. Never rejects. */
+  /** The list to send in place of `all`, which it may change. Never rejects. */
   async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[]> {
     const lists = splitList(all, ctx);
     const { list } = lists;
-    // Whatever goes out now, it is not what the last answer was for.
+    // These were for the prompt before.
     this.marker = null;
     this.lastRequest.expect({ call: null });
     if (this.shim.isOff()) {
@@ -158,8 +158,8 @@ export class ContextHook {
       return all;
     }
     const prefix = this.inForce.commonPrefix(list);
-    // One deadline for all that it takes: the start of the engine, the request, a request to its
-    // successor. Pi itself waits without a limit.
+    // One deadline for everything: the start of the engine, the request, a request to its
+    // successor.
     const call = { ...lists, prefix, until: Date.now() + this.shim.engine.deadlineMs };
     return this.ask(call).catch((error) => this.fallBack(call, error));
   }

@@ -113,8 +113,8 @@ class RebaseSection(Section):
     """Share of the model's window above which content must go, least recently used first, down to
     about 70% of this. Lower by itself where the host would compact earlier."""
     cache_ttl_s: int | None = Field(None, ge=0, le=7 * 86_400)
-    """Seconds after which the provider's prompt cache counts as expired. Unset: from Pi's model
-    record, else by its provider."""
+    """Seconds after which the provider's prompt cache counts as expired. Unset: by Pi's model
+    record, else by the provider."""
     cache: Annotated[Literal["auto", "prefix", "markers", "breakpoints"], CONSTANT] = "auto"
     """How the provider's prompt cache finds what was sent before: any `prefix`, or only up to where
     cache `markers` stood (Anthropic's rule) or another request ended (`breakpoints`, OpenAI's).
@@ -149,7 +149,7 @@ class CompactionSection(Section):
     """`[compaction]`: what takes the place of chat that does not fit any more."""
 
     automatic: Literal["foredeck", "model"] = "foredeck"
-    """Who writes the summary at Pi's threshold, once folding does not help: `foredeck`, without a
+    """Who writes the summary at Pi's threshold if folding does not help: `foredeck`, without a
     model call, or Pi's `model`."""
     manual: Literal["foredeck", "model"] = "model"
     """The same for `/compact`. With instructions it is always the model."""
@@ -161,7 +161,7 @@ class WorkingMemorySection(Section):
     max_chars: Annotated[int, CONSTANT] = Field(4000, ge=200, le=16_384)
     """Longest page that is kept, in characters."""
     template: str = ""
-    """The project's page in Markdown before anybody has written to it. Empty: tech stack, project
+    """The project's page, in Markdown, before anybody has written to it. Empty: tech stack, project
     structure, user preferences, current work."""
 
 
@@ -179,8 +179,8 @@ class HeadBudgetSection(Section):
     shows: Annotated[tuple[HeadPart, ...], USER_ONLY] = (
         *("rules", "memory", "page", "worklog", "notes"),
     )
-    """What it shows: `rules.md` next to your configuration file, memory, the project's page,
-    earlier work, and notes that the chat does not show."""
+    """What the head shows: your [rules](memory.md#rules), memory, the project's page, earlier work,
+    and notes that the chat does not show."""
 
 
 BUILT_IN = ("adaptive", "seed-window", "keep-all")
@@ -213,13 +213,12 @@ class Config(Section):
     """Everything that can be configured. `Config()` holds the defaults."""
 
     store: Annotated[Literal["sqlite", "xtdb"], USER_ONLY] = "sqlite"
-    """Where objects are kept: in a file, or in [XTDB](xtdb.md), which several machines can
-    share."""
+    """Where objects are kept: in a file, or in [XTDB](xtdb.md), which machines can share."""
     home: Annotated[Path, OUTSIDE_FILES] = Field(default_factory=default_home)
     """State folder."""
     layout: Literal["anchored", "pools"] = "anchored"
-    """Order of the prompt: `anchored` leaves sent bytes where they are, `pools` puts metadata
-    before the chat and active content after it, at every call."""
+    """Order of the prompt: `anchored` leaves sent bytes where they are, `pools` rewrites it at
+    every call, with metadata before the chat and active content after it."""
     policy: Annotated[str, AfterValidator(check_policy)] = "adaptive"
     """What decides which content stays: `adaptive`, `seed-window`, `keep-all`, or one of another
     package ([context.md](context.md#what-folds))."""
@@ -229,7 +228,7 @@ class Config(Section):
     """How long Pi waits for a prompt, in milliseconds."""
     guard: Annotated[Literal["block", "warn", "off"], USER_ONLY] = "block"
     """What happens to a `write` or `edit` of a file that something else has changed
-    ([files.md](files.md#the-stale-edit-guard)): `block` answers it with the difference, `warn` adds
+    ([files.md](files.md#the-stale-edit-guard)): `block` refuses it with the difference, `warn` adds
     the difference to its result."""
     prepare_ms: Annotated[int, USER_ONLY, CONSTANT] = Field(250, ge=10, le=10_000)
     """Longest time that a tool which may write files waits for the engine before it runs, in
@@ -243,8 +242,8 @@ class Config(Section):
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     """What the engine writes to its log."""
     observations: Literal["auto", "on", "off"] = "auto"
-    """Whether notes on the chat are written in the background, to replace it later
-    ([observations.md](observations.md#when)): `auto` where that pays."""
+    """Whether [notes on the chat](observations.md#when) are written in the background, to replace
+    it later: `auto` if that pays."""
     sqlite: Annotated[SqliteSection, USER_ONLY] = Field(default_factory=SqliteSection)
     xtdb: Annotated[XtdbSection, USER_ONLY] = Field(default_factory=XtdbSection)
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)

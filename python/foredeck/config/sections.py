@@ -60,12 +60,12 @@ class XtdbSection(Section):
     """`[xtdb]`: the store on XTDB 1."""
 
     url: str | None = None
-    """Address of a server that is running already. Unset: foredeck runs a node of its own. The
-    variable `FOREDECK_XTDB_URL` sets this and `store`."""
+    """Address of a running server. Unset: foredeck runs a node of its own. The variable
+    `FOREDECK_XTDB_URL` sets this and `store`."""
     token_file: Path | None = None
     """File with the token that the server at `url` asks for."""
     namespace: str = Field("foredeck", pattern=r"^[a-z][a-z0-9_-]{0,63}$")
-    """Name of this store among others in the same XTDB."""
+    """Name of this store within XTDB."""
     topology: Literal["memory", "rocksdb", "postgres", "kafka"] = "rocksdb"
     """Where foredeck's own node keeps its data: on this machine (`rocksdb`), shared by many
     (`postgres`, `kafka`), or nowhere (`memory`)."""
@@ -136,12 +136,12 @@ class SourcesSection(Section):
     """Folders that a container or several machines share: tables with `prefix` (the same
     everywhere) and `host_path` (where it lies here), `filesystem_id` (its name), or both."""
     sandboxed: bool = False
-    """The agent's tools work in a container: a path outside the mounts names a file in there. Needs
+    """The agent's tools work in a container: paths outside the mounts are in there. Needs
     `sources.filesystem_id`."""
     filesystem_id: str | None = Field(None, min_length=1)
     """Name of the file system of all paths outside the mounts. Unset: this machine's own."""
     device_fallback: bool = False
-    """Tell file systems apart by their device number where no mount mapping fits."""
+    """Tell file systems apart by device number if no mount fits."""
     watch: bool = True
     """Watch the folders of tracked files, to see changes as they happen."""
 
@@ -151,19 +151,19 @@ class NotesSection(Section):
 
     folders: tuple[str, ...] = Field(("notes", ".pi/notes"), min_length=1)
     """Folders whose Markdown files are [notes](notes.md): relative to the top of the project, or
-    absolute. `kind:` in a file's frontmatter goes before."""
+    absolute. `kind:` in a file's frontmatter overrides this."""
 
 
 class AskingSection(Section):
     """`[asking]`: when a model may be asked for foredeck, beside the agent's work."""
 
     enabled: bool = True
-    """Whether foredeck may [ask a model](context.md#when-a-model-is-asked) by itself. What you ask
-    for with a command is asked all the same."""
+    """Whether foredeck may [ask a model](context.md#when-a-model-is-asked) without a command of
+    yours."""
     model: str | None = Field(None, pattern=r"^[^/\s]+/\S+$")
     """The model to ask, as `provider/id`. Unset: the agent's, whose warm cache can be read."""
     share: float = Field(0.08, ge=0, le=10)
-    """Most that questions may cost, as a share of the session's cost."""
+    """What questions may cost, as a share of the session's cost."""
     per_hour: Annotated[int, CONSTANT] = Field(20, ge=0, le=1000)
     """Most questions within an hour."""
     single_slot: bool = False
@@ -185,12 +185,11 @@ class ToolsSection(Section):
     search: bool = True
     """`memory-search`."""
     tasks: Literal["auto", "on", "off"] = "auto"
-    """`task-query`, `task-mutate`: `auto` where the project has tasks or a page, or after
+    """`task-query`, `task-mutate`: `auto` if the project has tasks or a page, or after
     `/tasks on`."""
-
     findings: Literal["auto", "on", "off"] = "auto"
-    """`promote-finding`: `auto` where a session of the project has had one of `memory.data_tools`,
-    or after `/memory findings on`."""
+    """`promote-finding`: `auto` if a session of the project has had one of `memory.data_tools`, or
+    after `/memory findings on`."""
 
     def declared(
         self, has_use_for: Callable[[Facility], bool] = lambda _facility: False
@@ -216,30 +215,28 @@ class ObservingSection(Section):
         ]
         | None
     ) = None
-    """What [kind of work](observations.md#modes) is observed. Unset: guessed, unless you say it
-    in a session."""
+    """What [kind of work](observations.md#modes) is observed. Unset: guessed."""
     threshold: int | None = Field(None, ge=2000, le=1_000_000)
-    """Tokens of chat, notes included, from which on notes take its place. Unset: that of the
-    mode."""
+    """Tokens of chat, notes included, above which notes replace it. Unset: that of the mode."""
     buffer_tokens: int = Field(6000, ge=500, le=100_000)
     """Fewest tokens of chat that are observed at once."""
     activation: float = Field(0.8, gt=0, le=1)
-    """Share of the threshold at which notes that are written take the place of their chat."""
+    """Share of the threshold at which written notes replace their chat."""
     block_after: int = Field(7200, ge=0, le=1_000_000)
-    """Tokens that may wait beyond `buffer_tokens` before observing comes before other background
+    """Tokens that may wait beyond `buffer_tokens` before observing precedes other background
     work."""
     reflection_threshold: int = Field(40_000, ge=1000, le=1_000_000)
-    """Tokens of notes from which on the oldest are condensed."""
+    """Tokens of notes above which the oldest are condensed."""
 
 
 class MemorySection(Section):
     """`[memory]`: what is kept of sessions, and of you beyond them ([memory.md](memory.md))."""
 
     extract: bool = True
-    """Ask a model after a turn what of it is worth remembering, within what `[asking]` allows."""
+    """Ask a model after a turn what is worth remembering, as far as `[asking]` allows."""
     accept: Literal["ask", "user-stated", "off"] = "user-stated"
-    """What of that outlives its session: whole sentences of yours (you are asked about all else),
-    only what you are asked about (`ask`), or nothing."""
+    """What of that outlives its session: whole sentences of yours, and what you accept; only what
+    you accept (`ask`); or nothing."""
     data_tools: tuple[str, ...] = (
         "load-data",
         "query-data",
@@ -248,12 +245,12 @@ class MemorySection(Section):
         "duckdb",
         "sql",
     )
-    """Tools of other extensions that bring data, and so [findings](memory.md#findings)."""
+    """Tools of other extensions that return data, and so [findings](memory.md#findings)."""
     session_entries: int = Field(50, ge=1, le=10_000)
     """How many entries a session keeps."""
     findings: int = Field(100, ge=1, le=10_000)
     """How many findings a session keeps."""
     global_entries: int = Field(100, ge=1, le=10_000)
-    """How many entries are kept of you: everywhere, and again in each project."""
+    """How many entries are kept about you: everywhere, and in each project."""
     expire_days: Annotated[int, CONSTANT] = Field(90, ge=1, le=10_000)
     """After how many days without use an entry expires that you have not stated."""

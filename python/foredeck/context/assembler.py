@@ -68,20 +68,19 @@ class Assembler:
         session then.
         """
         call = self._align(request)
-        # First what went out without us: it is part of what the provider has been sent.
+        # Calls that went out without us come first: the provider has seen their prompts.
         record_host_calls(call)
-        # The same list again, as when the host repeats a call that has failed: the prompt that is
-        # on record goes out once more, and is not counted as another call.
+        # The host sends the same list again if a call has failed: it gets the recorded prompt, and
+        # no further call is counted.
         repeated = repeated_record(call)
         if repeated is not None:
             self._objects.workspace.commit_if_new()
             return answer_call(call, repeated, call.first_new)
-        # Before anything is rendered: another layout renders all of the list anew.
+        # Before anything is rendered: another layout renders the whole list anew.
         choose_layout(call)
-        # The new messages, before it is decided what folds: they make the prompt longer, and what
-        # they name is in use. All of them join the plan before it is repaired, since only the whole
-        # list shows what it lacks; and it is repaired before they are rendered, since what is left
-        # out shows nothing.
+        # New messages join the plan before anything is decided: they make the prompt longer, and
+        # use what they name. All of them join before the repair, since only the whole list shows
+        # what it lacks; the repair comes before rendering, since an omitted message shows nothing.
         context, continued = call.context, call.alignment.continued
         for item in call.items[len(context.plan) :]:
             context.plan.append(item)
@@ -97,7 +96,7 @@ class Assembler:
         )
         follow_renames(context, self._inbox, continued=continued)
         if self.facilities.memory is not None:
-            self.facilities.memory.take_over()
+            self.facilities.memory.inherit()
         before = context.plan.chars_sent + context.plan.chars_said
         costs, policy_run = decide(call)
         put_layout_text(context, call.layout)
@@ -105,7 +104,7 @@ class Assembler:
         if call.decision.is_rebase:
             after = context.plan.chars_sent + context.plan.chars_said
             call.shorter_by = max(0, before - after)
-        # After the window was fitted: the lines are short, and `fitting.py` leaves room for them.
+        # After the window was fitted: these lines are short, and `fitting.py` leaves room for them.
         if call.first_new < len(call.items):
             attach_time(context, call.first_new, request.zone, self.config.head.pause_minutes)
             attach_continuation(call)
@@ -115,10 +114,10 @@ class Assembler:
         return answer_call(call, record, call.first_changed)
 
     def take_history(self, request: Request) -> int:
-        """Takes in older history before the first call; returns how many of the messages the branch
-        holds."""
+        """Takes in the chat so far before the first call; returns how many of its messages the
+        branch has."""
         if self.session.frame.version is not None:
-            # They may change until the call: no record is to say that these were sent.
+            # Both may change until the call: no record may say that these were sent.
             request.system = request.tools = None
         call = self._align(request)
         record_host_calls(call)
@@ -127,6 +126,7 @@ class Assembler:
         return count
 
     def prepare(self) -> None:
+        """Reads uses in advance, while no call waits."""
         if self.policy.rules:
             self.uses.follow(self._chat.branch.plan)
 
@@ -155,17 +155,17 @@ class Assembler:
     def _align(self, request: Request) -> CallInProgress:
         """Goes to the branch that the list continues, and learns from the last call."""
         alignment = align(self._chat, request)
-        # After aligning: a request that is out of step must leave nothing to be committed.
+        # After aligning: a request that is out of sync must leave nothing to commit.
         take_system(self._objects, self.session.frame, request.system, request.tools)
         message = learn_bindings(self._objects.workspace, self.session.info.id, self._chat, request)
         if message is not None:
             self._inbox.user_messages.append(message)
-        # A layout that renders all at every call would move its blocks each time they may move.
+        # Any other layout would move its blocks at every call at which they may move.
         within = self.config.rebase.within_sealed_turns and self._layout.keeps_bytes
         self._chat.branch.plan.seals = seal_rule(
             self._objects.workspace, self._chat, alignment, request.model, within=within
         )
-        # Before the list is taken in, which finds them like results that were reported.
+        # Before `take_in`, which treats them like results that were reported.
         store_lost_results(
             self._objects, self._chat, self._inbox, alignment.items, alignment.matched
         )

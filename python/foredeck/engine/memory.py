@@ -126,7 +126,7 @@ class MemoryOfParent:
     parent: str
     _is_done: bool = False
 
-    def take_over(self) -> None:
+    def inherit(self) -> None:
         if self._is_done:
             return
         self._is_done = True

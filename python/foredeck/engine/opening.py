@@ -1,4 +1,4 @@
-"""Opens a session: state from the store, files, and facilities."""
+"""Opens a session: its stored state, file source, facilities, guard and watch."""
 
 from __future__ import annotations
 
@@ -70,15 +70,9 @@ class SessionOpener:
         settle_privacy(session.objects, session.chat, session.inbox, params.private)
         opening = FacilityInputs.at_opening(self._config, session, session_folder)
         facilities = self._make_facilities(opening)
-        guard, keeper = self._guard(session, session_folder), None
+        guard = self._guard(session, session_folder)
         watch = self._watch(session, session_folder, reconcile, guard)
-        if self._config.rewind and session.info.is_live:
-            keeper = ChangeKeeper(
-                session.chat,
-                session_folder.filesystems,
-                self._config.prepare_ms / 1000,
-                idle=self._host.call_soon is not None,
-            )
+        keeper = self._keeper(session, session_folder)
         is_replay = self._recorded is not None
         switches = None if is_replay else Switches.of(self._config, store, session_folder)
         return OpenedSession(*opening, facilities, watch, switches, guard, keeper)
@@ -95,7 +89,6 @@ class SessionOpener:
             if self._recorded is None
             else self._recorded(store, params.cwd)
         )
-
         return open_session(
             store,
             source,
@@ -124,6 +117,16 @@ class SessionOpener:
             session_folder.filesystems,
             self._locks,
             self._config.guard,
+        )
+
+    def _keeper(self, session: Session, session_folder: SessionFolder) -> ChangeKeeper | None:
+        if not self._config.rewind or not session.info.is_live:
+            return None
+        return ChangeKeeper(
+            session.chat,
+            session_folder.filesystems,
+            self._config.prepare_ms / 1000,
+            idle=self._host.call_soon is not None,
         )
 
     def _watch(

@@ -27,7 +27,7 @@ _UNCOMMITTED = Token("")
 class Inheritance(Protocol):
     """What a fork takes over of its parent's memory, once."""
 
-    def take_over(self) -> None:
+    def inherit(self) -> None:
         """Adds it to the current call's transaction."""
         ...
 
@@ -76,10 +76,10 @@ class SessionMemory:
     def tidy(self) -> str:
         return _news(self.memory.tidy(self.session))
 
-    def take_over(self) -> None:
+    def inherit(self) -> None:
         """Gives a fork its parent's entries."""
         if self.inheritance is not None:
-            self.inheritance.take_over()
+            self.inheritance.inherit()
 
     def _kept(self, place: Place) -> list[MemoryEntry]:
         stored = self.memory.of_session(self.session, place)

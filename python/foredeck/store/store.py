@@ -1,7 +1,4 @@
-"""The store in one SQLite file, the default.
-
-One connection per store, many stores per file.
-"""
+"""The store in one SQLite file, the default."""
 
 from __future__ import annotations
 
@@ -88,10 +85,10 @@ def open_sqlite(
     clock: Callable[[], int] = now_ms,
     within: WithinCommit | None = None,
 ) -> Store:
-    """Opens the store at `path`, creating it (0600, folders 0700).
+    """Opens the store at `path`, and creates it if it is missing (0600, folders 0700).
 
-    Raises `StoreUnavailable` with file and advice if it cannot be opened, is damaged, no store, or
-    busy for `busy_timeout_ms`.
+    Raises `StoreUnavailable`, which names file and remedy, if it cannot be opened, is damaged or no
+    store, or is busy for `busy_timeout_ms`.
     """
     path = Path(path)
     db = connect(path, synchronous, busy_timeout_ms)
@@ -99,7 +96,8 @@ def open_sqlite(
 
 
 class Store:
-    """Documents and blobs in an SQLite file. Not thread-safe: one per thread, many per file.
+    """Documents and blobs in an SQLite file, over one connection. Not thread-safe; several may be
+    open on one file.
 
     What the file lacks is fetched from `remote` when it is read. Made by `open_sqlite`.
     """
@@ -114,10 +112,10 @@ class Store:
     ) -> None:
         self.path = path
         self.remote = Remote()
-        """The database that it is a copy of, if there is one."""
+        """The database that this store is a copy of, if there is one."""
         self.within = within
         self.db = db
-        """For what keeps tables of its own in the file."""
+        """Also for modules with tables of their own in the file."""
         self._busy_timeout_ms = busy_timeout_ms
         self._writer = SqliteWriter(db, clock)
         self._pruned_at: Token | None = None
@@ -144,9 +142,9 @@ class Store:
         return self.remote.is_shared
 
     def commit_for_all(self, batch: Batch) -> Token:
-        """Like `commit`, but the database decides `expect` for all machines.
+        """Like `commit`, but the shared database decides on `expect`, for all machines.
 
-        Raises `StoreUnavailable` while it is away; it may have been written all the same.
+        Raises `StoreUnavailable` if it does not answer; it may have written the batch nevertheless.
         """
         return self.remote.commit(batch) if self.is_shared else self.commit(batch)
 
@@ -158,7 +156,7 @@ class Store:
         with self.translated(), writing(self.db, blobs) as new_blobs:
             for (origin, batch), (versions, _) in zip(transactions, prepared, strict=True):
                 self._write(batch, versions, new_blobs, origin)
-                new_blobs = {}
+                new_blobs = {}  # the first transaction has written those of all
 
     def _write(
         self,
@@ -190,7 +188,7 @@ class Store:
         return self.get(head.id, kind_of(head.type), head.token)
 
     def head(self, id: str, at: Token | None = None) -> Head | None:
-        """As `get`, without loading content."""
+        """Like `get`, without content."""
         row = self._row(id, at)
         return None if row is None else head_of_row(row)
 

@@ -1,6 +1,6 @@
-"""Decides whether a call rewrites what was sent, and does so.
+"""Decides whether a call rewrites what was sent, and rewrites it.
 
-Copies and runs are sought only once bytes change anyway.
+Current copies and runs are made only when bytes change anyway.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def choose_layout(call: CallInProgress) -> None:
     session, configured, plan = call.session, call.layout.name, call.context.plan
     before = session.chat.branch_record
     written_in = before.layout if before else configured
-    # Another layout may have left text between the messages of one that puts none there.
+    # A layout that keeps bytes puts no text between messages: what there is was left by another.
     has_leftovers = call.layout.keeps_bytes and plan.has_layout_text
     is_other = written_in != configured or has_leftovers
     call.layout_changed = is_other and not first_mutable(plan, call.items)
@@ -95,9 +95,9 @@ def choose_layout(call: CallInProgress) -> None:
 
 
 def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
-    """Rebases if free, paying or forced; the call keeps the decision."""
+    """Rebases if that is free, pays or is forced; the call keeps the decision."""
     session, request, plan = call.session, call.request, call.context.plan
-    # As it would go out if nothing were rewritten, the head included.
+    # Of the prompt with nothing rewritten, the head included.
     tokens = call.gauge.prompt(plan, session.frame.chars + plan.head_chars)
     reason = why_lost(call)
     if must_withdraw(call) and reason is None:
@@ -119,12 +119,12 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
         tokens=tokens,
         window=call.window,
     )
-    keeps = reason == "cold" and _reasoning_is_dearer(call, run)
+    keeps_reasoning = reason == "cold" and _reasoning_is_dearer(call, run)
     # Before the costs: the head counts among them.
-    is_new_head = rebuild_head(call, cache_lost=cache_lost and not keeps)
+    is_new_head = rebuild_head(call, cache_lost=cache_lost and not keeps_reasoning)
     costs = call_costs(call, reason, tokens)
     rebase = Rebase if call.layout.keeps_bytes else Shedding
-    call.decision = rebase(call, costs, run.foldable, keeps).run()
+    call.decision = rebase(call, costs, run.foldable, keeps_reasoning).run()
     if is_new_head:
         _rewrite_after_head(call, costs)
     return costs, run
@@ -140,7 +140,7 @@ def _tier_ahead(call: CallInProgress, tokens: int) -> int | None:
 def _reasoning_is_dearer(call: CallInProgress, run: PolicyRun) -> bool:
     """Whether a rebase after a pause loses reasoning worth more than it saves."""
     rebase, model = call.config.rebase, call.request.model
-    # All of it: the head may be written anew, too.
+    # All reasoning: the head may be written anew, too.
     lost = next(iter(reasoning_behind(call)), 0.0)
     if model is None or not lost:
         return False
@@ -160,8 +160,8 @@ class Rebase:
     call: CallInProgress
     costs: CallCosts
     foldable: Collection[PieceRef]
-    keeps: bool = False
-    """A cold cache rewrites nothing: the reasoning is worth more."""
+    keeps_reasoning: bool = False
+    """Nothing is rewritten although the cache is cold: the reasoning is worth more."""
 
     def run(self) -> Decision:
         call, context = self.call, self.call.context
@@ -181,7 +181,7 @@ class Rebase:
         if choice is None:
             return Decision()
         decision = self._write(choice, candidates)
-        # Last: sealed reasoning is checked against all bytes before it, whoever has changed them.
+        # Last: providers check sealed reasoning against all bytes before it.
         if decision.is_rebase and self.call.request.wire.thinking:
             strip_reasoning(self.call.context, decision.changed_from or 0)
         return decision
@@ -216,13 +216,13 @@ class Rebase:
         rebase = call.config.rebase
         branch.rebase_in = None
         reason = costs.reason
-        if self.keeps:
+        if self.keeps_reasoning:
             return None
-        # Where sealed reasoning follows nearly everything, what could go now, one result at a
-        # time, is what came last. A compaction does more, and is made before the window is full.
+        # If sealed reasoning binds nearly everything, only the newest results could fold, one at a
+        # time. A compaction does more, and is made before the window is full.
         if reason is not None and not (reason in FULL and self._is_futile(candidates)):
             return Decision("rebase", reason, 0)
-        # Where the host has changed what it had sent before, the bytes are new to the provider
+        # If the host has changed messages that were sent, their bytes are new to the provider
         # whatever we do.
         addresses = call.session.chat.log.known
         if any(item.key.address in addresses for item in call.items[call.first_new :]):
@@ -240,7 +240,7 @@ class Rebase:
         if offer is None:
             branch.rebase_in = calls_until(messages, costs.prices, rebase)
             return None
-        # What it changes may not be cached in any case.
+        # Bytes that the cache would not find anyway cost nothing to change.
         is_cached = costs.reach.hit(costs.reach.start) > offer.index
         reason = "pays" if is_cached else "look-back"
         if costs.reach.rule == "none":
@@ -292,30 +292,30 @@ class Rebase:
         before = len(context.plan.written)
         replaced, settled = place_copies(context, copies)
         is_shown = len(context.plan.written) > before
-        # What shows a copy does not fold, and a read that goes is not brought up to date.
+        # Messages with a copy do not fold, and a read that goes is not brought up to date.
         folds = {ref for ref in folds if ref.slot or ref.message not in settled} | replaced
         folds = {ref for ref in folds if ref.message not in covered}
         stale = [each for each in refreshes if each.index not in covered | settled]
         folded = fold_results(context, call.layout, {ref.message for ref in folds if not ref.slot})
         folded |= fold_pieces(context, [*folds, *refresh(context, stale)])
-        # After folding: bringing a read up to date may have folded an argument in one of these
-        # messages, which leave all the same.
+        # After folding: bringing a read up to date may have folded an argument in a message that
+        # leaves now.
         if call.replacer is not None:
             for cover in covers:
                 call.replacer.place(cover)
         more, further = self._fold_more(choice.reason)
         covers += further
         described = describe_folded(context, self._written_anew(first))
-        # Last: a run is of what has folded.
+        # Last: a run is made of folded calls.
         runs = fold_runs(context, call.finders.uses.rules, call.request.wire, first)
-        # A rebase that changes no byte is none. A file may have been shown as it is now before.
+        # A rebase that changes no byte is none. A copy may have been current already.
         changes = folded or more or covers or is_shown or runs or described
         if not (changes or costs.reason in REWRITES_ALL):
             return Decision()
         for index in (folded | more) - {index for cover in covers for index in cover.gone}:
             context.branch.release(index)
-        # What covers a span changes what is said and omitted from its first message on, though the
-        # operations before its last one may have been left out already.
+        # A cover changes the prompt from the first message of its span on, even if the messages
+        # before its last one were omitted already.
         firsts = [*(cover.first for cover in covers), *(run.first for run in runs)]
         call.first_changed_say = min([call.first_changed_say, *firsts])
         changed_from = min(context.changed, default=costs.reach.start)
@@ -351,7 +351,7 @@ class Rebase:
         def fits() -> bool:
             return context.gauge.prompt(context.plan, fixed) <= room
 
-        # What is newest goes last.
+        # The newest results go last.
         floor = newest_from(context.plan, call.finders.uses.rules.newest)
         results = sorted(call.finders.folds.results(context), key=lambda index: index >= floor)
         folded = fold_down(context, call.layout, results, fits)
@@ -359,11 +359,11 @@ class Rebase:
 
     # ------------------------------------------------ ending a turn
     #
-    # After a pause all of the prompt is written anew: the user was away, or a command ran for
-    # longer than the provider keeps a prompt. In a turn whose sealed reasoning forbids folding,
-    # little of it could go. A user message that holds more than tool results ends a turn; so where
-    # much could go but for that reasoning, a message of ours follows the newest results, the
-    # reasoning is left out, and what may go folds.
+    # After a pause all of the prompt is paid for again: the user was away, or a command ran for
+    # longer than the provider keeps a prompt. In a turn with sealed reasoning little of it can
+    # fold. A user message with more than tool results ends a turn; so if only that reasoning keeps
+    # much from folding, a message of ours follows the newest results, and the reasoning is left
+    # out.
 
     def _ends_turn(self, folds: Sequence[Fold]) -> bool:
         """Whether to end the turn: after a pause, if its reasoning alone holds enough."""
@@ -371,7 +371,7 @@ class Rebase:
         share, items = call.config.rebase.ending_share, plan.items
         if not wire.thinking or wire.between_turns:
             return False
-        if self.keeps or (call.request.model and call.request.model.is_bound):
+        if self.keeps_reasoning or (call.request.model and call.request.model.is_bound):
             return False
         if share >= 1 or not is_cold(call) or not items or items[-1].kind != "result":
             return False
@@ -445,7 +445,7 @@ def fit_window(call: CallInProgress) -> None:
     )
     decision = fit(budget, call.replacer)
     if decision is not None:
-        # It may have put a summary at the beginning, so the answer has all of the list.
+        # A summary may be at the beginning now, so the answer has the whole list.
         ended = call.decision.turn_ended
         call.decision, call.first_changed_say = decision._replace(turn_ended=ended), 0
         replace_head(call)
