@@ -77,12 +77,13 @@ def stale_pages(folder: Path, *, write: bool) -> list[Path]:
 
 
 def _command(name: str) -> str:
+    """One command; only its --help says what its JSON has."""
     command = load(name)
     parser = argparse.ArgumentParser(prog=f"foredeck {name}", add_help=False)
     command.configure(parser)
     example = f"```sh\n{command.example}\n```"
     paragraphs = (" ".join(text.split()) for text in command.description.split("\n\n"))
-    description = "\n\n".join(paragraphs)
+    description = "\n\n".join(text for text in paragraphs if not text.startswith("JSON: "))
     parts = (f"## `foredeck {name}`", description, _list(parser._actions), example)
     return "\n\n".join([*filter(None, parts), *_actions_of(parser)])
 
