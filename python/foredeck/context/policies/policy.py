@@ -21,6 +21,7 @@ class ActiveContent(NamedTuple):
     recency_rank: int
     """From 1 for its turn's newest result, without context tools."""
     chars: int
+    """As its message goes out: under `pools` those of a line."""
     tool: str
     age: int = 0
     """Model calls since the last use; like `idle` and `of_edited` only if uses are tracked."""
@@ -72,7 +73,7 @@ class History:
     precedes_bound_turn: bool = False
     """Whether the reasoning of the turn that begins will bind what precedes it."""
     tokens: int = 0
-    """Of the prompt if nothing more folds; without the contents that `pools` adds."""
+    """Of the prompt if nothing more folds; under `pools` without the contents behind the chat."""
     window: int | None = None
     """Tokens that the model takes; None if unknown."""
     chars_per_token: float = CHARS_PER_TOKEN

@@ -59,8 +59,8 @@ class Uses:
 
     cwd: str = ""
     rules: Rules = field(default_factory=Rules)
-    withheld: frozenset[PieceKind] = frozenset()
-    """Pieces that are not offered."""
+    exempt: frozenset[PieceKind] = frozenset()
+    """Pieces that never fold."""
     names: PromptNames = field(default_factory=PromptNames)
     calls: int = 0
     """Number of answers not aborted."""
@@ -91,13 +91,13 @@ class Uses:
     @classmethod
     def of_policy(cls, cwd: str, policy: Policy, config: Config) -> Uses:
         """What the policy asks for, as far as the settings allow."""
-        rules, withheld = policy.rules or Rules(), set[PieceKind]()
+        rules, exempt = policy.rules or Rules(), set[PieceKind]()
         if not config.tools.context:
             # Nothing else brings back what was said, as a tool does what it has shown.
-            rules, withheld = replace(rules, turns_after=0), {"message", "answer"}
+            rules, exempt = replace(rules, turns_after=0), {"message", "answer"}
         elif not config.pastes.objects:
-            withheld = {"message"}
-        return cls(cwd, rules, frozenset(withheld))
+            exempt = {"message"}
+        return cls(cwd, rules, frozenset(exempt))
 
     def follow(self, plan: Plan) -> None:
         """Reads appended messages; after a change of list all of them."""
@@ -111,7 +111,7 @@ class Uses:
         self._mark, self.read = len(plan.written), len(plan)
 
     def _begin(self, plan: Plan) -> None:
-        fresh = Uses(self.cwd, self.rules, self.withheld, self.names)
+        fresh = Uses(self.cwd, self.rules, self.exempt, self.names)
         for name in fresh.__slots__:
             setattr(self, name, getattr(fresh, name))
         self._plan = plan
@@ -345,8 +345,8 @@ def run_policy(
     # Only what was offered: what is pinned or answers the newest message stays.
     for index in sorted({content.message for content in contents} & decision.released):
         branch.release(index)
-    offered = {content.ref for content in contents}.union(piece.ref for piece in pieces)
-    return PolicyRun(policy, history, decision.foldable & offered)
+    choices = {content.ref for content in contents}.union(piece.ref for piece in pieces)
+    return PolicyRun(policy, history, decision.foldable & choices)
 
 
 def newest_from(plan: Plan, count: int) -> int:
@@ -395,7 +395,7 @@ def _pieces(branch: Branch, uses: Uses, wire: Wire, flight: int) -> Iterator[Fol
             allowed = wire.thinking
         else:
             allowed = wire.arguments or item.kind == "user"
-        if piece.kind in uses.withheld or (piece.kind in ("message", "answer") and not earlier):
+        if piece.kind in uses.exempt or (piece.kind in ("message", "answer") and not earlier):
             continue
         op, use = plan.ops[ref.message], plan.last_use(ref.message)
         if use > flight or op.subject in pinned:
