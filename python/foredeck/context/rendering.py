@@ -261,7 +261,13 @@ def describe_folded(context: RenderContext, indexes: Iterable[int]) -> bool:
     """Updates the descriptions in these lines; returns whether any changed."""
     before = len(context.plan.written)
     plan = context.plan
-    folded_objects = {n: subject for n in indexes if (subject := _left_of(plan, n)) is not None}
+    folded_objects = {
+        n: op.subject
+        for n in indexes
+        if (op := plan.ops[n]).form == "reference"
+        and op.subject is not None
+        and plan.items[n].kind == "result"
+    }
     entries = context.objects.index.entries
     with context.objects.workspace.looked_up(entries[n].object for n in folded_objects.values()):
         for index, ordinal in folded_objects.items():
@@ -271,11 +277,6 @@ def describe_folded(context: RenderContext, indexes: Iterable[int]) -> bool:
             if anew != line:
                 plan.write(index, Op("reference", [text_block(anew + separator + rest)], op.shown))
     return len(plan.written) > before
-
-
-def _left_of(plan: Plan, index: int) -> int | None:
-    op, item = plan.ops[index], plan.items[index]
-    return op.subject if op.form == "reference" and item.kind == "result" else None
 
 
 def is_only_receipt(plan: Plan, index: int) -> bool:

@@ -16,6 +16,7 @@ from foredeck.engine.opening import SessionOpener
 from foredeck.engine.project_notes import take_in_notes
 from foredeck.errors import OutOfSync, StoreDamaged, StoreError, ToolError, UnknownSession
 from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.model.documents import session_object_id
 from foredeck.store.at_work import AtWork
 from foredeck.store.location import earlier_damage, inode_of
 from foredeck.store.place import open_beside, open_store, store_file
@@ -134,11 +135,13 @@ class CurrentSession:
     def begin_anew_if_forgotten(self) -> None:
         """Restarts a session that was erased meanwhile."""
         # Commands refuse to erase an open session, but other machines cannot see that it is open.
-        opened = self.opened
-        if opened is not None and opened.session.objects.is_forgotten():
+        if self.opened is None:
+            return
+        session = self.opened.session
+        id, workspace = session_object_id(session.info.id), session.objects.workspace
+        if id not in workspace.pending and workspace.store.head(id) is None:
             self.forget()
-            session = self.require(opened.session.info.id).session
-            session.inbox.user_messages.append(FORGOTTEN)
+            self.require(session.info.id).session.inbox.user_messages.append(FORGOTTEN)
 
     @contextmanager
     def use(self, id: str) -> Iterator[OpenedSession]:

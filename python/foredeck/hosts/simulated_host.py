@@ -122,17 +122,11 @@ class SimulatedHost:
 
     def unchanged(self) -> int:
         """Number of leading messages from the last answered request."""
-        pairs = zip(self._answered, self.messages, strict=False)
-        return next(
-            (i for i, (old, new) in enumerate(pairs) if not _same_message(old, new)),
-            min(len(self._answered), len(self.messages)),
-        )
-
-
-def _same_message(one: Message, other: Message) -> bool:
-    """Equality of what a model sees, as in `ts-shim/context/messages.ts`."""
-    return one is other or _seen(one) == _seen(other)
+        pairs = enumerate(zip(self._answered, self.messages, strict=False))
+        changed = (i for i, (old, new) in pairs if old is not new and _seen(old) != _seen(new))
+        return next(changed, min(len(self._answered), len(self.messages)))
 
 
 def _seen(message: Message) -> Message:
+    """What a model sees of a message, as in `ts-shim/context/messages.ts`."""
     return {k: v for k, v in message.items() if k not in _UNSEEN and v is not None}

@@ -133,8 +133,10 @@ class Peer:
             self._refuse(None, INVALID_REQUEST, "Invalid request: a line is one JSON object")
         elif "method" in message:
             self._request_received(message)
-        else:
-            self._response_received(message)
+        elif "result" not in message and "error" not in message:
+            self._refuse(_valid_id(message), INVALID_REQUEST, "Invalid request: no method")
+        elif not self._calls.settle(message):
+            log.warning("a response came that nothing waits for (id %.100r)", message.get("id"))
 
     def line_too_long(self, line: TooLong) -> None:
         members = leading_members(line.prefix)
@@ -243,12 +245,6 @@ class Peer:
             await asyncio.wait(unfinished, timeout=DRAIN_SECONDS)
 
     # Answers
-
-    def _response_received(self, message: dict[str, Any]) -> None:
-        if "result" not in message and "error" not in message:
-            self._refuse(_valid_id(message), INVALID_REQUEST, "Invalid request: no method")
-        elif not self._calls.settle(message):
-            log.warning("a response came that nothing waits for (id %.100r)", message.get("id"))
 
     def _answer(self, request: OpenRequest, response: dict[str, Any]) -> None:
         if request.id is None and "error" in response:

@@ -19,6 +19,7 @@ from foredeck.sources.looking import Look, SettlingFiles, Volumes, fingerprint_a
 from foredeck.sources.projects import ProjectFolders, is_outside, project_of
 from foredeck.sources.recorded import (
     FileSource,
+    Reported,
     as_reported,
     is_object_id,
     location_of,
@@ -171,7 +172,7 @@ class DiskSource(FileSource):
         stored = lookup(self._store, [place.object_id])[place.object_id]
         # The file has changed since: what the tool reported is what the agent knows.
         others = [s for s in snapshots if s.object_id != place.object_id]
-        return [as_reported(place, touch.role, stored, text, event.tool), *others]
+        return [as_reported(place, touch.role, stored, Reported("text", text), event.tool), *others]
 
     def reconcile(self, targets: Iterable[str], *, cautious: bool = False) -> list[FileSnapshot]:
         """Compares known files with the disk."""

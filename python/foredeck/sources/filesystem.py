@@ -88,7 +88,13 @@ class FilesystemMap:
 
     def locate(self, path: str, cwd: str | None = None, *, follow: bool = True) -> Location:
         """The file that the agent means by `path`; without `follow` the disk is not touched."""
-        absolute = self.absolute(path, self._agent_cwd(cwd or self.cwd))
+        folder = cwd or self.cwd
+        if self.sandboxed and not any(is_within(folder, r.prefix) for r in self._ranges):
+            # The host may run on this side, and give its own name of a folder in the container.
+            real = self.real(folder)
+            place = self._range_here(real)
+            folder = place.agent_path(real) if place.translated else folder
+        absolute = self.absolute(path, folder)
         range_ = next((r for r in self._ranges if is_within(absolute, r.prefix)), self._rest)
         local = range_.local(absolute) if range_.translated else absolute
         if not range_.reachable or not _can_exist(local):
@@ -169,14 +175,6 @@ class FilesystemMap:
     def forget(self) -> None:
         """Forgets remembered links, before a new look."""
         self._real_folders.clear()
-
-    def _agent_cwd(self, cwd: str) -> str:
-        # The host may run on this side, and give its own name of a folder that the container has.
-        if not self.sandboxed or any(is_within(cwd, r.prefix) for r in self._ranges):
-            return cwd
-        local = self.real(cwd)
-        range_ = self._range_here(local)
-        return range_.agent_path(local) if range_.translated else cwd
 
     def _range(self, mount: Mount) -> _Range:
         prefix = self.absolute(mount.prefix)

@@ -36,7 +36,7 @@ _OBJECT_ID = re.compile("[0-9a-f]{64}")
 _REPLACED = re.compile("[\ufffd\ud800-\udfff]")
 
 
-class _Reported(NamedTuple):
+class Reported(NamedTuple):
     """A file's content by a recorded result."""
 
     state: str
@@ -106,7 +106,7 @@ class FileSource:
                 continue
             reported = self._reported(event, touch.role, id, pending)
             if reported is not None:
-                snapshots[id] = _content(place, touch.role, before, reported, event.tool)
+                snapshots[id] = as_reported(place, touch.role, before, reported, event.tool)
             elif touch.role == "read" and self._is_outdated(event, id, pending):
                 snapshots[id] = FileSnapshot(
                     place.path, id, "read", None, before.head, "unreachable"
@@ -142,19 +142,17 @@ class FileSource:
             raise ToolError(f"{name!r} cannot be read: the session is a recording.")
         return pointer(name)
 
-    def _reported(
-        self, event: ToolEvent, role: Role, id: str, pending: Pending
-    ) -> _Reported | None:
+    def _reported(self, event: ToolEvent, role: Role, id: str, pending: Pending) -> Reported | None:
         if event.is_error or role not in ("read", "written"):
             return None
         if event.tool == "read":
             return _shown_by_read(event)
         if event.tool == "write":
             content = event.input.get("content")
-            return _Reported("text", content) if isinstance(content, str) else None
+            return Reported("text", content) if isinstance(content, str) else None
         text = self._text(id, pending)
         edited = None if text is None else apply_edits(text, edits_of(event.input))
-        return None if edited is None else _Reported("text", edited)
+        return None if edited is None else Reported("text", edited)
 
     def _is_outdated(self, event: ToolEvent, id: str, pending: Pending) -> bool:
         range_, text = parse_read_range(event.input, event.text), self._text(id, pending)
@@ -178,16 +176,16 @@ def location_of(id: str, known: Known, filesystems: FilesystemMap | None = None)
     return Location(name, path, filesystems.local_at(name, path) if filesystems else None, id)
 
 
-def _shown_by_read(event: ToolEvent) -> _Reported | None:
+def _shown_by_read(event: ToolEvent) -> Reported | None:
     if event.is_unheard:
         return None
     range_ = parse_read_range(event.input, event.text)
     if range_ is None:
-        return _Reported("binary")
+        return Reported("binary")
     replaced = range_.text.count("\ufffd") * REPLACEMENT_SHARE > len(range_.text)
     if range_.complete and (replaced or "\0" in range_.text):
-        return _Reported("binary")
-    return _Reported("text", range_.text) if range_.complete else None
+        return Reported("binary")
+    return Reported("text", range_.text) if range_.complete else None
 
 
 def whole_text(event: ToolEvent) -> str | None:
@@ -203,14 +201,10 @@ def whole_text(event: ToolEvent) -> str | None:
     return text if isinstance(text, str) and not _REPLACED.search(text) else None
 
 
-def as_reported(place: Location, role: Role, before: Known, text: str, tool: str) -> FileSnapshot:
-    """The file with a text reported by a tool."""
-    return _content(place, role, before, _Reported("text", text), tool)
-
-
-def _content(
-    place: Location, role: Role, before: Known, reported: _Reported, tool: str
+def as_reported(
+    place: Location, role: Role, before: Known, reported: Reported, tool: str
 ) -> FileSnapshot:
+    """The file with what a tool's result says of it."""
     digest = None if reported.text is None else hash_text(reported.text)
     if before.state == reported.state and before.fields.get("source_hash") == digest:
         return unchanged(place, role, before)

@@ -84,12 +84,14 @@ def store_lost_results(
         call = calls.get(item.call_id) if item.kind == "result" else None
         if call is None or item.call_id in inbox.early_results:
             continue
-        if item.key.address in chat.log.known or _is_stored(objects, chat, inbox, call, item):
+        head, turn_ref = objects.workspace.head(call.id), _turn_ref(chat)
+        is_stored = head is not None and same_call(objects.info, inbox, head, call, item, turn_ref)
+        if item.key.address in chat.log.known or is_stored:
             continue
         tool, cwd = item.tool or call.tool, objects.info.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
         look = partial(_look_again, objects, event, item)
-        place = CallPlace(_turn_ref(chat), 0)
+        place = CallPlace(turn_ref, 0)
         early = _store(objects, inbox, _ToolRun(event, item, look, item.call_id, place))
         inbox.early_results[item.call_id] = early
         # Some time has passed since the tool ended: what is on the disk now may not be its work.
@@ -172,11 +174,6 @@ def take_answer(
     writer.assistant(item, {}, new=True)
     writer.finish()
     objects.workspace.commit_if_new()
-
-
-def _is_stored(objects: Objects, chat: Chat, inbox: Inbox, call: ToolUse, item: Item) -> bool:
-    head = objects.workspace.head(call.id)
-    return head is not None and same_call(objects.info, inbox, head, call, item, _turn_ref(chat))
 
 
 def _turn_ref(chat: Chat) -> str:

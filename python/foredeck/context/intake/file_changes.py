@@ -117,7 +117,11 @@ def attach_notices(context: RenderContext, inbox: Inbox) -> None:
     changes = pending.take()
     lines = [line for n, change in changes.items() if (line := _line(objects, branch, n, change))]
     store_notices(objects, inbox)
-    _release_textless(objects, branch, [n for n, change in changes.items() if change != "moved"])
+    # What has no text any more is not active: the old copy may leave at the next rebase.
+    for ordinal, change in changes.items():
+        entry = objects.index.entries.get(ordinal)
+        if change != "moved" and entry is not None and entry.newest.text_hash is None:
+            branch.release_object(ordinal)
     if lines:
         context.attach(index, "\n".join(lines))
 
@@ -197,14 +201,6 @@ def renamed(objects: Objects, old: Entry) -> Entry | None:
             return None if entry is old else entry
         visited.add(target_head.id)
         entry = objects.see_head(target_head, path_of(target_head.fields) or "")
-
-
-def _release_textless(objects: Objects, branch: Branch, ordinals: Iterable[int]) -> None:
-    # What has no text any more is not active: the old copy may leave at the next rebase.
-    for ordinal in ordinals:
-        entry = objects.index.entries.get(ordinal)
-        if entry is not None and entry.newest.text_hash is None:
-            branch.release_object(ordinal)
 
 
 def _line(objects: Objects, branch: Branch, ordinal: int, change: FileChange) -> str | None:

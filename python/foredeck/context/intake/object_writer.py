@@ -368,7 +368,9 @@ class ToolRound:
             call, object_id = ToolUse(item.call_id, item.tool, {}), self._id_without_call(item)
         else:
             if self.ids is None:
-                self.ids = self._stored_ids(assistant)
+                where = {"session": self._objects.info.id, "assistant": assistant.key.address}
+                turns = self._objects.store.query("turn", where)
+                self.ids = list(turns[-1].fields.get("toolcall_ids") or ()) if turns else []
             call = self._calls[at]
             object_id = self.ids[at] if at < len(self.ids) else call.id or uuid7()
         return call, self._id_of_second(item) if is_second else object_id
@@ -390,8 +392,3 @@ class ToolRound:
         first = self._objects.workspace.head(item.call_id)
         same = first is not None and first.fields.get("text_hash") == text_hash
         return item.call_id if same else uuid7()
-
-    def _stored_ids(self, assistant: Item) -> list[str]:
-        where = {"session": self._objects.info.id, "assistant": assistant.key.address}
-        turns = self._objects.store.query("turn", where)
-        return list(turns[-1].fields.get("toolcall_ids") or ()) if turns else []

@@ -217,7 +217,7 @@ def take_in(
 
 
 def _place(context: RenderContext, layout: Layout, index: int, result: ResultObject) -> None:
-    plan, content = context.plan, result.shown
+    plan, sets, content = context.plan, context.sets, result.shown
     subject = None if content is None else content.object
     if plan.is_omitted(index):
         leave_out(context, index, subject)
@@ -225,14 +225,15 @@ def _place(context: RenderContext, layout: Layout, index: int, result: ResultObj
     if result.refers_to is not None:
         _refer(context, index, result.refers_to)
         return
-    if result.known and _was_folded(context, subject, index):
+    was_folded = result.known and subject in sets.pool and subject not in sets.active
+    if was_folded and index <= plan.last_assistant():  # not in flight
         reference = referring(context, index, shown=content)
         # A reference line longer than the content would save nothing.
         if recipe_chars(reference.blocks, plan.items[index]) < plan.chars[index]:
             plan.write(index, reference)
             return
     if result.known and subject is not None:
-        context.sets.activate(subject)
+        sets.activate(subject)
     layout.place(context, index, content)
     # Of `same` there is nothing to keep here: the layout keeps the message that it refers to.
     if subject is not None and plan.ops[index].form != "same":
@@ -248,11 +249,6 @@ def _show_paste(context: RenderContext, index: int, item: Item) -> None:
     context.sets.activate(entry.ordinal)
     context.plan.write(index, Op(shown=Shown(entry.ordinal, version, digest)))
     context.branch.keep(index, entry.ordinal)
-
-
-def _was_folded(context: RenderContext, subject: int | None, index: int) -> bool:
-    sets, in_flight = context.sets, index > context.plan.last_assistant()
-    return subject in sets.pool and subject not in sets.active and not in_flight
 
 
 def _refer(context: RenderContext, index: int, ordinal: int) -> None:
@@ -288,7 +284,11 @@ def take_system(
     if head is None or _given(head.fields) != _given(document.model_dump()):
         objects.workspace.put(document)
         frame.version = objects.see_document(document).newest
-        _meet_chat(objects)
+        # At the first call, so that the chat has the handle after the system prompt's, whatever
+        # else the session meets before.
+        chat = objects.workspace.head(chat_id(objects.info.id))
+        if chat is not None and chat.id not in objects.index.by_object:
+            objects.see_head(chat)
 
 
 def repair_list(context: RenderContext, items: Sequence[Item], start: int) -> None:
@@ -335,14 +335,6 @@ def _results_after(items: Sequence[Item], index: int) -> dict[str, Item]:
         if item.kind == "result":
             answers[item.call_id] = item
     return answers
-
-
-def _meet_chat(objects: Objects) -> None:
-    # At the first call, so that the chat has the handle after the system prompt's, whatever else
-    # the session meets before.
-    chat = objects.workspace.head(chat_id(objects.info.id))
-    if chat is not None and chat.id not in objects.index.by_object:
-        objects.see_head(chat)
 
 
 def _given(fields: Fields) -> tuple[Any, ...]:

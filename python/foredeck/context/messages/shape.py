@@ -245,7 +245,9 @@ def find_faults(messages: Sequence[Message]) -> list[str]:
         role = message.get("role")
         if role not in SENT_ROLES or message.get("excludeFromContext"):
             continue
-        faults.extend(_unapplied(message, index))
+        blocks = _blocks(message.get("content"))
+        if any("keep" in block for block in blocks):
+            faults.append(f"message {index}: an edit was not applied")
         if role == "toolResult":
             place = answered_by([id for id, _ in pending], message.get("toolCallId") or "")
             if place is None:
@@ -260,22 +262,13 @@ def find_faults(messages: Sequence[Message]) -> list[str]:
                 continue
             if not has_begun:
                 faults.append(f"message {index}: the list begins with an answer")
-            pending = [(id, index) for id in _call_ids(message)]
+            calls = (block for block in blocks if block.get("type") == "toolCall")
+            pending = [(call.get("id") or "", index) for call in calls]
         has_begun = True
     faults.extend(f"message {at}: call {id} has no result" for id, at in pending)
     if not has_begun:
         faults.append("the list is empty")
     return faults
-
-
-def _call_ids(message: Message) -> list[str]:
-    calls = (b for b in _blocks(message.get("content")) if b.get("type") == "toolCall")
-    return [call.get("id") or "" for call in calls]
-
-
-def _unapplied(message: Message, index: int) -> list[str]:
-    is_edit = any("keep" in block for block in _blocks(message.get("content")))
-    return [f"message {index}: an edit was not applied"] if is_edit else []
 
 
 def sections_as_text(messages: list[Any]) -> list[Message]:

@@ -108,7 +108,11 @@ class StoredPlan:
         if not record.is_host:
             self._leave_host(min(record.stored_rows, default=len(self.keys)))
         self._cut_edits(min(record.shared, record.changed_from))
-        self._add_edits(record.says, record.omitted)
+        says, omitted = record.says, record.omitted
+        self.says.update(says)
+        self.omitted.update(omitted)
+        last = max(max(says, default=-1), max(omitted, default=-1))
+        self._edited_until = max(self._edited_until, last + 1)
 
     @property
     def rows(self) -> dict[int, OpRow]:
@@ -152,12 +156,6 @@ class StoredPlan:
     def _leave_host(self, index: int) -> None:
         """From `index` on, messages may be in another form than the host's."""
         self._as_host = self._as_host[: max(0, index - self._as_host.start)]
-
-    def _add_edits(self, says: Mapping[int, list[Any]], omitted: Sequence[int]) -> None:
-        self.says.update(says)
-        self.omitted.update(omitted)
-        last = max(max(says, default=-1), max(omitted, default=-1))
-        self._edited_until = max(self._edited_until, last + 1)
 
     def _cut_edits(self, length: int) -> None:
         if self._edited_until > length:

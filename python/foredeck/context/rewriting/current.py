@@ -221,20 +221,10 @@ def _refresh(
         text = context.content(op.subject or 0)
         if not text or len(text) > MAX_CHARS:
             return None
-    folds = [
-        ref
-        for ref in refs
-        if ref.slot
-        and ref.message > read
-        and _holds_text(uses, ref, text_in_view if text is None else text)
-    ]
-    grows = 0 if text is None else len(text) - len(text_in_view)
-    return Refresh(read, text, newest, tuple(folds), -grows)
-
-
-def _holds_text(uses: Uses, ref: PieceRef, text: str) -> bool:
-    needle = uses.by_ref[ref].text.strip()
-    return bool(needle) and needle in text
+    shown = text_in_view if text is None else text
+    later = (ref for ref in refs if ref.slot and ref.message > read)
+    folds = [ref for ref in later if (part := uses.by_ref[ref].text.strip()) and part in shown]
+    return Refresh(read, text, newest, tuple(folds), len(text_in_view) - len(shown))
 
 
 def _still_there(

@@ -163,11 +163,6 @@ class Objects:
         document = self.workspace.pending.get(id) or self.store.get(id, SessionDocument)
         return document if isinstance(document, SessionDocument) else None
 
-    def is_forgotten(self) -> bool:
-        """Whether the session has been erased from the store."""
-        id = session_object_id(self.info.id)
-        return id not in self.workspace.pending and self.store.head(id) is None
-
     def is_an_agents(self) -> bool:
         """Whether an agent started the session."""
         head = self.workspace.head(session_object_id(self.info.id))
