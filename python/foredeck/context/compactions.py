@@ -113,9 +113,9 @@ def take_back(objects: Objects, compactions: Compactions, summary: str) -> None:
 
 def name_summary(objects: Objects, chat: Chat, items: Sequence[Item], start: int) -> None:
     """Adds a message after another's summary that names what it covers."""
-    id = summarised_by(chat.compactions, items)
     at_call = len(items) > 1 and items[1].kind == "result"
-    if id is None or start > 1 or at_call:
+    id = None if start > 1 or at_call else summarised_by(chat.compactions, items)
+    if id is None:
         return
     fields = chat.compactions[id]
     if fields["written_by"] != "foredeck":

@@ -61,9 +61,10 @@ class CacheEntries:
 
     def cut(self, length: int) -> None:
         """Forgets ends beyond `length`."""
-        self.used = _cut(self.used, length)
-        for model, (around, used) in self.others.items():
-            self.others[model] = around, _cut(used, length)
+        # An end at `length` itself stays: it names the messages before it.
+        for used in (self.used, *(used for _, used in self.others.values())):
+            for end in [end for end in used if end > length]:
+                del used[end]
 
     def warm(self, time_ms: int) -> None:
         """Renews what the newest request used."""
@@ -101,11 +102,6 @@ class CacheEntries:
         """Unexpired ends, shortest first; `other`: of this model, called before the last one."""
         used = self.others.get(other, ("", {}))[1] if other else self.used
         return sorted(end for end, at in used.items() if now_ms - at <= ttl_s * 1000)
-
-
-def _cut(used: dict[int, int], length: int) -> dict[int, int]:
-    # An end at `length` itself stays: it names the messages before it.
-    return {end: at for end, at in used.items() if end <= length}
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,10 +104,10 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
         reason = "withdrawn"
         price = request.model.input_price if request.model else 0.0
         session.inbox.user_messages.append(withdrawn_now(tokens, price))
-    cache_lost = reason is not None
+    cache_lost, tier = reason is not None, None
     if reason is None and call.window and tokens > call.marks.high * call.window:
         reason = "high-water"
-    elif reason is None and _tier_ahead(call, tokens):
+    elif reason is None and (tier := _tier_ahead(call, tokens)):
         reason = "tier"
     run = run_policy(
         session.chat.branch,
@@ -124,7 +124,7 @@ def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
     is_new_head = rebuild_head(call, cache_lost=cache_lost and not keeps_reasoning)
     costs = call_costs(call, reason, tokens)
     rebase = Rebase if call.layout.keeps_bytes else Shedding
-    call.decision = rebase(call, costs, run.foldable, keeps_reasoning).run()
+    call.decision = rebase(call, costs, run.foldable, keeps_reasoning, tier).run()
     if is_new_head:
         _rewrite_after_head(call, costs)
     return costs, run
@@ -162,6 +162,8 @@ class Rebase:
     foldable: Collection[PieceRef]
     keeps_reasoning: bool = False
     """Nothing is rewritten although the cache is cold: the reasoning is worth more."""
+    tier: int | None = None
+    """The price tier just ahead, if the prompt is to stay below it."""
 
     def run(self) -> Decision:
         call, context = self.call, self.call.context
@@ -255,14 +257,9 @@ class Rebase:
         savings = {each.ref: each.saving for each in candidates}
         chars, is_bound = call.finders.folds.most_chars(context, savings)
         remaining = self.costs.tokens - context.gauge.tokens(chars)
-        if tier := self._tier:
-            return remaining > tier
+        if self.tier:
+            return remaining > self.tier
         return is_bound and remaining > (marks.high + marks.low) / 2 * (call.window or 0)
-
-    @property
-    def _tier(self) -> int | None:
-        is_reason = self.costs.reason == "tier"
-        return _tier_ahead(self.call, self.costs.tokens) if is_reason else None
 
     # ------------------------------------------------ the rewriting
 
@@ -343,7 +340,7 @@ class Rebase:
         call, context, marks = self.call, self.call.context, self.call.marks
         window, fixed = call.window, self.costs.around_chars
         tokens = context.gauge.prompt(context.plan, fixed)
-        tier = self._tier if reason == "tier" else None
+        tier = self.tier if reason == "tier" else None
         if not tier and not (window and (reason == "high-water" or tokens > marks.high * window)):
             return set(), []
         room = int(marks.low / marks.high * tier if tier else marks.low * (window or 0))

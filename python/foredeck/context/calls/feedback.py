@@ -28,10 +28,12 @@ BYTES_PER_SIGN = 3 / 4
 """Sealed reasoning is base64."""
 
 
-def losses_of(call: CallInProgress) -> LostReasoning:
-    """Reasoning newly lost with this call; providers repeat the blocks they dropped."""
-    branch, plan = call.context.branch, call.context.plan
-    dropped = sorted(_reported(call) - branch.lost)
+def reasoning_left_out(call: CallInProgress) -> tuple[LostReasoning, int]:
+    """Reasoning newly lost with this call, and the characters of all that go out uncounted."""
+    branch, plan, model = call.context.branch, call.context.plan, call.request.model
+    reported = _reported(call)
+    # Providers repeat the blocks that they dropped.
+    dropped = sorted(reported - branch.lost)
     ours = [
         (index, block)
         for index in sorted(call.context.changed)
@@ -44,23 +46,18 @@ def losses_of(call: CallInProgress) -> LostReasoning:
         round(sum(reasoning_tokens(plan.items[index], block) for index, block in spots))
         for spots in (ours, dropped)
     ]
-    return LostReasoning(tuple(ours), tuple(dropped), *tokens)
-
-
-def withheld_chars(call: CallInProgress) -> int:
-    """Characters of reasoning that go out uncounted."""
-    branch, plan, model = call.context.branch, call.context.plan, call.request.model
-    spots = branch.lost | _reported(call)
+    spots = branch.lost | reported
     if model is not None and model.is_bound:
         behind = range(call.first_resent, min(call.first_new, len(plan)))
         spots |= {(index, block) for index in behind for block in sealed_blocks(plan.items[index])}
-    return sum(
+    uncounted = sum(
         block_chars(plan.items[index].blocks[block])
         for index, block in spots
         if index < len(plan)
         and block in sealed_blocks(plan.items[index])
         and block not in _left_out(plan.items[index], plan.ops[index])
     )
+    return LostReasoning(tuple(ours), tuple(dropped), *tokens), uncounted
 
 
 def _reported(call: CallInProgress) -> set[BlockSpot]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.costs import CallCosts, predict_cache
-from foredeck.context.calls.feedback import losses_of, withheld_chars
+from foredeck.context.calls.feedback import reasoning_left_out
 from foredeck.context.intake.take_in import take_in
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.codec import pack_op, pack_says
@@ -72,7 +72,7 @@ ACKNOWLEDGED = ("applied", "aborted")
 def record_call(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> CallRecord:
     """Commits the record of a call that goes out as decided."""
     session, request, inbox = call.session, call.request, call.session.inbox
-    withheld = withheld_chars(call)
+    lost, withheld = reasoning_left_out(call)
     reported = [outcome for outcome in request.outcomes if outcome.call]
     acks = [Ack(o.call or 0, o.kind) for o in reported if o.kind in ACKNOWLEDGED]
     # One that was rewritten comes once more.
@@ -91,7 +91,7 @@ def record_call(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> Ca
         ),
         acks=acks + [Ack(ordinal, "refused") for ordinal in inbox.refused],
         cache=predict_cache(call, costs, policy, withheld),
-        lost=losses_of(call),
+        lost=lost,
     )
     inbox.refused.clear()
     return record

@@ -91,7 +91,13 @@ class ObjectWriter:
 
     def assistant(self, item: Item, results: dict[str, Item], *, new: bool) -> None:
         """Takes an answer with its results, which completes its turn."""
-        if new and item.key.address not in self._chat.log.known and not self._is_taken(item):
+        info, is_taken = self._objects.info, not new or item.key.address in self._chat.log.known
+        if not is_taken and (not item.calls or info.was_read_in):
+            # It got its turn when it was given (`early_results.take_answer`), if it ended a run and
+            # so has no calls, or when its session's history was read in.
+            where = {"session": info.id, "assistant": item.key.address}
+            is_taken = bool(self._objects.store.query("turn", where))
+        if not is_taken:
             self.turn(item, results)
         else:
             self._round = ToolRound(self._objects, self._inbox, item)
@@ -182,14 +188,6 @@ class ObjectWriter:
     @property
     def _turn_id(self) -> str:
         return turn_id(self._objects.info.id, self._chat.turns)
-
-    def _is_taken(self, item: Item) -> bool:
-        # It got one when it was given (`early_results.take_answer`), if it ended a run and so has
-        # no calls, or when its session's history was read in.
-        if item.calls and not self._objects.info.was_read_in:
-            return False
-        where = {"session": self._objects.info.id, "assistant": item.key.address}
-        return bool(self._objects.store.query("turn", where))
 
     def _known(self, item: Item, head: Head) -> ResultObject:
         entry = self._objects.see_head(head, item.call_id)

@@ -223,7 +223,11 @@ def _place(context: RenderContext, layout: Layout, index: int, result: ResultObj
         leave_out(context, index, subject)
         return
     if result.refers_to is not None:
-        _refer(context, index, result.refers_to)
+        # A reference is a use of the newest copy.
+        base = plan.newest_holder(result.refers_to)
+        plan.write(index, Op("note", base=base))
+        if base is not None:
+            context.branch.keep_base(base)
         return
     was_folded = result.known and subject in sets.pool and subject not in sets.active
     if was_folded and index <= plan.last_assistant():  # not in flight
@@ -249,14 +253,6 @@ def _show_paste(context: RenderContext, index: int, item: Item) -> None:
     context.sets.activate(entry.ordinal)
     context.plan.write(index, Op(shown=Shown(entry.ordinal, version, digest)))
     context.branch.keep(index, entry.ordinal)
-
-
-def _refer(context: RenderContext, index: int, ordinal: int) -> None:
-    """A reference is a use of the newest copy."""
-    base = context.plan.newest_holder(ordinal)
-    context.plan.write(index, Op("note", base=base))
-    if base is not None:
-        context.branch.keep_base(base)
 
 
 def take_system(
@@ -296,10 +292,10 @@ def repair_list(context: RenderContext, items: Sequence[Item], start: int) -> No
     plan, repairs = context.plan, repair(items, start)
     plan.repair(repairs, start)
     name_summary(context.objects, context.chat, items, start)
-    covered = [MessageSpan(0, plan.compacted[0]), *plan.covered]
-    for index in plan.omitted(start):
-        is_covered = any(first <= index < until for first, until in covered)
-        if not is_covered and index not in repairs.omitted:
+    others = [index for index in plan.omitted(start) if index not in repairs.omitted]
+    covered = [MessageSpan(0, plan.compacted[0]), *plan.covered] if others else []
+    for index in others:
+        if not any(first <= index < until for first, until in covered):
             plan.write(index, as_host(plan.ops[index]))
     for index in sorted(repairs.omitted):
         leave_out(context, index, plan.ops[index].subject)

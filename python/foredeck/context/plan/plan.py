@@ -185,14 +185,14 @@ class Plan:
 
     def repair(self, repairs: Repairs, start: int) -> None:
         """Repairs from `start` on, in place of earlier ones; `LASTING` says stay."""
-        head = self.head
         # Nearly always there is nothing to do, and a long session has a thousand messages of ours.
-        if repairs.says or max(self.says, default=-1) >= start:
-            before, self.says = self.says, self._beside(repairs).says
-            for index, ours in before.items():
-                stay = [m for m in ours if index < start or m.purpose in LASTING]
-                if stay:
-                    self.says[index] = [*self.says.get(index, ()), *stay]
+        if not repairs.says and max(self.says, default=-1) < start:
+            return
+        head, before, self.says = self.head, self.says, self._beside(repairs).says
+        for index, ours in before.items():
+            stay = [m for m in ours if index < start or m.purpose in LASTING]
+            if stay:
+                self.says[index] = [*self.says.get(index, ()), *stay]
         if head is not None:
             self.put_head(head)
 
