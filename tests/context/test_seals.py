@@ -260,7 +260,7 @@ def test_a_file_change_that_only_the_refused_prompt_told_is_told_again(host: Hos
     host.wait(2400)
     host.state.inbox.notices.add(1, "deleted")
     sealed_step(host, "last", GPT)
-    assert not host.state.inbox.notices
+    assert not host.state.inbox.notices.changes
     assert host.refuse(BOUND)
     assert host.state.inbox.notices.take() == {1: "deleted"}
 
