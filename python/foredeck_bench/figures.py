@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -77,7 +76,7 @@ def machine() -> dict[str, Any]:
 
 
 def resident_mb(pid: int) -> float | None:
-    return _status_mb(pid, "VmRSS:") or _resident_by_ps(pid)
+    return _status_mb(pid, "VmRSS:")
 
 
 def peak_mb_of(pid: int) -> float | None:
@@ -98,12 +97,3 @@ def _status_mb(pid: int, name: str) -> float | None:
     except OSError:
         return None
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(name)), None)
-
-
-def _resident_by_ps(pid: int) -> float | None:
-    command = ["ps", "-o", "rss=", "-p", str(pid)]
-    try:
-        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        return int(output) / 1024
-    except (OSError, ValueError, subprocess.CalledProcessError):
-        return None

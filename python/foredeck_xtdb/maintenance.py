@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from foredeck.cli.output import Progress
@@ -182,6 +182,8 @@ def check_journal(config: Config) -> Finding:
 
 # Backups: one SQLite file, which either kind of store can restore
 
+_DRAFT = "backup-"
+
 
 def back_up(config: Config, target: Path, report: Report, *, verify: bool) -> BackupReport:
     """Delivers what waits, then writes the configured store into `target`.
@@ -194,12 +196,13 @@ def back_up(config: Config, target: Path, report: Report, *, verify: bool) -> Ba
             f"there is nothing to back up: no node has run here; {how_to_start(config.home)}"
         )
     with (
-        _draft_folder(config) as draft,
+        TemporaryDirectory(prefix=_DRAFT, dir=config.home) as folder_name,
         closing(open_delivered(config)) as database,
     ):
-        with closing(open_sqlite(draft / "store.db")) as store:
+        draft = Path(folder_name) / "store.db"
+        with closing(open_sqlite(draft)) as store:
             copy(database, store, lambda: report(1, "copying"))
-        made = sqlite_backup.back_up(draft / "store.db", target, report)
+        made = sqlite_backup.back_up(draft, target, report)
         if verify:
             with sqlite_backup.opened_backup(target) as backup:
                 digest = verified(database, backup, target, lambda: report(1, "verifying"))
@@ -218,10 +221,11 @@ def restore(config: Config, source: Path, report: Report) -> BackupReport:
 
     Raises `StoreUnavailable`, and `Corrupt` for a damaged backup.
     """
-    with _draft_folder(config) as draft:
-        sqlite_backup.restore(source, draft / "store.db", force=False, report=report)
+    with TemporaryDirectory(prefix=_DRAFT, dir=config.home) as folder_name:
+        draft = Path(folder_name) / "store.db"
+        sqlite_backup.restore(source, draft, force=False, report=report)
         with (
-            closing(open_sqlite(draft / "store.db")) as backup,
+            closing(open_sqlite(draft)) as backup,
             closing(open_database(_patient(config))) as database,
         ):
             try:
@@ -242,12 +246,6 @@ def other_place(config: Config) -> str:
         return "name another xtdb.namespace"
     data = own_node_folder(config.home).data
     return f"`foredeck xtdb down`, move {data} away, then restore"
-
-
-@contextmanager
-def _draft_folder(config: Config) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="backup-", dir=config.home) as name:
-        yield Path(name)
 
 
 def _keeps_its_data_here(config: Config) -> bool:

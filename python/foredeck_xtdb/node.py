@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from foredeck.errors import StoreUnavailable
 from foredeck.regular_files import SMALL, open_regular, open_to_append, open_to_read, read_text
 from foredeck.store.clock import now_ms
-from foredeck.store.location import is_held, make_once
+from foredeck.store.location import is_held, make_once, private_draft
 from foredeck_xtdb.runtime import Runtime, in_use, java_options
 
 
@@ -132,9 +131,8 @@ class NodeFolder:
     def write_state(self, pid: int, topology: str) -> None:
         started_ms = now_ms()
         state = {"pid": pid, "topology": topology, "started_ms": started_ms}
-        draft = self.state_file.with_suffix(".new")
-        draft.write_text(json.dumps(state), encoding="utf-8")
-        draft.replace(self.state_file)
+        with private_draft(self.state_file) as draft:
+            draft.write(json.dumps(state).encode())
 
     @contextmanager
     def lock(self, *, shared: bool = False) -> Iterator[int | None]:
@@ -221,21 +219,27 @@ def start(
     end of the log.
     """
     folder.token()
-    deadline = time.monotonic() + START_SECONDS
-    while True:
+    for _ in _looks(START_SECONDS):
         with folder.lock() as descriptor:
             if is_cancelled():
                 raise StoreUnavailable("the start of the node was cancelled")
             if descriptor is not None:
                 process, written = _spawn(folder, runtime, topology, port, until_eof, descriptor)
                 folder.write_state(process.pid, topology)
-                return _await_ready(folder, process, deadline, written), True, process
+                return _await_ready(folder, process, written), True, process
             info = folder.read_state()
         if info is not None and _stays(folder, info.pid):
             return info, False, None
-        if time.monotonic() > deadline:
-            raise StoreUnavailable(f"another process is starting the node in {folder.root}")
+    raise StoreUnavailable(f"another process is starting the node in {folder.root}")
+
+
+def _looks(seconds: float) -> Iterator[None]:
+    """The looks at what is waited for, until it has taken too long."""
+    deadline = time.monotonic() + seconds
+    yield
+    while time.monotonic() <= deadline:
         time.sleep(_POLL)
+        yield
 
 
 def _stays(folder: NodeFolder, pid: int) -> bool:
@@ -285,56 +289,49 @@ def _spawn(
     return process, written
 
 
-def _await_ready(
-    folder: NodeFolder, process: subprocess.Popen[bytes], deadline: float, written: int
-) -> NodeInfo:
-    while not ((info := folder.read_state()) and info.pid == process.pid):
+def _await_ready(folder: NodeFolder, process: subprocess.Popen[bytes], written: int) -> NodeInfo:
+    for _ in _looks(START_SECONDS):
+        info = folder.read_state()
+        if info is not None and info.pid == process.pid:
+            return info
         if process.poll() is not None:
             raise StoreUnavailable(
                 f"the XTDB node did not start (exit code {process.returncode}); its log, "
                 f"{folder.log_file}, says:\n{why_it_did_not_start(folder.log_file, written)}"
             )
-        if time.monotonic() > deadline:
-            process.kill()
-            raise StoreUnavailable(
-                f"the XTDB node was not ready in {START_SECONDS:.0f} s; its log is "
-                f"{folder.log_file}"
-            )
-        time.sleep(_POLL)
-    return info
+    process.kill()
+    raise StoreUnavailable(
+        f"the XTDB node was not ready in {START_SECONDS:.0f} s; its log is {folder.log_file}"
+    )
 
 
 def await_settled(folder: NodeFolder, when_waiting: Callable[[], None]) -> NodeInfo | None:
     """The node once it has started or stopped, if it runs. Raises `StoreUnavailable`."""
-    deadline, waits = time.monotonic() + START_SECONDS, False
-    while not folder.is_free():
+    for look, _ in enumerate(_looks(START_SECONDS)):
+        if folder.is_free():
+            return None
         info = folder.running()
         if info is not None and _stays(folder, info.pid):
             return info
-        if time.monotonic() > deadline:
-            raise StoreUnavailable(
-                f"another process has been starting, stopping, backing up or restoring the node in "
-                f"{folder.root} for {START_SECONDS:.0f} s: `foredeck xtdb status` shows its state"
-            )
-        if not waits:
-            waits = True
+        if not look:
             when_waiting()
-        time.sleep(_POLL)
-    return None
+    raise StoreUnavailable(
+        f"another process has been starting, stopping, backing up or restoring the node in "
+        f"{folder.root} for {START_SECONDS:.0f} s: `foredeck xtdb status` shows its state"
+    )
 
 
 def stop(folder: NodeFolder) -> NodeInfo | None:
     """Stops the node, after its current work; killed after `STOP_SECONDS`, which loses nothing
     acknowledged."""
     info = folder.running()
-    deadline = time.monotonic() + START_SECONDS
-    while (pid := _process_of(folder)) is not None:
+    for _ in _looks(START_SECONDS):
+        pid = _process_of(folder)
+        if pid is None:
+            return info
         if pid:
             _end(folder, pid)
-        elif time.monotonic() > deadline:
-            raise StoreUnavailable(f"another process is starting the node in {folder.root}")
-        time.sleep(_POLL)
-    return info
+    raise StoreUnavailable(f"another process is starting the node in {folder.root}")
 
 
 def _process_of(folder: NodeFolder) -> int | None:
@@ -348,17 +345,8 @@ def _end(folder: NodeFolder, pid: int) -> None:
     for sign in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.kill(pid, sign)
-        if _wait(folder.is_free, STOP_SECONDS):
+        if any(folder.is_free() for _ in _looks(STOP_SECONDS)):
             return
-
-
-def _wait(done: Callable[[], Any], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL)
-    return True
 
 
 @contextmanager

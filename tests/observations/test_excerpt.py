@@ -18,7 +18,7 @@ from foredeck.observations.chunks import (
     excerpt,
     next_chunk,
     opening,
-    source_text,
+    sources_of,
     tokens_of,
 )
 from observations.chat import answer, result, rounds, user
@@ -79,7 +79,7 @@ def test_of_a_result_beginning_and_end_are_shown() -> None:
 def test_nothing_of_foredecks_own_is_shown_or_vouches_for_a_name() -> None:
     ours = replace(result("x", "noted_before in secret.py"), is_ours=True)
     assert "noted_before" not in shown(user("go"), answer("yes", "x"), ours)
-    assert "noted_before" not in source_text(chunk(user("go"), ours))
+    assert not any("noted_before" in text for text in sources_of(chunk(user("go"), ours)))
 
 
 def test_what_the_host_does_not_send_is_not_shown() -> None:

@@ -405,11 +405,6 @@ def _chars(lines: Sequence[str]) -> int:
     return sum(len(line) + 1 for line in lines)
 
 
-def source_text(chunk: Chunk) -> str:
-    """The text in which names must occur to be believed."""
-    return "\n".join(_sources(chunk))
-
-
 def opening(message: SourceMessage) -> str:
     """A message's beginning, to find it by."""
     text = message.text
@@ -424,7 +419,8 @@ def opening(message: SourceMessage) -> str:
     return f'{who}, "{_TAGS.sub("< ", beginning)}"'
 
 
-def _sources(chunk: Chunk) -> Iterator[str]:
+def sources_of(chunk: Chunk) -> Iterator[str]:
+    """The texts in which names must occur to be believed."""
     yield from (chunk.request, chunk.task)
     for message in chunk.messages:
         if message.is_ours:

@@ -17,7 +17,7 @@ from foredeck.observations.chunks import (
     anchors,
     excerpt,
     opening,
-    source_text,
+    sources_of,
 )
 from foredeck.observations.lease import ObservingFailed
 from foredeck.observations.prompts import (
@@ -124,7 +124,7 @@ class ModelObserver:
         times = [message.time_ms for message in chunk.messages if message.time_ms]
         rules = self._rules(times, MODES[mode].fields)
         parsed, model = await self._answer(self.question(chunk, mode), rules)
-        remarks = checked(parsed.remarks, KnownNames([source_text(chunk)], self.cwd))
+        remarks = checked(parsed.remarks, KnownNames(sources_of(chunk), self.cwd))
         output = self._written(remarks, parsed, model, 0)
         if output.tokens >= chunk.tokens:
             raise ObservingFailed(

@@ -33,11 +33,9 @@ class Passage:
     start: int = 0
     words: int = 0
 
-    def marked(self, before: str = "«", after: str = "»") -> str:
+    def marked(self) -> str:
         """The text with signs around marks."""
-        return "".join(
-            f"{before}{piece}{after}" if is_marked else piece for piece, is_marked in self.pieces()
-        )
+        return "".join(f"«{piece}»" if marked else piece for piece, marked in self.pieces())
 
     def pieces(self) -> Iterator[tuple[str, bool]]:
         end = 0

@@ -55,11 +55,6 @@ class Erasure:
     steps: Sequence[ErasureStep]
 
     @property
-    def sessions(self) -> set[str]:
-        """The sessions that lose something."""
-        return {session for step in self.steps for session in step.sessions}
-
-    @property
     def documents(self) -> set[str]:
         """Ids of all documents that go."""
         return {id for step in self.steps for id in step.documents}

@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.identity import hash_text
-from foredeck.model.messages import load_message
+from foredeck.model.messages import load_message, text_in
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import FileChangeDocument, call_id
 from foredeck.store.protocol import Head
@@ -115,8 +115,7 @@ def prompt_of(store: Store, record: CallRecord) -> str:
 
 def users_words(message: Mapping[str, Any]) -> str:
     content = message.get("content") if message.get("role") == "user" else None
-    blocks = content if isinstance(content, list) else [{"text": content}]
-    return " ".join(" ".join(str(block.get("text") or "") for block in blocks).split())
+    return " ".join(text_in(content).split())
 
 
 def records_of(store: Store, session: str) -> list[CallRecord]:
