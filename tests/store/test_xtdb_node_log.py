@@ -29,7 +29,7 @@ def log(tmp_path: Path) -> Path:
         (f"{ROCKS}IO error: No space left on device: /h/xtdb/data/log/1.log", "make room"),
         (f"{ROCKS}While lock file: /h/xtdb/data/log/LOCK: Resource", "Another process uses {data}"),
         (f"{ROCKS}While opening /h/xtdb/data/index/MANIFEST-1: No such", "delete {data}/index"),
-        (f"{ROCKS}Corruption: checksum mismatch in /h/xtdb/data/log/1.sst", "restore FILE --force"),
+        (f"{ROCKS}Corruption: checksum mismatch in /h/xtdb/data/log/1.sst", "restore FILE"),
         ("org.postgresql.util.PSQLException: Connection to db:1 refused.", "FOREDECK_XTDB_PGHOST"),
     ],
 )

@@ -97,7 +97,7 @@ BACKUP = command(
 RESTORE = command(
     """
     With a backup: check it, and replace the store by it. Close Pi first. With XTDB the database
-    must be empty; --force moves the data of your own node aside.
+    must be empty.
 
     With a session and --call: bring the files that its tools changed back to what they were at
     that call, like /foredeck rewind in Pi. Files changed by others since are listed and left
