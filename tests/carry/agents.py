@@ -123,7 +123,6 @@ class Bench:
 
     def _pi_turn(self, text: str, resumed: Json | None, proxied: bool) -> None:
         install = checkout_pi(CHECKOUT, VERSIONS[0])
-        assert install is not None
         session = ["--model", f"{PROVIDER}/{MODEL}"]
         session += [] if resumed is None else resumed["commands"][0][1:]
         loaded = [CHECKOUT] if proxied else []

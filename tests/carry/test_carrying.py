@@ -378,11 +378,9 @@ def test_where_foredeck_runs_there_is_one_head_and_nothing_is_folded_again(
         )
     )
     host.accept(engine.assemble(host.request(1_790_000_000_000)))
-    assert engine.opened is not None
     record = engine.opened.session.chat.newest_record
     engine.close()
     # It was folded when it was carried.
-    assert record is not None
     assert record.decision.kind == "append"
     said = "\n".join(text_in(message["content"]) for message in host.prompt())
     assert said.count("Speak of tides") == said.count("Background, not the user's words") == 1

@@ -60,7 +60,6 @@ def _goes_on(bench: Bench, session: str, agent: Agent, file: Path) -> None:
     answered = [each for each in model.requests if len(each.request.tools) > 1]
     requests = [each.request for each in answered]
     usage = answered[0].usage
-    assert usage is not None
     # The twin counts 4 characters a token; for a model that nobody has counted for 3.5 are said.
     scale = said["chars_per_token"] / 4
     tokens = (said["tokens"] + said["tokens_beside"]) * scale

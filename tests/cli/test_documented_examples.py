@@ -243,7 +243,6 @@ def test_documented_queries_find_something(
     values = {"0199aaaa-...": SESSION, "/home/me/vault/notes/sea.md": f"{app}/docs/plan.md"}
     with private_node(tmp_path / "node", runtime) as node:
         running = node.running()
-        assert running is not None
         token = f"xtdb.token_file={node.token_file}"
         copying = ["migrate", "sqlite", f"xtdb:{running.url}", "--set", token]
         assert main(copying) == 0, capsys.readouterr().err

@@ -189,8 +189,7 @@ def test_a_call_goes_by_a_time_or_by_a_hash_in_its_prompt(home: Path, foredeck: 
     by_time = [shown(time) for time in times]
     assert (by_time[0], by_time[-1]) == (1, shown("now"))
     assert sorted(set(by_time)) == list(range(1, shown("now") + 1))
-    first = shown(hash_text(FIRST))
-    assert first == shown(hash_text(FIRST)[:8]) == 2
+    assert shown(hash_text(FIRST)) == shown(hash_text(FIRST)[:8]) == 2
     told = main(["show", SESSION, "--at", "now", "--call", "2", "--home", str(home)])
     assert told == 2
 
@@ -206,7 +205,6 @@ def rename_twice(home: Path, folder: Path) -> list[str]:
 
         (folder / "a.md").write_text("first\n")
         first = disk.sight("a.md", "read").document
-        assert first is not None
         store.commit(Batch(puts=[first]))
         ids = [first.id]
         for old, new in (("a.md", "b.md"), ("b.md", "c.md")):
@@ -261,7 +259,6 @@ def test_content_that_is_not_there_is_exit_code_1(
     with closing(open_sqlite(home / "foredeck.db")) as store:
         (head,) = store.query("file", {"source.path": "/repo/src/a.txt"})
         document = store.get(head.id, FileDocument)
-        assert document is not None
         document.content, document.state = None, "deleted"
         store.commit(Batch(puts=[document.seal()]))
     assert "it was deleted" in foredeck.refused(home, "cat", "a.txt", code=1)
@@ -343,17 +340,13 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
     home = copy_home(home, tmp_path / "home")
     with closing(open_sqlite(home / "foredeck.db")) as store:
         for member in (store.get(member_id(SESSION, n), MemberDocument) for n in (1, 3)):
-            assert member is not None
             seen = member.version_ref.model_copy(update={"text_hash": "0" * 64, "version": 9})
             member.version_ref = seen.model_copy(
                 update={"token": store.history(seen.object)[-1].token}
             )
             store.commit(Batch(puts=[member.seal()]))
         call = store.get(call_id(SESSION, 2), CallDocument)
-        prompt = store.get(member_id(SESSION, 1), MemberDocument)
-        assert call is not None
-        assert prompt is not None
-        call.system = prompt.version_ref
+        call.system = store.get(member_id(SESSION, 1), MemberDocument).version_ref
         store.commit(Batch(puts=[call.seal()]))
     assert "v9 is damaged" in foredeck.refused(home, "cat", "a.txt", "--at", "v9", code=3)
     assert "v9 is damaged" in foredeck.refused(

@@ -113,7 +113,6 @@ def agent_at_work(home: Path) -> Iterator[None]:
         while not list(home.glob("at-work/*")):
             pass
         yield
-        assert process.stdin is not None
         process.stdin.close()
 
 
@@ -162,6 +161,4 @@ def test_an_agents_shell_neither_takes_anothers_task_nor_passes_for_a_person(
     own = said_in_a_session(home, tmp_path, f"{tasks} new Mine --json")
     assert '"generator": "agent"' in own
     with closing(open_store(Config(home=home))) as store:
-        head = store.head(task.id)
-    assert head is not None
-    assert head.fields["session"] == "another"
+        assert store.head(task.id).fields["session"] == "another"

@@ -229,7 +229,6 @@ def test_notes_of_another_file_system_at_the_same_path_stay(here: Machine, tmp_p
     with closing(open_sqlite(here.state / "foredeck.db")) as store:
         (note,) = store.query("file")
         document = store.get(note.id, FileDocument)
-        assert document is not None
         source = FilesystemSource(filesystemId="other", path=note.fields["source"]["path"])
         document.id, document.source = identity_hash("file", source), source
         document.content = "# Theirs\n"
@@ -254,7 +253,6 @@ def test_private_sessions_stay_and_the_page_that_is_there_stays(
     here.ingest(PRIVATE, "The secret giraffe.")
     with closing(open_sqlite(here.state / "foredeck.db")) as store:
         document = store.get(session_object_id(PRIVATE), SessionDocument)
-        assert document is not None
         document.private = True
         store.commit(Batch([document.seal()]))
     file = tmp_path / "project.jsonl"
@@ -304,9 +302,7 @@ def test_references_to_the_projects_files_lead_to_them_where_they_are_now(
         assert (done.project, done.left_out) == (new, ())
         (moved,) = store.query("file", {"source.path": "/srv/repo/src/a.txt"})
         assert [version.fields["text_hash"] for version in store.history(moved.id)] == versions
-        session = store.get(session_object_id(STORED), SessionDocument)
-        assert session is not None
-        assert session.cwd == "/home/me/repo"
+        assert store.get(session_object_id(STORED), SessionDocument).cwd == "/home/me/repo"
         (read,) = store.query("toolcall", {"tool": "read"})
         reference = read.fields["file_version_ref"]
         assert reference["object"] == moved.id

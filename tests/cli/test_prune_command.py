@@ -128,7 +128,6 @@ def test_the_text_is_gone_from_the_file(home: Path, foredeck: Foredeck) -> None:
         assert stub["content"] == ARCHIVED or stub["content"][0]["text"] == ARCHIVED
         assert stub["timestamp"] < START_MS + 1000
         record = store.get(archived_id("first"), ArchivedDocument)
-        assert record is not None
         assert address in record.messages
         # Which calls a message has asked for can still be told: rewinding goes by it.
         left = stored_messages(store, record.messages)
@@ -262,7 +261,6 @@ def test_the_text_goes_from_xtdb_too(
             remote_of(store).start()
             wait_until_delivered(store)
             record = store.get(archived_id("first"), ArchivedDocument)
-            assert record is not None
         gone = [*record.messages, *record.texts]
         with closing(open_database(config)) as database:
             assert database.blobs(gone) == {}

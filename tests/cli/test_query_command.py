@@ -26,9 +26,7 @@ from store.documents import batch, file, note
 def node(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeFolder]:
     """A node with two versions of a note, and files."""
     with private_node(tmp_path_factory.mktemp("xtdb"), runtime) as folder:
-        running = folder.running()
-        assert running is not None
-        with closing(open_xtdb(running.url, token=folder.token())) as store:
+        with closing(open_xtdb(folder.running().url, token=folder.token())) as store:
             store.commit(batch(note("a", "one", session="old")))
             store.commit(batch(note("a", "two", session="new")))
             store.commit(batch(*(file(f"/{n}") for n in range(5))))
@@ -39,7 +37,6 @@ def node(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def ask(node: NodeFolder, capsys: pytest.CaptureFixture[str]) -> Any:
     """Exit code, and JSON of an answer or text of an error."""
     running = node.running()
-    assert running is not None
 
     def run(*words: str) -> tuple[int, Any]:
         capsys.readouterr()
@@ -70,7 +67,6 @@ def test_rows(ask: Any) -> None:
 
 def test_fields_are_asked_for_by_name(node: NodeFolder, ask: Any) -> None:
     running = node.running()
-    assert running is not None
     calls = [
         ToolcallDocument(
             id=f"toolu_{n}",
@@ -115,7 +111,6 @@ ASKED = {
 
 def test_what_people_ask_for_is_an_attribute(node: NodeFolder, ask: Any) -> None:
     running = node.running()
-    assert running is not None
     calls = [
         ToolcallDocument(id=id, tool=tool, status=status, provenance=by_foredeck()).seal()
         for id, tool, status in (("c1", "bash", "ok"), ("c2", "bash", "fail"), ("c3", "ls", "ok"))
@@ -164,9 +159,7 @@ READERS = """{:find [?call] :in [?path] :where [[?file :links/source_path ?path]
 @pytest.fixture(scope="module")
 def linked(node: NodeFolder) -> None:
     """Notes in a circle, in a namespace of their own, and a call that touched one."""
-    running = node.running()
-    assert running is not None
-    with closing(open_xtdb(running.url, token=node.token(), namespace="links")) as store:
+    with closing(open_xtdb(node.running().url, token=node.token(), namespace="links")) as store:
         store.commit(
             batch(
                 file("/v/a.md", "# First\n[[Second]]", file_type="md"),
@@ -204,9 +197,7 @@ def test_a_reached_limit_is_reported(
     code, told = ask(PATHS, "--limit", "2")
     assert (code, told["rows"], told["more"]) == (0, [["/0"], ["/1"]], True)
     assert ask(PATHS, "--limit", "5")[1]["more"] is False
-    running = node.running()
-    assert running is not None
-    words = ["--url", running.url, "--token-file", str(node.token_file), "--limit", "2"]
+    words = ["--url", node.running().url, "--token-file", str(node.token_file), "--limit", "2"]
     assert main(["xtdb", "query", PATHS, *words]) == 0
     told = capsys.readouterr()
     assert told.out == "?p\n/0\n/1\n\n2 rows\n"
@@ -214,9 +205,7 @@ def test_a_reached_limit_is_reported(
 
 
 def test_as_of_a_transaction(ask: Any, node: NodeFolder) -> None:
-    running = node.running()
-    assert running is not None
-    with closing(open_xtdb(running.url, token=node.token())) as store:
+    with closing(open_xtdb(node.running().url, token=node.token())) as store:
         first, second = (head.token for head in store.history("a"))
     assert ask(SESSIONS, "--as-of", first)[1]["rows"] == [["old"]]
     assert ask(SESSIONS, "--as-of", second)[1]["rows"] == [["new"]]
@@ -225,9 +214,7 @@ def test_as_of_a_transaction(ask: Any, node: NodeFolder) -> None:
 
 
 def test_at_a_time(ask: Any, node: NodeFolder) -> None:
-    running = node.running()
-    assert running is not None
-    with closing(open_xtdb(running.url, token=node.token())) as store:
+    with closing(open_xtdb(node.running().url, token=node.token())) as store:
         times = [head.time_ms for head in store.history("a")]
 
     def rows(time_ms: int) -> Any:

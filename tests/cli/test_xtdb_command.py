@@ -79,7 +79,6 @@ def test_up_survives_the_terminal(home: Path, capsys: pytest.CaptureFixture[str]
         # Where the tests run under nohup, the shell would ignore the hangup, too, and never end.
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
-    assert shell.stdout is not None
     up = json.loads("".join(iter(shell.stdout.readline, "\n")))
     os.killpg(shell.pid, signal.SIGHUP)
     shell.wait()
@@ -115,9 +114,7 @@ def test_a_command_starts_the_node_where_its_copy_may_lack_something(
     _, up = run_json(capsys, "up")
     run_json(capsys, "down")
     assert main(["sessions"]) == 0
-    node = stop(folder)
-    assert node is not None
-    assert node.pid != up["pid"]
+    assert stop(folder).pid != up["pid"]
     assert main(["sessions"]) == 0
     assert folder.running() is None
 

@@ -152,7 +152,6 @@ def test_usage_is_counted(tmp_path: Path, folder: Path, format: str) -> None:
     _worked(tmp_path, folder, format, [ToolCall("read", {"path": "a.txt"}), "done"])
     store = open_store(Config(home=tmp_path / "home"))
     reported = prompt_at(store, "loop", 2).record.cache.reported
-    assert reported is not None
     assert (reported.call, reported.read + reported.written + reported.fresh > 0) == (1, True)
     store.close()
 
@@ -289,9 +288,7 @@ def test_nothing_is_looked_at_where_watching_is_off(tmp_path: Path, folder: Path
     with ContextManager(
         "off", cwd=folder, home=tmp_path / "home", settings={"sources.watch": "false"}
     ) as context:
-        opened = context._engine.opened
-        assert opened is not None
-        assert not opened.watch.always_asked
+        assert not context._engine.opened.watch.always_asked
 
 
 def test_an_answer_is_of_the_model_that_was_asked_for_it(tmp_path: Path) -> None:
@@ -303,7 +300,6 @@ def test_an_answer_is_of_the_model_that_was_asked_for_it(tmp_path: Path) -> None
         messages += [{"role": "assistant", "content": "done"}, {"role": "user", "content": "on"}]
         manager._model = ModelInfo("test/other", 200_000)  # as the proxy does
         manager.prepare(messages)
-        assert manager._engine.opened is not None
         chat = manager._engine.opened.session.chat
         answer = load_message(chat.branch.plan.items[1].key.address, chat.store.blob)
     assert answer["model"] == "first"

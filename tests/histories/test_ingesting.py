@@ -54,9 +54,7 @@ def test_a_history_becomes_a_session_like_any_other(tmp_path: Path, store: Store
     file = write_lines(tmp_path / "h" / "a.jsonl", claude_code_session().lines)
     report = ingest(store, file)
     assert (report.new, report.messages, report.tool_calls) == (1, 5, 3)
-    wrapper = store.head(f"session:{SESSION}")
-    assert wrapper is not None
-    fields = wrapper.fields
+    fields = store.head(f"session:{SESSION}").fields
     assert (fields["harness"], fields["cwd"], fields["host_file"]) == (
         "claude-code",
         "/repo",
@@ -65,7 +63,6 @@ def test_a_history_becomes_a_session_like_any_other(tmp_path: Path, store: Store
     assert fields["provenance"]["origin"] == f"claude-code {file}"
     assert fields["ingested"]["first_ms"] == START_MS + 1000
     edit = store.head("toolu_c")
-    assert edit is not None
     assert edit.fields["args"]["new_string"] == "2"
     assert (edit.fields["tool"], edit.fields["status"]) == ("Edit", "fail")
     assert edit.fields["turn_ref"] == f"turn:{SESSION}:2"
@@ -131,7 +128,6 @@ def test_a_result_that_comes_late_finds_its_turn(tmp_path: Path, store: Store) -
     report = ingest(store, file)
     assert (report.grown, report.messages, report.tool_calls) == (1, 1, 1)
     head = store.head("slow")
-    assert head is not None
     assert (head.fields["turn_ref"], head.fields["position"]) == (f"turn:{SESSION}:1", 0)
     assert head.fields["args"] == {"command": "make"}
     assert render_chat(store, SESSION, 2).endswith("And hurry.\n--- assistant\nIt is done.\n")

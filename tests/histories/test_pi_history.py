@@ -108,12 +108,8 @@ def test_a_fork_names_its_parent(tmp_path: Path, store: Store) -> None:
     ]
     files = [write_lines(tmp_path / "a.jsonl", LINES), write_lines(tmp_path / "b.jsonl", fork)]
     assert ingest_files(store, files).new == 2
-    head = store.head("session:fork")
-    assert head is not None
-    assert head.fields["parent_session"] == PI_SESSION
-    calls = store.head("turn:fork:1")
-    assert calls is not None
-    assert calls.fields["toolcall_ids"] == ["one", "two"]
+    assert store.head("session:fork").fields["parent_session"] == PI_SESSION
+    assert store.head("turn:fork:1").fields["toolcall_ids"] == ["one", "two"]
 
 
 def test_what_foredeck_recorded_is_left_alone(tmp_path: Path) -> None:

@@ -98,7 +98,6 @@ def state_of(store: Store, session: str = SESSION) -> dict[str, Any]:
     turns = store.query("turn", {"session": session})
     calls = store.query("toolcall", {"chat_ref": f"chat:{session}"})
     head = store.head(f"session:{session}")
-    assert head is not None
     ingested = {k: v for k, v in head.fields["ingested"].items() if k not in ("file", "complete")}
     hashes = ("content_hash", "text_hash")
     return {

@@ -87,9 +87,7 @@ def versions(host: Host) -> list[tuple[str, str | None]]:
         assert file.fields["source"]["path"] == f"{SHARED}/a.txt"
         told = []
         for head in store.history(file.id):
-            document = store.get(file.id, FileDocument, head.token)
-            assert document is not None
-            told.append((str(head.token), document.content))
+            told.append((str(head.token), store.get(file.id, FileDocument, head.token).content))
         return told
 
 

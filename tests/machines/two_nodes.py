@@ -75,9 +75,7 @@ class Machines:
         return partial(open_xtdb, self._url(machine), token=self.nodes[machine].token(), **options)
 
     def _url(self, machine: int) -> str:
-        running = self.nodes[machine].running()
-        assert running is not None
-        return running.url
+        return self.nodes[machine].running().url
 
 
 def _new_namespace() -> str:

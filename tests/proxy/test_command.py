@@ -78,7 +78,6 @@ class _Served:
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert self.process.stdout is not None
         line = self.process.stdout.readline()
         self.url = line.strip().removeprefix("ANTHROPIC_BASE_URL=").removesuffix("/anthropic")
 

@@ -211,7 +211,6 @@ def test_a_client_goes_on_after_a_restart_with_the_tokens_file(tmp_path: Path) -
             stdout=subprocess.PIPE,
             text=True,
         )
-        assert process.stdout is not None
         lines.append(process.stdout.readline().partition("ANTHROPIC_BASE_URL=")[2])
         process.terminate()
         process.communicate(timeout=30)

@@ -135,6 +135,4 @@ def test_a_file_of_another_machine_is_taken_in(pi: Pi) -> None:
     with stored(pi) as store:
         assert store.query("file") == []
         (read,) = store.query("toolcall", {"tool": "read"})
-        document = store.get(read.id, ToolcallDocument)
-        assert document is not None
-        assert document.content == TEXT
+        assert store.get(read.id, ToolcallDocument).content == TEXT

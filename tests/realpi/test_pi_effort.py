@@ -55,14 +55,11 @@ def test_a_question_at_the_end_of_the_prompt_stands_before_the_effort(pi: Pi) ->
     *earlier, (role, question) = blocks(asked)
     assert (role, "check that you can be reached" in question["text"]) == ("user", True)
     assert earlier == blocks(last)
-    assert asked.usage is not None
     assert asked.usage.read > 0.9 * asked.usage.prompt
     assert asked.usage.written == 0
     rpc.prompt("go on")
     after = model.requests[-1]
-    assert after.thread is not None
     assert after.thread["type"] == "continue", "the question was asked beside the thread"
-    assert after.usage is not None
     assert after.usage.read > 0.9 * asked.usage.read
     assert model.violations == []
 
@@ -96,14 +93,12 @@ def test_one_more_marker_is_set_in_a_thread_that_then_begins_anew(pi: Pi) -> Non
     plain = pi.serve(LONG)
     assert pi.print("go").code == 0
     before = plain.requests[-1]
-    assert before.usage is not None
     assert before.usage.read < before.usage.ideal
     model = pi.serve([*LONG, "on"])
     rpc = pi.rpc(foredeck=True)
     rpc.prompt("go")
     last = model.requests[-1]
     assert last.thread == {"type": "create"}
-    assert last.usage is not None
     assert last.usage.read == last.usage.ideal
     assert len(markers(last)) <= 4
     assert "2000" in str(markers(last)[-2]["content"])
@@ -149,8 +144,6 @@ def test_off_says_what_it_costs_before_it_happens(pi: Pi) -> None:
     )
     rpc.prompt("go on")
     before, plain = (sent.usage for sent in model.requests[-2:])
-    assert before is not None
-    assert plain is not None
     lost = before.read + before.written - plain.read
     assert int(said[1].replace(",", "")) == pytest.approx(lost, rel=0.3)
     rpc.command("/foredeck off")
@@ -158,7 +151,6 @@ def test_off_says_what_it_costs_before_it_happens(pi: Pi) -> None:
     rpc.command("/foredeck on")
     rpc.prompt("go on")
     managed = model.requests[-1].usage
-    assert managed is not None
     assert managed.read == managed.ideal, "on costs nothing by itself"
     assert managed.read > 0.9 * plain.prompt
     assert model.violations == []

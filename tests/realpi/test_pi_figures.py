@@ -71,9 +71,7 @@ def test_every_screen_has_the_same_figures(pi: Pi, asked: Asked) -> None:
     assert f"each call is {short_count(rebase['saved'])} tokens shorter" in why
     line = f"foredeck has folded {short_count(rebase['saved'])} of "
     assert any(text.startswith(line) for text in notified(rpc))
-    usage = answered(model)[rebase["call"] - 1].usage
-    assert usage is not None
-    assert 0 < rebase["lost"] <= usage.written
+    assert 0 < rebase["lost"] <= answered(model)[rebase["call"] - 1].usage.written
     assert f"rewriting that pays: {short_count(rebase['lost'])}\n" in printed
     with stored(pi) as store:
         shown = inspected(call_page, pi, store, session=session, call=rebase["call"])

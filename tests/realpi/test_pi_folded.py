@@ -24,9 +24,7 @@ FILLING = [
 
 def bring(request: ModelRequest) -> Step:
     """Ask for the first result by the handle of the line that stands in its place."""
-    folded = re.match(r"(@\d+) folded:", next(iter(request.results.values())))
-    assert folded is not None
-    return call("activate", id=folded[1])
+    return call("activate", id=re.match(r"(@\d+) folded:", next(iter(request.results.values())))[1])
 
 
 def run(pi: Pi, first: Step) -> ScriptedModel:

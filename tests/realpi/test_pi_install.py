@@ -212,9 +212,7 @@ def check_command_line(pi: Pi) -> None:
 def manifest_in(tarball: Path) -> bytes:
     """The package.json of a packed package."""
     with tarfile.open(tarball) as archive:
-        member = archive.extractfile("package/package.json")
-        assert member is not None
-        return member.read()
+        return archive.extractfile("package/package.json").read()
 
 
 def next_version(packed: Path, folder: Path) -> Path:

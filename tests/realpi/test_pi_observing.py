@@ -109,8 +109,6 @@ def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi) -> 
     last = next(sent for sent in reversed(earlier) if goes_on_from(question, sent))
     assert question.request.tools == last.request.tools
     assert question.request.text.startswith(last.request.text[:2000])
-    assert question.usage is not None
-    assert last.usage is not None
     assert question.usage.read > 0.8 * last.usage.prompt
     rpc.command("/foredeck observe status")
     assert "(asked with the last prompt, expected $" in notified(rpc)[-1]

@@ -36,7 +36,6 @@ def test_a_paste_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
     with stored(pi) as store:
         (head,) = store.query("user")
         document = store.get(head.id, UserDocument)
-    assert document is not None
     assert document.content == PASTE
     for number in range(4):
         rpc.prompt(f"Question {number}")

@@ -95,9 +95,7 @@ def test_a_fork_inherits_handles_and_bytes(pi: Pi, asked: Asked) -> None:
         said = [turn["user"]["content"][0]["text"] for turn in chat["turns"] if turn["user"]]
         assert said == ["work", "another second question", "look back"]
         assert {turn["id"].split(":")[1] for turn in chat["turns"]} == {parent, child}
-        wrapper = store.head(f"session:{child}")
-        assert wrapper is not None
-        assert wrapper.fields["parent_session"] == parent
+        assert store.head(f"session:{child}").fields["parent_session"] == parent
         own = [m for m in store.query("member") if m.fields["session"] == child]
         inherited = {m.fields["object"]: m.fields["ordinal"] for m in own}
         for m in store.query("member"):
@@ -255,9 +253,7 @@ def test_without_a_session_file_nothing_is_lost(pi: Pi) -> None:
     with stored(pi) as store:
         session = session_of(store)
         assert_recorded(store, session, answered(model))
-        wrapper = store.head(f"session:{session}")
-        assert wrapper is not None
-        assert wrapper.fields["host_file"] is None
+        assert store.head(f"session:{session}").fields["host_file"] is None
 
 
 def said_last(store: Store) -> str:

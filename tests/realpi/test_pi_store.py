@@ -53,17 +53,14 @@ def objects_have_their_fields(pi: Pi, model: ScriptedModel) -> None:
         session = session_of(store)
         assert session == pi.workspace.session_entries()[0]["id"]
         wrapper = store.get(f"session:{session}", SessionDocument)
-        assert wrapper is not None
         assert (wrapper.harness, wrapper.session_id) == ("pi", session)
         assert (wrapper.cwd, wrapper.parent_session) == (str(pi.repo), None)
         assert wrapper.host_file == str(pi.workspace.session_files()[0])
         prompt = store.get(wrapper.system_prompt_ref, SystemPromptDocument)
-        assert prompt is not None
         assert prompt.locked
         assert prompt.content == model.requests[0].request.system
         assert [tool["name"] for tool in prompt.tools] == list(model.requests[0].request.tools)
         chat = store.get(wrapper.chat_ref, ChatDocument)
-        assert chat is not None
         assert (chat.locked, chat.session_ref, chat.turn_count) == (True, f"session:{session}", 5)
 
 
@@ -74,8 +71,6 @@ def file_has_one_version_for_each_content(pi: Pi) -> None:
         versions = [store.get(id, FileDocument, head.token) for head in store.history(id)]
         assert [version.content for version in versions if version] == [LONG, edited]
         for version in versions:
-            assert version is not None
-            assert version.source is not None
             assert version.source.path == str(pi.repo / "a.txt")
             assert version.source_hash == sha256_hex((version.content or "").encode())
             assert version.text_hash == hash_text(version.content or "")
@@ -106,7 +101,6 @@ def turns_tool_calls_and_files_are_linked_both_ways(pi: Pi) -> None:
         file = object_id(pi, "/a.txt")
         assert (read.file_refs, edit.file_refs) == ([file], [file])
         first, second = store.history(file)
-        assert read.file_version_ref is not None
         assert read.file_version_ref["object"] == file
         assert read.file_version_ref["content_hash"] == first.fields["content_hash"]
         assert second.fields["provenance"]["generator"] == "agent"
@@ -128,7 +122,6 @@ def full_output_of(store: Store) -> tuple[ToolcallDocument, dict[str, Any]]:
     """The only tool call of a session, and the details that Pi gave with it."""
     (head,) = store.query("toolcall")
     document = store.get(head.id, ToolcallDocument)
-    assert document is not None
     return document, document.details
 
 

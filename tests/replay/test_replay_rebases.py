@@ -127,7 +127,6 @@ def test_a_folded_argument_is_brought_back_whole(session: Path, tmp_path: Path) 
         shown = json.dumps(prompt)
         handle = shown[shown.index("<activate @") + 10 :].partition(":")[0]
         assert "line 0\\nline 0" not in shown
-        assert host.engine is not None
         answer = host.engine.tool_call(
             ToolCallParams(session=transcript.id, tool="activate", input={"id": handle}, id="t")
         )

@@ -72,7 +72,6 @@ class EngineProcess:
 
     def send(self, data: bytes) -> None:
         """Write bytes to the engine's stdin."""
-        assert self.process.stdin is not None
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
@@ -97,7 +96,6 @@ class EngineProcess:
 
     def end(self) -> int:
         """Close stdin and wait for the end; gives the exit code."""
-        assert self.process.stdin is not None
         if not self.process.stdin.closed:
             self.process.stdin.close()
         return self.wait()

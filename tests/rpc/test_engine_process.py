@@ -360,7 +360,6 @@ def test_a_host_that_stops_reading_ends_it_cleanly(tmp_path: Path) -> None:
         [sys.executable, str(PROGRAM)], stdin=subprocess.PIPE, stdout=sink, env=environ
     )
     os.close(sink)
-    assert process.stdin is not None
     process.stdin.write(request(1, "initialize", INITIALIZE))
     process.stdin.flush()
     assert os.read(source, 1)
@@ -389,7 +388,6 @@ def test_it_ends_when_the_host_dies_and_the_pipe_stays_open(tmp_path: Path) -> N
     )
     os.close(source)
     os.write(sink, request(1, "initialize", INITIALIZE))
-    assert middle.stdout is not None
     assert middle.stdout.readline().startswith(b'{"jsonrpc"')
     middle.kill()
     middle.wait()

@@ -29,9 +29,7 @@ class OriginContract:
             (LATER.token, LATER.time_ms),
         ]
         assert store.latest() == LATER.token
-        document = store.get("a", Document, ORIGIN.token)
-        assert document is not None
-        assert document.content == "one"
+        assert store.get("a", Document, ORIGIN.token).content == "one"
         assert store.history("local")[0].token == local
 
     def test_the_same_again_is_a_no_op(self, store: Store) -> None:
@@ -76,11 +74,8 @@ class OriginContract:
         store.commit(batch(note("b", "added", session="s")), origin=ORIGIN)
         store.commit(batch(note("a"), note("c")), origin=ORIGIN)
         assert store.latest() == between
-        added = store.get("b", Document, ORIGIN.token)
-        assert added is not None
-        assert added.content == "added"
+        assert store.get("b", Document, ORIGIN.token).content == "added"
         head = store.head("b")
-        assert head is not None
         assert (head.token, head.time_ms) == (ORIGIN.token, ORIGIN.time_ms)
         assert [h.id for h in store.query("note", {"session": "s"})] == ["b"]
         assert {h.id for h in store.query("note")[:3]} == {"a", "b", "c"}
@@ -101,12 +96,8 @@ class OriginContract:
         store.commit(batch(note("a", "imported", session="old")), origin=ORIGIN)
         assert contents(store, "a") == ["imported", "local"]
         assert [head.token for head in store.history("a")] == [ORIGIN.token, newest]
-        head = store.head("a")
-        assert head is not None
-        assert head.token == newest
-        between = store.get("a", Document, early)
-        assert between is not None
-        assert between.content == "imported"
+        assert store.head("a").token == newest
+        assert store.get("a", Document, early).content == "imported"
         assert [h.token for h in store.query("note", {"session": "new"})] == [newest]
         assert store.query("note", {"session": "old"}) == []
         assert store.transactions([newest, ORIGIN.token])[0] == ORIGIN
@@ -119,9 +110,7 @@ class OriginContract:
         for token in (tokens[2], tokens[0], tokens[1]):
             store.commit(batch(note("a", token)), origin=Origin(token, ORIGIN.time_ms))
         assert contents(store, "a") == tokens
-        head = store.head("a")
-        assert head is not None
-        assert head.token == tokens[2]
+        assert store.head("a").token == tokens[2]
 
     def test_the_next_local_transaction_is_the_newest(self, store: Store) -> None:
         future = Origin(Token("feedbeef-900"), 4_000_000_000_000)

@@ -121,9 +121,7 @@ class ProcessContract:
         store = factory.open()
         for name, result in zip(("one", "two"), results, strict=True):
             for n in result:  # type: ignore[attr-defined]
-                document = store.get(f"claim {n}", Document)
-                assert document is not None
-                assert document.content == name
+                assert store.get(f"claim {n}", Document).content == name
                 assert len(store.history(f"claim {n}")) == 1
 
     def test_a_killed_process_leaves_no_half_commit(self, factory: StoreFactory) -> None:
@@ -189,9 +187,7 @@ class ProcessContract:
                 assert store.blob(extra["digest"]).startswith(f"{round_} {n} ".encode())
             n += 1
         assert n in (acknowledged, acknowledged + 1), f"seed {seed}"
-        shared = store.get("shared", Document)
-        assert shared is not None
-        assert shared.content == f"{round_} {n - 1}"
+        assert store.get("shared", Document).content == f"{round_} {n - 1}"
         assert len([c for c in store.changes_since(None, limit=10**6) if c.id == "shared"]) == len(
             store.history("shared")
         )

@@ -62,9 +62,7 @@ class Machine:
 
 def server_link(node: NodeFolder, namespace: str, *, timeout_ms: int = 30_000) -> ServerLink:
     """The way to a namespace on a running node."""
-    running = node.running()
-    assert running is not None
-    return ServerLink(running.url, node.token(), namespace, timeout_ms)
+    return ServerLink(node.running().url, node.token(), namespace, timeout_ms)
 
 
 def new_namespace() -> str:

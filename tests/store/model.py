@@ -222,7 +222,6 @@ class StoreComparison(RuleBasedStateMachine):
             assert found is None
             assert head is None
         else:
-            assert found is not None
             assert found.model_dump() == expected[1].model_dump()
             self._check_head(head, *expected)
 
@@ -246,9 +245,7 @@ class StoreComparison(RuleBasedStateMachine):
         assert len(heads) == len(expected)
 
     def _newest(self, id: str) -> Document:
-        found = self.model.at(id, None)
-        assert found is not None
-        return found[1]
+        return self.model.at(id, None)[1]
 
     @precondition(lambda self: hasattr(self, "model"))
     @invariant()
@@ -263,16 +260,13 @@ class StoreComparison(RuleBasedStateMachine):
             assert len(history) == len(expected)
             for head, (token, document) in zip(history, expected, strict=True):
                 self._check_head(head, token, document)
-            newest = store.get(id, Document)
-            assert newest is not None
-            assert newest.model_dump() == expected[-1][1].model_dump()
+            assert store.get(id, Document).model_dump() == expected[-1][1].model_dump()
         self._check_changes()
         assert store.blobs(model.blobs) == model.blobs
         with pytest.raises(Missing):
             store.head("a", Token("unknown-1"))
 
     def _check_head(self, head: Head | None, token: Token, document: Document) -> None:
-        assert head is not None
         assert (head.id, head.type, head.token) == (document.id, document.type, token)
         assert head.time_ms == self.model.times[token]
         assert dict(head.fields) == document.model_dump(exclude={"content"})

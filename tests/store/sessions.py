@@ -148,7 +148,6 @@ class SampleSession:
         prompt = self.store.get(system_prompt_id(self.id), SystemPromptDocument)
         head = self.store.head(system_prompt_id(self.id))
         assert prompt is not None
-        assert head is not None
         blocks = pack([{"type": "text", "text": f"@{number}\n{LONG}"}, {"keep": 0}], blobs)
         alone = put_blob(f"a part of its own {number}".encode(), blobs)
         return CallDocument(
@@ -204,7 +203,6 @@ def dump(store: Store) -> list[tuple[Any, ...]]:
         if change.type == "imported":
             continue
         document = store.get(change.id, Document, change.token)
-        assert document is not None
         found.append((change.token, change.time_ms, change.id, document.model_dump()))
     return sorted(found, key=lambda row: (row[1], row[0], row[2]))
 

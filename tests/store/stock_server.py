@@ -40,7 +40,6 @@ class StockServer(ThreadingHTTPServer):
     def __init__(self, node: NodeFolder) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         running = node.running()
-        assert running is not None
         self.wrong: list[str] = []
         self.node = httpx.Client(
             base_url=running.url,

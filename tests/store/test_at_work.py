@@ -59,7 +59,6 @@ def test_a_killed_engine_is_not_at_work(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HELD, str(tmp_path)], stdout=subprocess.PIPE
     ) as process:
-        assert process.stdout is not None
         process.stdout.readline()
         assert [engine.pid for engine in engines_at_work(tmp_path)] == [process.pid]
         process.send_signal(signal.SIGKILL)

@@ -192,9 +192,7 @@ class TestOtherMachines:
                 assert [head.token for head in two.history("a")] == tokens
                 assert [head.id for head in two.query("note", {"session": "t"})] == ["b"]
                 assert two.blob(sha256_hex(data)) == data
-                document = two.get(file("/f").id, Document)
-                assert document is not None
-                assert document.content == "text"
+                assert two.get(file("/f").id, Document).content == "text"
                 assert [origin.token for origin in two.transactions(tokens)] == tokens
 
     def test_texts_that_only_another_machine_needs_too_are_known(

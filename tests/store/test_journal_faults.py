@@ -63,7 +63,6 @@ def check(remote: Pulled, tokens: list[Token]) -> None:
 def kill(folder: NodeFolder, sign: signal.Signals = signal.SIGKILL) -> int:
     """Send a signal to the node; its process id."""
     node = folder.running()
-    assert node is not None
     os.kill(node.pid, sign)
     return node.pid
 
@@ -90,9 +89,7 @@ class TestOwnNode:
                 pid = kill(folder)
                 tokens += commit(store, *range(30, 40))
                 delivered(store)
-                node = folder.running()
-                assert node is not None
-                assert node.pid != pid
+                assert folder.running().pid != pid
                 assert str(folder.log_file) in told.wait("was started again")
                 with closing(Pulled(machine.link.connect())) as remote:
                     check(remote, tokens)
@@ -156,7 +153,6 @@ class TestOwnNode:
                 tokens = commit(store, 0)
                 delivered(store)
                 pid = kill(folder, signal.SIGCONT)
-                assert link.proxy is not None
                 link.proxy.altered = b'"ingesterFailed?":false', b'"ingesterFailed?": true'
                 told.wait("could not index its log")
                 until(lambda: (node := folder.running()) is not None and node.pid != pid)
@@ -357,9 +353,7 @@ def test_a_damaged_copy_is_quarantined_and_rebuilt_from_xtdb(
     tmp_path: Path, runtime: Runtime
 ) -> None:
     with private_node(tmp_path / "node", runtime) as node:
-        running = node.running()
-        assert running is not None
-        xtdb = {"url": running.url, "token_file": node.token_file, "timeout_ms": 30_000}
+        xtdb = {"url": node.running().url, "token_file": node.token_file, "timeout_ms": 30_000}
         config = Config.model_validate({"home": tmp_path / "home", "store": "xtdb", "xtdb": xtdb})
         with closing(open_copy(config)) as store:
             tokens = commit(store, 0, 1)

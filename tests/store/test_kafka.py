@@ -38,9 +38,7 @@ def openers(runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ):
         made = []
         for node in (one, two):
-            running = node.running()
-            assert running is not None
-            made.append(partial(open_xtdb, running.url, token=node.token(), **options))
+            made.append(partial(open_xtdb, node.running().url, token=node.token(), **options))
         yield made[0], made[1]
 
 

@@ -380,9 +380,7 @@ def test_names_stay_with_the_originals(make_store: MakeStore) -> None:
     session = SampleSession(store)
     session.begin()
     session.call("toolu_1", file("/repo/a.py"))
-    toolcall = store.get("toolu_1", ToolcallDocument)
-    assert toolcall is not None
-    named = toolcall.model_copy(update={"nickname": "result"}).seal()
+    named = store.get("toolu_1", ToolcallDocument).model_copy(update={"nickname": "result"}).seal()
     claim = NicknameDocument(id="nickname:result", object="toolu_1").seal()
     store.commit(Batch(puts=[named, claim]))
     copy = import_file(store, lines_of(exported(store)), as_new=True).session
@@ -427,13 +425,9 @@ def check_pins(store: Store, session: str) -> None:
     for head in members:
         for version in store.history(head.id):
             member = store.get(head.id, MemberDocument, version.token)
-            assert member is not None
             _check_pin(store, member.version_ref.model_dump(), version.token)
     for head in store.query("call", {"session": session}):
-        call = store.get(head.id, CallDocument)
-        assert call is not None
-        assert call.system is not None
-        _check_pin(store, call.system.model_dump(), head.token)
+        _check_pin(store, store.get(head.id, CallDocument).system.model_dump(), head.token)
 
 
 def _check_pin(store: Store, pin: dict[str, Any], own: Any) -> None:
@@ -446,8 +440,6 @@ def _check_pin(store: Store, pin: dict[str, Any], own: Any) -> None:
 def check_copy(store: Store, copy: str) -> None:
     """A copy speaks of itself, and says what the original says."""
     original, copied = (store.get(f"session:{id}", SessionDocument) for id in (SESSION, copy))
-    assert original is not None
-    assert copied is not None
     assert (copied.chat_ref, copied.system_prompt_ref) == (f"chat:{copy}", f"system_prompt:{copy}")
     assert copied.provenance.parent_refs == [original.id]
     assert store.get(f"chat:{copy}", ChatDocument) is not None
@@ -457,19 +449,15 @@ def check_copy(store: Store, copy: str) -> None:
             store.get(id, CallDocument),
             store.get(f"call:{SESSION}:{ordinal}", CallDocument),
         )
-        assert call is not None
-        assert source is not None
         assert id == f"call:{copy}:{ordinal}"
         assert call.parent == (f"call:{copy}:{ordinal - 1}" if ordinal > 1 else None)
         assert (call.keys, call.ops, call.says) == (source.keys, source.ops, source.says)
     for head in store.query("turn", {"session": copy}):
         turn = store.get(head.id, TurnDocument)
-        assert turn is not None
         assert turn.assistant is not None
         assert load_message(turn.assistant, store.blob)["role"] == "assistant"
         for id in turn.toolcall_ids:
             toolcall = store.get(id, ToolcallDocument)
-            assert toolcall is not None
             assert toolcall.turn_ref == turn.id
             assert toolcall.chat_ref == f"chat:{copy}"
             assert toolcall.provider_call_id.startswith("toolu_")

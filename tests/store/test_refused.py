@@ -355,7 +355,6 @@ def test_different_newer_versions_are_a_contradiction(make_store: MakeStore) -> 
     import_file(target, lines_of(text))
     wrapper = target.query("session")[0]
     document = target.get(wrapper.id, kind_of("session"))
-    assert document is not None
     document.nickname = "changed here"
     target.commit(batch(document.seal()))
     before = dump(target)

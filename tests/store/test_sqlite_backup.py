@@ -136,7 +136,6 @@ def test_a_store_in_use_is_not_replaced(home: Path, tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
     ) as holder:
-        assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
         with pytest.raises(StoreUnavailable, match=f"process {holder.pid}: close all"):
             restore(target, store, force=True, report=ignore)
@@ -202,12 +201,9 @@ def test_a_damaged_store_is_not_backed_up_but_replaced(home: Path, tmp_path: Pat
     with pytest.raises(Corrupt, match=r"damaged .* nothing was written"):
         back_up(store, target, ignore)
     assert target.read_bytes() == good
-    kept = restore(target, store, force=True, report=ignore)
-    assert kept is not None
-    assert kept.exists()
+    assert restore(target, store, force=True, report=ignore).exists()
     store.write_bytes(b"no database any more " * 500)
     kept = restore(target, store, force=True, report=ignore)
-    assert kept is not None
     assert kept.read_bytes().startswith(b"no database any more")
     assert latest(store) == saved
 

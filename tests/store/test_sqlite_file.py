@@ -97,7 +97,6 @@ class TestMaking:
                 store.commit(batch(note("a", str(n))))
             assert [head.time_ms for head in store.history("a")] == [5_000, 5_001, 5_002, 9_000]
             newest = store.get("a", Document)
-        assert newest is not None
         assert newest.content == "3"
 
     def test_many_processes_make_one_file(self, path: Path) -> None:
@@ -112,7 +111,6 @@ class TestMaking:
             for _ in range(6)
         ]
         for process in processes:
-            assert process.stdin is not None
             process.stdin.write("\n")
             process.stdin.flush()
         for process in processes:
@@ -269,7 +267,6 @@ class TestTrouble:
             db.execute("UPDATE version SET body = x'02ffff'")
             db.commit()
         head = store.head("short")
-        assert head is not None
         with pytest.raises(Corrupt, match="short"):
             head.fields["nickname"]
 

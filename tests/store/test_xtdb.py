@@ -106,9 +106,7 @@ class TestPlainServer(ProcessContract):
     @pytest.fixture
     def factory(self, memory_node: NodeFolder) -> Iterator[StoreFactory]:
         """An empty namespace on the shared node, behind a proxy."""
-        running = memory_node.running()
-        assert running is not None
-        with flaky_proxy(running.port, plain=True) as proxy:
+        with flaky_proxy(memory_node.running().port, plain=True) as proxy:
             made = StoreFactory(opener(memory_node, url=proxy.url))
             yield made
             made.close_all()

@@ -28,9 +28,7 @@ from .xtdb_node import opener, options_of
 
 def port_of(node: NodeFolder) -> int:
     """Where the node listens."""
-    running = node.running()
-    assert running is not None
-    return running.port
+    return node.running().port
 
 
 @pytest.mark.parametrize("lost", [1, 2])
@@ -150,9 +148,7 @@ def test_a_killed_node_is_started_again_and_has_everything(own_home: Path) -> No
         for n in range(3):
             with closing(link.open()) as store:
                 tokens.append(store.commit(batch(note("a", f"{n} " * 2_000))))
-                running = folder.running()
-                assert running is not None
-                os.kill(running.pid, signal.SIGKILL)
+                os.kill(folder.running().pid, signal.SIGKILL)
         with closing(link.open()) as store:
             assert [head.token for head in store.history("a")] == tokens
             ((_, document),) = store.versions({"a": [tokens[1]]})

@@ -99,11 +99,8 @@ def test_the_first_java_that_is_new_enough_is_used(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home" / "bin", "21.0.1")
     environ = {"FOREDECK_XTDB_JAVA": old, "JAVA_HOME": str(tmp_path / "home"), "PATH": ""}
     java = find_java(environ)
-    assert java is not None
     assert (java.path, java.version) == (home, 21)
-    named = find_java({**environ, "FOREDECK_XTDB_JAVA": home})
-    assert named is not None
-    assert named.path == home
+    assert find_java({**environ, "FOREDECK_XTDB_JAVA": home}).path == home
 
 
 def test_leftovers_of_a_killed_installation_are_removed(runtime: Runtime, tmp_path: Path) -> None:

@@ -38,7 +38,6 @@ def started(folder: NodeFolder, runtime: Runtime, topology: str = "memory") -> N
     """A node that this call has started."""
     node, mine, process = start(folder, runtime, topology=topology)
     assert mine
-    assert process is not None
     # Somebody has to take note of its end; elsewhere that is init.
     threading.Thread(target=process.wait, daemon=True).start()
     return node
@@ -117,7 +116,6 @@ def test_a_stale_state_file_names_no_node(folder: NodeFolder, runtime: Runtime) 
     assert node.port != 1
     folder.state_file.write_text("{")
     running = folder.running()
-    assert running is not None
     assert (running.pid, running.port) == (node.pid, node.port)
 
 
@@ -153,18 +151,15 @@ def test_a_port_in_use_is_reported(
     memory_node: NodeFolder, folder: NodeFolder, runtime: Runtime
 ) -> None:
     node = memory_node.running()
-    assert node is not None
     with pytest.raises(StoreUnavailable, match="already in use"):
         start(folder, runtime, topology="memory", port=node.port)
 
 
 def test_data_survives_a_stop(folder: NodeFolder, runtime: Runtime) -> None:
-    node = started(folder, runtime, "rocksdb")
-    with closing(open_xtdb(node.url, token=folder.token())) as store:
+    with closing(open_xtdb(started(folder, runtime, "rocksdb").url, token=folder.token())) as store:
         token = store.commit(batch(note("a", "text " * 1_000)))
     stop(folder)
-    node = started(folder, runtime, "rocksdb")
-    with closing(open_xtdb(node.url, token=folder.token())) as store:
+    with closing(open_xtdb(started(folder, runtime, "rocksdb").url, token=folder.token())) as store:
         assert store.latest() == token
         assert store.newest(["a"])["a"].token == token
 
@@ -188,7 +183,6 @@ def test_a_private_node_ends_with_the_process_that_started_it(
     process = subprocess.Popen(
         [sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     node = NodeFolder(tmp_path / "private")
     assert node.running() is not None

@@ -36,9 +36,7 @@ from .xtdb_node import opener
 @contextmanager
 def opened(node: NodeFolder, timeout_ms: int = 60_000) -> Iterator[Database]:
     """The store on a running node."""
-    running = node.running()
-    assert running is not None
-    with closing(open_xtdb(running.url, token=node.token(), timeout_ms=timeout_ms)) as store:
+    with closing(open_xtdb(node.running().url, token=node.token(), timeout_ms=timeout_ms)) as store:
         yield store
 
 
@@ -94,7 +92,6 @@ def test_a_full_disk_is_reported_and_loses_nothing(runtime: Runtime, small_disk:
 def frozen(node: NodeFolder) -> Iterator[None]:
     """The node neither answers nor ends during the block."""
     running = node.running()
-    assert running is not None
     os.kill(running.pid, signal.SIGSTOP)
     try:
         yield
@@ -149,9 +146,7 @@ def test_a_file_of_the_largest_size(memory_node: NodeFolder) -> None:
     text = "".join(random.Random(1).choices(string.printable, k=size))
     with closing(opener(memory_node)()) as store:
         token = store.commit(batch(note("large", text)))
-        found = store.get("large", Document, token)
-        assert found is not None
-        assert found.content == text
+        assert store.get("large", Document, token).content == text
 
 
 @pytest.fixture
@@ -173,9 +168,7 @@ def test_one_byte_more_than_the_largest_body_is_refused(narrow: Runtime, tmp_pat
         return [["put", doc | {"n/x": "x" * (size - empty)}]]
 
     with private_node(tmp_path / "node", narrow) as node:
-        running = node.running()
-        assert running is not None
-        with closing(XtdbClient(running.url, token=node.token())) as client:
+        with closing(XtdbClient(node.running().url, token=node.token())) as client:
             assert client.commit(operations(20_000))
             found = client.entity("a")
             with pytest.raises(Refused, match="larger than 20000 bytes"):
@@ -192,9 +185,7 @@ def test_one_byte_more_than_the_largest_body_is_refused(narrow: Runtime, tmp_pat
 
 def test_a_lone_surrogate_is_never_sent(memory_node: NodeFolder) -> None:
     """XTDB would make a question mark of it."""
-    running = memory_node.running()
-    assert running is not None
-    client = XtdbClient(running.url, token=memory_node.token())
+    client = XtdbClient(memory_node.running().url, token=memory_node.token())
     with closing(client), pytest.raises(UnicodeEncodeError):
         client.commit([["put", {"xt/id": "a", "n/x": "\ud800"}]])
 
@@ -209,9 +200,7 @@ def test_whatever_is_awkward_survives_a_killed_node(runtime: Runtime, tmp_path: 
             store.commit(puts("one"))
             store.commit(puts("two"))
             before = dump(store)
-        running = node.running()
-        assert running is not None
-        os.kill(running.pid, signal.SIGKILL)
+        os.kill(node.running().pid, signal.SIGKILL)
     with private_node(tmp_path, runtime, "rocksdb") as node, opened(node) as database:
         for id in AWKWARD_IDS:
             assert list(database.find("note", {"nickname": id})) == [id]

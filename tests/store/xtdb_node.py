@@ -46,7 +46,6 @@ def memory_node(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> I
 def options_of(node: NodeFolder, **more: object) -> dict[str, Any]:
     """What `open_xtdb` takes for a namespace on the node, new and empty. Generous with time."""
     running = node.running()
-    assert running is not None
     options = {"namespace": f"t{secrets.token_hex(8)}", "timeout_ms": 60_000}
     return {"url": running.url, "token": node.token(), **options, **more}
 

@@ -90,7 +90,6 @@ def started(home: Path, *arguments: str) -> tuple[subprocess.Popen[str], str]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
     return process, process.stdout.readline().strip()
 
 
