@@ -18,6 +18,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 import foredeck
 import foredeck_bench
+from commands import Foredeck
 from foredeck.cli import person
 from foredeck.store.store import Store, open_sqlite
 from hostile.injections import Injections, NoInjections, load_injections
@@ -145,6 +146,12 @@ def _time_enough() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         be_patient(patch)
         yield
+
+
+@pytest.fixture(name="foredeck")
+def _foredeck(capsys: pytest.CaptureFixture[str]) -> Foredeck:
+    """Runs commands."""
+    return Foredeck(capsys)
 
 
 @pytest.fixture

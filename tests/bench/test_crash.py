@@ -31,8 +31,7 @@ def test_each_row_on_sqlite(name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("name", "rounds"),
-    [("engine", 2), ("node", 1), ("pi-node", 1), ("observe", 2), ("claim", 2)],
+    ("name", "rounds"), [("engine", 2), ("node", 1), ("pi-node", 1), ("observe", 2), ("claim", 2)]
 )
 @pytest.mark.usefixtures("runtime")
 def test_rows_on_xtdb(name: str, rounds: int) -> None:

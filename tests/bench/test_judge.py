@@ -86,8 +86,7 @@ def evidence_session() -> Recording:
 
 
 def test_evidence_is_what_was_in_view_of_what_was_used(tmp_path: Path) -> None:
-    transcript = recorded(tmp_path, evidence_session())
-    told = judged(transcript).judgement
+    told = judged(recorded(tmp_path, evidence_session())).judgement
     assert (told.edits, told.edits_seen) == (1, 1)
     assert told.names_seen == told.names == 1
     assert told.returned == 0

@@ -8,15 +8,11 @@ from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.context.messages.shape import find_faults
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_bench import long_sessions, measure_command
-from foredeck_bench.engine_process import (
-    EngineFailed,
-    EngineProcess,
-    run_step,
-)
+from foredeck_bench.engine_process import EngineFailed, EngineProcess, run_step
 from foredeck_bench.figures import resident_mb
 from foredeck_bench.long_sessions import grow, history_figures, large_figures
 from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line, work_host
@@ -46,8 +42,7 @@ def test_its_transcript_is_one_that_replay_reads(tmp_path: Path) -> None:
         lines.append(transcript_line(message, number))
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"".join(lines))
-    transcript = load_transcript(path)
-    assert [recorded.message for recorded in transcript.messages] == messages
+    assert [recorded.message for recorded in load_transcript(path).messages] == messages
 
 
 def test_growing_tells_times_and_sizes_for_each_length(
@@ -88,20 +83,17 @@ def test_a_real_engine_answers_step_by_step(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_figures_and_the_machine(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measure_command, "STARTS", 1)
-    assert main(["bench", "start", "--json"]) == 0
-    value = json.loads(capsys.readouterr().out)
+    value = foredeck.json("bench", "start")
     names = [figure["name"] for figure in value["figures"]]
     # Not every system tells the processor time of another process.
     assert names in (["start"], ["start", "start_busy", "open_busy"])
     assert value["figures"][0]["goal"] == 450
     assert value["machine"]["cores"] >= 1
-    assert main(["bench", "start"]) == 0
-    assert "engine start to first answer" in capsys.readouterr().out
-    assert main(["bench", "strat"]) == 2
-    assert "there is no 'strat'; there are start, " in capsys.readouterr().err
+    assert "engine start to first answer" in foredeck("bench", "start")
+    assert "there is no 'strat'; there are start, " in foredeck("bench", "strat", code=2)
 
 
 def test_a_history_is_taken_in_ahead_and_large_ones_are_opened(tmp_path: Path) -> None:

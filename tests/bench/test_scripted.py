@@ -94,10 +94,7 @@ ANTHROPIC_REFUSALS: dict[str, tuple[str, Any]] = {
     "tool_use by the user": ("unknown_block", [user(CALL["content"][0])]),
     "call without result, at the end": ("call_without_result", [USER, CALL]),
     "call without result, then text": ("call_without_result", [USER, CALL, USER]),
-    "result one message late": (
-        "call_without_result",
-        [USER, CALL, says("wait"), RESULT],
-    ),
+    "result one message late": ("call_without_result", [USER, CALL, says("wait"), RESULT]),
     "result without call": ("result_without_call", [USER, RESULT]),
     "result with another id": ("result_without_call", [USER, CALL, user(result("t2"))]),
     "two results": ("duplicate_result", [USER, CALL, user(result("t1"), result("t1"))]),
@@ -118,18 +115,12 @@ ANTHROPIC_REFUSALS: dict[str, tuple[str, Any]] = {
         "invented_result",
         [USER, CALL, user(result("t1", content=[{"type": "text", "text": "No result provided"}]))],
     ),
-    "empty error": (
-        "empty_error",
-        [USER, CALL, user(result("t1", content="", is_error=True))],
-    ),
+    "empty error": ("empty_error", [USER, CALL, user(result("t1", content="", is_error=True))]),
     "empty text in a result": (
         "empty_text",
         [USER, CALL, user(result("t1", content=[{"type": "text", "text": ""}]))],
     ),
-    "five cache markers": (
-        "too_many_markers",
-        [user(*[MARKED] * 5)],
-    ),
+    "five cache markers": ("too_many_markers", [user(*[MARKED] * 5)]),
 }
 
 
@@ -140,8 +131,7 @@ def test_anthropic_refuses(model: ScriptedModel, case: str) -> None:
 
 
 def test_refusal_is_an_error_in_the_providers_shape_and_is_recorded(model: ScriptedModel) -> None:
-    response = post(model, [])
-    assert response.json()["error"]["type"] == "invalid_request_error"
+    assert post(model, []).json()["error"]["type"] == "invalid_request_error"
     assert [recorded.status for recorded in model.requests] == [400]
     assert model.violations[0].request == 0
 
@@ -222,8 +212,7 @@ def test_signed_reasoning_of_the_current_turn_is_bound(
 ) -> None:
     server, messages = reasoning_turn(Thinking("first"), Thinking("second", redacted=True))
     with server:
-        refused = post(server, altered(messages, change), system="be good")
-        assert_refused(server, refused, rule)
+        assert_refused(server, post(server, altered(messages, change), system="be good"), rule)
         assert post(server, messages, system="be good").status_code == 200
 
 

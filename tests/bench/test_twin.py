@@ -109,8 +109,7 @@ def code_of(response: httpx.Response) -> str:
 def test_a_thread_is_continued_by_what_is_new(opus: ScriptedModel) -> None:
     first = ask(opus, [user("one")], THREADS_BETA, system="s", thread={"type": "create"})
     thread = {"type": "continue", "previous_message_id": first.json()["id"]}
-    second = ask(opus, [user("two")], THREADS_BETA, thread=thread)
-    assert second.status_code == 200
+    assert ask(opus, [user("two")], THREADS_BETA, thread=thread).status_code == 200
     whole = opus.requests[1].request
     assert whole.system == "s"
     assert whole.messages == [user("one"), answer_of(first), user("two")]
@@ -152,12 +151,7 @@ CHANGES: dict[str, tuple[str | None, list[Json], tuple[str, ...], Json]] = {
     "tool by value": (None, [user("a"), system(ADDED)], (INLINE_TOOLS_BETA,), {}),
     "tool by value, no beta": ("beta_missing", [user("a"), system(ADDED)], (), {}),
     "withdrawn": (None, [user("a"), system(ADDED, REMOVED)], (INLINE_TOOLS_BETA,), {}),
-    "withdrawn, unknown": (
-        "unknown_tool",
-        [user("a"), system(REMOVED)],
-        (INLINE_TOOLS_BETA,),
-        {},
-    ),
+    "withdrawn, unknown": ("unknown_tool", [user("a"), system(REMOVED)], (INLINE_TOOLS_BETA,), {}),
     "all deferred": ("all_deferred", [user("a")], (), {"tools": [TOOL | {"defer_loading": True}]}),
     "thinking off": ("thinking_off", [user("a")], (), {"thinking": {"type": "disabled"}}),
     "prefill": ("prefill", [user("a"), {"role": "assistant", "content": "b"}], (), {}),
@@ -176,8 +170,7 @@ CHANGES: dict[str, tuple[str | None, list[Json], tuple[str, ...], Json]] = {
 @pytest.mark.parametrize("case", CHANGES)
 def test_changes_in_mid_conversation(opus: ScriptedModel, case: str) -> None:
     rule, messages, betas, body = CHANGES[case]
-    response = ask(opus, messages, *betas, **body)
-    assert response.status_code == (400 if rule else 200)
+    assert ask(opus, messages, *betas, **body).status_code == (400 if rule else 200)
     assert [violation.rule for violation in opus.violations] == ([rule] if rule else [])
 
 
@@ -188,14 +181,12 @@ def test_a_change_drops_what_stands_behind_it_and_nothing_else(opus: ScriptedMod
     first = ask(opus, [user("one")])
     second = ask(opus, [user("one"), answer_of(first), user("two")])
     talk = [user("one"), answer_of(first), user("two, changed"), answer_of(second), user("three")]
-    refused = ask(opus, talk)
-    assert "prefix" in refused.json()["error"]["message"]
+    assert "prefix" in ask(opus, talk).json()["error"]["message"]
     opus.violations.clear()
     third = ask(opus, talk, BINDING_BETA, thinking=DROP)
     (gone,) = third.json()["input_transformations"]
     assert gone["path"] == "messages.3.content.0"
-    again = [*talk, answer_of(third), user("four")]
-    fourth = ask(opus, again, BINDING_BETA, thinking=DROP)
+    fourth = ask(opus, [*talk, answer_of(third), user("four")], BINDING_BETA, thinking=DROP)
     assert fourth.json()["input_transformations"] == [gone], "what is new holds"
     report = TwinReport.of(opus)
     assert (report.dropped, report.reported, report.refused) == (1, 2, {})
@@ -250,8 +241,7 @@ def test_openai_finds_a_prefix_only_where_a_breakpoint_stood(sol: ScriptedModel)
     before = usage_of(sol.requests[-2])
     assert last.read == before.prompt, "all up to the newest message of the request before"
     assert last.uncached == 0
-    folded = [*items[:3], result(items[2], "folded"), *items[4:]]
-    respond(sol, folded)
+    respond(sol, [*items[:3], result(items[2], "folded"), *items[4:]])
     again = usage_of(sol.requests[-1])
     assert again.read == usage_of(sol.requests[0]).prompt, "what the first request ended on"
     assert again.ideal > again.read
@@ -301,9 +291,7 @@ def test_what_lives_an_hour_costs_twice_the_input(opus: ScriptedModel, now: list
     assert usage_of(opus.requests[1]).read == 2000
 
 
-def test_changed_thinking_loses_the_messages_and_not_the_system_prompt(
-    opus: ScriptedModel,
-) -> None:
+def test_changed_thinking_loses_the_messages_and_not_the_system_prompt(opus: ScriptedModel) -> None:
     head = {"system": [{"type": "text", "text": LONG, "cache_control": {"type": "ephemeral"}}]}
     talk = [user(LONG, cache_control={"type": "ephemeral"})]
     ask(opus, talk, **head)

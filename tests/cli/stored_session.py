@@ -7,9 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from foredeck.cli.main import main
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay_command import replay
 
@@ -73,9 +70,3 @@ def copy_home(source: Path, target: Path) -> Path:
     """A copy that may be changed."""
     shutil.copytree(source, target)
     return target
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What a command prints that goes well."""
-    assert main(list(arguments)) == 0
-    return capsys.readouterr().out

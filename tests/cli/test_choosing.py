@@ -8,7 +8,7 @@ import pytest
 from command_screen import Screen
 from stored_session import SESSION
 
-from cli.conftest import Foredeck
+from commands import Foredeck
 
 COMMANDS = {
     "show --sets": f"session {SESSION}, call 5 of 5",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -14,28 +13,27 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from commands import Foredeck
 from foredeck import __version__, errors
-from foredeck.cli.main import EXIT_CODES, build_parser, main
-from foredeck.cli.registry import COMMANDS, GROUPS, load
+from foredeck.cli.main import EXIT_CODES, build_parser
+from foredeck.cli.registry import COMMANDS, load
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
 
 
 def test_without_arguments_a_new_user_is_told_what_to_do_first(
-    capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+    foredeck: Foredeck, snapshot: SnapshotAssertion
 ) -> None:
-    assert main([]) == 1
-    assert capsys.readouterr().out == snapshot
+    foredeck(code=1)
+    assert foredeck.out == snapshot
 
 
 def test_without_arguments_the_help_is_printed_where_there_is_a_store(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(home))
-    assert main([]) == 1
-    printed = capsys.readouterr()
-    assert printed.out == build_parser().format_help()
-    assert printed.err == ""
+    assert foredeck(code=1) == ""
+    assert foredeck.out == build_parser().format_help()
 
 
 def subclasses(kind: type[errors.ForedeckError]) -> set[type[errors.ForedeckError]]:
@@ -45,28 +43,13 @@ def subclasses(kind: type[errors.ForedeckError]) -> set[type[errors.ForedeckErro
     return found
 
 
-def test_help_lists_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    text = capsys.readouterr().out
-    for group in GROUPS.values():
-        for name, listed in group.items():
-            assert re.search(rf"\n  {name} +{re.escape(listed.summary)}\n", text)
-    assert max(map(len, text.splitlines())) <= 100
-    for code, meaning in EXIT_CODES.items():
-        assert f"  {code:<4} {meaning}" in text
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"foredeck {__version__}\n"
+def test_version(foredeck: Foredeck) -> None:
+    assert foredeck("--version") == f"foredeck {__version__}\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_explains_itself_with_an_example(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([name, "--help"]) == 0
-    text = capsys.readouterr().out
+def test_each_command_explains_itself_with_an_example(name: str, foredeck: Foredeck) -> None:
+    text = foredeck(name, "--help")
     assert "\nexample:\n  " in text
     assert f"foredeck {name}" in load(name).example
     assert " ".join(load(name).description.split())[:40] in text
@@ -88,13 +71,8 @@ def test_each_command_explains_itself_with_an_example(
         (["config", "--set", "layuot=pools"], "did you mean 'layout'?"),
     ],
 )
-def test_a_wrong_usage_is_exit_code_2(
-    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    captured = capsys.readouterr()
-    assert text in captured.err
-    assert captured.out == ""
+def test_a_wrong_usage_is_exit_code_2(arguments: list[str], text: str, foredeck: Foredeck) -> None:
+    assert text in foredeck.refused(*arguments, code=2)
 
 
 def test_every_exit_code_of_an_error_is_documented() -> None:
@@ -116,20 +94,18 @@ def test_only_the_chosen_command_is_imported_and_little_before_an_engine_runs() 
 
 
 def test_an_unexpected_error_is_told_without_a_traceback_unless_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck
 ) -> None:
     def break_it(**_arguments: object) -> None:
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr("foredeck.config.load_config", break_it)
     monkeypatch.delenv("FOREDECK_DEBUG", raising=False)
-    assert main(["config"]) == 1
-    told = capsys.readouterr().err
+    told = foredeck("config", code=1)
     assert "internal error: ZeroDivisionError: a bug" in told
     assert "Traceback" not in told
     monkeypatch.setenv("FOREDECK_DEBUG", "1")
-    assert main(["config"]) == 1
-    assert "Traceback" in capsys.readouterr().err
+    assert "Traceback" in foredeck("config", code=1)
 
 
 def test_a_reader_that_has_seen_enough_is_no_failure() -> None:

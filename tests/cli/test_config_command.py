@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.config import user_config_file
 from foredeck.config.keys import all_keys
 
@@ -25,17 +23,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
-def printed(capsys: pytest.CaptureFixture[str]) -> Any:
-    return json.loads(capsys.readouterr().out)
-
-
 def test_it_prints_every_key_with_its_origin(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOREDECK_SEED_WINDOW__TURNS", "7")
     monkeypatch.setenv("COLUMNS", "300")
-    assert main(["config", "--set", "layout=pools"]) == 0
-    text = capsys.readouterr().out
+    text = foredeck("config", "--set", "layout=pools")
     rows = {line.split()[0]: line.split(maxsplit=1)[1] for line in text.splitlines() if line}
     assert set(all_keys()) <= set(rows)
     assert rows["seed_window.turns"] == "environment: FOREDECK_SEED_WINDOW__TURNS  7"
@@ -45,12 +38,11 @@ def test_it_prints_every_key_with_its_origin(
     assert "\x1b" not in text
 
 
-def test_json_is_the_same_for_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_the_same_for_programs(folder: Path, foredeck: Foredeck) -> None:
     file = user_config_file()
     file.parent.mkdir(parents=True)
     file.write_text("[rebase]\ncache_ttl_s = 60\n")
-    assert main(["config", "--json"]) == 0
-    value = printed(capsys)
+    value = foredeck.json("config")
     assert set(value["values"]) == set(all_keys())
     assert value["values"]["rebase.cache_ttl_s"] == {
         "value": 60,
@@ -70,50 +62,42 @@ def test_json_is_the_same_for_programs(folder: Path, capsys: pytest.CaptureFixtu
 
 
 def test_the_projects_file_is_read_when_trusted_and_said_when_not(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, foredeck: Foredeck
 ) -> None:
     (folder / ".pi" / "foredeck.toml").write_text("seed_window.turns = 123\n")
-    assert main(["config"]) == 0
-    untrusted = capsys.readouterr().out
+    untrusted = foredeck("config")
     assert "123" not in untrusted
     assert "not read: it applies where Pi trusts the project" in untrusted
-    assert main(["config", "--trusted"]) == 0
-    assert "123" in capsys.readouterr().out
-    assert main(["config", "--trusted", "--project", str(folder.parent)]) == 0
-    assert "123" not in capsys.readouterr().out
+    assert "123" in foredeck("config", "--trusted")
+    assert "123" not in foredeck("config", "--trusted", "--project", folder.parent)
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_configuration_of_the_user_that_cannot_be_used_is_exit_code_2(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_configuration_of_the_user_that_cannot_be_used_is_exit_code_2(foredeck: Foredeck) -> None:
     file = user_config_file()
     file.parent.mkdir(parents=True)
     file.write_text("store = 'mongo'\n")
-    assert main(["config"]) == 2
-    assert "must be 'sqlite' or 'xtdb', not 'mongo'" in capsys.readouterr().err
+    assert "must be 'sqlite' or 'xtdb', not 'mongo'" in foredeck("config", code=2)
 
 
 def test_it_says_what_is_left_out_of_a_projects_configuration(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, foredeck: Foredeck
 ) -> None:
     file = folder / ".pi" / "foredeck.toml"
     file.write_text("store = 'sqlite'\ndeadline_ms = 'x'\n[seed_window]\nturns = 123\n")
-    assert main(["config", "--trusted"]) == 0
-    printed = capsys.readouterr().out
+    printed = foredeck("config", "--trusted")
     assert f"left out: {file}: 'store' cannot be set by a project" in printed
     assert "deadline_ms" in printed.partition("left out:")[2].partition("\n")[2]
     assert "  123\n" in printed
 
 
-def test_home_is_a_flag_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["config", "--json", "--home", "state"]) == 0
-    assert printed(capsys)["values"]["home"]["value"] == str(folder / "state")
+def test_home_is_a_flag_of_its_own(folder: Path, foredeck: Foredeck) -> None:
+    values = foredeck.json("config", "--home", "state")["values"]
+    assert values["home"]["value"] == str(folder / "state")
 
 
-def test_the_shell_completes_commands_and_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["config", "--completion"]) == 0
-    script = capsys.readouterr().out
+def test_the_shell_completes_commands_and_options(foredeck: Foredeck) -> None:
+    script = foredeck("config", "--completion")
 
     def completed(*words: str) -> list[str]:
         line = " ".join(words)

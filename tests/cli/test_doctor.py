@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import Foredeck
+from commands import Foredeck
 from foredeck.cli.doctor_command import check_programs, check_state
-from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.finding import Finding
 from foredeck.store.store import open_sqlite
@@ -70,12 +69,12 @@ def test_a_sound_machine_is_exit_code_0(home: Path, programs: Path, foredeck: Fo
 
 @pytest.mark.usefixtures("programs")
 def test_a_finding_is_exit_code_1_and_says_what_to_do(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     home.chmod(0o755)
-    assert main(["doctor", "--home", str(home)]) == 1
-    text = " ".join(capsys.readouterr().out.split())
+    foredeck(home, "doctor", code=1)
+    text = " ".join(foredeck.out.split())
     assert f"other users can get into {home} (mode 0755)" in text
     assert f"Run: chmod 700 {home}" in text
     assert "1 with something to do" in text
@@ -83,11 +82,10 @@ def test_a_finding_is_exit_code_1_and_says_what_to_do(
 
 @pytest.mark.usefixtures("programs")
 def test_a_broken_configuration_is_a_finding_and_the_rest_is_checked(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, foredeck: Foredeck
 ) -> None:
     flags = ["--home", str(home), "--set", "layuot=pools"]
-    assert main(["doctor", "--json", *flags]) == 1
-    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    checks = {check["name"]: check for check in foredeck.json("doctor", *flags, code=1)["checks"]}
     assert "did you mean 'layout'" in checks["config"]["text"]
     assert "store" in checks
 
@@ -133,8 +131,7 @@ def test_without_a_pi_on_path_the_checkouts_own_is_checked(
 
 def test_a_state_folder_to_be_made_is_no_finding_and_is_not_made(tmp_path: Path) -> None:
     home = tmp_path / "not" / "yet"
-    findings = list(check_state(Config(home=home)))
-    assert {finding.status for finding in findings} == {"ok"}
+    assert {finding.status for finding in list(check_state(Config(home=home)))} == {"ok"}
     assert not home.parent.exists()
 
 

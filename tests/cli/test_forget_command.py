@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
@@ -11,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Foredeck
+from commands import Foredeck
 from context.driver import Host
 from context.messages import lines, user
 from context.scenes import ask, bash
 from file_agent import FileAgent
-from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.context.state.session import CUT
 from foredeck.model.records import ForgottenDocument, forgotten_id
@@ -45,27 +43,20 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def forget(home: Path, session: str, *more: str) -> int:
-    return main(["forget", session, "--home", str(home), *more])
-
-
 def bytes_in(home: Path) -> bytes:
     """Everything in the state folder."""
     return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
-def test_a_session_goes_and_the_others_stay(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "second", "--home", str(home)]) == 0
-    before = capsys.readouterr().out
-    assert forget(home, "first", "--yes", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+def test_a_session_goes_and_the_others_stay(home: Path, foredeck: Foredeck) -> None:
+    before = foredeck(home, "show", "second")
+    told = foredeck.json(home, "forget", "first", "--yes")
     assert (told["session"], told["erased"]) == ("first", True)
     assert told["documents"] > 8
     assert told["blobs"] > 3
-    assert main(["show", "second", "--home", str(home)]) == 0
-    assert capsys.readouterr().out == before
-    assert main(["show", "first", "--home", str(home)]) == 4
-    assert forget(home, "first", "--yes") == 4
+    assert foredeck(home, "show", "second") == before
+    foredeck(home, "show", "first", code=4)
+    foredeck(home, "forget", "first", "--yes", code=4)
     with_store = Host(home, session="second")
     store = with_store.store
     tombstone = store.get(forgotten_id("first"), ForgottenDocument)
@@ -89,7 +80,7 @@ def test_several_go_at_once(home: Path, foredeck: Foredeck) -> None:
     host = Host(home, session="third")
     assert not [h for kind in ("session", "call", "toolcall") for h in host.store.query(kind)]
     host.close()
-    assert forget(home, "second", "--yes") == 4
+    foredeck(home, "forget", "second", "--yes", code=4)
 
 
 def test_a_session_has_to_be_named(home: Path, foredeck: Foredeck) -> None:
@@ -97,24 +88,22 @@ def test_a_session_has_to_be_named(home: Path, foredeck: Foredeck) -> None:
     foredeck(home, "show", "first")
 
 
-def test_a_dry_run_erases_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_erases_nothing(home: Path, foredeck: Foredeck) -> None:
     before = bytes_in(home)
-    assert forget(home, "first", "--dry-run") == 0
-    assert "would go" in capsys.readouterr().out
+    assert "would go" in foredeck(home, "forget", "first", "--dry-run")
     assert bytes_in(home) == before
 
 
 def test_without_a_yes_nothing_is_erased(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: PTH123, SIM115
-    assert forget(home, "first") == 2
-    assert "--yes" in capsys.readouterr().err
-    assert main(["show", "first", "--home", str(home)]) == 0
+    assert "--yes" in foredeck(home, "forget", "first", code=2)
+    foredeck(home, "show", "first")
 
 
-def test_texts_that_others_share_stay(home: Path) -> None:
-    assert forget(home, "first", "--yes") == 0
+def test_texts_that_others_share_stay(home: Path, foredeck: Foredeck) -> None:
+    foredeck(home, "forget", "first", "--yes")
     host = Host(home, session="second")
     store = host.store
     (shared,) = [h for h in store.query("toolcall") if h.id == "second-2"]
@@ -122,12 +111,12 @@ def test_texts_that_others_share_stay(home: Path) -> None:
     host.close()
 
 
-def test_the_text_is_gone_from_the_file(home: Path) -> None:
+def test_the_text_is_gone_from_the_file(home: Path, foredeck: Foredeck) -> None:
     with closing(sqlite3.connect(home / "foredeck.db")) as db:
         stored = {
             bytes(hash): bytes(data) for hash, data in db.execute("SELECT hash, data FROM blob")
         }
-    assert forget(home, "first", "--yes") == 0
+    foredeck(home, "forget", "first", "--yes")
     with closing(sqlite3.connect(home / "foredeck.db")) as db:
         left = {bytes(hash) for (hash,) in db.execute("SELECT hash FROM blob")}
     erased = {data for hash, data in stored.items() if hash not in left}
@@ -145,32 +134,32 @@ def test_a_fork_keeps_the_calls_that_it_continues(home: Path, foredeck: Foredeck
     fork.close()
     parent.close()
     before = foredeck(home, "show", "fourth")
-    assert forget(home, "third", "--yes") == 0
+    foredeck(home, "forget", "third", "--yes")
     assert foredeck(home, "show", "fourth") == before
 
 
-def test_the_names_of_what_goes_go_too(home: Path) -> None:
+def test_the_names_of_what_goes_go_too(home: Path, foredeck: Foredeck) -> None:
     for object, name in (("first-1", "early"), ("first-1", "mine"), ("second-1", "theirs")):
-        assert main(["name", object, name, "--home", str(home)]) == 0
-    assert forget(home, "first", "--yes") == 0
+        foredeck(home, "name", object, name)
+    foredeck(home, "forget", "first", "--yes")
     with closing(open_sqlite(Config(home=home).sqlite_file)) as store:
         assert [head.id for head in store.query("nickname")] == ["nickname:theirs"]
 
 
-def test_a_forgotten_fork_takes_nothing_of_its_parent_along(home: Path) -> None:
+def test_a_forgotten_fork_takes_nothing_of_its_parent_along(home: Path, foredeck: Foredeck) -> None:
     parent = Host(home, session="third")
     ask(parent)
     ids = ["chat:third", "system_prompt:third"]
     fork = parent.fork("fourth")
     ask(fork)
     fork.close()
-    assert forget(home, "fourth", "--yes") == 0
+    foredeck(home, "forget", "fourth", "--yes")
     assert parent.store.heads(ids).keys() == set(ids)
     parent.close()
 
 
-def test_a_forgotten_session_can_begin_again(home: Path) -> None:
-    assert forget(home, "first", "--yes") == 0
+def test_a_forgotten_session_can_begin_again(home: Path, foredeck: Foredeck) -> None:
+    foredeck(home, "forget", "first", "--yes")
     host = Host(home, session="first")
     host.add(user("begin anew"))
     assert SECRET not in host.call().text(0)
@@ -178,20 +167,18 @@ def test_a_forgotten_session_can_begin_again(home: Path) -> None:
     host.close()
 
 
-def test_a_session_that_is_open_stays(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_session_that_is_open_stays(home: Path, tmp_path: Path, foredeck: Foredeck) -> None:
     work = tmp_path / "work"
     work.mkdir()
     agent = FileAgent(home, work, "open")
     agent.answer()
-    capsys.readouterr()
-    assert forget(home, "open", "--yes") == 2
-    assert f"session open is open in Pi (process {os.getpid()})" in capsys.readouterr().err
-    assert forget(home, "open", "--dry-run") == 0
-    assert forget(home, "first", "--yes") == 0
+    assert f"session open is open in Pi (process {os.getpid()})" in foredeck(
+        home, "forget", "open", "--yes", code=2
+    )
+    foredeck(home, "forget", "open", "--dry-run")
+    foredeck(home, "forget", "first", "--yes")
     agent.close()
-    assert forget(home, "open", "--yes") == 0
+    foredeck(home, "forget", "open", "--yes")
 
 
 @pytest.fixture
@@ -204,21 +191,17 @@ def left_over(home: Path) -> Host:
     host.close()
     with closing(open_sqlite(Config(home=home).sqlite_file)) as store:
         newest = {f"{type}:first-left:4" for type in ("call", "turn")} | {"chat:first-left", "l3"}
-        going = set(documents_of(store, "first-left")) - newest
-        store.erase(going, [])
+        store.erase(set(documents_of(store, "first-left")) - newest, [])
     return host
 
 
 def test_what_is_left_of_a_session_is_named_and_erased(
-    home: Path, left_over: Host, capsys: pytest.CaptureFixture[str]
+    home: Path, left_over: Host, foredeck: Foredeck
 ) -> None:
     del left_over
-    main(["doctor", "--home", str(home)])
-    assert "earlier calls are missing of first-left" in capsys.readouterr().out
-    assert forget(home, "first-left", "--yes") == 0
-    capsys.readouterr()
-    main(["doctor", "--home", str(home)])
-    assert "first-left" not in capsys.readouterr().out
+    assert "earlier calls are missing of first-left" in foredeck(home, "doctor", code=None)
+    foredeck(home, "forget", "first-left", "--yes")
+    assert "first-left" not in foredeck(home, "doctor", code=None)
 
 
 def test_what_is_left_of_a_session_begins_anew(home: Path, left_over: Host) -> None:
@@ -237,7 +220,7 @@ def test_what_is_left_of_a_session_begins_anew(home: Path, left_over: Host) -> N
 
 
 def test_vacuum_gives_space_back(home: Path, foredeck: Foredeck) -> None:
-    assert forget(home, "first", "--yes") == 0
+    foredeck(home, "forget", "first", "--yes")
     told = foredeck.json(home, "doctor", "--vacuum")
     assert told["bytes_after"] < told["bytes_before"]
     foredeck(home, "show", "second")
@@ -253,7 +236,7 @@ def test_sessions_show_their_size(home: Path, foredeck: Foredeck) -> None:
 
 @pytest.mark.usefixtures("runtime")
 def test_a_session_goes_from_xtdb_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck
 ) -> None:
     home = tmp_path / "home"
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
@@ -266,16 +249,14 @@ def test_a_session_goes_from_xtdb_too(
         with closing(open_copy(config)) as store:
             remote_of(store).start()
             wait_until_delivered(store)
-        assert forget(home, "first", "--yes", "--json") == 0
-        told = json.loads(capsys.readouterr().out)
-        assert told["erased"]
+        assert foredeck.json(home, "forget", "first", "--yes")["erased"]
         with closing(open_database(config)) as database:
             assert not database.find("call", {"session": "first"})
             assert not database.history("first-1")
             assert database.find("call", {"session": "second"})
             assert database.history("second-1")
-        assert main(["show", "second", "--home", str(home)]) == 0
-        assert main(["show", "first", "--home", str(home)]) == 4
+        foredeck(home, "show", "second")
+        foredeck(home, "show", "first", code=4)
 
 
 def wait_until_delivered(store: Store) -> None:

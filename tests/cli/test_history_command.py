@@ -16,15 +16,10 @@ from pathlib import Path
 import pytest
 from stored_session import FIRST, SECOND, SESSION, START_MS, copy_home
 
-from cli.conftest import Foredeck
+from commands import Foredeck
 from foredeck.cli.main import main
 from foredeck.model.calls import CallDocument
-from foredeck.model.documents import (
-    FileDocument,
-    Provenance,
-    ToolcallDocument,
-    identity_hash,
-)
+from foredeck.model.documents import FileDocument, Provenance, ToolcallDocument, identity_hash
 from foredeck.model.identity import hash_text
 from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.model.sources import FilesystemSource
@@ -69,18 +64,14 @@ def test_history_lists_numbers_session_versions_and_tokens(home: Path, foredeck:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["/repo/src/a.txt", "src/a.txt", "./src/a.txt", "a.txt", f"{SESSION}:@3", "0199cc:@3"],
+    "name", ["/repo/src/a.txt", "src/a.txt", "./src/a.txt", "a.txt", f"{SESSION}:@3", "0199cc:@3"]
 )
 def test_an_object_goes_by_many_names(home: Path, name: str, foredeck: Foredeck) -> None:
     assert foredeck.json(home, "history", name)["source"]["path"] == "/repo/src/a.txt"
 
 
 def test_a_path_is_relative_to_the_current_folder(
-    home: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    foredeck: Foredeck,
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck
 ) -> None:
     home = copy_home(home, tmp_path / "home")
     here = tmp_path / "tides"
@@ -190,8 +181,7 @@ def test_a_call_goes_by_a_time_or_by_a_hash_in_its_prompt(home: Path, foredeck: 
     assert (by_time[0], by_time[-1]) == (1, shown("now"))
     assert sorted(set(by_time)) == list(range(1, shown("now") + 1))
     assert shown(hash_text(FIRST)) == shown(hash_text(FIRST)[:8]) == 2
-    told = main(["show", SESSION, "--at", "now", "--call", "2", "--home", str(home)])
-    assert told == 2
+    assert main(["show", SESSION, "--at", "now", "--call", "2", "--home", str(home)]) == 2
 
 
 def rename_twice(home: Path, folder: Path) -> list[str]:
@@ -382,8 +372,7 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
 def test_what_is_not_there_is_told_with_the_nearest(
     home: Path, arguments: list[str], told: str, foredeck: Foredeck
 ) -> None:
-    text = foredeck.refused(home, *arguments)
-    assert told in text
+    assert told in foredeck.refused(home, *arguments)
 
 
 def test_a_version_before_the_object_is_told(home: Path, foredeck: Foredeck) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 
 SESSION = "5e551011-0000-4000-8000-00000000000c"
 
@@ -61,64 +61,57 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
-    assert main(list(arguments)) == 0
-    captured = capsys.readouterr()
-    return captured.out, captured.err
-
-
 def test_the_session_can_be_listed_shown_exported_and_forgotten(
-    user: Path, capsys: pytest.CaptureFixture[str]
+    user: Path, foredeck: Foredeck
 ) -> None:
-    out, _ = run(capsys, "ingest", str(user / ".claude"))
+    out = foredeck("ingest", user / ".claude")
     assert out == (
         "1 file read (1 of claude-code), 0 with nothing new, 0 skipped\n"
         "1 new session, 0 with more in them; 3 messages, 1 tool call\n\n"
         "Try `foredeck sessions`, `foredeck search WORDS`, or `foredeck ui` to see them in the "
         "browser.\n"
     )
-    (session,) = json.loads(run(capsys, "sessions", "--json")[0])["sessions"]
+    (session,) = foredeck.json("sessions")["sessions"]
     assert (session["harness"], session["ingested"], session["gone"]) == (
         "claude-code",
         True,
         False,
     )
     assert session["last_ms"] - session["first_ms"] == 3000
-    assert "read from claude-code" in run(capsys, "sessions")[0]
-    assert "What is in it?" in run(capsys, "cat", f"chat:{SESSION}")[0]
-    assert run(capsys, "cat", f"{SESSION}:@1")[0].strip() == "a.py"
+    assert "read from claude-code" in foredeck("sessions")
+    assert "What is in it?" in foredeck("cat", f"chat:{SESSION}")
+    assert foredeck("cat", f"{SESSION}:@1").strip() == "a.py"
     file = user / "session.jsonl"
-    run(capsys, "export", SESSION, str(file))
-    run(capsys, "import", str(file), "--home", str(user / "other"))
-    other = json.loads(run(capsys, "sessions", "--json", "--home", str(user / "other"))[0])
+    foredeck("export", SESSION, file)
+    foredeck(user / "other", "import", file)
+    other = foredeck.json(user / "other", "sessions")
     assert [s["ingested"] for s in other["sessions"]] == [True]
-    out, err = run(capsys, "show", SESSION)
+    out, err = foredeck("show", SESSION), foredeck.err
     assert "What is in it?" in out
     assert "did not record this session: this is a replay of" in err
     for more in ([], ["--call", "1"]):
-        assert main(["restore", SESSION, *more]) == 4
-        assert "was read from a history: nothing to restore." in capsys.readouterr().err
-    run(capsys, "forget", SESSION, "--yes")
-    out, _ = run(capsys, "ingest", str(user / ".claude"))
+        assert "was read from a history: nothing to restore." in foredeck(
+            "restore", SESSION, *more, code=4
+        )
+    foredeck("forget", SESSION, "--yes")
+    out = foredeck("ingest", user / ".claude")
     assert "1 session skipped: you forgot them (--forgotten" in out
-    out, _ = run(capsys, "ingest", str(user / ".claude"), "--forgotten")
+    out = foredeck("ingest", user / ".claude", "--forgotten")
     assert "1 new session, 0 with more in them; 3 messages, 1 tool call" in out
 
 
-def test_without_a_path_it_says_what_lies_there(
-    user: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out, err = run(capsys, "ingest")
+def test_without_a_path_it_says_what_lies_there(user: Path, foredeck: Foredeck) -> None:
+    out, err = foredeck("ingest"), foredeck.err
     assert out == ""
     assert (
         f"Claude Code: 1 file, 0.8kB, in {user / '.claude' / 'projects'}" in err or "1 file" in err
     )
     assert "Nothing was read: `foredeck ingest --yes`" in err
     assert not (user / "state").exists()
-    out, _ = run(capsys, "ingest", "--dry-run")
+    out = foredeck("ingest", "--dry-run")
     assert out.startswith("1 file would be read (1 of claude-code)")
     assert not (user / "state").exists()
-    out, _ = run(capsys, "ingest", "--yes")
+    out = foredeck("ingest", "--yes")
     assert out.startswith("1 file read (1 of claude-code)")
 
 
@@ -140,23 +133,22 @@ def test_in_a_terminal_it_asks(answer: str, sessions: int) -> None:
 
 
 def test_nothing_anywhere_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert "No history of Pi" in run(capsys, "ingest")[1]
+    assert "No history of Pi" in foredeck.refused("ingest", code=0)
     for path, reason in ((tmp_path, "no history"), (tmp_path / "x", "does not exist")):
-        assert main(["ingest", str(path)]) == 4
-        assert reason in capsys.readouterr().err
+        assert reason in foredeck("ingest", path, code=4)
 
 
 TORN = claude_lines("another").count("\n") + 1
 
 
-def test_the_report_for_programs(user: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_for_programs(user: Path, foredeck: Foredeck) -> None:
     folder = user / ".claude" / "projects" / "-repo"
     (folder / "odd.jsonl").write_text("{}\n")
     (folder / "torn.jsonl").write_text(claude_lines("another") + '{"type": "us')
-    report = json.loads(run(capsys, "ingest", str(folder), "--json")[0])
+    report = foredeck.json("ingest", folder)
     assert report == {
         "files": {"claude-code": 2},
         "unchanged": 0,
@@ -174,7 +166,7 @@ def test_the_report_for_programs(user: Path, capsys: pytest.CaptureFixture[str])
     }
     with (folder / "torn.jsonl").open("a") as file:
         file.write("er\n")
-    out, _ = run(capsys, "ingest", str(folder))
+    out = foredeck("ingest", folder)
     assert f"skipped: {folder / 'odd.jsonl'} holds no session" in out
     assert f"{folder / 'torn.jsonl'}: line {TORN} not JSON" in out
 
@@ -188,14 +180,11 @@ REPLAYING = {
 
 
 @pytest.mark.parametrize(("command", "said"), REPLAYING.items())
-def test_its_prompts_are_replayed(
-    user: Path, command: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["ingest", "--yes"]) == 0
-    out, err = run(capsys, *command.split())
+def test_its_prompts_are_replayed(user: Path, command: str, said: str, foredeck: Foredeck) -> None:
+    foredeck("ingest", "--yes")
+    out, err = foredeck(*command.split()), foredeck.err
     assert said in out
     assert "this is a replay of" in err
     for file in (user / ".claude").rglob("*.jsonl"):
         file.unlink()
-    assert main(command.split()) == 4
-    assert "no longer exists" in capsys.readouterr().err
+    assert "no longer exists" in foredeck(*command.split(), code=4)

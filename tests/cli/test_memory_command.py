@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.memory.keeping import Memory
 from foredeck.memory.trust import User, load_user
 from foredeck.memory.user_acts import UserActs
@@ -34,14 +33,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def told(project: Path, capsys: pytest.CaptureFixture[str]) -> Told:
+def told(project: Path, foredeck: Foredeck) -> Told:
     """Runs an action; what it has printed as JSON."""
     del project
 
     def run(*arguments: str) -> Any:
-        capsys.readouterr()
-        assert main(["memory", *arguments, "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
+        return foredeck.json("memory", *arguments)
 
     return run
 
@@ -73,7 +70,7 @@ def test_what_is_added_is_the_users_word(told: Told) -> None:
 
 
 def test_what_somebody_else_kept_with_a_session_is_found_and_only_purged(
-    told: Told, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    told: Told, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     with closing(open_sqlite(tmp_path / "home" / "foredeck.db")) as store:
         Table(store)
@@ -83,12 +80,9 @@ def test_what_somebody_else_kept_with_a_session_is_found_and_only_purged(
     name = listed[0]["name"]
     assert told("show", name)["fact"] == "one is 1"
     assert told("audit", name)["steps"]
-    capsys.readouterr()
-    assert main(["memory", "delete", "", "--yes"]) == 4
-    assert "Say which entry" in capsys.readouterr().err
-    assert main(["memory", "delete", name, "--yes"]) == 2
-    assert "`foredeck purge` removes it" in capsys.readouterr().err
-    assert main(["purge", name, "--yes"]) == 0
+    assert "Say which entry" in foredeck("memory", "delete", "", "--yes", code=4)
+    assert "`foredeck purge` removes it" in foredeck("memory", "delete", name, "--yes", code=2)
+    foredeck("purge", name, "--yes")
     assert told("list", "--all")["entries"] == []
 
 
@@ -101,15 +95,11 @@ def test_ground_that_changes_is_shown_until_it_is_confirmed(told: Told, project:
 
 
 def test_a_decision_holds_in_its_project_until_it_is_widened(
-    told: Told,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck
 ) -> None:
     name = told("add", "We use DuckDB", "--category", "decision")["name"]
     (tmp_path / "other").mkdir()
-    assert main(["memory", "show", name]) == 0
-    assert "in the project repo\n" in capsys.readouterr().out
+    assert "in the project repo\n" in foredeck("memory", "show", name)
 
     monkeypatch.chdir(tmp_path / "other")
     assert told("list")["entries"] == []
@@ -144,13 +134,10 @@ def test_an_entry_of_a_session_is_pinned_and_deleted_with_what_came_of_it(
     assert {entry["state"] for entry in told("list", "--all")["entries"]} == {"deleted"}
 
 
-def test_a_finding_has_data_behind_it(
-    told: Told, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_finding_has_data_behind_it(told: Told, tmp_path: Path, foredeck: Foredeck) -> None:
     learned(tmp_path)
     adding = ["add", "Osaka sold 50 times as much", "--category", "finding", "--session", OWN]
-    assert main(["memory", *adding]) == 2
-    assert "no data was loaded in that session" in capsys.readouterr().err
+    assert "no data was loaded in that session" in foredeck("memory", *adding, code=2)
 
     call = ToolcallDocument(
         id="toolu_1",
@@ -197,19 +184,15 @@ def test_an_audit_leads_to_the_words(told: Told, tmp_path: Path) -> None:
         (["pin", "{}"], "which category"),
     ],
 )
-def test_refusals(
-    told: Told, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refusals(told: Told, arguments: list[str], said: str, foredeck: Foredeck) -> None:
     name = told("add", "Tabs")["name"]
 
-    assert main(["memory", *(argument.format(name) for argument in arguments)]) == 2
-    assert said in capsys.readouterr().err
+    assert said in foredeck("memory", *(argument.format(name) for argument in arguments), code=2)
 
 
-def test_what_is_not_there_is_not_found(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_there_is_not_found(told: Told, foredeck: Foredeck) -> None:
     told("add", "Tabs")
-    assert main(["memory", "show", "m-zzzz"]) == 4
-    assert "There is no entry 'm-zzzz'" in capsys.readouterr().err
+    assert "There is no entry 'm-zzzz'" in foredeck("memory", "show", "m-zzzz", code=4)
 
 
 @pytest.mark.parametrize(
@@ -229,26 +212,23 @@ def test_what_an_agent_runs_is_no_act_of_the_users(
     tmp_path: Path,
     arguments: list[str],
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    foredeck: Foredeck,
 ) -> None:
     name = learned(tmp_path, proposed=True)
     before = told("list", "--all")
     monkeypatch.setenv("FOREDECK_SESSION", "an agent's")
 
-    assert main([argument.format(name) for argument in arguments]) == 2
-    assert "is for you only" in capsys.readouterr().err
+    assert "is for you only" in foredeck(*[argument.format(name) for argument in arguments], code=2)
     assert told("list", "--all") == before
 
 
 def test_what_a_lower_cap_hides_is_said(
-    told: Told, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    told: Told, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for text in ("Tests use pytest", "Types are checked", "Commits are small"):
         told("add", text)
     monkeypatch.setenv("FOREDECK_MEMORY__GLOBAL_ENTRIES", "2")
-    assert main(["memory"]) == 0
-    out = capsys.readouterr().out
+    out = foredeck("memory")
     assert "1 entry of yours is kept but not shown: memory.global_entries is lower" in out
     monkeypatch.delenv("FOREDECK_MEMORY__GLOBAL_ENTRIES")
-    assert main(["memory"]) == 0
-    assert "Tests use pytest" in capsys.readouterr().out
+    assert "Tests use pytest" in foredeck("memory")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import subprocess
@@ -10,14 +9,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from stored_session import SESSION, make_home
 from test_ingest_command import SESSION as HISTORY
 from test_ingest_command import claude_lines
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.context.state.descriptions import nicknames
 from foredeck.store.copying import compare
 from foredeck.store.protocol import records_of
@@ -49,115 +47,101 @@ def home(
     stop(own_node_folder(folder))
 
 
-def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    """What a command prints as JSON."""
-    capsys.readouterr()
-    assert main([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def exported(target: Path) -> bytes:
+def exported(foredeck: Foredeck, target: Path) -> bytes:
     """The session, exported from the configured store."""
-    assert main(["export", SESSION, str(target)]) == 0
+    foredeck("export", SESSION, target)
     return target.read_bytes()
 
 
 def test_there_and_back_with_equal_exports(
-    home: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    home: Path, tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = exported(tmp_path / "before")
-    history = run_json(capsys, "history", "a.txt")
-    there = run_json(capsys, "migrate", "sqlite", "xtdb")
+    before = exported(foredeck, tmp_path / "before")
+    history = foredeck.json("history", "a.txt")
+    there = foredeck.json("migrate", "sqlite", "xtdb")
     assert there["new_transactions"] == there["transactions"] > 4
     assert there["later_transactions"] == 0
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
-    assert exported(tmp_path / "xtdb") == before
-    assert run_json(capsys, "history", "a.txt") == history
+    assert exported(foredeck, tmp_path / "xtdb") == before
+    assert foredeck.json("history", "a.txt") == history
     for version in history["versions"]:
-        assert (
-            run_json(capsys, "cat", "a.txt", "--at", version["token"])["token"] == version["token"]
-        )
-    back = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
+        assert foredeck.json("cat", "a.txt", "--at", version["token"])["token"] == version["token"]
+    back = foredeck.json("migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
     assert back["sha256"] == there["sha256"]
-    again = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
+    again = foredeck.json("migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
     assert (again["new_transactions"], again["sha256"]) == (0, there["sha256"])
     monkeypatch.delenv("FOREDECK_STORE")
     shutil.copy(tmp_path / "back.db", home / "foredeck.db")
-    assert exported(tmp_path / "after") == before
+    assert exported(foredeck, tmp_path / "after") == before
 
 
 def test_what_was_purged_or_forgotten_in_xtdb_stays_behind(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = run_json(capsys, "migrate", "sqlite", "xtdb")
+    there = foredeck.json("migrate", "sqlite", "xtdb")
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
-    run_json(capsys, "purge", "--text", "Successfully wrote", "--yes")
-    back = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'purged.db'}")
+    foredeck.json("purge", "--text", "Successfully wrote", "--yes")
+    back = foredeck.json("migrate", "xtdb", f"sqlite:{tmp_path / 'purged.db'}")
     assert back["versions"] == there["versions"]
-    run_json(capsys, "forget", SESSION, "--yes")
-    back = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'forgotten.db'}")
+    foredeck.json("forget", SESSION, "--yes")
+    back = foredeck.json("migrate", "xtdb", f"sqlite:{tmp_path / 'forgotten.db'}")
     assert 0 < back["versions"] < there["versions"]
     assert home.is_dir()
 
 
 def test_what_was_forgotten_and_ingested_again_is_copied(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
     file = tmp_path / f"{HISTORY}.jsonl"
     file.write_text(claude_lines())
-    assert run_json(capsys, "ingest", str(file))["new"] == 1
-    run_json(capsys, "xtdb", "sync")
-    run_json(capsys, "forget", HISTORY, "--yes")
-    assert run_json(capsys, "ingest", str(file), "--forgotten")["new"] == 1
-    back = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
+    assert foredeck.json("ingest", file)["new"] == 1
+    foredeck.json("xtdb", "sync")
+    foredeck.json("forget", HISTORY, "--yes")
+    assert foredeck.json("ingest", file, "--forgotten")["new"] == 1
+    back = foredeck.json("migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
     assert back["new_transactions"] == back["transactions"]
     # In a state folder of before that copy is brought back whole.
     stop(own_node_folder(home))
     for folder in ("copies", "xtdb/data"):
         shutil.rmtree(home / folder)
-    there = run_json(capsys, "migrate", f"sqlite:{tmp_path / 'back.db'}", "xtdb")
+    there = foredeck.json("migrate", f"sqlite:{tmp_path / 'back.db'}", "xtdb")
     assert there["sha256"] == back["sha256"]
 
 
 def test_a_copy_is_seen_where_xtdb_was_in_use_before(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A local copy that knows an empty XTDB learns what was migrated, and what was restored."""
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
-    run_json(capsys, "xtdb", "up")
-    assert run_json(capsys, "sessions")["sessions"] == []
-    run_json(capsys, "migrate", "sqlite", "xtdb")
-    found = run_json(capsys, "sessions")["sessions"]
+    foredeck.json("xtdb", "up")
+    assert foredeck.json("sessions")["sessions"] == []
+    foredeck.json("migrate", "sqlite", "xtdb")
+    found = foredeck.json("sessions")["sessions"]
     assert len(found) == 1
-    run_json(capsys, "backup", str(tmp_path / "backup.db"))
+    foredeck.json("backup", tmp_path / "backup.db")
     stop(own_node_folder(home))
     for folder in ("copies", "xtdb/data"):
         shutil.rmtree(home / folder)
-    run_json(capsys, "xtdb", "up")
-    assert run_json(capsys, "sessions")["sessions"] == []
+    foredeck.json("xtdb", "up")
+    assert foredeck.json("sessions")["sessions"] == []
     stop(own_node_folder(home))
-    run_json(capsys, "restore", str(tmp_path / "backup.db"), "--force")
-    assert run_json(capsys, "sessions")["sessions"] == found
+    shutil.rmtree(home / "xtdb/data")
+    foredeck.json("restore", tmp_path / "backup.db")
+    assert foredeck.json("sessions")["sessions"] == found
 
 
 def test_what_waits_in_the_local_copy_is_copied_too(
-    home: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    home: Path, tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_json(capsys, "migrate", "sqlite", "xtdb")
+    foredeck.json("migrate", "sqlite", "xtdb")
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
-    run_json(capsys, "history", "a.txt")
+    foredeck.json("history", "a.txt")
     with monkeypatch.context() as undelivered:
         undelivered.setattr(XtdbRemote, "start", lambda _self: None)
-        run_json(capsys, "name", "a.txt", "mine")
-    assert run_json(capsys, "xtdb", "status")["journal"]["entries"] == 1
-    run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'copy.db'}")
+        foredeck.json("name", "a.txt", "mine")
+    assert foredeck.json("xtdb", "status")["journal"]["entries"] == 1
+    foredeck.json("migrate", "xtdb", f"sqlite:{tmp_path / 'copy.db'}")
     with closing(open_sqlite(tmp_path / "copy.db")) as store:
         assert nicknames(store) == {head.id: "mine" for head in store.query("file")}
     assert home.is_dir()
@@ -192,9 +176,7 @@ def run_and_kill(words: list[str], steps: int) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
-def test_a_killed_migration_continues(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_killed_migration_continues(home: Path, tmp_path: Path, foredeck: Foredeck) -> None:
     source, back = open_sqlite(home / "foredeck.db"), tmp_path / "back.db"
     count = len(list(records_of(source)))
     for target, words in (
@@ -203,7 +185,7 @@ def test_a_killed_migration_continues(
     ):
         for steps in (1, 1, 2):
             run_and_kill(words, steps)
-        found = run_json(capsys, *words)
+        found = foredeck.json(*words)
         assert 0 < found["new_transactions"] < count, target
         assert found["transactions"] == count
     with closing(source), closing(open_sqlite(back)) as copied:
@@ -211,12 +193,10 @@ def test_a_killed_migration_continues(
 
 
 def test_what_cannot_be_migrated_is_reported(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     def refused(code: int, *words: str) -> str:
-        capsys.readouterr()
-        assert main(["migrate", *words]) == code
-        return capsys.readouterr().err
+        return foredeck("migrate", *words, code=code)
 
     other = tmp_path / "other.db"
     assert "does not exist" in refused(3, f"sqlite:{other}", "sqlite")
@@ -227,7 +207,7 @@ def test_what_cannot_be_migrated_is_reported(
     with closing(open_sqlite(other)) as store:
         store.commit(batch(note("mine")))
     assert "not empty" in refused(1, "sqlite", f"sqlite:{other}")
-    node = run_json(capsys, "xtdb", "up")
+    node = foredeck.json("xtdb", "up")
     token = Path(node["token_file"]).read_text()
     with closing(open_xtdb(node["url"], token=token)) as xtdb:
         xtdb.commit(batch(note("mine")))
@@ -239,14 +219,13 @@ def test_a_file_of_another_program_is_left_where_it_is(
     recorded: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    foredeck: Foredeck,
     words: list[str],
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(recorded))
     other = tmp_path / "passwd"
     other.write_text("root:x:0:0:root:/root:/bin/sh\n")
 
-    assert main(["migrate", *(word.format(f"sqlite:{other}") for word in words)]) == 3
-    said = capsys.readouterr().err
+    said = foredeck("migrate", *(word.format(f"sqlite:{other}") for word in words), code=3)
     assert f"{other} is not a foredeck store: name a file of its own" in said
     assert "move" not in said

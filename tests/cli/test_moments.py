@@ -31,5 +31,4 @@ NOW = datetime(2026, 3, 5, 14, 30, 15, tzinfo=ZONE)
     ],
 )
 def test_what_a_user_may_write(text: str, expected: datetime) -> None:
-    moment = parse_moment(text, NOW)
-    assert moment == int(expected.timestamp() * 1000)
+    assert parse_moment(text, NOW) == int(expected.timestamp() * 1000)

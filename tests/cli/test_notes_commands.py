@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import Foredeck
 from cli.stored_session import SESSION
-from foredeck.cli.main import main
-
-Out = pytest.CaptureFixture[str]
+from commands import Foredeck
 
 
 @pytest.fixture
@@ -38,44 +34,35 @@ def write(path: str, text: str) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
-def asked(out: Out, *arguments: str) -> Any:
-    """What a command prints with --json."""
-    assert main([*arguments, "--json"]) == 0
-    return json.loads(out.readouterr().out)
-
-
 def names(rows: list[dict[str, Any]]) -> list[str]:
     return [Path(row["path"]).name for row in rows]
 
 
-def test_index_is_idempotent_and_follows_what_happens(vault: Path, capsys: Out) -> None:
-    first = asked(capsys, "index", ".")
+def test_index_is_idempotent_and_follows_what_happens(vault: Path, foredeck: Foredeck) -> None:
+    first = foredeck.json("index", ".")
     assert (first["files"], first["new"]) == (6, 6)
-    again = asked(capsys, "index", ".", "README.md")
+    again = foredeck.json("index", ".", "README.md")
     assert (again["files"], again["new"], again["changed"]) == (6, 0, 0)
     write("README.md", "[[Sea]]")
     (vault / "docs/two.md").unlink()
     (vault / "notes/tides.md").rename(vault / "notes/ebb.md")
-    third = asked(capsys, "index", ".")
+    third = foredeck.json("index", ".")
     assert (third["new"], third["moved"], third["changed"], third["deleted"]) == (1, 1, 1, 2)
-    edges = asked(capsys, "graph", "--backlinks", "notes/ebb.md")["edges"]
-    assert len(edges) == 1
-    assert main(["notes", "--broken"]) == 0
-    assert "1 reference to something unknown, 0 ambiguous" in capsys.readouterr().out
+    assert len(foredeck.json("graph", "--backlinks", "notes/ebb.md")["edges"]) == 1
+    assert "1 reference to something unknown, 0 ambiguous" in foredeck("notes", "--broken")
 
 
-def test_index_is_bounded_and_leaves_out_what_git_ignores(vault: Path, capsys: Out) -> None:
-    assert main(["index", ".", "--limit", "5"]) == 2
-    assert "more than 5 files" in capsys.readouterr().err
+def test_index_is_bounded_and_leaves_out_what_git_ignores(vault: Path, foredeck: Foredeck) -> None:
+    assert "more than 5 files" in foredeck("index", ".", "--limit", "5", code=2)
     if shutil.which("git") is None:
         pytest.skip("there is no git")
     subprocess.run(["git", "init", "-q"], cwd=vault, check=True)
     write(".gitignore", "docs/\n")
-    assert asked(capsys, "index", ".")["new"] == 5
-    assert main(["index", "missing"]) == 4
+    assert foredeck.json("index", ".")["new"] == 5
+    foredeck("index", "missing", code=4)
 
 
-def test_a_file_as_of_a_commit_is_taken_in_by_its_name(vault: Path, capsys: Out) -> None:
+def test_a_file_as_of_a_commit_is_taken_in_by_its_name(vault: Path, foredeck: Foredeck) -> None:
     if shutil.which("git") is None:
         pytest.skip("needs git")
     identity = ("-c", "user.name=a", "-c", "user.email=a@b")
@@ -83,82 +70,81 @@ def test_a_file_as_of_a_commit_is_taken_in_by_its_name(vault: Path, capsys: Out)
         subprocess.run(["git", *arguments], cwd=vault, check=True)
     write("docs/one.md", "# Another")
     url = "https://example.com/a.pdf"
-    taken = asked(capsys, "index", "docs", "git:HEAD:docs/one.md", url)
+    taken = foredeck.json("index", "docs", "git:HEAD:docs/one.md", url)
     assert (taken["files"], taken["new"]) == (2, 2)
     old, page = taken["pointers"]
     assert [old["new"], old["said"], page["name"], page["said"]] == [
-        *(True, "5 characters", url, "pointed to"),
+        *(True, "5 characters", url, "pointed to")
     ]
-    again = asked(capsys, "index", "git:HEAD:docs/one.md")
+    again = foredeck.json("index", "git:HEAD:docs/one.md")
     assert again == {**again, "files": 0, "pointers": [{**old, "new": False}]}
     for name, text in ((old["name"], "# Log"), ("docs/one.md", "# Another")):
-        assert main(["cat", name]) == 0
-        assert capsys.readouterr().out == text
-    assert main(["cat", "git:HEAD:docs/one.md"]) == 4
-    assert "`foredeck index git:HEAD:docs/one.md` takes it in" in capsys.readouterr().err
-    assert main(["index", "git:HEAD:docs/none.md"]) != 0
-    assert "There is no 'docs/none.md' in HEAD" in capsys.readouterr().err
-    nodes = asked(capsys, "graph", "docs/one.md")["nodes"]
+        assert foredeck("cat", name) == text
+    assert "`foredeck index git:HEAD:docs/one.md` takes it in" in foredeck(
+        "cat", "git:HEAD:docs/one.md", code=4
+    )
+    said = foredeck("index", "git:HEAD:docs/none.md", code=None)
+    assert "There is no 'docs/none.md' in HEAD" in said
+    nodes = foredeck.json("graph", "docs/one.md")["nodes"]
     assert [node["path"] for node in nodes] == [str(vault / "docs/one.md")]
 
 
-def test_notes_are_listed_by_folder_tag_and_links(vault: Path, capsys: Out) -> None:
-    asked(capsys, "index", str(vault))
-    listed = asked(capsys, "notes")["notes"]
+def test_notes_are_listed_by_folder_tag_and_links(vault: Path, foredeck: Foredeck) -> None:
+    foredeck.json("index", vault)
+    listed = foredeck.json("notes")["notes"]
     assert names(listed) == ["Lonely.md", "sea.md", "tides.md"]
     assert listed[2]["tags"] == ["sea/low"]
-    assert names(asked(capsys, "notes", "--tag", "#Sea")["notes"]) == ["sea.md", "tides.md"]
-    assert names(asked(capsys, "notes", "--tag", "sea/low")["notes"]) == ["tides.md"]
-    assert names(asked(capsys, "notes", "--orphans")["notes"]) == ["Lonely.md"]
-    assert len(asked(capsys, "notes", "--all")["notes"]) == 6
-    assert asked(capsys, "graph", "--tags")["tags"] == [
+    assert names(foredeck.json("notes", "--tag", "#Sea")["notes"]) == ["sea.md", "tides.md"]
+    assert names(foredeck.json("notes", "--tag", "sea/low")["notes"]) == ["tides.md"]
+    assert names(foredeck.json("notes", "--orphans")["notes"]) == ["Lonely.md"]
+    assert len(foredeck.json("notes", "--all")["notes"]) == 6
+    assert foredeck.json("graph", "--tags")["tags"] == [
         {"tag": "sea", "files": 1},
         {"tag": "sea/low", "files": 1},
     ]
-    assert main(["notes"]) == 0
-    assert "3 notes; 3 other Markdown files, with --all." in capsys.readouterr().out
+    assert "3 notes; 3 other Markdown files, with --all." in foredeck("notes")
 
 
-def test_folders_of_notes_are_those_at_the_top_of_the_project(vault: Path, capsys: Out) -> None:
+def test_folders_of_notes_are_those_at_the_top_of_the_project(
+    vault: Path, foredeck: Foredeck
+) -> None:
     if shutil.which("git") is None:
         pytest.skip("there is no git")
     subprocess.run(["git", "init", "-q"], cwd=vault, check=True)
     write("sub/notes/elsewhere.md", "text")
     write("sub/notes/said.md", "---\nkind: note\n---\n")
-    asked(capsys, "index", ".")
-    listed = names(asked(capsys, "notes")["notes"])
+    foredeck.json("index", ".")
+    listed = names(foredeck.json("notes")["notes"])
     assert listed == ["Lonely.md", "sea.md", "tides.md", "said.md"]
 
 
-def test_a_heading_that_is_not_there_is_said(vault: Path, capsys: Out) -> None:
+def test_a_heading_that_is_not_there_is_said(vault: Path, foredeck: Foredeck) -> None:
     write("notes/parts.md", "[[tides#Tides]] [[tides#Ebb]] ![[sea#^block]] [x](tides.md#tides)")
-    asked(capsys, "index", str(vault))
-    found = asked(capsys, "notes", "--broken")["headings"]
+    foredeck.json("index", vault)
+    found = foredeck.json("notes", "--broken")["headings"]
     said = [(Path(item["path"]).name, item["heading"]) for item in found]
     assert said == [("README.md", "part"), ("parts.md", "Ebb"), ("parts.md", "^block")]
-    assert main(["notes", "--broken"]) == 0
-    assert "tides.md has no #Ebb" in capsys.readouterr().out
+    assert "tides.md has no #Ebb" in foredeck("notes", "--broken")
 
 
-def test_a_broken_reference_is_named_by_its_line(vault: Path, capsys: Out) -> None:
+def test_a_broken_reference_is_named_by_its_line(vault: Path, foredeck: Foredeck) -> None:
     write("notes/sea.md", "# Sea\n\n- and [[nowhere]]")
-    asked(capsys, "index", str(vault))
-    assert main(["notes", "--broken"]) == 0
-    assert "notes/sea.md:3: [[nowhere]] is unknown" in capsys.readouterr().out
+    foredeck.json("index", vault)
+    assert "notes/sea.md:3: [[nowhere]] is unknown" in foredeck("notes", "--broken")
 
 
-def test_broken_and_ambiguous_references_are_said(vault: Path, capsys: Out) -> None:
-    asked(capsys, "index", str(vault))
-    broken = asked(capsys, "notes", "--broken")["broken"]
+def test_broken_and_ambiguous_references_are_said(vault: Path, foredeck: Foredeck) -> None:
+    foredeck.json("index", vault)
+    broken = foredeck.json("notes", "--broken")["broken"]
     assert [(item["target"], names(item["candidates"])) for item in broken] == [
         ("nowhere", []),
         ("Log", ["one.md", "two.md"]),
     ]
 
 
-def test_graph_backlinks_and_expand(vault: Path, capsys: Out) -> None:
-    asked(capsys, "index", str(vault))
-    graph = asked(capsys, "graph", "Tides", "--depth", "2")
+def test_graph_backlinks_and_expand(vault: Path, foredeck: Foredeck) -> None:
+    foredeck.json("index", vault)
+    graph = foredeck.json("graph", "Tides", "--depth", "2")
     assert names(graph["nodes"]) == ["tides.md", "README.md", "sea.md"]
     assert set(graph["nodes"][0]) == {"id", "type", "title", "path", "distance"}
     relations = [edge["relation"] for edge in graph["edges"]]
@@ -168,68 +154,62 @@ def test_graph_backlinks_and_expand(vault: Path, capsys: Out) -> None:
         link = Path(path).read_text(encoding="utf-8")[edge["start"] : edge["end"]]
         assert link[0] == "["
         assert link[-1] in "])"
-    parents = asked(capsys, "graph", "--backlinks", "[[Sea]]", "--relation", "parent")
+    parents = foredeck.json("graph", "--backlinks", "[[Sea]]", "--relation", "parent")
     assert (names(parents["nodes"]), len(parents["edges"])) == (["tides.md"], 1)
-    assert main(["graph", "Sea", "--dot"]) == 0
-    assert capsys.readouterr().out.startswith("digraph notes {")
-    assert main(["graph", "--content", "README.md", "--depth", "2", "--budget", "70"]) == 0
-    text = capsys.readouterr().out
+    assert foredeck("graph", "Sea", "--dot").startswith("digraph notes {")
+    text = foredeck("graph", "--content", "README.md", "--depth", "2", "--budget", "70")
     assert [line for line in text.split("\n") if line.startswith("## ")] == [
         f"## {vault / name}" for name in ("README.md", "notes/tides.md", "notes/sea.md")
     ]
     assert "over the budget" in text
-    metadata = asked(capsys, "graph", "--content", "Sea", "tides", "--metadata")["objects"]
+    metadata = foredeck.json("graph", "--content", "Sea", "tides", "--metadata")["objects"]
     assert [item["content"] for item in metadata] == [None, None]
 
 
-def test_a_field_of_references_is_expanded(vault: Path, capsys: Out) -> None:
-    asked(capsys, "index", str(vault))
-    found = asked(capsys, "graph", "--content", "Tides", "--field", "frontmatter.parent")["objects"]
+def test_a_field_of_references_is_expanded(vault: Path, foredeck: Foredeck) -> None:
+    foredeck.json("index", vault)
+    found = foredeck.json("graph", "--content", "Tides", "--field", "frontmatter.parent")["objects"]
     assert (names(found), [item["distance"] for item in found]) == (["sea.md"], [0])
     assert found[0]["content"].startswith("# Sea")
-    further = asked(
-        capsys, "graph", "--content", "Tides", "--field", "frontmatter", "--depth", "1"
+    further = foredeck.json(
+        "graph", "--content", "Tides", "--field", "frontmatter", "--depth", "1"
     )["objects"]
     assert names(further) == ["sea.md", "tides.md"]
-    assert main(["graph", "--content", "Tides", "--field", "nothing"]) != 0
-    said = capsys.readouterr().err
+    said = foredeck("graph", "--content", "Tides", "--field", "nothing", code=None)
     assert "tides.md has no field 'nothing': it has " in said
     assert "frontmatter" in said
 
 
-def test_a_link_to_a_field_means_what_is_in_it(vault: Path, capsys: Out) -> None:
+def test_a_link_to_a_field_means_what_is_in_it(vault: Path, foredeck: Foredeck) -> None:
     (vault / "notes" / "std.md").write_text("# std::vector\n", encoding="utf-8")
     (vault / "fields.md").write_text("[[Tides::frontmatter.parent]] [[std::vector]]", "utf-8")
-    asked(capsys, "index", str(vault))
-    found = asked(capsys, "graph", "--content", "fields.md", "--field", "content")["objects"]
+    foredeck.json("index", vault)
+    found = foredeck.json("graph", "--content", "fields.md", "--field", "content")["objects"]
     assert [(item["title"], item["content"]) for item in found] == [
         ("Tides", "[[Sea]]"),
         ("std::vector", "# std::vector\n"),
     ]
-    assert names(asked(capsys, "graph", "--backlinks", "Tides")["nodes"]).count("fields.md") == 1
+    assert names(foredeck.json("graph", "--backlinks", "Tides")["nodes"]).count("fields.md") == 1
 
 
-def test_metadata_shows_view_size_and_summary(vault: Path, capsys: Out) -> None:
-    asked(capsys, "index", str(vault))
+def test_metadata_shows_view_size_and_summary(vault: Path, foredeck: Foredeck) -> None:
+    foredeck.json("index", vault)
     tides = str(vault / "notes" / "tides.md")
-    assert main(["name", tides, "--short", "Ebb and flow"]) == 0
-    capsys.readouterr()
-    (item,) = asked(capsys, "graph", "--content", "Tides", "--metadata")["objects"]
+    foredeck("name", tides, "--short", "Ebb and flow")
+    (item,) = foredeck.json("graph", "--content", "Tides", "--metadata")["objects"]
     text = Path(tides).read_text(encoding="utf-8")
     assert item["metadata"]["short_summary"] == "Ebb and flow"
     assert item["metadata"]["char_count"] == len(text)
     assert "short_summary" in item["metadata"]["view"]
-    assert main(["graph", "--content", "Tides", "--metadata"]) == 0
-    assert "- short_summary: Ebb and flow" in capsys.readouterr().out
+    assert "- short_summary: Ebb and flow" in foredeck("graph", "--content", "Tides", "--metadata")
 
 
-def test_an_ambiguous_name_is_refused_with_its_candidates(vault: Path, capsys: Out) -> None:
-    asked(capsys, "index", str(vault))
-    assert main(["graph", "Log"]) == 4
-    said = capsys.readouterr().err
+def test_an_ambiguous_name_is_refused_with_its_candidates(vault: Path, foredeck: Foredeck) -> None:
+    foredeck.json("index", vault)
+    said = foredeck("graph", "Log", code=4)
     assert "one.md" in said
     assert "two.md" in said
-    assert main(["graph", "--backlinks", "nothing like it"]) == 4
+    foredeck("graph", "--backlinks", "nothing like it", code=4)
 
 
 def test_a_chat_is_called_once_by_its_id(home: Path, foredeck: Foredeck) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.conftest import Foredeck
+from commands import Foredeck
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask
 from context.working import Work
-from foredeck.cli.main import main
 
 
 @pytest.fixture
@@ -36,13 +34,11 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def found(home: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+def found(home: Path, foredeck: Foredeck) -> Any:
     """The names of the objects that a filter finds, and how many there are."""
 
     def run(*filters: str) -> tuple[list[str], int]:
-        capsys.readouterr()
-        assert main(["objects", *filters, "--json", "--home", str(home)]) == 0
-        told = json.loads(capsys.readouterr().out)
+        told = foredeck.json(home, "objects", *filters)
         names = [each["name"].replace(f"{home.parent}/repo/", "") for each in told["objects"]]
         return names, told["total"]
 
@@ -66,10 +62,7 @@ def test_each_filter_leaves_what_it_names(found: Any) -> None:
 
 
 def test_the_newest_come_first_and_the_rest_is_counted(
-    home: Path,
-    found: Any,
-    foredeck: Foredeck,
-    monkeypatch: pytest.MonkeyPatch,
+    home: Path, found: Any, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     every = found()
@@ -79,17 +72,19 @@ def test_the_newest_come_first_and_the_rest_is_counted(
     assert "notes.md" in told[3]
 
 
-def test_a_nickname_is_named_and_an_unknown_type_refused(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_nickname_is_named_and_an_unknown_type_refused(home: Path, foredeck: Foredeck) -> None:
     place = ["--home", str(home)]
-    assert main(["name", f"{home.parent}/repo/orders.py", "orders", *place]) == 0
-    capsys.readouterr()
-    assert main(["objects", "--path", "orders.py", "--type", "file", "--json", *place]) == 0
-    assert json.loads(capsys.readouterr().out)["objects"][0]["nickname"] == "orders"
+    foredeck("name", f"{home.parent}/repo/orders.py", "orders", *place)
+    assert (
+        foredeck.json("objects", "--path", "orders.py", "--type", "file", *place)["objects"][0][
+            "nickname"
+        ]
+        == "orders"
+    )
     for option, names in (("--type", "file, toolcall"), ("--status", "ok, fail, text")):
-        assert main(["objects", option, "thing", *place]) == 2
-        assert f"there is no 'thing'; there are {names}" in capsys.readouterr().err
+        assert f"there is no 'thing'; there are {names}" in foredeck(
+            "objects", option, "thing", *place, code=2
+        )
 
 
 def test_a_path_keeps_its_end_and_a_listed_file_has_no_size(

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Foredeck
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.config import Config
 from foredeck.store.place import open_store
 from observations.desk import block, noted, reflect
@@ -27,14 +26,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["observations", "s", *arguments]) == 0
-    return capsys.readouterr().out
-
-
 @pytest.mark.usefixtures("home")
-def test_all_is_listed_with_what_it_stands_for(capsys: pytest.CaptureFixture[str]) -> None:
-    out = told(capsys).splitlines()
+def test_all_is_listed_with_what_it_stands_for(foredeck: Foredeck) -> None:
+    out = foredeck("observations", "s").splitlines()
     assert "reflection 1 of 3 observations" in out[0]
     assert "names left out, by test/model" in out[0]
     assert any("(not in the sources: src/c1.py, src/made_up.py)" in line for line in out)
@@ -43,8 +37,8 @@ def test_all_is_listed_with_what_it_stands_for(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.usefixtures("home")
-def test_programs_are_told_every_field(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(told(capsys, "--json"))
+def test_programs_are_told_every_field(foredeck: Foredeck) -> None:
+    found = json.loads(foredeck("observations", "s", "--json"))
     assert (found["session"], found["observed_tokens"]) == ("s", 27_004)
     assert found["observing"]["outcome"] == "done"
     assert len(found["observations"]) == 9
@@ -56,18 +50,16 @@ def test_programs_are_told_every_field(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.usefixtures("home")
-def test_one_is_edited_and_deleted(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_is_edited_and_deleted(monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck) -> None:
     text = "2026-05-03\n- 09:20 high decision: User wants less\n"
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    said, still = told(capsys, "2", "--text", "-").rsplit("\n", 2)[:2]
+    said, still = foredeck("observations", "s", "2", "--text", "-").rsplit("\n", 2)[:2]
     assert f"{said}\n" == text
     assert still.startswith("These were made from it and still say it: ")
-    assert "edited" in told(capsys, "2")
-    out = told(capsys, "2", "--delete")
+    assert "edited" in foredeck("observations", "s", "2")
+    out = foredeck("observations", "s", "2", "--delete")
     assert "These were made from it and still say it: " in out
-    assert told(capsys, "2").endswith("(deleted)\n")
+    assert foredeck("observations", "s", "2").endswith("(deleted)\n")
 
 
 @pytest.mark.usefixtures("home")
@@ -81,12 +73,6 @@ def test_one_is_edited_and_deleted(
     ],
 )
 def test_what_cannot_be_done_is_said(
-    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, said: str, foredeck: Foredeck
 ) -> None:
-    assert main(["observations", *arguments]) == code
-    assert said in capsys.readouterr().err
-
-
-def test_reading_makes_no_store(tmp_path: Path, foredeck: Foredeck) -> None:
-    assert "nothing is stored yet" in foredeck(tmp_path / "none", "observations", "s1", code=3)
-    assert not (tmp_path / "none").exists()
+    assert said in foredeck("observations", *arguments, code=code)

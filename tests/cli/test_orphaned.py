@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from commands import Foredeck
 from file_agent import FileAgent
-from foredeck.cli.main import main
 
 SESSION = "0199aaaa-stick"
 
@@ -32,11 +32,11 @@ def stick(tmp_path: Path) -> Path:
 
 
 def test_orphaned_is_said_until_the_file_is_there_again(
-    stick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stick: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     def said(*arguments: str) -> str:
-        main([*arguments, "--home", str(tmp_path / "home")])
-        return capsys.readouterr().out
+        foredeck(tmp_path / "home", *arguments)
+        return foredeck.out
 
     def states() -> dict[str, Any]:
         index = json.loads(said("show", SESSION, "--sets", "--json"))["index"]

@@ -14,12 +14,7 @@ import pytest
 
 from cli.stored_session import SESSION as STORED
 from foredeck.cli.main import main
-from foredeck.model.documents import (
-    FileDocument,
-    SessionDocument,
-    identity_hash,
-    session_object_id,
-)
+from foredeck.model.documents import FileDocument, SessionDocument, identity_hash, session_object_id
 from foredeck.model.records import imported_id
 from foredeck.model.sources import FilesystemSource
 from foredeck.store.portable.export import ProjectPlace, export_project

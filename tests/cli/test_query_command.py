@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from commands import Foredeck
 from foredeck.cli.main import main
 from foredeck.model.documents import SessionDocument, ToolcallDocument
 from foredeck.model.records import NicknameDocument, TurnDocument, by_foredeck, nickname_id
@@ -39,7 +40,6 @@ def ask(node: NodeFolder, capsys: pytest.CaptureFixture[str]) -> Any:
     running = node.running()
 
     def run(*words: str) -> tuple[int, Any]:
-        capsys.readouterr()
         place = ["--url", running.url, "--token-file", str(node.token_file)]
         code = main(["xtdb", "query", *words, *place, "--json"])
         told = capsys.readouterr()
@@ -128,8 +128,7 @@ def test_what_people_ask_for_is_an_attribute(node: NodeFolder, ask: Any) -> None
         NicknameDocument(id=nickname_id(name), object=owner)
         for name, owner in (("plan", files[0].id), ("free", None))
     ]
-    place = open_xtdb(running.url, token=node.token(), namespace="asked")
-    with closing(place) as store:
+    with closing(open_xtdb(running.url, token=node.token(), namespace="asked")) as store:
         store.commit(batch(*calls, *files, session.seal(), *(name.seal() for name in names)))
     called = {f.id: f.source.path for f in files if isinstance(f.source, FilesystemSource)}
     found = {}
@@ -191,17 +190,13 @@ def test_links_are_followed_through_cycles(ask: Any) -> None:
     assert rows(READERS, "/v/b.md") == [["links/doc/c1"]]
 
 
-def test_a_reached_limit_is_reported(
-    ask: Any, capsys: pytest.CaptureFixture[str], node: NodeFolder
-) -> None:
+def test_a_reached_limit_is_reported(ask: Any, foredeck: Foredeck, node: NodeFolder) -> None:
     code, told = ask(PATHS, "--limit", "2")
     assert (code, told["rows"], told["more"]) == (0, [["/0"], ["/1"]], True)
     assert ask(PATHS, "--limit", "5")[1]["more"] is False
     words = ["--url", node.running().url, "--token-file", str(node.token_file), "--limit", "2"]
-    assert main(["xtdb", "query", PATHS, *words]) == 0
-    told = capsys.readouterr()
-    assert told.out == "?p\n/0\n/1\n\n2 rows\n"
-    assert "more than 2" in told.err
+    assert foredeck("xtdb", "query", PATHS, *words) == "?p\n/0\n/1\n\n2 rows\n"
+    assert "more than 2" in foredeck.err
 
 
 def test_as_of_a_transaction(ask: Any, node: NodeFolder) -> None:
@@ -259,14 +254,9 @@ def test_from_stdin(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_node_of_the_state_folder(
-    runtime: Runtime,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
-    assert main(["xtdb", "query", SESSIONS]) == 3
-    assert "the store here is SQLite" in capsys.readouterr().err
+    assert "the store here is SQLite" in foredeck("xtdb", "query", SESSIONS, code=3)
     with private_node(tmp_path / "xtdb", runtime):
-        assert main(["xtdb", "query", SESSIONS]) == 0
-        assert capsys.readouterr().out == "No rows.\n"
+        assert foredeck("xtdb", "query", SESSIONS) == "No rows.\n"

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 from command_screen import Screen
-from stored_session import make_home, run
+from stored_session import make_home
 from syrupy.assertion import SnapshotAssertion
 
-from cli.conftest import Foredeck
-from foredeck.cli.main import main
+from commands import Foredeck
 
 WIDTH = 80
 
 
-def test_help(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    text = run(capsys, "--help")
+def test_help(foredeck: Foredeck, snapshot: SnapshotAssertion) -> None:
+    text = foredeck("--help")
     assert re.sub(r"Measure and test foredeck itself.*?\n\n", "", text, flags=re.S) == snapshot
 
 
@@ -38,34 +37,31 @@ def test_help(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -
 def test_a_screen_says_first_what_it_found_and_fits_the_terminal(
     line: str,
     home: Path,
-    capsys: pytest.CaptureFixture[str],
+    foredeck: Foredeck,
     monkeypatch: pytest.MonkeyPatch,
     snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-    text = run(capsys, *line.split(), "--home", str(home))
+    text = foredeck(home, *line.split())
     assert max(map(len, text.splitlines())) <= WIDTH
     assert re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", "(when)", text) == snapshot
 
 
 def test_the_settings_fit_the_terminal(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-    text = run(capsys, "config", "--home", str(home), "--set", f"xtdb.url=http://{'a' * 90}")
-    settings, _ = text.split("\n\n")
+    settings, _ = foredeck(home, "config", "--set", f"xtdb.url=http://{'a' * 90}").split("\n\n")
     assert max(map(len, settings.splitlines())) <= WIDTH
     assert "…" not in settings
 
 
-def test_the_first_search_says_that_it_builds_its_index(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_search_says_that_it_builds_its_index(tmp_path: Path, foredeck: Foredeck) -> None:
     home = str(make_home(tmp_path))
-    assert main(["search", "filler", "--home", home]) == 0
-    assert "building the search index" in capsys.readouterr().err
-    assert main(["search", "filler", "--home", home]) == 0
-    assert capsys.readouterr().err == ""
+    foredeck("search", "filler", "--home", home)
+    assert "building the search index" in foredeck.err
+    foredeck("search", "filler", "--home", home)
+    assert foredeck.err == ""
 
 
 def test_an_empty_state_folder_names_ingest_and_stays_empty(
@@ -108,11 +104,10 @@ MISSING = "/no-such-folder/file"
     ],
 )
 def test_the_same_fault_has_the_same_exit_code(
-    code: int, lines: list[str], home: Path, capsys: pytest.CaptureFixture[str]
+    code: int, lines: list[str], home: Path, foredeck: Foredeck
 ) -> None:
     for line in lines:
-        assert main([*line.split(" "), "--home", str(home)]) == code, line
-        assert len(capsys.readouterr().err.splitlines()) <= 2, line
+        assert len(foredeck(home, *line.split(" "), code=code).splitlines()) <= 2, line
 
 
 def test_an_error_fits_the_terminal(home: Path) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.conftest import Foredeck
-from foredeck.cli.main import main
+from commands import Foredeck
 from search.sessions import Talk, searched
 
 
@@ -30,15 +27,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def found(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> dict[str, Any]:
-    capsys.readouterr()
-    assert main(["search", *arguments, "--home", str(home), "--json"]) == 0
-    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return answer
-
-
-def test_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = found(capsys, home, "where marzipan")
+def test_json(home: Path, foredeck: Foredeck) -> None:
+    answer = foredeck.json(home, "search", "where marzipan")
     assert answer["total"] == 3
     assert answer["hits"][0] | {"score": 1.0} == {
         "session": "first-session",
@@ -59,9 +49,9 @@ def test_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_explain_says_what_was_looked_for_and_how_a_rank_came_about(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, foredeck: Foredeck
 ) -> None:
-    answer = found(capsys, home, "marzipan_box", "--explain")
+    answer = foredeck.json(home, "search", "marzipan_box", "--explain")
     assert answer["looked_for"] == ["marzipan box", "marzipan", "box"]
     why = answer["hits"][0]["why"]
     assert why["words"] == ["marzipan box"]
@@ -70,29 +60,28 @@ def test_explain_says_what_was_looked_for_and_how_a_rank_came_about(
     assert answer["hits"][0]["score"] == pytest.approx(expected, abs=0.01)
 
 
-def test_scopes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scopes(home: Path, foredeck: Foredeck) -> None:
     project = ("--scope", "project", "--project", str(home.parent / "second"))
-    assert [hit["session"] for hit in found(capsys, home, "marzipan", *project)["hits"]] == [
-        "second-session"
-    ]
-    assert found(capsys, home, "marzipan", "--session", "first")["total"] == 2
-    assert found(capsys, home, "marzipan", "--tool", "bash")["total"] == 1
-    assert found(capsys, home, "marzipan", "--since", "2100-01-01")["total"] == 0
-    assert main(["search", "marzipan", "--scope", "session", "--home", str(home)]) == 2
-    assert main(["search", "marzipan", "--session", "none", "--home", str(home)]) == 4
+    assert [
+        hit["session"] for hit in foredeck.json(home, "search", "marzipan", *project)["hits"]
+    ] == ["second-session"]
+    assert foredeck.json(home, "search", "marzipan", "--session", "first")["total"] == 2
+    assert foredeck.json(home, "search", "marzipan", "--tool", "bash")["total"] == 1
+    assert foredeck.json(home, "search", "marzipan", "--since", "2100-01-01")["total"] == 0
+    foredeck(home, "search", "marzipan", "--scope", "session", code=2)
+    foredeck(home, "search", "marzipan", "--session", "none", code=4)
 
 
 def test_a_task_that_a_person_made_is_found_in_its_project(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck
 ) -> None:
     places = [home.parent / "by-hand", home.parent / "elsewhere"]
     for place in places:
         place.mkdir()
     monkeypatch.chdir(places[0])
-    assert main(["tasks", "new", "Fill the truffles", "--home", str(home)]) == 0
-    capsys.readouterr()
+    foredeck(home, "tasks", "new", "Fill the truffles")
     totals = [
-        found(capsys, home, "truffles", "--scope", "project", "--project", str(place))["total"]
+        foredeck.json(home, "search", "truffles", "--scope", "project", "--project", place)["total"]
         for place in places
     ]
     assert totals == [1, 0]
@@ -104,20 +93,22 @@ def test_nothing_found_is_no_failure(home: Path, foredeck: Foredeck) -> None:
 
 
 def test_forgetting_takes_a_session_out_of_the_index_at_once(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, foredeck: Foredeck
 ) -> None:
-    assert found(capsys, home, "marzipan")["total"] == 3
+    assert foredeck.json(home, "search", "marzipan")["total"] == 3
     (file,) = (home / "layers").glob("search-*.sqlite")
     with closing(sqlite3.connect(file)) as db:
         db.execute("CREATE TABLE not_made_again (id INTEGER)")
     assert b"first-session" in index_bytes(home)
-    assert main(["forget", "first-session", "--yes", "--home", str(home)]) == 0
+    foredeck(home, "forget", "first-session", "--yes")
     left = index_bytes(home)
     for text in (b"where", b"here", b"first-session", b"find", b"/first"):
         assert text not in left
     assert b"marzipan" in left, "of the other session"
-    assert [hit["session"] for hit in found(capsys, home, "marzipan")["hits"]] == ["second-session"]
-    assert found(capsys, home, "where")["total"] == 0
+    assert [hit["session"] for hit in foredeck.json(home, "search", "marzipan")["hits"]] == [
+        "second-session"
+    ]
+    assert foredeck.json(home, "search", "where")["total"] == 0
     with closing(sqlite3.connect(file)) as db:
         assert db.execute("SELECT count(*) FROM not_made_again").fetchone() == (0,)
 
@@ -126,22 +117,19 @@ def index_bytes(home: Path) -> bytes:
     return b"".join(path.read_bytes() for path in (home / "layers").iterdir())
 
 
-def test_rebuilding_makes_a_damaged_index_again(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = found(capsys, home, "marzipan")
+def test_rebuilding_makes_a_damaged_index_again(home: Path, foredeck: Foredeck) -> None:
+    before = foredeck.json(home, "search", "marzipan")
     (file,) = (home / "layers").glob("*.sqlite")
     with file.open("r+b") as damaged:
         damaged.seek(os.path.getsize(file) // 2)  # noqa: PTH202
         damaged.write(b"\xff" * 8192)
-    assert main(["doctor", "--rebuild", "search", "--home", str(home), "--json"]) == 0
-    (layer,) = json.loads(capsys.readouterr().out)["layers"]
+    (layer,) = foredeck.json(home, "doctor", "--rebuild", "search")["layers"]
     assert (layer["layer"], layer["file"]) == ("search", str(file))
-    assert found(capsys, home, "marzipan") == before
+    assert foredeck.json(home, "search", "marzipan") == before
 
 
 def test_vacuum_brings_the_index_together_and_keeps_what_it_finds(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, foredeck: Foredeck
 ) -> None:
     with searched(home) as stored:
         talk = Talk(stored.store, "third-session")
@@ -150,14 +138,12 @@ def test_vacuum_brings_the_index_together_and_keeps_what_it_finds(
             stored.found("cabinet")
     (index,) = (home / "layers").glob("search-*.sqlite")
     assert _pieces(index) > 1
-    before = found(capsys, home, "marzipan", "--explain")
-    capsys.readouterr()
-    assert main(["doctor", "--vacuum", "--home", str(home), "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)["layers"]
+    before = foredeck.json(home, "search", "marzipan", "--explain")
+    (told,) = foredeck.json(home, "doctor", "--vacuum")["layers"]
     assert told["file"] == str(index)
     assert told["bytes_after"] <= told["bytes_before"]
     assert _pieces(index) == 1
-    assert found(capsys, home, "marzipan", "--explain") == before
+    assert foredeck.json(home, "search", "marzipan", "--explain") == before
 
 
 def _pieces(index: Path) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import Foredeck
+from commands import Foredeck
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, context_tool, finish
@@ -136,8 +136,7 @@ def test_what_is_always_in_view_is_active_and_locked(home: Path, foredeck: Fored
     assert len(chats) == 2
     assert [(each["state"], each["locked"]) for each in chats] == [("active", True)] * 2
     assert not entry(sets, "@3")["locked"]
-    text = foredeck(home, "show", "first", "--call", "2", "--sets")
-    assert text.count(", locked ") == 2
+    assert foredeck(home, "show", "first", "--call", "2", "--sets").count(", locked ") == 2
     # A parent's chat is of another session.
     index = foredeck.json(home, "show", "second", "--sets")["index"]
     others = {each["object"]: each["locked"] for each in index if each["type"] == "chat"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.lookup.sessions import project_folder
 from foredeck.model.figures import lasted
 from foredeck.names import short_ids
@@ -26,25 +26,21 @@ ANSWER = {
 }
 
 
-def sessions_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], *entries: dict[str, Any]
-) -> str:
+def sessions_of(tmp_path: Path, foredeck: Foredeck, *entries: dict[str, Any]) -> str:
     """The table of one session of Pi's, with these entries before the answer."""
     lines = [{"type": "session", "id": "0199aaaa-1", "cwd": "/w/app/.worktrees/fix"}]
     file = tmp_path / "s.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in [*lines, *entries, ANSWER]))
     home = str(tmp_path / "home")
-    assert main(["ingest", str(file), "--home", home]) == 0
-    capsys.readouterr()
-    assert main(["sessions", "--home", home]) == 0
-    return capsys.readouterr().out
+    foredeck("ingest", file, "--home", home)
+    return foredeck("sessions", "--home", home)
 
 
 def test_a_session_is_called_by_its_first_prompt_cut_to_the_width(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    text = sessions_of(tmp_path, capsys, message("Mend the\nlogin " + "page " * 50))
+    text = sessions_of(tmp_path, foredeck, message("Mend the\nlogin " + "page " * 50))
     assert "  app      Mend the login page pag…" in text
     assert max(map(len, text.splitlines())) <= 80
 
@@ -104,11 +100,11 @@ TITLES: dict[str, tuple[list[dict[str, Any]], str]] = {
 
 @pytest.mark.parametrize("case", TITLES)
 def test_what_a_session_is_called(
-    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    case: str, tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     entries, title = TITLES[case]
-    assert sessions_of(tmp_path, capsys, *entries).splitlines()[3].endswith(f"  {title}")
+    assert sessions_of(tmp_path, foredeck, *entries).splitlines()[3].endswith(f"  {title}")
 
 
 def test_ids_are_as_short_as_tells_them_apart() -> None:

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 from stored_session import SESSION, START_MS, make_home
 
-from cli.conftest import Foredeck
-from foredeck.cli.main import main
+from commands import Foredeck
 
 
 def test_sessions_tells_what_is_stored(home: Path, foredeck: Foredeck) -> None:
     value: Any = foredeck.json(home, "sessions")
-    figure = value["sessions"][0].pop("figure")
-    assert figure["text"].endswith("with plain Pi, over 5 calls")
+    assert value["sessions"][0].pop("figure")["text"].endswith("with plain Pi, over 5 calls")
     assert value == {
         "sessions": [
             {
@@ -61,8 +59,8 @@ def test_the_newest_session_stands_first(tmp_path: Path, foredeck: Foredeck) -> 
     old = make_home(tmp_path / "1", "old-one")
     new = make_home(tmp_path / "2", "new", START_MS * 2, "call_")
     for session, source in (("old-one", old), ("new", new)):
-        assert main(["export", session, str(tmp_path / session), "--home", str(source)]) == 0
-        assert main(["import", str(tmp_path / session), "--home", str(tmp_path / "both")]) == 0
+        foredeck(source, "export", session, tmp_path / session)
+        foredeck(tmp_path / "both", "import", tmp_path / session)
     value = foredeck.json(tmp_path / "both", "sessions")
     assert [session["session"] for session in value["sessions"]] == ["new", "old-one"]
 
@@ -83,8 +81,7 @@ def test_show_without_a_call_is_the_last_and_takes_the_start_of_an_id(
     assert "call 5 of 5" in text
     assert "toolResult bash toolu_c failed" in text
     assert "1 failed \\x1b[31mred" in text
-    value = foredeck.json(home, "show", SESSION)
-    assert value["call"] == 5
+    assert foredeck.json(home, "show", SESSION)["call"] == 5
 
 
 @pytest.mark.parametrize(
@@ -99,11 +96,7 @@ def test_show_without_a_call_is_the_last_and_takes_the_start_of_an_id(
     ],
 )
 def test_what_is_not_there_is_told(
-    home: Path,
-    arguments: list[str],
-    code: int,
-    told: str,
-    foredeck: Foredeck,
+    home: Path, arguments: list[str], code: int, told: str, foredeck: Foredeck
 ) -> None:
     assert told in foredeck.refused(home, *arguments, code=code)
 
@@ -118,6 +111,8 @@ def test_what_is_not_there_is_told(
         ["history", "--diff", "x"],
         ["export", "s", "-"],
         ["name", "x", "y"],
+        ["observations", "s"],
+        ["working"],
     ],
 )
 def test_a_store_that_is_missing_foreign_or_damaged_is_exit_code_3(

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Foredeck
+from commands import Foredeck
 from context.driver import Host
 from context.scenes import ask
-from foredeck.cli.main import main
 from foredeck.model.identity import SHORTEST, TASK, key_of
 from foredeck.store.store import open_sqlite
 
@@ -51,22 +50,26 @@ def titles(home: Path) -> list[str]:
         return sorted(head.fields["title"] for head in store.query("task"))
 
 
-def test_what_only_the_session_has_had_to_do_with_goes_with_it(home: Path) -> None:
+def test_what_only_the_session_has_had_to_do_with_goes_with_it(
+    home: Path, foredeck: Foredeck
+) -> None:
     assert titles(home) == ["Done", "Mine", "Ours"]
-    assert main(["forget", "first", "--home", str(home), "--yes"]) == 0
+    foredeck(home, "forget", "first", "--yes")
     assert titles(home) == ["Ours"]
 
 
-def test_what_another_session_has_made_stays(home: Path) -> None:
-    assert main(["forget", "second", "--home", str(home), "--yes"]) == 0
+def test_what_another_session_has_made_stays(home: Path, foredeck: Foredeck) -> None:
+    foredeck(home, "forget", "second", "--yes")
     assert titles(home) == ["Done", "Mine", "Ours"]
 
 
 @pytest.mark.parametrize("more", [[], ["--as-new"]])
-def test_an_exported_session_brings_its_tasks(home: Path, tmp_path: Path, more: list[str]) -> None:
+def test_an_exported_session_brings_its_tasks(
+    home: Path, tmp_path: Path, more: list[str], foredeck: Foredeck
+) -> None:
     file, other = str(tmp_path / "first.jsonl"), tmp_path / "other"
-    assert main(["export", "first", file, "--home", str(home)]) == 0
-    assert main(["import", file, *more, "--home", str(other)]) == 0
+    foredeck(home, "export", "first", file)
+    foredeck(other, "import", file, *more)
     assert titles(other) == ["Done", "Mine", "Ours"]
     with (
         closing(open_sqlite(home / "foredeck.db")) as here,
@@ -74,7 +77,7 @@ def test_an_exported_session_brings_its_tasks(home: Path, tmp_path: Path, more: 
     ):
         for head in here.query("task"):
             assert there.history(head.id) == here.history(head.id)
-    assert main(["import", file, "--home", str(home)]) == 0
+    foredeck(home, "import", file)
 
 
 def test_its_name_is_enough_for_every_command(home: Path, foredeck: Foredeck) -> None:

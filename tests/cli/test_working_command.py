@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from cli.stored_session import SESSION, make_home
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.store.store import open_sqlite
 
 
@@ -22,30 +21,25 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_section_is_written_and_shown(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Path, monkeypatch: pytest.MonkeyPatch, foredeck: Foredeck
 ) -> None:
     (project / "src").mkdir()
     monkeypatch.chdir(project / "src")  # the same repository
-    assert main(["working", "Tech Stack", "- Language: Python"]) == 0
+    foredeck("working", "Tech Stack", "- Language: Python")
     monkeypatch.chdir(project)
-    capsys.readouterr()
 
-    assert main(["working", "tech stack"]) == 0
-    assert capsys.readouterr().out == "## Tech Stack\n- Language: Python\n"
-    assert main(["working", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    assert foredeck("working", "tech stack") == "## Tech Stack\n- Language: Python\n"
+    told = foredeck.json("working")
     assert told["shown"] == "## Tech Stack\n- Language: Python"
     assert told["scope"] == "resource"
 
 
 def test_the_history_of_a_page_goes_by_the_start_of_its_id(
-    project: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, foredeck: Foredeck
 ) -> None:
     assert project.is_dir()
-    assert main(["working", "Tech Stack", "- Language: Python"]) == 0
-    capsys.readouterr()
-    assert main(["history", "working:resource", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["versions"]) == 1
+    foredeck("working", "Tech Stack", "- Language: Python")
+    assert len(foredeck.json("history", "working:resource")["versions"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -57,40 +51,23 @@ def test_the_history_of_a_page_goes_by_the_start_of_its_id(
     ],
 )
 def test_refusals(
-    arguments: list[str],
-    code: int,
-    said: str,
-    project: Path,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], code: int, said: str, project: Path, foredeck: Foredeck
 ) -> None:
     open_sqlite(project.parent / "home" / "foredeck.db").close()
-    assert main(["working", *arguments]) == code
-    assert said in capsys.readouterr().err
+    assert said in foredeck("working", *arguments, code=code)
 
 
 @pytest.mark.usefixtures("project")
-def test_a_session_goes_by_the_start_of_its_id(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_session_goes_by_the_start_of_its_id(tmp_path: Path, foredeck: Foredeck) -> None:
     home = str(make_home(tmp_path / "stored"))
-    assert main(["working", "Goal", "- Ship it", "--session", SESSION, "--home", home]) == 0
-    assert main(["working", "Goal", "--session", SESSION[:6], "--home", home]) == 0
-    assert capsys.readouterr().out.endswith("## Goal\n- Ship it\n")
+    foredeck("working", "Goal", "- Ship it", "--session", SESSION, "--home", home)
+    assert foredeck("working", "Goal", "--session", SESSION[:6], "--home", home).endswith(
+        "## Goal\n- Ship it\n"
+    )
 
 
-def test_reading_makes_no_store(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    del project
-    assert main(["working"]) == 3
-    assert "nothing is stored yet" in capsys.readouterr().err
-    assert not (tmp_path / "home").exists()
-
-
-def test_an_empty_text_removes_a_section(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_text_removes_a_section(project: Path, foredeck: Foredeck) -> None:
     assert project
-    assert main(["working", "Mine", "- x"]) == 0
-    capsys.readouterr()
-    assert main(["working", "Mine", ""]) == 0
-    assert capsys.readouterr().out == "Section Mine is removed.\n"
-    assert main(["working", "Mine"]) == 4
+    foredeck("working", "Mine", "- x")
+    assert foredeck("working", "Mine", "") == "Section Mine is removed.\n"
+    foredeck("working", "Mine", code=4)

@@ -11,11 +11,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.config import load_config
 from foredeck.store.place import open_store
 from foredeck_xtdb.local_copy import XtdbRemote
@@ -38,36 +37,22 @@ def home(runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     stop(own_node_folder(tmp_path))
 
 
-def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
-    """Exit code and JSON of `foredeck xtdb ...`."""
-    capsys.readouterr()
-    code = main(["xtdb", *words, "--json"])
-    return code, json.loads(capsys.readouterr().out)
-
-
 @pytest.mark.usefixtures("home")
-def test_up_status_down(capsys: pytest.CaptureFixture[str]) -> None:
-    nothing = {
-        "entries": 0,
-        "bytes": 0,
-        "oldest_ms": None,
-        "lag_ms": 0,
-        "refused": 0,
-        "reason": None,
-    }
+def test_up_status_down(foredeck: Foredeck) -> None:
+    counts = dict.fromkeys(("entries", "bytes", "lag_ms", "refused"), 0)
+    nothing = {**counts, "oldest_ms": None, "reason": None}
     away = {"running": False, "url": None, "healthy": False, "installed": True}
-    assert run_json(capsys, "status") == (3, {**away, "journal": nothing})
-    code, up = run_json(capsys, "up")
-    assert (code, up["started"]) == (0, True)
-    assert run_json(capsys, "up") == (0, {**up, "started": False})
-    code, status = run_json(capsys, "status")
-    assert code == 0
+    assert foredeck.json("xtdb", "status", code=3) == {**away, "journal": nothing}
+    up = foredeck.json("xtdb", "up")
+    assert up["started"]
+    assert foredeck.json("xtdb", "up") == {**up, "started": False}
+    status = foredeck.json("xtdb", "status")
     assert (status["healthy"], status["lag"], status["pid"]) == (True, 0, up["pid"])
-    assert run_json(capsys, "down") == (0, {"stopped": True})
-    assert run_json(capsys, "down") == (0, {"stopped": False})
+    assert foredeck.json("xtdb", "down") == {"stopped": True}
+    assert foredeck.json("xtdb", "down") == {"stopped": False}
 
 
-def test_up_survives_the_terminal(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_up_survives_the_terminal(home: Path, foredeck: Foredeck) -> None:
     words = [sys.executable, "-m", "foredeck.cli.main", "xtdb", "up", "--json"]
     # A shell that leads a session, as a terminal has one; its end hangs up on all that is in it.
     shell = subprocess.Popen(
@@ -83,103 +68,87 @@ def test_up_survives_the_terminal(home: Path, capsys: pytest.CaptureFixture[str]
     os.killpg(shell.pid, signal.SIGHUP)
     shell.wait()
     shell.stdout.close()
-    code, status = run_json(capsys, "status")
-    assert (code, status["pid"]) == (0, up["pid"])
+    assert foredeck.json("xtdb", "status")["pid"] == up["pid"]
     assert own_node_folder(home).running() is not None
 
 
 @pytest.mark.usefixtures("home")
-def test_text_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["xtdb", "logs"]) == 0
-    assert "No node has run here yet" in capsys.readouterr().out
-    assert main(["xtdb", "up"]) == 0
-    assert "XTDB runs at http://127.0.0.1:" in capsys.readouterr().out
-    assert main(["xtdb", "up"]) == 0
-    assert "XTDB runs already" in capsys.readouterr().out
-    assert main(["xtdb", "status"]) == 0
-    assert "healthy          yes" in capsys.readouterr().out
-    assert main(["xtdb", "logs", "--lines", "1"]) == 0
-    assert "listening on loopback" in capsys.readouterr().out
-    assert main(["xtdb", "install"]) == 0
-    assert "is installed" in capsys.readouterr().out
+def test_text_for_people(foredeck: Foredeck) -> None:
+    assert "No node has run here yet" in foredeck("xtdb", "logs")
+    assert "XTDB runs at http://127.0.0.1:" in foredeck("xtdb", "up")
+    assert "XTDB runs already" in foredeck("xtdb", "up")
+    assert "healthy          yes" in foredeck("xtdb", "status")
+    assert "listening on loopback" in foredeck("xtdb", "logs", "--lines", "1")
+    assert "is installed" in foredeck("xtdb", "install")
 
 
 def test_a_command_starts_the_node_where_its_copy_may_lack_something(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
     folder = own_node_folder(home)
-    assert main(["sessions"]) == 0
+    foredeck("sessions")
     assert folder.running() is None, "nothing can be there yet"
-    _, up = run_json(capsys, "up")
-    run_json(capsys, "down")
-    assert main(["sessions"]) == 0
+    up = foredeck.json("xtdb", "up")
+    foredeck.json("xtdb", "down")
+    foredeck("sessions")
     assert stop(folder).pid != up["pid"]
-    assert main(["sessions"]) == 0
+    foredeck("sessions")
     assert folder.running() is None
 
 
 def test_a_server_of_somebody_else_is_used_by_its_address(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, up = run_json(capsys, "up")
+    up = foredeck.json("xtdb", "up")
     monkeypatch.setenv("FOREDECK_HOME", str(home / "other"))
     monkeypatch.setenv("FOREDECK_XTDB_URL", up["url"])
-    assert main(["sessions"]) == 3
-    assert "xtdb.token_file names" in capsys.readouterr().err
+    assert "xtdb.token_file names" in foredeck("sessions", code=3)
     monkeypatch.setenv("FOREDECK_XTDB__TOKEN_FILE", up["token_file"])
-    assert main(["sessions"]) == 0
-    code, status = run_json(capsys, "status")
-    assert (code, status["url"]) == (0, up["url"])
+    foredeck("sessions")
+    status = foredeck.json("xtdb", "status")
+    assert status["url"] == up["url"]
     assert "pid" not in status
 
 
 def test_without_an_installed_node_it_says_what_to_do(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
-    assert main(["xtdb", "up"]) == 3
-    assert "foredeck xtdb install" in capsys.readouterr().err
+    assert "foredeck xtdb install" in foredeck("xtdb", "up", code=3)
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
-    assert main(["sessions"]) == 3
-    assert "foredeck xtdb install" in capsys.readouterr().err
+    assert "foredeck xtdb install" in foredeck("sessions", code=3)
 
 
 @pytest.mark.parametrize("words", [["status"], ["logs"], ["down"]])
 def test_before_an_install_every_action_names_it(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    words: list[str],
+    tmp_path: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    main(["xtdb", *words])
-    said = "".join(capsys.readouterr())
+    said = foredeck("xtdb", *words, code=None)
     assert "`foredeck xtdb install` fetches one, then `foredeck xtdb up`" in said
     assert not (tmp_path / "file.tar").exists()
 
 
 def test_doctor_looks_at_it(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
 
     def store_finding() -> dict[str, str]:
-        capsys.readouterr()
-        main(["doctor", "--json"])
-        checks = json.loads(capsys.readouterr().out)["checks"]
+        checks = foredeck.json("doctor", code=None)["checks"]
         return next(check for check in checks if check["name"] == "store")
 
     assert "started at first use" in store_finding()["text"]
     assert own_node_folder(home).running() is None
-    assert main(["xtdb", "up"]) == 0
+    foredeck("xtdb", "up")
     assert store_finding()["text"] == "XTDB of our own answers"
     monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
     assert store_finding()["status"] == "problem"
 
 
-def let_one_wait(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def let_one_wait(foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a transaction in the local copy that was not delivered."""
     with monkeypatch.context() as undelivered:
         undelivered.setenv("FOREDECK_STORE", "xtdb")
@@ -188,91 +157,77 @@ def let_one_wait(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
         undelivered.setattr("foredeck_xtdb.local_copy._COMMAND_PATIENCE", 0.0)
         with closing(open_store(load_config().config, lazy=True)) as store:
             store.commit(batch(note("mine", "text")))
-    assert run_json(capsys, "status")[1]["journal"]["entries"] == 1
+    assert foredeck.json("xtdb", "status", code=None)["journal"]["entries"] == 1
 
 
 @pytest.mark.usefixtures("home")
-def test_sync_delivers_what_waits(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run_json(capsys, "sync") == (0, {"delivered": 0, "refused": 0, "reason": None})
-    let_one_wait(capsys, monkeypatch)
-    assert run_json(capsys, "sync") == (0, {"delivered": 1, "refused": 0, "reason": None})
-    assert run_json(capsys, "status")[1]["journal"]["entries"] == 0
-    assert main(["xtdb", "sync"]) == 0
-    assert capsys.readouterr().out == "Nothing to deliver.\n"
+def test_sync_delivers_what_waits(foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert foredeck.json("xtdb", "sync") == {"delivered": 0, "refused": 0, "reason": None}
+    let_one_wait(foredeck, monkeypatch)
+    assert foredeck.json("xtdb", "sync") == {"delivered": 1, "refused": 0, "reason": None}
+    assert foredeck.json("xtdb", "status", code=None)["journal"]["entries"] == 0
+    assert foredeck("xtdb", "sync") == "Nothing to deliver.\n"
 
 
 @pytest.mark.usefixtures("home")
-def test_a_query_sees_what_waits(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    let_one_wait(capsys, monkeypatch)
+def test_a_query_sees_what_waits(foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_one_wait(foredeck, monkeypatch)
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
-    capsys.readouterr()
-    assert (
-        main(["xtdb", "query", '{:find [?e] :where [[?e :foredeck/type "note"]]}', "--json"]) == 0
-    )
-    assert json.loads(capsys.readouterr().out)["rows"] == [["foredeck/doc/mine"]]
+    query = '{:find [?e] :where [[?e :foredeck/type "note"]]}'
+    assert foredeck.json("xtdb", "query", query)["rows"] == [["foredeck/doc/mine"]]
 
 
 @pytest.mark.usefixtures("home")
 def test_a_backup_holds_what_waited(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "rocksdb")
-    run_json(capsys, "up")
-    let_one_wait(capsys, monkeypatch)
+    foredeck.json("xtdb", "up")
+    let_one_wait(foredeck, monkeypatch)
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
-    assert main(["backup", str(tmp_path / "one.db"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["hints"] == []
-    assert run_json(capsys, "status")[1]["journal"]["entries"] == 0
-    let_one_wait(capsys, monkeypatch)
-    run_json(capsys, "down")
-    assert main(["backup", str(tmp_path / "two.db"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["counts"]["transaction"] == 2
+    assert foredeck.json("backup", tmp_path / "one.db")["hints"] == []
+    assert foredeck.json("xtdb", "status", code=None)["journal"]["entries"] == 0
+    let_one_wait(foredeck, monkeypatch)
+    foredeck.json("xtdb", "down")
+    assert foredeck.json("backup", tmp_path / "two.db")["counts"]["transaction"] == 2
 
 
 def test_commands_wait_for_a_node_that_is_being_started(
-    home: Path,
-    runtime: Runtime,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    home: Path, runtime: Runtime, foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home)
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
     monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "rocksdb")
     # However slow the machine: progress is none of this.
     monkeypatch.setattr("foredeck.cli.output.LINE_SECONDS", 3600.0)
-    run_json(capsys, "up")
+    foredeck.json("xtdb", "up")
     folder = own_node_folder(home)
     for words in (
         ["backup", "made.db"],
         ["xtdb", "query", "{:find [?e] :where [[?e :foredeck/type]]}"],
     ):
-        run_json(capsys, "down")
+        foredeck.json("xtdb", "down")
         other = threading.Thread(target=start, args=(folder, runtime))
         other.start()
         until(lambda: not folder.is_free())
-        assert main(words) == 0
+        foredeck(*words)
         other.join()
-        assert capsys.readouterr().err == WAITS, words
+        assert foredeck.err == WAITS, words
 
 
-def test_status_does_not_wait(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_does_not_wait(home: Path, foredeck: Foredeck) -> None:
     with own_node_folder(home).lock():
-        assert main(["xtdb", "status"]) == 3
-    assert "answers here; one is being started or stopped." in capsys.readouterr().out
-    assert main(["xtdb", "status"]) == 3
-    assert "answers here; `foredeck xtdb up` starts one" in capsys.readouterr().out
+        foredeck("xtdb", "status", code=3)
+    assert "answers here; one is being started or stopped." in foredeck.out
+    foredeck("xtdb", "status", code=3)
+    assert "answers here; `foredeck xtdb up` starts one" in foredeck.out
 
 
 def test_sync_reports_what_still_waits(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    foredeck: Foredeck, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
     monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
     monkeypatch.setattr("foredeck_xtdb.maintenance._AWAY_SECONDS", 0.0)
-    let_one_wait(capsys, monkeypatch)
-    assert main(["xtdb", "sync"]) == 3
-    assert "1 transactions wait in the local copy" in capsys.readouterr().err
+    let_one_wait(foredeck, monkeypatch)
+    assert "1 transactions wait in the local copy" in foredeck("xtdb", "sync", code=3)

@@ -116,8 +116,7 @@ def test_a_conversation_goes_on_in_another_process_with_the_same_bytes(
     messages.append({"role": "user", "content": "And now?"})
     with ScriptedModel(["nothing"]) as second, _manager(tmp_path, folder, format) as context:
         LOOPS[format](context, second.url, folder, messages)
-    after = second.requests[-1].request.messages
-    assert after[: len(before)] == before
+    assert second.requests[-1].request.messages[: len(before)] == before
     store = open_store(Config(home=tmp_path / "home"))
     assert prompt_at(store, "loop", 3).record.parent == prompt_at(store, "loop", 2).record.id
     store.close()

@@ -108,8 +108,7 @@ def test_no_result_is_lost_and_none_said_to_be_missing(tmp_path: Path, wire: str
     for lists in ([messages[:1], messages, more], [more]):
         home = tmp_path / str(len(lists))
         assert sent(home, format or Responses(), *lists) == more
-    again = sent(home, format or Responses(), more)
-    assert again == more
+    assert sent(home, format or Responses(), more) == more
 
 
 @pytest.mark.parametrize("wire", sorted(WIRES))
@@ -152,8 +151,7 @@ def test_where_several_may_be_meant_none_is_said_to_be_interrupted(
 def test_of_two_results_for_one_call_neither_is_taken(tmp_path: Path) -> None:
     user, answer, one, two = chat(["a", "b"], ["x", "y"], ["ONE", "TWO"])
     answer["tool_calls"].pop()
-    out = sent(tmp_path, "chat", [user, answer, one, two])
-    assert "name other calls" in out[2]["content"]
+    assert "name other calls" in sent(tmp_path, "chat", [user, answer, one, two])[2]["content"]
 
 
 def test_a_result_behind_what_the_user_says_is_nobodys(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from test_codex import item, meta, output, said
 from test_files import Version, versions
 from written_histories import write_lines
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.config import Config
 from foredeck.store.place import open_store
 from foredeck.store.store import Store
@@ -53,8 +53,7 @@ def made(
     for number, (call, shown) in enumerate(calls, 1):
         lines += [item("function_call", call_id=f"c{number}", **call)]
         lines += [output(f"c{number}", shown)]
-    report = ingest_files(store, [write_lines(tmp_path / "rollout.jsonl", lines)])
-    assert report.skipped == {}
+    assert ingest_files(store, [write_lines(tmp_path / "rollout.jsonl", lines)]).skipped == {}
     named = {head.fields["source"]["path"] for head in store.query("file")}
     return versions(store, path, ROLLOUT) if path in named else []
 
@@ -112,7 +111,7 @@ def test_what_is_done_to_a_known_file_is_its_agents(
 
 
 def test_the_text_before_a_patch_is_the_one_after_it_with_the_patch_taken_back(
-    tmp_path: Path, store: Store, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, store: Store, foredeck: Foredeck
 ) -> None:
     calls = (
         patch(UPDATE.format("a.py", TWO)),
@@ -124,8 +123,7 @@ def test_the_text_before_a_patch_is_the_one_after_it_with_the_patch_taken_back(
         ("zero\none\n2\n", "agent", "c1"),
         ("zero\none\n2\nthree\n", "agent", "c2"),
     ]
-    assert main(["blame", "/repo/a.py", "--json", "--home", str(tmp_path / "state")]) == 0
-    lines = json.loads(capsys.readouterr().out)["lines"]
+    lines = foredeck.json(tmp_path / "state", "blame", "/repo/a.py")["lines"]
     assert [line["tool_call"] for line in lines] == [None, None, "c1", "c2"]
 
 
@@ -163,10 +161,7 @@ def test_a_patch_that_does_not_fit_what_is_known_tells_only_what_can_be_taken_ba
 def test_a_file_that_a_patch_moves_is_not_all_the_agents(tmp_path: Path, store: Store) -> None:
     moving = UPDATE.format("a.py", TWO).replace("@@", "*** Move to: b.py\n@@")
     calls = [ran("cat a.py", "one\ntwo\n"), patch(moving)]
-    assert made(tmp_path, store, *calls, path="/repo/b.py") == [
-        SYSTEM,
-        ("one\n2\n", "agent", "c2"),
-    ]
+    assert made(tmp_path, store, *calls, path="/repo/b.py") == [SYSTEM, ("one\n2\n", "agent", "c2")]
 
 
 def test_hunks_stand_behind_their_anchors() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from written_histories import SESSION, START_MS, ClaudeCode, said, use, write_lines
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.config import Config
 from foredeck.names import find_object
 from foredeck.store.place import open_store
@@ -18,7 +17,6 @@ from foredeck.store.store import Store
 from foredeck.timeline.blame import text_of_version
 from foredeck_agents.histories.ingesting import ingest_files
 
-Out = pytest.CaptureFixture[str]
 Version = tuple[str, str, str | None]
 
 REMINDER = "\n\n<system-reminder>\nMind the gap.\n</system-reminder>\n"
@@ -100,8 +98,7 @@ def check(store: Store) -> None:
 
 
 def test_reads_writes_and_edits_give_versions(tmp_path: Path, store: Store) -> None:
-    file = write_lines(tmp_path / "a.jsonl", history_of_files("/repo").lines)
-    ingest_files(store, [file])
+    ingest_files(store, [write_lines(tmp_path / "a.jsonl", history_of_files("/repo").lines)])
     check(store)
     at = [head.fields["provenance"]["at_ms"] for head in store.history(_id(store, "src/a.py"))]
     assert at == [START_MS + second * 1000 for second in (2, 6, 7)]
@@ -121,14 +118,8 @@ def _id(store: Store, path: str) -> str:
     return find_object(store, path).id
 
 
-def asked(home: Path, capsys: Out, *arguments: str) -> Any:
-    capsys.readouterr()
-    assert main([*arguments, "--json", "--home", str(home)]) == 0, capsys.readouterr().err
-    return json.loads(capsys.readouterr().out)
-
-
 def test_the_command_line_finds_them_beside_the_file_itself(
-    tmp_path: Path, home: Path, store: Store, capsys: Out
+    tmp_path: Path, home: Path, store: Store, foredeck: Foredeck
 ) -> None:
     """A fork's copies of its parent's calls count once; what lies on the disk comes last."""
     repo = tmp_path / "repo"
@@ -136,7 +127,7 @@ def test_the_command_line_finds_them_beside_the_file_itself(
     for session, name in ((SESSION, "a"), (FORKED, "b")):
         history = history_of_files(str(repo), session)
         ingest_files(store, [write_lines(tmp_path / f"{name}.jsonl", history.lines)])
-    lines = asked(home, capsys, "blame", str(path))["lines"]
+    lines = foredeck.json(home, "blame", path)["lines"]
     by_call = [(line["text"], line["tool_call"]) for line in lines]
     assert by_call == [("1", "e1"), ("2", "e2"), ("2", "e2"), ("three", None)]
     assert lines[0]["session"] == SESSION
@@ -144,50 +135,48 @@ def test_the_command_line_finds_them_beside_the_file_itself(
 
     path.parent.mkdir(parents=True)
     path.write_text("1\n2\n2\nfour\n")
-    assert main(["index", str(path), "--home", str(home)]) == 0
-    lines = asked(home, capsys, "blame", str(path))["lines"]
+    foredeck(home, "index", path)
+    lines = foredeck.json(home, "blame", path)["lines"]
     assert [line["by"] for line in lines] == ["agent", "agent", "agent", "person"]
-    listed = asked(home, capsys, "history", str(path))
+    listed = foredeck.json(home, "history", path)
     assert listed["source"]["type"] == "filesystem"
     origins = [version["provenance"]["origin"].split("/")[-1] for version in listed["versions"]]
     assert origins == ["a.jsonl"] * 3 + ["b.jsonl"] * 3 + ["disk"]
-    told = asked(home, capsys, "history", str(path), "--session", SESSION)
+    told = foredeck.json(home, "history", path, "--session", SESSION)
     assert told["source"] == {"type": "history", "session": SESSION, "path": str(path)}
-    assert main(["blame", f"{path}:1", "--prompt", "--home", str(home)]) == 4
-    assert "line 1 of" in (said := capsys.readouterr().err)
+    assert "line 1 of" in (said := foredeck(home, "blame", f"{path}:1", "--prompt", code=4))
     assert "has no prompt: 5e551011-0000 a call Edit" in said
 
 
 def test_search_finds_them_by_type_and_a_read_and_its_file_once(
-    tmp_path: Path, home: Path, store: Store, capsys: Out
+    tmp_path: Path, home: Path, store: Store, foredeck: Foredeck
 ) -> None:
     ingest_files(store, [write_lines(tmp_path / "a.jsonl", history_of_files("/repo").lines)])
-    hits = asked(home, capsys, "search", "three", "--type", "file")["hits"]
+    hits = foredeck.json(home, "search", "three", "--type", "file")["hits"]
     assert [hit["path"] for hit in hits] == ["/repo/src/a.py"]
-    assert asked(home, capsys, "cat", hits[0]["object"])["content"]
-    both = asked(home, capsys, "search", "three")["hits"]
-    assert len(both) == 1
+    assert foredeck.json(home, "cat", hits[0]["object"])["content"]
+    assert len(foredeck.json(home, "search", "three")["hits"]) == 1
 
 
-def test_they_are_no_notes(tmp_path: Path, home: Path, store: Store, capsys: Out) -> None:
+def test_they_are_no_notes(tmp_path: Path, home: Path, store: Store, foredeck: Foredeck) -> None:
     repo = tmp_path / "repo"
     repo.mkdir()
     (repo / "b.md").write_text(NOTE)
-    assert main(["index", str(repo / "b.md"), "--home", str(home)]) == 0
+    foredeck(home, "index", repo / "b.md")
     lines = history_of_files(str(repo)).lines
     ingest_files(store, [write_lines(tmp_path / "a.jsonl", lines)])
-    assert len(asked(home, capsys, "notes")["notes"]) == 1
+    assert len(foredeck.json(home, "notes")["notes"]) == 1
 
 
 def test_they_are_forgotten_exported_and_imported_with_their_session(
-    tmp_path: Path, home: Path, store: Store, capsys: Out
+    tmp_path: Path, home: Path, store: Store, foredeck: Foredeck
 ) -> None:
     ingest_files(store, [write_lines(tmp_path / "a.jsonl", history_of_files("/repo").lines)])
     bundle = tmp_path / "bundle.jsonl"
     for command in (["export", SESSION, str(bundle)], ["forget", SESSION, "--yes"]):
-        assert main([*command, "--home", str(home)]) == 0, capsys.readouterr().err
+        foredeck(home, *command)
     assert store.query("file") == []
-    assert main(["import", str(bundle), "--home", str(home)]) == 0, capsys.readouterr().err
+    foredeck(home, "import", bundle)
     check(store)
 
 
@@ -224,11 +213,9 @@ def test_files_that_scripts_of_pi_have_written_have_versions(tmp_path: Path, sto
         for n, each in enumerate(messages)
     ]
     ingest_files(store, [write_lines(tmp_path / "a.jsonl", [header, *entries])])
-    texts = [text for text, *_ in versions(store, "/repo/a.py")]
-    assert texts == ["one\ntwo\n", "one\n2\n"]
+    assert [text for text, *_ in versions(store, "/repo/a.py")] == ["one\ntwo\n", "one\n2\n"]
     assert {name for _, _, name in versions(store, "/repo/a.py")} == {"s1"}
-    paths = [head.fields["source"]["path"] for head in store.query("file")]
-    assert paths == ["/repo/a.py"]
+    assert [head.fields["source"]["path"] for head in store.query("file")] == ["/repo/a.py"]
 
 
 def test_a_write_over_a_file_is_its_agents_only_where_it_differs(

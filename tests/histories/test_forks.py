@@ -4,7 +4,6 @@ session and a subagent's file repeat those that they go on from.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,13 @@ from test_codex import item, meta, output
 from test_codex import said as codex_said
 from written_histories import START, ClaudeCode, claude_code_session, said, use, write_lines
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.config import Config
 from foredeck.store.place import open_store
 from foredeck.store.store import Store
 from foredeck_agents.histories.ingesting import ingest_files
 from foredeck_agents.histories.recordings import load_recording
 
-Out = pytest.CaptureFixture[str]
 FIRST, SECOND, THIRD = (f"0199aaaa-0000-7000-8000-00000000000{n}" for n in "123")
 
 
@@ -32,14 +30,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def asked(tmp_path: Path, capsys: Out, *arguments: str | Path) -> Any:
-    capsys.readouterr()
-    assert main([*map(str, arguments), "--json", "--home", str(tmp_path / "state")]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def calls_in(tmp_path: Path, capsys: Out, *files: Path) -> int:
-    found = asked(tmp_path, capsys, "cost", "--histories", *files)
+def calls_in(tmp_path: Path, foredeck: Foredeck, *files: Path) -> int:
+    found = foredeck.json(tmp_path / "state", "cost", "--histories", *files)
     assert found["unread"] == []
     return sum(total["calls"] for total in found["total"])
 
@@ -74,17 +66,17 @@ def codex(id: str, *texts: str, time: str | None = None) -> list[Any]:
     return [meta(id=id), *lines]
 
 
-def test_a_fork_of_pis_costs_what_it_adds(tmp_path: Path, capsys: Out) -> None:
+def test_a_fork_of_pis_costs_what_it_adds(tmp_path: Path, foredeck: Foredeck) -> None:
     first = write_lines(tmp_path / "1.jsonl", pi(FIRST, "a", "b", "c"))
     fork = pi(SECOND, "a", "b", "d", parentSession=f"/x/2026_{FIRST}.jsonl")
     second = write_lines(tmp_path / "2.jsonl", fork)
-    assert calls_in(tmp_path, capsys, first, second) == 4
-    assert calls_in(tmp_path, capsys, second, first) == 4
-    assert calls_in(tmp_path, capsys, second) == 3
+    assert calls_in(tmp_path, foredeck, first, second) == 4
+    assert calls_in(tmp_path, foredeck, second, first) == 4
+    assert calls_in(tmp_path, foredeck, second) == 3
 
 
 def test_calls_of_models_with_a_price_and_without_are_summed_apart(
-    tmp_path: Path, capsys: Out
+    tmp_path: Path, foredeck: Foredeck
 ) -> None:
     lines = pi(FIRST, "a", "b", "c")
     for line, model in zip(
@@ -92,33 +84,37 @@ def test_calls_of_models_with_a_price_and_without_are_summed_apart(
     ):
         line["message"]["model"] = model
     file = write_lines(tmp_path / "1.jsonl", lines)
-    totals = asked(tmp_path, capsys, "cost", "--histories", file)["total"]
+    totals = foredeck.json(tmp_path / "state", "cost", "--histories", file)["total"]
     assert {total["unit"]: total["calls"] for total in totals} == {
         "dollars": 2,
         "uncached input tokens": 1,
     }
 
 
-def test_short_ids_that_two_sessions_share_are_two_messages(tmp_path: Path, capsys: Out) -> None:
+def test_short_ids_that_two_sessions_share_are_two_messages(
+    tmp_path: Path, foredeck: Foredeck
+) -> None:
     first = write_lines(tmp_path / "1.jsonl", pi(FIRST, "a", "b"))
     second = write_lines(tmp_path / "2.jsonl", pi(SECOND, "c", "d"))
-    assert calls_in(tmp_path, capsys, first, second) == 4
+    assert calls_in(tmp_path, foredeck, first, second) == 4
 
 
-def test_forks_of_codex_whose_copies_have_the_time_of_the_fork(tmp_path: Path, capsys: Out) -> None:
+def test_forks_of_codex_whose_copies_have_the_time_of_the_fork(
+    tmp_path: Path, foredeck: Foredeck
+) -> None:
     first = codex(FIRST, "a", "b", "b")
     copied = codex(FIRST, "a", "b", "b", "c", time=START.format(50))
     second = [meta(id=SECOND, forked_from_id=FIRST), *copied]
     third = [meta(id=THIRD, forked_from_id=SECOND), *second[:-4], *codex(THIRD, "d")[1:]]
     files = [write_lines(tmp_path / f"{n}.jsonl", f) for n, f in enumerate((first, second, third))]
-    assert calls_in(tmp_path, capsys, *files) == 10
-    assert calls_in(tmp_path, capsys, *files[1:]) == 10
+    assert calls_in(tmp_path, foredeck, *files) == 10
+    assert calls_in(tmp_path, foredeck, *files[1:]) == 10
     assert load_recording(files[1]).id == SECOND
 
 
-def test_two_sessions_of_codex_that_begin_alike_are_two(tmp_path: Path, capsys: Out) -> None:
+def test_two_sessions_of_codex_that_begin_alike_are_two(tmp_path: Path, foredeck: Foredeck) -> None:
     files = [write_lines(tmp_path / f"{id}.jsonl", codex(id, "a")) for id in (FIRST, SECOND)]
-    assert calls_in(tmp_path, capsys, *files) == 4
+    assert calls_in(tmp_path, foredeck, *files) == 4
 
 
 def resumed() -> tuple[ClaudeCode, ClaudeCode]:
@@ -132,13 +128,12 @@ def resumed() -> tuple[ClaudeCode, ClaudeCode]:
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_file_that_begins_with_another_sessions_lines_leaves_that_whole(
-    tmp_path: Path, store: Store, capsys: Out, order: tuple[int, int]
+    tmp_path: Path, store: Store, foredeck: Foredeck, order: tuple[int, int]
 ) -> None:
     files = [write_lines(tmp_path / f"{n}.jsonl", one.lines) for n, one in enumerate(resumed())]
     alone = open_store(Config(home=tmp_path / "alone"))
     ingest_files(alone, files[:1])
-    report = ingest_files(store, [files[n] for n in order])
-    assert report.skipped == {}
+    assert ingest_files(store, [files[n] for n in order]).skipped == {}
     for session in (FIRST, SECOND):
         turns = [one.query("turn", {"session": session}) for one in (store, alone)]
         answers = [[head.fields["assistant"] for head in found] for found in turns]
@@ -146,7 +141,7 @@ def test_a_file_that_begins_with_another_sessions_lines_leaves_that_whole(
     again = ingest_files(store, files)
     assert (again.new, again.grown, again.skipped) == (0, 0, {})
     alone.close()
-    assert calls_in(tmp_path, capsys, *files) == calls_in(tmp_path, capsys, files[0]) + 1
+    assert calls_in(tmp_path, foredeck, *files) == calls_in(tmp_path, foredeck, files[0]) + 1
 
 
 def test_a_file_that_differs_is_still_named(tmp_path: Path, store: Store) -> None:
@@ -158,7 +153,7 @@ def test_a_file_that_differs_is_still_named(tmp_path: Path, store: Store) -> Non
 
 
 def test_a_subagents_copies_of_its_parents_messages_cost_nothing(
-    tmp_path: Path, capsys: Out
+    tmp_path: Path, foredeck: Foredeck
 ) -> None:
     main_file = claude_code_session(FIRST)
     copies = [{**line, "isSidechain": True, "agentId": "beef01"} for line in main_file.lines[1:6]]
@@ -170,7 +165,7 @@ def test_a_subagents_copies_of_its_parents_messages_cost_nothing(
         write_lines(tmp_path / "main.jsonl", main_file.lines),
         write_lines(tmp_path / "agent-beef01.jsonl", agent.lines),
     ]
-    assert calls_in(tmp_path, capsys, *files) == calls_in(tmp_path, capsys, files[0]) + 1
+    assert calls_in(tmp_path, foredeck, *files) == calls_in(tmp_path, foredeck, files[0]) + 1
 
 
 @pytest.mark.parametrize(
@@ -180,13 +175,13 @@ def test_a_subagents_copies_of_its_parents_messages_cost_nothing(
 )
 @pytest.mark.parametrize("how", ["one after the other", "as a whole"])
 def test_a_file_that_has_each_line_twice_is_the_same_session(
-    tmp_path: Path, store: Store, capsys: Out, lines: list[Any], how: str
+    tmp_path: Path, store: Store, foredeck: Foredeck, lines: list[Any], how: str
 ) -> None:
     double = [line for line in lines for _ in range(2)] if how[0] == "o" else lines * 2
     files = [write_lines(tmp_path / f"{n}.jsonl", each) for n, each in enumerate((lines, double))]
     once, twice = (ingest_files(None, [file], dry=True) for file in files)
     assert (once.messages, once.tool_calls) == (twice.messages, twice.tool_calls)
-    assert calls_in(tmp_path, capsys, files[0]) == calls_in(tmp_path, capsys, files[1]) > 0
+    assert calls_in(tmp_path, foredeck, files[0]) == calls_in(tmp_path, foredeck, files[1]) > 0
     once, twice = (load_recording(file) for file in files)
     assert [each.message for each in once.messages] == [each.message for each in twice.messages]
     ingest_files(store, [files[1]])
@@ -194,16 +189,18 @@ def test_a_file_that_has_each_line_twice_is_the_same_session(
     assert len({head.fields["assistant"] for head in turns}) == len(turns)
 
 
-def test_the_cost_of_a_file_is_that_of_all_its_branches(tmp_path: Path, capsys: Out) -> None:
+def test_the_cost_of_a_file_is_that_of_all_its_branches(tmp_path: Path, foredeck: Foredeck) -> None:
     lines = [*pi(FIRST, "a", "b", "c"), *pi("", "d", "e", start=7, parent="a0")[1:]]
     file = write_lines(tmp_path / "1.jsonl", lines)
-    assert asked(tmp_path, capsys, "cost", file)["figure"]["calls"] == 5
-    assert calls_in(tmp_path, capsys, file) == 5
+    assert foredeck.json(tmp_path / "state", "cost", file)["figure"]["calls"] == 5
+    assert calls_in(tmp_path, foredeck, file) == 5
     assert [call.branch for call in load_recording(file, branches=True).calls] == [0, 1, 1, 0, 0]
     assert len(load_recording(file).calls) == 3
 
 
-def test_a_search_shows_what_forks_repeat_once(tmp_path: Path, store: Store, capsys: Out) -> None:
+def test_a_search_shows_what_forks_repeat_once(
+    tmp_path: Path, store: Store, foredeck: Foredeck
+) -> None:
     word = "kingfisher"
     forks = [
         pi(FIRST, f"the {word} dives", "b"),
@@ -213,17 +210,17 @@ def test_a_search_shows_what_forks_repeat_once(tmp_path: Path, store: Store, cap
     again = codex(THIRD, f"a {word} waits", time=START.format(50))
     forks.append([meta(id=THIRD[:-1] + "4", forked_from_id=THIRD), *again])
     ingest_files(store, [write_lines(tmp_path / f"{n}.jsonl", f) for n, f in enumerate(forks)])
-    hits = asked(tmp_path, capsys, "search", word, "--type", "message")["hits"]
+    hits = foredeck.json(tmp_path / "state", "search", word, "--type", "message")["hits"]
     said_by = [(hit["role"], hit["snippet"]) for hit in hits]
     assert len(said_by) == len(set(said_by)) == 4
 
 
 def test_the_word_of_two_sessions_that_have_nothing_in_common_is_found_in_both(
-    tmp_path: Path, store: Store, capsys: Out
+    tmp_path: Path, store: Store, foredeck: Foredeck
 ) -> None:
     for id in (FIRST, SECOND):
         ingest_files(store, [write_lines(tmp_path / f"{id}.jsonl", pi(id, "the kingfisher"))])
-    hits = asked(tmp_path, capsys, "search", "kingfisher")["hits"]
+    hits = foredeck.json(tmp_path / "state", "search", "kingfisher")["hits"]
     assert {hit["session"] for hit in hits} == {FIRST, SECOND}
 
 
@@ -271,7 +268,7 @@ def chain_of_claude_code() -> list[list[Any]]:
 def test_a_fork_of_a_fork_is_counted_and_found_once_in_any_order(
     tmp_path: Path,
     store: Store,
-    capsys: Out,
+    foredeck: Foredeck,
     chain: list[list[Any]],
     calls: int,
     hits: int,
@@ -282,20 +279,20 @@ def test_a_fork_of_a_fork_is_counted_and_found_once_in_any_order(
         assert ingest_files(store, [files[number]]).skipped == {}
     again = ingest_files(store, files)
     assert (again.new, again.grown, again.skipped) == (0, 0, {})
-    assert calls_in(tmp_path, capsys, *files) == calls
-    found = asked(tmp_path, capsys, "search", "kingfisher")["hits"]
+    assert calls_in(tmp_path, foredeck, *files) == calls
+    found = foredeck.json(tmp_path / "state", "search", "kingfisher")["hits"]
     assert len({(hit["type"], hit["role"], hit["snippet"]) for hit in found}) == len(found)
     assert len(found) <= hits
 
 
 def test_a_parent_that_grows_after_its_fork_is_counted_and_found_once(
-    tmp_path: Path, store: Store, capsys: Out
+    tmp_path: Path, store: Store, foredeck: Foredeck
 ) -> None:
     parent = write_lines(tmp_path / "1.jsonl", chain_of_pi()[0][:-2])
     fork = write_lines(tmp_path / "2.jsonl", chain_of_pi()[1])
     ingest_files(store, [parent, fork])
     write_lines(parent, chain_of_pi()[0])
     assert ingest_files(store, [parent, fork]).grown == 1
-    assert calls_in(tmp_path, capsys, parent, fork) == 4
-    found = asked(tmp_path, capsys, "search", "kingfisher")["hits"]
+    assert calls_in(tmp_path, foredeck, parent, fork) == 4
+    found = foredeck.json(tmp_path / "state", "search", "kingfisher")["hits"]
     assert len(found) == len({hit["role"] for hit in found})

@@ -225,8 +225,7 @@ def test_a_file_in_utf_16_is_read_and_grows(tmp_path: Path, store: Store, encodi
 def test_a_long_line_in_utf_16_is_read_whole_or_passed_over(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = claude_code_session().lines
-    texts = [json.dumps(line) + "\n" for line in lines]
+    texts = [json.dumps(line) + "\n" for line in claude_code_session().lines]
     longest = max(map(len, texts))
     monkeypatch.setattr("foredeck_agents.histories.lines.MAX_LINE", longest + 1)
     long = json.dumps({"type": "user", "text": "x" * 3 * longest}) + "\n"

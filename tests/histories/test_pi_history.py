@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from written_histories import START_MS, write_lines
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.context.state.stored_chat import chat_fields, render_chat
 from foredeck.store.store import Store, open_sqlite
 from foredeck_agents.histories.ingesting import ingest_files
@@ -78,8 +78,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def test_all_branches_are_read(tmp_path: Path, store: Store) -> None:
     summary = {"type": "compaction", "id": "c", "parentId": "e11", "summary": "Ran three."}
-    file = write_lines(tmp_path / "a.jsonl", [*LINES, summary])
-    report = ingest_files(store, [file])
+    report = ingest_files(store, [write_lines(tmp_path / "a.jsonl", [*LINES, summary])])
     assert (report.files, report.messages, report.tool_calls) == ({"pi": 1}, 9, 3)
     assert report.other == {"model_change": 1}
     chat = render_chat(store, PI_SESSION, 6)
@@ -140,8 +139,7 @@ def test_a_session_that_was_read_in_goes_on_with_foredeck(tmp_path: Path, store:
     whole += [entry(14, result("four")), entry(15, answer("All done."))]
     file = write_lines(tmp_path / "whole.jsonl", whole)
     ingest_files(store, [begun])
-    prompts = play(tmp_path / "home", file)
-    assert prompts == play(tmp_path / "fresh", file)
+    assert play(tmp_path / "home", file) == play(tmp_path / "fresh", file)
     turns = store.query("turn", {"session": PI_SESSION})
     answers = [head.fields["assistant"] for head in turns]
     assert len(answers) == len(set(answers)) == 6  # the last one was never in a list
@@ -151,14 +149,10 @@ def test_a_session_that_was_read_in_goes_on_with_foredeck(tmp_path: Path, store:
     assert (report.recorded, report.messages) == (1, 0)
 
 
-def test_a_session_that_was_forgotten_is_not_read_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_session_that_was_forgotten_is_not_read_again(tmp_path: Path, foredeck: Foredeck) -> None:
     file = write_lines(tmp_path / "a.jsonl", LINES)
     home = ["--home", str(tmp_path / "home")]
-    assert main(["ingest", str(file), *home]) == 0
-    assert main(["forget", PI_SESSION, "--yes", *home]) == 0
-    capsys.readouterr()
-    assert main(["ingest", str(file), "--json", *home]) == 0
-    report = json.loads(capsys.readouterr().out)
+    foredeck("ingest", file, *home)
+    foredeck("forget", PI_SESSION, "--yes", *home)
+    report = foredeck.json("ingest", file, *home)
     assert (report["forgotten"], report["new"]) == (1, 0)

@@ -72,8 +72,7 @@ def of_today() -> Recording:
     recording.assistant(call("t4", "codemode", code="..."), stop="toolUse", thinkingLevel="high")
     nested = {"calls": [script], "complete": True}
     recording.result("t4", "codemode", text("Script completed"), nestedCalls=nested)
-    overflown = recording.assistant(stop="error", errorMessage="prompt is too long")
-    edit(recording, overflown)
+    edit(recording, recording.assistant(stop="error", errorMessage="prompt is too long"))
     note = recording.add("custom_message", customType="n", content="A note.", display=True)
     kept = recording.user("Go on.")
     edit(recording, note, "Another note.")
@@ -87,8 +86,7 @@ def of_today() -> Recording:
     recording.user("And now?")
     recording.assistant(text("Now I edit."))
     system(recording, toolsAdded=[tool("edit")])
-    cut = recording.assistant(text("Half an ans"), stop="length")
-    edit(recording, cut)
+    edit(recording, recording.assistant(text("Half an ans"), stop="length"))
     recording.assistant(text("A whole answer."))
     recording.add(
         "compaction", summary="Edited.", firstKeptEntryId=first, tokensBefore=9, systemMessage=whole
@@ -148,10 +146,7 @@ def pis(files: dict[str, Path], checkout: Path) -> dict[str, Shown]:
     if not pi.exists():
         pytest.skip("Pi is not installed: run scripts/setup")
     ran = subprocess.run(
-        [node, SCRIPT, pi, *files.values()],
-        check=True,
-        capture_output=True,
-        text=True,
+        [node, SCRIPT, pi, *files.values()], check=True, capture_output=True, text=True
     )
     return {
         name: json.loads(line)

@@ -19,8 +19,7 @@ from foredeck_lab.replay_command import replay
 
 
 def calls_of(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    blocks = message["content"]
-    return [(b["name"], b["arguments"]) for b in blocks if b["type"] == "toolCall"]
+    return [(b["name"], b["arguments"]) for b in message["content"] if b["type"] == "toolCall"]
 
 
 def test_a_session_of_claude_code_is_one_of_pi(tmp_path: Path) -> None:
@@ -109,8 +108,7 @@ def compacted_session() -> ClaudeCode:
 
 
 def test_a_compaction_is_what_the_agent_did_and_its_own_words_are_no_call(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "one.jsonl", compacted_session().lines)
-    transcript = load_recording(path)
+    transcript = load_recording(write_lines(tmp_path / "one.jsonl", compacted_session().lines))
     (compaction,) = transcript.compactions
     assert (compaction.seen, compaction.kept_from) == (8, 8)
     assert len(transcript.calls) == 5

@@ -59,8 +59,7 @@ def sync(source: Machine, target: Machine) -> None:
 
 def read(host: Host, id: str, name: str = "a.txt") -> Sent:
     """The model reads a file of the shared folder."""
-    text = (Path(host.cwd) / name).read_text()
-    given = result(id, "read", text)
+    given = result(id, "read", (Path(host.cwd) / name).read_text())
     host.observe(given, {"path": name})
     host.add(assistant(calls(id, "read", path=name)), given)
     return host.call()
@@ -81,8 +80,7 @@ def versions(host: Host) -> list[tuple[str, str | None]]:
     """Token and content of all versions of the one file that the database knows, as the machine
     of this session sees it once nothing waits there."""
     until(lambda: remote_of(host.store).backlog.entries == 0)
-    config = Config(home=host.home, **host.settings)
-    with closing(Pulled(open_database(config))) as store:
+    with closing(Pulled(open_database(Config(home=host.home, **host.settings)))) as store:
         (file,) = store.query("file")
         assert file.fields["source"]["path"] == f"{SHARED}/a.txt"
         told = []
@@ -150,8 +148,7 @@ def test_a_session_goes_on_on_another_machine(team: tuple[Machine, Machine]) -> 
     sync(*team)
     second = moved(first, team[1])
     try:
-        resumed = ask(second, "Go on over here.")
-        assert resumed.prompt[: len(paused.prompt)] == paused.prompt
+        assert ask(second, "Go on over here.").prompt[: len(paused.prompt)] == paused.prompt
         assert paused.call is not None
         assert second.shown(paused.call).messages == first_shown(team[0], paused.call)
         read(second, "r2")

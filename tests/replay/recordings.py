@@ -45,8 +45,7 @@ class Recording:
 
     def message(self, role: str, wait_ms: int = 1000, **fields: Any) -> str:
         self.time_ms += wait_ms
-        message = {"role": role, "timestamp": self.time_ms, **fields}
-        return self.add("message", message=message)
+        return self.add("message", message={"role": role, "timestamp": self.time_ms, **fields})
 
     def user(self, value: Any, wait_ms: int = 1000) -> str:
         return self.message("user", wait_ms, content=value)
@@ -67,12 +66,7 @@ class Recording:
 
     def result(self, id: str, tool: str, *blocks: Any, failed: bool = False, **more: Any) -> str:
         return self.message(
-            "toolResult",
-            toolCallId=id,
-            toolName=tool,
-            content=list(blocks),
-            isError=failed,
-            **more,
+            "toolResult", toolCallId=id, toolName=tool, content=list(blocks), isError=failed, **more
         )
 
     def run(self, id: str, tool: str, output: str, **arguments: Any) -> None:

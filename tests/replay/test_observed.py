@@ -54,8 +54,7 @@ def test_observations_cost_less_with_what_asking_costs(path: Path, tmp_path: Pat
     assert observed["questions"] > 0
     assert 0 < observed["asked"] <= 0.08 * observed["cost"]
     assert observed["cost"] < without["cost"]
-    last = json.loads(prompts_in(tmp_path / "p")[-1])
-    shown = json.dumps(last["messages"])
+    shown = json.dumps(json.loads(prompts_in(tmp_path / "p")[-1])["messages"])
     assert "from notes (@" in shown
     assert "Do part 0, and say why0." in shown
 
@@ -71,5 +70,4 @@ def test_the_same_session_gives_the_same_prompts(path: Path, tmp_path: Path) -> 
 
 
 def test_a_short_session_asks_nobody(tmp_path: Path) -> None:
-    path = long_work(3).write(tmp_path / "short.jsonl")
-    assert judged(path, observes=True)["questions"] == 0
+    assert judged(long_work(3).write(tmp_path / "short.jsonl"), observes=True)["questions"] == 0

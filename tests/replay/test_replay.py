@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from foredeck.errors import CommandRefused, ConfigError, NotFound
+from foredeck.errors import CommandRefused
 from foredeck.model.calls import CallRecord
 from foredeck.store.store import open_sqlite
 from foredeck_agents.histories.pi import load_transcript
 from foredeck_agents.histories.recordings import find_recordings
-from foredeck_agents.histories.records import TranscriptError
 from foredeck_lab.replay.options import ReplayOptions
 from foredeck_lab.replay_command import replay
 from replay.recordings import Recording, everything, text
@@ -91,8 +90,7 @@ def test_prompts_of_an_earlier_replay_go(session: Path, tmp_path: Path) -> None:
 
 def test_decisions_tell_of_rebases_and_of_what_is_folded(session: Path) -> None:
     # So short a session folds more than once only where a pause takes more of its patience.
-    options = ReplayOptions(settings=("adaptive.cold_factor=0.3",))
-    result = replay([session], options)
+    result = replay([session], ReplayOptions(settings=("adaptive.cold_factor=0.3",)))
     told = result["sessions"][0]
     assert told["decisions"]["cold"] == 1
     assert told["rebases"] == 1
@@ -118,21 +116,6 @@ def test_settings_reach_the_engine_and_the_users_configuration_does_not(
     assert not home.exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (ReplayOptions(layout="poools"), "'poools'"),
-        (ReplayOptions(policy="nothing"), "'nothing'"),
-        (ReplayOptions(settings=("layuot=pools",)), "did you mean 'layout'"),
-    ],
-)
-def test_options_that_cannot_be_followed_are_refused_first(
-    session: Path, options: ReplayOptions, told: str
-) -> None:
-    with pytest.raises(ConfigError, match=told):
-        replay([session], options)
-
-
 def test_a_store_that_is_kept_is_private_and_never_overwritten(
     session: Path, tmp_path: Path
 ) -> None:
@@ -147,8 +130,7 @@ def test_a_store_that_is_kept_is_private_and_never_overwritten(
 
 def test_one_file_is_replayed_once_however_it_is_named(session: Path, tmp_path: Path) -> None:
     (tmp_path / "link.jsonl").symlink_to(session)
-    found = find_recordings([session, session.parent, tmp_path / "link.jsonl"])
-    assert found == [session]
+    assert find_recordings([session, session.parent, tmp_path / "link.jsonl"]) == [session]
 
 
 def test_two_files_of_one_name_are_replayed_but_never_into_one_folder(
@@ -197,8 +179,7 @@ def test_a_file_that_is_no_session_is_an_error_of_its_own(
 ) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_bytes(content)
-    good = everything().write(tmp_path / "good.jsonl")
-    result = replay([bad, good], ReplayOptions())
+    result = replay([bad, everything().write(tmp_path / "good.jsonl")], ReplayOptions())
     first, second = result["sessions"]
     assert (told is None and first["error"] is None) or told in first["error"]
     assert first["calls"] == 0
@@ -224,18 +205,10 @@ def test_recorded_usage_is_not_of_our_prompts(tmp_path: Path) -> None:
     for number in range(6):
         recording.user(f"{number} " * 2000)
         recording.assistant(text("Yes."), usage={"input": 2000 * (number + 1), "output": 5})
-    path = recording.write(tmp_path / "one.jsonl")
-    replay([path], ReplayOptions(), keep=tmp_path / "kept")
+    replay([recording.write(tmp_path / "one.jsonl")], ReplayOptions(), keep=tmp_path / "kept")
     with closing(open_sqlite(tmp_path / "kept" / "one" / "foredeck.db")) as store:
         assert store.query("calibration") == []
         assert {CallRecord(head.fields).stats.reports for head in store.query("call")} == {0}
-
-
-def test_paths_without_sessions_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="does not exist"):
-        find_recordings([tmp_path / "nowhere"])
-    with pytest.raises(TranscriptError, match="holds no recorded sessions"):
-        find_recordings([tmp_path])
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")

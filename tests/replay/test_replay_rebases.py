@@ -123,8 +123,7 @@ def test_a_folded_argument_is_brought_back_whole(session: Path, tmp_path: Path) 
     options = ReplayOptions(policy="adaptive", settings=settings)
     transcript = load_transcript(session)
     with closing(ReplayedSession(tmp_path / "home", transcript, options)) as host:
-        prompt = [host.call(call)[0] for call in transcript.calls][-1]
-        shown = json.dumps(prompt)
+        shown = json.dumps([host.call(call)[0] for call in transcript.calls][-1])
         handle = shown[shown.index("<activate @") + 10 :].partition(":")[0]
         assert "line 0\\nline 0" not in shown
         answer = host.engine.tool_call(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.context.messages.shape import identifying_fields
 from foredeck.errors import Missing, UnknownSession
 from foredeck.lookup.prompts import Prompt, prompt_at
@@ -32,11 +32,7 @@ def sent(folder: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("with_ids", [True, False])
 @pytest.mark.parametrize("every", [None, 1])
 def test_show_is_what_was_sent(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    layout: str,
-    with_ids: bool,
-    every: int | None,
+    tmp_path: Path, foredeck: Foredeck, layout: str, with_ids: bool, every: int | None
 ) -> None:
     recording = everything(with_ids)
     session = recording.write(tmp_path / "one.jsonl")
@@ -52,8 +48,7 @@ def test_show_is_what_was_sent(
             assert got.record.time_ms == prompt["time_ms"]
     for prompt in prompts[:: len(prompts) // 3]:
         number = str(prompt["call"])
-        assert main(["show", recording.id, "--call", number, "--json", "--home", home]) == 0
-        shown = json.loads(capsys.readouterr().out)
+        shown = foredeck.json("show", recording.id, "--call", number, "--home", home)
         assert list(shown) == ["call", "system", "tools", "messages"]
         assert [identifying_fields(message) for message in shown["messages"]] == prompt["messages"]
 
@@ -93,14 +88,14 @@ def test_our_edits_and_messages_are_told_from_the_hosts(prompt: Prompt) -> None:
 
 
 def test_a_message_has_the_number_that_why_and_trace_give_it(
-    prompt: Prompt, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    prompt: Prompt, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     numbers = [number for number in prompt.numbers if number is not None]
     assert numbers == sorted(set(numbers))
     assert numbers[-1] == prompt.record.length > len(prompt.messages)
-    assert main(["show", everything().id, "--home", str(tmp_path / "one")]) == 0
+    foredeck(tmp_path / "one", "show", everything().id)
     last = f"--- {len(prompt.messages)} {prompt.messages[-1]['role']}"
-    heading = [line for line in capsys.readouterr().out.splitlines() if line.startswith(last)]
+    heading = [line for line in foredeck.out.splitlines() if line.startswith(last)]
     assert f"message {numbers[-1]} of the chat" in heading[0]
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from commands import Foredeck
 from foredeck.accounting.cache import is_sent, texts_of
 from foredeck.accounting.trace import trace
 from foredeck.accounting.trace_spans import Visibility, rows_of, text_of
-from foredeck.cli.main import main
 from foredeck.context.messages.items import message_text
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.records import call_id
@@ -52,8 +51,7 @@ def recorded() -> Recording:
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The state folder of the session, with its recorded file beside it."""
     folder = tmp_path_factory.mktemp("trace")
-    recording = recorded()
-    path = recording.write(folder / "session.jsonl")
+    path = recorded().write(folder / "session.jsonl")
     with replayed_session(load_transcript(path), home=folder / "home"):
         pass
     return folder
@@ -135,23 +133,18 @@ def test_a_call_before_its_text(store: Store) -> None:
     assert text_of(found).startswith("Looked over 1 call of the branch that ends at call 1.\n")
 
 
-def test_the_command(replayed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(replayed: Path, foredeck: Foredeck) -> None:
     home = ["--home", str(replayed / "home")]
-    assert main(["trace", "module_77", Recording.id[:6], *home, "--json"]) == 0
-    stored = json.loads(capsys.readouterr().out)
-    assert main(["trace", "module_77", str(replayed / "session.jsonl"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == stored
+    stored = foredeck.json("trace", "module_77", Recording.id[:6], *home)
+    assert foredeck.json("trace", "module_77", replayed / "session.jsonl") == stored
     assert stored["spans"][2]["reason"] == "cold"
-    assert main(["trace", "module_77", Recording.id[:6], *home]) == 0
-    printed = capsys.readouterr().out
+    printed = foredeck("trace", "module_77", Recording.id[:6], *home)
     assert printed.splitlines()[0].startswith("'module_77' in session ")
     assert "in view" in printed
 
 
-def test_what_it_refuses(replayed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_it_refuses(replayed: Path, foredeck: Foredeck) -> None:
     home = ["--home", str(replayed / "home")]
-    assert main(["trace", " ", Recording.id, *home]) == 2
-    assert main(["trace", "x", Recording.id, "--call", "999", *home]) == 4
-    said = capsys.readouterr().err
-    assert "nothing to look for" in said
+    assert "nothing to look for" in foredeck("trace", " ", Recording.id, *home, code=2)
+    said = foredeck("trace", "x", Recording.id, "--call", "999", *home, code=4)
     assert "has no call 999" in said

@@ -81,8 +81,7 @@ def unpacked(name: str) -> bytes:
 def digest(prompt: list[Message]) -> str:
     """A hash over what a provider is sent of a prompt."""
     sent = [{name: message.get(name) for name in SENT} for message in prompt]
-    text = json.dumps(sent, sort_keys=True).encode()
-    return hashlib.sha256(text).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def make(folder: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.cli.registry import COMMANDS
 from foredeck.store import STORES
 from resume.reading import OTHERS, READING, run_all
@@ -27,17 +27,15 @@ def test_every_command_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "identical" in printed["backup"]
 
 
-def test_its_bundle_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_its_bundle_is_imported(tmp_path: Path, foredeck: Foredeck) -> None:
     bundle = tmp_path / "bundle.jsonl"
     bundle.write_bytes(unpacked("small-window.bundle.xz"))
     fresh = ["--home", str(tmp_path / "fresh")]
-    assert main(["import", str(bundle), *fresh]) == 0
-    assert main(["show", "small-window", "--call", "7", *fresh]) == 0
-    assert "make 0-0" in capsys.readouterr().out
-    assert main(["import", str(bundle), "--as-new", *fresh]) == 0
+    foredeck("import", bundle, *fresh)
+    assert "make 0-0" in foredeck("show", "small-window", "--call", "7", *fresh)
+    foredeck("import", bundle, "--as-new", *fresh)
     unpack_store(tmp_path / "home")
-    assert main(["import", str(bundle), "--home", str(tmp_path / "home")]) == 0
-    assert "and identical" in capsys.readouterr().out
+    assert "and identical" in foredeck(tmp_path / "home", "import", bundle)
 
 
 def test_no_command_is_left_out() -> None:

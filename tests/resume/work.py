@@ -51,6 +51,5 @@ def _turn(recording: Recording, id: str, turn: int) -> None:
 def _pin(recording: Recording, id: str, object: str, ordinal: int) -> None:
     """The model pins an object, as the engine told the host at the time."""
     decision = {"op": "pin", "ordinal": ordinal, "object": object, "form": "note"}
-    asked = {**call(id, "pin"), "arguments": {"id": f"@{ordinal}"}}
-    recording.assistant(asked, stop="toolUse")
+    recording.assistant({**call(id, "pin"), "arguments": {"id": f"@{ordinal}"}}, stop="toolUse")
     recording.result(id, "pin", text("Pinned."), details={"foredeck": decision})

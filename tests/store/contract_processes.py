@@ -106,10 +106,8 @@ class ProcessContract:
         return results
 
     def test_no_increment_is_lost(self, factory: StoreFactory) -> None:
-        opener = StoreFactory(factory.opener)
-        self._run(count_up, [(opener,)] * 3)
-        store = factory.open()
-        history = store.history("counter")
+        self._run(count_up, [(StoreFactory(factory.opener),)] * 3)
+        history = factory.open().history("counter")
         assert [head.fields["value"] for head in history] == list(range(1, 3 * ROUNDS + 1))
         assert len({head.token for head in history}) == 3 * ROUNDS
 

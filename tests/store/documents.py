@@ -65,11 +65,7 @@ def file(
     """A file on a file system."""
     source = FilesystemSource(filesystemId=filesystem, path=path)
     return FileDocument(
-        id=identity("file", source),
-        source=source,
-        content=content,
-        provenance=PROVENANCE,
-        **fields,
+        id=identity("file", source), source=source, content=content, provenance=PROVENANCE, **fields
     ).seal()
 
 

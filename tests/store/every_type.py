@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from foredeck.model.documents import Document, UserDocument
 from foredeck.model.identity import sha256_hex
-from foredeck.model.memory import (
-    MemoryDocument,
-    WorkingDocument,
-    working_id,
-)
+from foredeck.model.memory import MemoryDocument, WorkingDocument, working_id
 from foredeck.model.messages import put_blob
 from foredeck.model.observations import (
     CompactionDocument,

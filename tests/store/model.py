@@ -27,15 +27,7 @@ from hypothesis.stateful import (
 from foredeck.errors import Conflict, Missing
 from foredeck.model.documents import Document
 from foredeck.model.identity import encode_text, sha256_hex
-from foredeck.store.protocol import (
-    Batch,
-    Change,
-    Head,
-    Origin,
-    Scalar,
-    Token,
-    order_of,
-)
+from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token, order_of
 from foredeck.store.store import Store
 
 from .documents import file, note

@@ -98,8 +98,7 @@ def test_comments_quotes_and_what_is_discarded() -> None:
 
 def prepared(text: str, *values: str) -> str:
     """The body of a query, without the bounds."""
-    body = prepare(text, values, limit=7, timeout_ms=9).body
-    return body.replace(" :limit 7 :timeout 9", "")
+    return prepare(text, values, limit=7, timeout_ms=9).body.replace(" :limit 7 :timeout 9", "")
 
 
 def test_a_query_in_a_vector_is_the_same_as_in_a_map() -> None:

@@ -29,16 +29,7 @@ from ports import dead_url, unused_port
 from .contract import contents
 from .documents import batch, file, note
 from .flaky_proxy import FlakyProxy, flaky_proxy
-from .journaled import (
-    Machine,
-    Told,
-    delivered,
-    direct,
-    new_namespace,
-    own_link,
-    server_link,
-    until,
-)
+from .journaled import Machine, Told, delivered, direct, new_namespace, own_link, server_link, until
 from .pulled import Pulled
 from .test_journal import equal
 from .test_xtdb_faults import own_home, port_of

@@ -21,10 +21,7 @@ from foredeck.model.documents import (
     UserDocument,
 )
 from foredeck.model.kinds import KEPT_HERE, KINDS, SHARED
-from foredeck.model.memory import (
-    WorkingDocument,
-    working_id,
-)
+from foredeck.model.memory import WorkingDocument, working_id
 from foredeck.model.messages import load_message
 from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
 from foredeck.sources.git import pointer
@@ -35,13 +32,7 @@ from foredeck.store.portable.export import (
     export_session,
 )
 from foredeck.store.portable.importing import import_file
-from foredeck.store.protocol import (
-    Batch,
-    Change,
-    Head,
-    Origin,
-    Token,
-)
+from foredeck.store.protocol import Batch, Change, Head, Origin, Token
 from foredeck.store.store import Store
 
 from .documents import batch, file, foreign_file, note, of_commit
@@ -68,8 +59,7 @@ def target(make_store: MakeStore) -> Store:
 
 def documents_in(text: str) -> list[dict[str, Any]]:
     """The fields of all versions in a file."""
-    lines = map(json.loads, lines_of(text))
-    return [line["document"] for line in lines if "document" in line]
+    return [line["document"] for line in map(json.loads, lines_of(text)) if "document" in line]
 
 
 def _files(store: Store) -> list[Head]:
@@ -110,8 +100,7 @@ def test_every_type_of_document_goes_along(
     text = exported(source)
     types = [fields["type"] for fields in documents_in(text)]
     assert set(types) == KINDS.keys() - KEPT_HERE, "write one of it in every_type.py"
-    session = import_file(target, lines_of(text), as_new=as_new).session
-    again = exported(target, session)
+    again = exported(target, import_file(target, lines_of(text), as_new=as_new).session)
     if not as_new:
         assert again == text
     assert Counter(fields["type"] for fields in documents_in(again)) == Counter(types)
@@ -150,14 +139,12 @@ def test_only_what_belongs_to_the_session_is_in_the_file(
 ) -> None:
     source = make_store()
     write_sample(source, "other")
-    secret = file("/repo/secret.py", f"secret {LONG}")
-    source.commit(batch(secret, note("unrelated")))
+    source.commit(batch(file("/repo/secret.py", f"secret {LONG}"), note("unrelated")))
     write_sample(source)
     text = exported(source)
     assert "secret" not in text
     import_file(target, lines_of(text))
-    types = {change.type for change in target.changes_since(None)}
-    assert "note" not in types
+    assert "note" not in {change.type for change in target.changes_since(None)}
     assert [head.fields["session_id"] for head in target.query("session")] == [SESSION]
     # The whole history of a shared file, whichever session has changed it.
     id = file("/repo/a.py").id
@@ -225,8 +212,7 @@ def test_a_session_that_has_gone_on_is_continued(make_store: MakeStore, target: 
     early = exported(source)
     import_file(target, lines_of(early))
     session.call("toolu_more", file("/repo/d.py", LONG))
-    summary = import_file(target, lines_of(exported(source)))
-    assert summary.new_documents > 0
+    assert import_file(target, lines_of(exported(source))).new_documents > 0
     assert dump(target) == dump(source)
     assert import_file(target, lines_of(early)).new_documents == 0
 

@@ -225,10 +225,7 @@ def test_a_clock_that_is_ahead(refused: Refusal, lines: list[Line]) -> None:
         return int(lines[1]["transaction"]["time_ms"]) - 60_000
 
     refused(
-        as_file(lines),
-        "future",
-        limits=replace(ImportLimits(), clock_skew_ms=1_000),
-        clock=clock,
+        as_file(lines), "future", limits=replace(ImportLimits(), clock_skew_ms=1_000), clock=clock
     )
 
 
@@ -353,8 +350,7 @@ def test_different_newer_versions_are_a_contradiction(make_store: MakeStore) -> 
     text = exported(source)
     lines = [json.loads(line) for line in lines_of(text)]
     import_file(target, lines_of(text))
-    wrapper = target.query("session")[0]
-    document = target.get(wrapper.id, kind_of("session"))
+    document = target.get(target.query("session")[0].id, kind_of("session"))
     document.nickname = "changed here"
     target.commit(batch(document.seal()))
     before = dump(target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import stat
 import subprocess
@@ -11,11 +10,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from foredeck.cli.main import main
+from commands import Foredeck
 from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
 from foredeck.memory.trust import load_user
 from foredeck.store.backup import back_up, contents_of, opened_backup, restore
@@ -248,55 +246,40 @@ def test_only_an_earlier_backup_is_replaced_by_one(home: Path, tmp_path: Path) -
     assert contents == contents_of(tmp_path / "backup.db")
 
 
-def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    capsys.readouterr()
-    assert main([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_the_pair_of_commands(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_pair_of_commands(home: Path, tmp_path: Path, foredeck: Foredeck) -> None:
     target = tmp_path / "backup.db"
     load_user(home)
-    assert main(["backup", str(target)]) == 0
-    told = capsys.readouterr().out
+    told = foredeck("backup", target)
     assert "6 versions, 4 objects, 3 transactions" in told
     assert "user.key" in told
-    made = run_json(capsys, "backup", str(target), "--verify")
+    made = foredeck.json("backup", target, "--verify")
     assert (made["counts"]["version"], len(made["verified"])) == (6, 64)
     (home / "layers").mkdir(exist_ok=True)
     (home / "layers" / "search-of-before.db").touch()
-    assert main(["restore", str(target)]) == 3
-    assert "--force" in capsys.readouterr().err
-    done = run_json(capsys, "restore", str(target), "--force")
-    assert Path(done["kept"]).is_file()
+    assert "--force" in foredeck("restore", target, code=3)
+    assert Path(foredeck.json("restore", target, "--force")["kept"]).is_file()
     assert list((home / "layers").iterdir()) == []
-    assert main(["restore", str(tmp_path / "none.db")]) == 4
-    assert "--call" in capsys.readouterr().err
-    assert main(["restore", str(target), "--dry-run"]) == 2
-    assert "--call N" in capsys.readouterr().err
+    assert "--call" in foredeck("restore", tmp_path / "none.db", code=4)
+    assert "--call N" in foredeck("restore", target, "--dry-run", code=2)
 
 
 def test_a_machine_without_a_store_gets_the_backup(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     back_up(home / "foredeck.db", tmp_path / "backup.db", ignore)
-    done = run_json(
-        capsys, "restore", str(tmp_path / "backup.db"), "--home", str(tmp_path / "new" / "home")
-    )
+    done = foredeck.json(tmp_path / "new" / "home", "restore", tmp_path / "backup.db")
     assert (done["kept"], done["counts"]["transaction"]) == (None, 3)
     assert latest(tmp_path / "new" / "home" / "foredeck.db") == latest(home / "foredeck.db")
-    assert main(["backup", str(tmp_path / "x.db"), "--home", str(tmp_path / "empty")]) == 3
-    assert "nothing is stored yet" in capsys.readouterr().err
+    assert "nothing is stored yet" in foredeck(
+        tmp_path / "empty", "backup", tmp_path / "x.db", code=3
+    )
 
 
 def test_half_a_purge_is_neither_kept_nor_finished_elsewhere(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, foredeck: Foredeck
 ) -> None:
     back_up(home / "foredeck.db", tmp_path / "backup.db", ignore)
     (home / "purge.jsonl").touch()
     for words in (["backup", str(tmp_path / "b.db")], ["restore", str(tmp_path / "backup.db")]):
-        assert main(words) == 3
-        assert "foredeck purge" in capsys.readouterr().err
+        assert "foredeck purge" in foredeck(*words, code=3)
     assert not (tmp_path / "b.db").exists()

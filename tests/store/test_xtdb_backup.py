@@ -186,10 +186,7 @@ def _altered(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("damage", [_torn, _altered, lambda _: b"", lambda _: b"no database " * 99])
 def test_a_damaged_backup_changes_nothing(
-    small: tuple[Path, Token],
-    runtime: Runtime,
-    tmp_path: Path,
-    damage: Callable[[bytes], bytes],
+    small: tuple[Path, Token], runtime: Runtime, tmp_path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
     bad = tmp_path / "bad.db"
     bad.write_bytes(damage(small[0].read_bytes()))

@@ -36,8 +36,7 @@ def log(tmp_path: Path) -> Path:
 def test_the_log_and_what_to_do(log: Path, line: str, advice: str) -> None:
     with log.open("a") as file:
         file.write(f"{ERROR}{line}\n\tat org.example.Main\n\t... 19 more\n")
-    told = why_it_did_not_start(log, len(EARLIER))
-    *said, last = told.splitlines()
+    *said, last = why_it_did_not_start(log, len(EARLIER)).splitlines()
     assert said == [ERROR.strip(), line]
     assert advice.format(data=log.parent / "data") in last
 

@@ -121,8 +121,7 @@ def test_a_node_that_stops_for_a_moment_costs_nothing(runtime: Runtime, tmp_path
 
         def write() -> None:
             while not stopping.is_set():
-                text = f"{len(tokens)} " * 2_000
-                tokens.append(store.commit(batch(note("a", text))))
+                tokens.append(store.commit(batch(note("a", f"{len(tokens)} " * 2_000))))
 
         thread = threading.Thread(target=write)
         thread.start()

@@ -33,8 +33,7 @@ def _object(served: Served, name: str, type: str = "file") -> str:
 
 def test_the_overview_lists_sessions_with_what_they_have_cost(served: Served) -> None:
     value: Any = served.value("/overview.json")
-    rows = {row["session"]: row for row in value["sessions"]}
-    assert rows[TIDY]["calls"] == 3
+    assert {row["session"]: row for row in value["sessions"]}[TIDY]["calls"] == 3
     assert (value["agents"], value["seen"]) == (["pi"], 2)
     figures = [row["figure"]["foredeck"] for row in value["sessions"]]
     assert value["figure"]["foredeck"] == pytest.approx(sum(figures), abs=2)
@@ -83,8 +82,7 @@ def test_two_sessions_stand_side_by_side(served: Served) -> None:
     value: Any = served.value(f"/compare.json?left={TIDY}&right=0199bbbb")
     rows = {row["what"]: (row["left"], row["right"]) for row in value["listed"]}
     assert rows["calls"] == ("3", "3")
-    html = served.page(f"/compare?left={TIDY}&right=0199bbbb")
-    assert html.count('class="plot"') == 2
+    assert served.page(f"/compare?left={TIDY}&right=0199bbbb").count('class="plot"') == 2
     assert 'role="alert"' in served.page(f"/compare?left={TIDY}&right=none-such")
 
 

@@ -18,8 +18,7 @@ SPANS = ("model", "tool")
 
 def _themes() -> list[dict[str, str]]:
     """The colours of the light and of the dark theme, by name."""
-    css = (STATIC / "style.css").read_text()
-    blocks = re.findall(r":root \{([^}]*)\}", css)
+    blocks = re.findall(r":root \{([^}]*)\}", (STATIC / "style.css").read_text())
     return [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in blocks]
 
 

@@ -67,10 +67,7 @@ def play(stored: Searched, session: str, picks: Sequence[int]) -> None:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(
-    picks=st.lists(st.integers(0, len(CALLS) - 1), max_size=30),
-    batch=st.integers(1, 7),
-)
+@given(picks=st.lists(st.integers(0, len(CALLS) - 1), max_size=30), batch=st.integers(1, 7))
 def test_it_says_what_the_calls_say(
     picks: list[int], batch: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
