@@ -37,13 +37,7 @@ from foredeck.hosts.protocol import (
 class SmallEngine:
     """Holds the host's messages of one session; answers with one edit per new tool result."""
 
-    def __init__(
-        self,
-        config: Config,
-        host: Host,
-        *,
-        warnings: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, config: Config, host: Host, *, warnings: Sequence[str] = ()) -> None:
         self.warnings = list(warnings)
         self.config = config
         self.notify = host.notify

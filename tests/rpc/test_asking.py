@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -58,6 +59,13 @@ OFFER = {
 }
 
 
+@pytest.fixture
+async def wire() -> AsyncIterator[Wire]:
+    made = Wire({})
+    yield made
+    await made.end()
+
+
 async def asked(wire: Wire, timeout_s: float = 60) -> asyncio.Task[CompleteResult]:
     """A question that is on its way."""
     task = asyncio.create_task(HostModel(wire.peer.call).ask(QUESTION, timeout_s=timeout_s))
@@ -80,8 +88,7 @@ def test_a_prompt_that_is_asked_again_stays_as_it_is() -> None:
             CompleteParams.model_validate({**given, **more})
 
 
-async def test_only_what_is_said_is_sent_and_the_answer_comes_back() -> None:
-    wire = Wire({})
+async def test_only_what_is_said_is_sent_and_the_answer_comes_back(wire: Wire) -> None:
     task = await asked(wire)
     (sent,) = wire.take()
     assert sent["method"] == "host/complete"
@@ -89,21 +96,18 @@ async def test_only_what_is_said_is_sent_and_the_answer_comes_back() -> None:
     await wire.feed(answered(ANSWER))
     answer = await task
     assert (answer.text, answer.calls, answer.usage.model_dump()) == ("ready", [], USAGE)
-    await wire.end()
 
 
 @pytest.mark.parametrize(
     ("code", "kind"),
     [(-32030, NoModel), (-32031, NotAsked), (-32800, AskCancelled), (-32601, RemoteError)],
 )
-async def test_each_refusal_has_its_error(code: int, kind: type[ForedeckError]) -> None:
-    wire = Wire({})
+async def test_each_refusal_has_its_error(wire: Wire, code: int, kind: type[ForedeckError]) -> None:
     task = await asked(wire)
     await wire.feed(failed(code, "choose one with /model"))
     with pytest.raises(kind) as raised:
         await task
     assert type(raised.value) is kind
-    await wire.end()
 
 
 @pytest.mark.parametrize(
@@ -114,36 +118,31 @@ async def test_each_refusal_has_its_error(code: int, kind: type[ForedeckError]) 
         ({"stopReason": "aborted"}, "the call was aborted"),
     ],
 )
-async def test_an_answer_of_no_use_carries_what_it_took(fields: dict[str, Any], why: str) -> None:
-    wire = Wire({})
+async def test_an_answer_of_no_use_carries_what_it_took(
+    wire: Wire, fields: dict[str, Any], why: str
+) -> None:
     task = await asked(wire)
     await wire.feed(answered(reply(**fields)))
     with pytest.raises(UselessAnswer, match=why) as raised:
         await task
     assert raised.value.usage.model_dump() == USAGE
-    await wire.end()
 
 
-async def test_an_answer_in_another_shape_says_what_to_do() -> None:
-    wire = Wire({})
+async def test_an_answer_in_another_shape_says_what_to_do(wire: Wire) -> None:
     task = await asked(wire)
     await wire.feed(answered(reply(usage={"cacheRead": 1})))
     with pytest.raises(ForedeckError, match=r"usage\.cost.*update the extension"):
         await task
-    await wire.end()
 
 
-async def test_a_question_that_takes_too_long_is_taken_back() -> None:
-    wire = Wire({})
+async def test_a_question_that_takes_too_long_is_taken_back(wire: Wire) -> None:
     with pytest.raises(AskTimedOut, match=r"0\.01 s"):
         await (await asked(wire, timeout_s=0.01))
     sent, cancelled = wire.take()
     assert (cancelled["method"], cancelled["params"]) == ("$/cancel", {"id": sent["id"]})
-    await wire.end()
 
 
-async def test_the_end_of_the_connection_ends_the_question() -> None:
-    wire = Wire({})
+async def test_the_end_of_the_connection_ends_the_question(wire: Wire) -> None:
     task = await asked(wire)
     await wire.end()
     with pytest.raises(AskCancelled):

@@ -153,10 +153,7 @@ def test_a_bad_line_gets_an_error_and_the_next_good_one_works(
         ({"jsonrpc": "2.0", "id": 5, "method": "__init__"}, -32601),
         ({"jsonrpc": "2.0", "id": 5, "method": "$/cancel", "params": {"id": 5}}, -32600),
         ({"jsonrpc": "2.0", "id": 5, "method": "command", "params": {"session": "s"}}, -32602),
-        (
-            {"jsonrpc": "2.0", "id": 5, "method": "context/assemble", "params": {"self": 1}},
-            -32602,
-        ),
+        ({"jsonrpc": "2.0", "id": 5, "method": "context/assemble", "params": {"self": 1}}, -32602),
     ],
 )
 def test_a_bad_request_is_answered_under_its_id(
@@ -381,10 +378,7 @@ def test_it_ends_when_the_host_dies_and_the_pipe_stays_open(tmp_path: Path) -> N
     )
     environ = {**os.environ, "FOREDECK_HOME": str(tmp_path)}
     middle = subprocess.Popen(
-        [sys.executable, "-c", starter],
-        pass_fds=[source],
-        stdout=subprocess.PIPE,
-        env=environ,
+        [sys.executable, "-c", starter], pass_fds=[source], stdout=subprocess.PIPE, env=environ
     )
     os.close(source)
     os.write(sink, request(1, "initialize", INITIALIZE))

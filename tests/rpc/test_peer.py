@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -78,8 +78,14 @@ def handlers() -> Handlers:
     return Handlers()
 
 
-async def test_ordered_requests_wait_and_the_others_do_not(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
+@pytest.fixture
+async def wire(handlers: Handlers) -> AsyncIterator[Wire]:
+    made = Wire(handlers.table())
+    yield made
+    await made.end()
+
+
+async def test_ordered_requests_wait_and_the_others_do_not(wire: Wire, handlers: Handlers) -> None:
     await wire.feed(
         request(1, "wait", {"n": 1}),
         request(2, "echo", {"n": 2}),
@@ -95,8 +101,7 @@ async def test_ordered_requests_wait_and_the_others_do_not(handlers: Handlers) -
     assert wire.transport.closed
 
 
-async def test_cancel_ends_a_running_request_and_lets_the_next_one_in(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
+async def test_cancel_ends_a_running_request_and_lets_the_next_one_in(wire: Wire) -> None:
     await wire.feed(request(1, "wait", {"n": 1}), request(2, "echo", {"n": 2}))
     await wire.feed(notification("$/cancel", {"id": 1}))
     cancelled, served = wire.take()
@@ -106,7 +111,6 @@ async def test_cancel_ends_a_running_request_and_lets_the_next_one_in(handlers: 
         "error": {"code": -32800, "message": "cancelled"},
     }
     assert served["id"] == 2
-    await wire.end()
 
 
 async def test_cancel_after_the_handler_returned_does_not_hide_its_result() -> None:
@@ -125,19 +129,16 @@ async def test_cancel_after_the_handler_returned_does_not_hide_its_result() -> N
     await wire.end()
 
 
-async def test_a_reverse_call_gets_its_response_whatever_the_order(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
+async def test_a_reverse_call_gets_its_response_whatever_the_order(wire: Wire) -> None:
     first = asyncio.create_task(wire.peer.call("host/complete", {"n": 1}))
     second = asyncio.create_task(wire.peer.call("host/complete", {"n": 2}))
     await wire.settle()
-    asked = wire.take()
-    assert [call["id"] for call in asked] == ["e1", "e2"]
+    assert [call["id"] for call in wire.take()] == ["e1", "e2"]
     await wire.feed(
         line({"jsonrpc": "2.0", "id": "e2", "result": "two"}),
         line({"jsonrpc": "2.0", "id": "e1", "result": "one"}),
     )
     assert (await first, await second) == ("one", "two")
-    await wire.end()
 
 
 async def test_the_peer_serves_requests_while_it_waits_for_the_host() -> None:
@@ -168,8 +169,7 @@ async def test_a_response_too_long_to_read_fails_its_call() -> None:
     await wire.end()
 
 
-async def test_no_reverse_call_while_a_context_is_assembled(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
+async def test_no_reverse_call_while_a_context_is_assembled(wire: Wire, handlers: Handlers) -> None:
     await wire.feed(request(1, "assemble", {"n": 1}), request(2, "assemble", {"n": 2}))
     call = asyncio.create_task(wire.peer.call("host/complete", {}))
     await wire.settle()
@@ -179,11 +179,9 @@ async def test_no_reverse_call_while_a_context_is_assembled(handlers: Handlers) 
     assert [message["id"] for message in wire.take()] == [1, 2, "e1"]
     await wire.feed(line({"jsonrpc": "2.0", "id": "e1", "result": None}))
     assert await call is None
-    await wire.end()
 
 
-async def test_a_cancelled_assemble_lets_reverse_calls_go(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
+async def test_a_cancelled_assemble_lets_reverse_calls_go(wire: Wire) -> None:
     await wire.feed(request(1, "assemble", {"n": 1}))
     call = asyncio.create_task(wire.peer.call("host/complete", {}))
     await wire.feed(notification("$/cancel", {"id": 1}))
@@ -206,8 +204,7 @@ async def test_an_assemble_that_calls_the_host_itself_is_refused() -> None:
     await wire.end()
 
 
-async def test_a_request_after_stop_is_refused(handlers: Handlers) -> None:
-    wire = Wire(handlers.table())
+async def test_a_request_after_stop_is_refused(wire: Wire, handlers: Handlers) -> None:
     await wire.feed(request(1, "wait", {"n": 1}))
     wire.peer.stop("test")
     await wire.feed(request(2, "echo"))
@@ -219,10 +216,9 @@ async def test_a_request_after_stop_is_refused(handlers: Handlers) -> None:
 
 
 async def test_a_request_that_never_ends_does_not_hold_up_the_end(
-    handlers: Handlers, monkeypatch: pytest.MonkeyPatch
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foredeck.rpc.peer.DRAIN_SECONDS", 0.01)
-    wire = Wire(handlers.table())
     await wire.feed(request(1, "wait", {"n": 1}), request(2, "wait", {"n": 2}))
     await wire.end()
     assert {answer["id"]: answer["error"]["code"] for answer in wire.take()} == {
@@ -232,10 +228,9 @@ async def test_a_request_that_never_ends_does_not_hold_up_the_end(
 
 
 async def test_the_content_of_requests_is_not_logged(
-    handlers: Handlers, caplog: pytest.LogCaptureFixture
+    wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    wire = Wire(handlers.table())
     await wire.feed(
         request(1, "echo", {"text": "private words"}),
         notification("nothing", {"text": "private words"}),

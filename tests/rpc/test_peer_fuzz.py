@@ -42,12 +42,7 @@ messages = st.fixed_dictionaries(
     },
 )
 well_formed = st.builds(
-    lambda name, number, params: {
-        "jsonrpc": "2.0",
-        "id": number,
-        "method": name,
-        "params": params,
-    },
+    lambda name, number, params: {"jsonrpc": "2.0", "id": number, "method": name, "params": params},
     names,
     st.integers(0, 5),
     st.dictionaries(st.sampled_from(["id", "n"]), ids),

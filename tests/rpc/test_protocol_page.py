@@ -18,12 +18,7 @@ from foredeck.hosts.host import (
     NoModel,
     NotAsked,
 )
-from foredeck.hosts.protocol import (
-    DoctorParams,
-    InitializeParams,
-    OutcomeParams,
-    Params,
-)
+from foredeck.hosts.protocol import DoctorParams, InitializeParams, OutcomeParams, Params
 from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.server import ROUTES, EngineMethods
 
@@ -113,8 +108,7 @@ def test_what_the_engine_asks_is_what_its_models_say(name: str) -> None:
     params, result = ASKED[name]
     section = OF_THE_ENGINE[name]
     assert first_object(section) == of_model(params)
-    answer = first_object(section[section.index("→") :])
-    assert answer == of_model(result)
+    assert first_object(section[section.index("→") :]) == of_model(result)
     assert set(ASKED) == set(OF_THE_ENGINE)
 
 
@@ -131,8 +125,7 @@ def test_an_outcome_is_what_its_model_says() -> None:
 def test_the_answer_of_a_method_is_what_its_type_says(name: str) -> None:
     hints = get_type_hints(get_type_hints(ANSWERS[name])["return"], include_extras=True)
     typed = {member: get_origin(hint) is not NotRequired for member, hint in hints.items()}
-    answer = SECTIONS[name][SECTIONS[name].index("→") :]
-    assert first_object(answer) == typed
+    assert first_object(SECTIONS[name][SECTIONS[name].index("→") :]) == typed
 
 
 def test_notifications_are_those_that_the_page_calls_so() -> None:

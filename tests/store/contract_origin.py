@@ -63,11 +63,6 @@ class OriginContract:
         assert store.head("b") is None
         assert store.blobs([digest]) == {}
 
-    def test_another_time_conflicts(self, store: Store) -> None:
-        store.commit(batch(note("a")), origin=ORIGIN)
-        with pytest.raises(Conflict):
-            store.commit(batch(note("a")), origin=Origin(ORIGIN.token, ORIGIN.time_ms + 1))
-
     def test_further_ids_join_a_known_transaction(self, store: Store) -> None:
         store.commit(batch(note("a")), origin=ORIGIN)
         between = store.commit(batch(note("between")))
@@ -81,14 +76,6 @@ class OriginContract:
         assert {h.id for h in store.query("note")[:3]} == {"a", "b", "c"}
         assert {c.id for c in store.changes_since(None)} == {"a", "b", "c", "between"}
         assert [c.id for c in store.changes_since(ORIGIN.token)] == ["between"]
-
-    def test_a_known_transaction_of_this_store_can_be_joined(self, store: Store) -> None:
-        token = store.commit(batch(note("a")))
-        (head,) = store.history("a")
-        later = store.commit(batch(note("later")))
-        store.commit(batch(note("a"), note("b")), origin=Origin(token, head.time_ms))
-        assert store.history("b")[0].token == token
-        assert store.latest() == later
 
     def test_an_older_version_takes_its_place_before_newer_ones(self, store: Store) -> None:
         early = store.commit(batch(note("guard")), origin=LATER)
