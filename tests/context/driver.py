@@ -7,7 +7,7 @@ change branch, fork and compact. Every prompt that it sends is checked by `invar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from context.sent import Sent, split
 from foredeck.config import Config
 from foredeck.context.head import HeadSection
 from foredeck.context.messages.shape import Message
-from foredeck.context.state.session import Session, StandIns
+from foredeck.context.state.facilities import StandIns
+from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
 from foredeck.engine.opened import Facilities, FacilityInputs, OpenedSession
 from foredeck.engine.opening import configured_facilities
@@ -225,12 +226,13 @@ class Host(SimulatedHost):
         made = configured_facilities(opening)
         if self.sections is None:
             return made
-        return replace(made, sections=self.sections)
+        others = [part for part in made.parts if not isinstance(part, HeadSection)]
+        return Facilities([*self.sections, *others])
 
     def stand_in(self, stand_ins: StandIns) -> None:
         """Let these take the place of chat in the session at hand."""
         opened = self.opened
-        opened.facilities = replace(opened.facilities, stand_ins=stand_ins)
+        opened.facilities = Facilities([stand_ins, *opened.facilities.parts])
         opened.assembler.facilities = opened.facilities
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from context.driver import Host
-from foredeck.context.state.session import StandIn, StandInKind
+from foredeck.context.state.facilities import StandIn, StandInKind
 from foredeck.model.observations import ObservationDocument, ReflectionDocument
 from foredeck.model.records import by_foredeck
 from foredeck.observations.chunks import ends_of_batches

@@ -13,12 +13,14 @@ from context.scenes import ask, finish, use
 from context.sent import message_text
 from foredeck.errors import ToolError
 from foredeck.tasks.board import note_claim
+from foredeck.tasks.session import SessionTasks
 
 
 def active_task(host: Host) -> str | None:
     """Id of the task that the session works on."""
-    active = host.opened.facilities.active_task
-    return None if active is None else active.id()
+    task = host.opened.facilities.turn_fields()["task"]
+    assert task is None or isinstance(task, str)
+    return task
 
 
 @pytest.fixture
@@ -152,9 +154,10 @@ def test_a_task_is_made_from_a_message(host: Host) -> None:
 def test_the_model_is_told_once_what_became_of_a_provisional_claim(host: Host) -> None:
     ask(host, "Plan.")
     name = planned(host)
+    tasks = host.opened.facilities.part(SessionTasks)
     (id,) = (head.id for head in host.store.query("task"))
     note_claim(host.state.objects.store, host.session, id, "pending", 1)
-    host.opened.facilities.tasks.active.set(id)
+    tasks.active.set(id)
     told: list[str] = []
     host.state.inbox.notify = told.append
     ask(host, "Go on.")
@@ -171,6 +174,6 @@ def test_switched_off_there_are_none(new_host: NewHost, tmp_path: Path) -> None:
     host = new_host(cwd=str(tmp_path), disk=True, tools={"tasks": "off"})
     host.sections = None
     ask(host, "Plan.")
-    assert host.opened.facilities.tasks is None
+    assert host.opened.facilities.part(SessionTasks) is None
     with pytest.raises(ToolError, match="no tool 'task-query'"):
         said(host, "task-query", action="ready")

@@ -17,10 +17,6 @@ from context.scenes import ask, finish
 from context.sent import Sent, message_text
 from context.working import Work
 from foredeck.config import Config
-from foredeck.context.state.session import SessionFolder
-from foredeck.derived.layer import TimeBudget
-from foredeck.engine.facilities import sections_of
-from foredeck.engine.opened import FacilityInputs
 
 Start = Callable[..., Work]
 
@@ -122,11 +118,3 @@ def test_of_what_the_user_leaves_out_there_is_nothing(start: Start) -> None:
     host.wait(3600)
     _, *said = (line for line in head(ask(host)).splitlines() if line.startswith("[foredeck]"))
     assert said == ["[foredeck] active task:"]
-
-
-def test_the_page_counts_the_sections_that_there_are(new_host: NewHost) -> None:
-    host, config = new_host(), Config()
-    opening = FacilityInputs(config, host.state, SessionFolder(config, "/repo"), TimeBudget(0.0))
-    sections = sections_of(opening, None, None, None)
-    number = ("six", "seven", "eight", "nine")[len(sections) - 6]
-    assert f"a section for each of these {number} that" in PAGE_OF_DOCS.read_text()

@@ -53,7 +53,7 @@ class Opened:
         self.engine.open_session(params)
 
     def _facilities(self, _opening: FacilityInputs) -> Facilities:
-        return Facilities(workers=(self,))
+        return Facilities([self])
 
     def due(self, happened: SessionEvent) -> Sequence[Job]:
         self.seen.append(happened)

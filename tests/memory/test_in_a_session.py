@@ -19,6 +19,7 @@ from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.memory.entry import MemoryCaps
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.sections import RulesSection
+from foredeck.memory.session import SessionMemory
 from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 
@@ -42,7 +43,7 @@ def engine(tmp_path: Path, repo: Path) -> Iterator[Engine]:
 @pytest.fixture
 def entry(engine: Engine, tmp_path: Path) -> str:
     """An entry of the user's that rests on a file; its name."""
-    session, memory = engine.opened.session, engine.opened.facilities.memory
+    session, memory = engine.opened.session, engine.opened.facilities.part(SessionMemory)
     acts = UserActs(session.objects.store, load_user(tmp_path / "home"))
     grounds = tuple(memory.ground.take(["a.py"]))
     fields = {"project": memory.project, "grounds": grounds}

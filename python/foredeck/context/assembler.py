@@ -16,7 +16,7 @@ from foredeck.context.calls.feedback import (
     seal_rule,
     take_report,
 )
-from foredeck.context.calls.own_lines import attach_continuation, attach_task_news, attach_time
+from foredeck.context.calls.own_lines import attach_continuation, attach_lines, attach_time
 from foredeck.context.calls.recording import (
     answer_call,
     record_call,
@@ -36,9 +36,10 @@ from foredeck.context.layouts import make_layout
 from foredeck.context.policies.built_in import make_policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rewriting.current import Finders
+from foredeck.context.state.facilities import ContextFacilities
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Request
-from foredeck.context.state.session import ContextFacilities, Session
+from foredeck.context.state.session import Session
 from foredeck.model.observations import Writer
 
 if TYPE_CHECKING:  # imported with the first compaction
@@ -91,12 +92,11 @@ class Assembler:
             call.layout,
             call.items,
             call.first_new,
-            active=self.facilities.active_task,
+            turn_fields=self.facilities.turn_fields,
             pastes=self.config.pastes.objects,
         )
         follow_renames(context, self._inbox, continued=continued)
-        if self.facilities.memory is not None:
-            self.facilities.memory.inherit()
+        self.facilities.inherit()
         before = context.plan.chars_sent + context.plan.chars_said
         costs, policy_run = decide(call)
         put_layout_text(context, call.layout)
@@ -108,7 +108,7 @@ class Assembler:
         if call.first_new < len(call.items):
             attach_time(context, call.first_new, request.zone, self.config.head.pause_minutes)
             attach_continuation(call)
-            attach_task_news(self.facilities.tasks, context)
+            attach_lines(context, self.facilities.line_sources)
             attach_notices(context, self._inbox)
         record = record_call(call, costs, policy_run)
         return answer_call(call, record, call.first_changed)

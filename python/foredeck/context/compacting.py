@@ -31,9 +31,9 @@ from foredeck.context.rendering import RenderContext
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.rewriting.replacing import span_of
 from foredeck.context.state.chat import Branch, Chat, by_summary
+from foredeck.context.state.facilities import StandIn, StandIns
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import CompactionRequest, Inbox, SummaryAuthor
-from foredeck.context.state.session import StandIn, StandIns
 from foredeck.context.summary import ASKED_CHARS
 from foredeck.context.wording import turn_line, turns_span
 from foredeck.model.figures import shortened

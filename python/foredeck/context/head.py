@@ -11,6 +11,7 @@ from foredeck.derived.layer import TimeBudget
 from foredeck.model.quoting import name as named
 
 
+@runtime_checkable
 class HeadSection(Protocol):
     """A part of the head. Asked at the first call, then when the whole prompt is rewritten."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from foredeck.config.sections import AskingSection
 from foredeck.context.state.session import Session
@@ -34,6 +34,7 @@ class Job(NamedTuple):
     priority: int = 0
 
 
+@runtime_checkable
 class BackgroundWorker(Protocol):
     """Says what is to be done in one session."""
 

@@ -33,6 +33,7 @@ from foredeck.context.tools.listing import (
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.reasons import why
 from foredeck.engine.memory_commands import findings_view, memory_commands, memory_view
+from foredeck.engine.observing import Observing
 from foredeck.engine.observing_facility import MODES, observe_command
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import go_private
@@ -45,6 +46,7 @@ from foredeck.model.call_values import DEFAULT_TTL_S
 from foredeck.model.figures import counted, cut, short_count
 from foredeck.model.quoting import one_line
 from foredeck.store.clock import now_ms
+from foredeck.tasks.session import SessionTasks
 from foredeck.timeline.rewind_command import calls_with_changes, rewind_command
 
 SHORT_ID = 13
@@ -122,7 +124,7 @@ def _text(opened: OpenedSession, name: str, arguments: str) -> str:
         case "cost":
             return _cost(opened)
         case "observe":
-            return observe_command(tuple(opened.facilities.workers), arguments)
+            return observe_command(opened.facilities.part(Observing), arguments)
         case "compact":
             return compact_text(opened, arguments)
         case "rewind":
@@ -301,7 +303,7 @@ def _objects(opened: OpenedSession, verb: str) -> Iterator[Choice]:
 
 
 def _tasks(opened: OpenedSession, verb: str) -> Iterator[Choice]:
-    tasks = opened.facilities.tasks
+    tasks = opened.facilities.part(SessionTasks)
     if tasks is None:
         return
     board = tasks.work.board

@@ -129,7 +129,7 @@ class Engine:
         }
         if session.chat.private:
             answer["private"] = True
-        return opened.with_tasks(answer)
+        return opened.with_status(answer)
 
     def _keep_while_idle(self) -> None:
         # In slices: a request that comes meanwhile waits for one of them at most.
@@ -194,7 +194,7 @@ class Engine:
             if stale := opened.session.inbox.pop_stale():
                 self._current.reconcile(stale)
             # While the model thinks: no request waits for what a database says.
-            self._after_request(OpenedSession.settle_claim)
+            self._after_request(OpenedSession.settle)
             self._later(lambda: self._background.happened("call"))
             return requests.assembled(opened, answer, self._store.current.trouble, self._priced_in)
 
@@ -259,7 +259,7 @@ class Engine:
 
             answer = run_command(opened, params.name, params.args.strip())
             self._later(lambda: self._background.happened("command"))
-            return opened.with_tasks(answer) if params.name == "tasks" else answer
+            return opened.with_status(answer) if params.name == "tasks" else answer
 
     def refused(self, params: RefusedParams) -> RefusedResult:
         with self._current.use(params.session) as opened:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
 from foredeck.config import Config
-from foredeck.context.head import HeadSection
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.session import SessionFolder
 from foredeck.context.tools.memory_search import memory_search
-from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.extraction import extraction
 from foredeck.engine.memory import memory_of, promote_finding, rules_section
 from foredeck.engine.observing_facility import make_observing, others_section
-from foredeck.engine.opened import Facilities, FacilityInputs, FacilityTool
+from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.engine.pool import make_pool
 from foredeck.engine.tasks import make_tasks, work_on_tasks
 from foredeck.engine.worklog import make_work_log
-from foredeck.memory.session import SessionMemory
 from foredeck.model.memory import MemoryScope, by_an_agent
 from foredeck.store.store import Store
-from foredeck.tasks.session import SessionTasks
 from foredeck.working import ContextUpdates, WorkingMemory, WorkingSection, open_page
 
 log = logging.getLogger(__name__)
@@ -35,54 +31,34 @@ def make_facilities(opening: FacilityInputs) -> Facilities:
     """A replay (`session.info.is_live` false) must not look at the disk."""
     config, session_folder, session = opening.config, opening.session_folder, opening.session
     info, objects, chat, inbox = session.info, session.objects, session.chat, session.inbox
-    store = objects.store
+    store, shows, wait = objects.store, config.head.shows, opening.layers_wait
     memory = make_or_log(memory_of, config, objects, chat, session_folder)
     work = make_or_log(work_on_tasks, config, store, info, session_folder)
     search = make_or_log(memory_search, config, objects, chat, session_folder, memory, work)
     pages = make_or_log(_working_pages, config, store, info, session_folder)
     updates = None if pages is None else make_or_log(ContextUpdates, pages)
     tasks = None if work is None else make_or_log(make_tasks, work, objects, chat, updates, search)
-    sections = sections_of(opening, memory, pages, tasks)
     observing = make_or_log(make_observing, config, objects, chat, inbox, session_folder)
-    findings = make_or_log(promote_finding, config, objects, memory)
-    of_tasks = (None, None) if tasks is None else (tasks.query, tasks.mutate)
-    tools: Sequence[FacilityTool] = without_none(search, *of_tasks, findings)
-    # In any order: their jobs have priorities.
-    workers: Sequence[BackgroundWorker] = without_none(
-        observing, make_or_log(extraction, config, objects, chat, inbox, session_folder)
-    )
-    return Facilities(
-        without_none(*sections),
-        None if observing is None else observing.notes,
-        tasks,
-        memory,
-        {tool.name: tool for tool in tools},
-        workers,
-    )
-
-
-def sections_of(
-    opening: FacilityInputs,
-    memory: SessionMemory | None,
-    pages: Mapping[MemoryScope, WorkingMemory] | None,
-    tasks: SessionTasks | None,
-) -> Sequence[HeadSection | None]:
-    config, session_folder, session = opening.config, opening.session_folder, opening.session
-    info, objects, store = session.info, session.objects, session.objects.store
-    shows = config.head.shows
     in_head = memory if "memory" in shows else None
-    # The stablest first: a provider's cache ends at the first byte that differs.
-    return (
+    parts = (
+        # Sections stand in the order of the head, the stablest first: a provider's cache ends at
+        # the first byte that differs.
         make_or_log(rules_section, config, info),
         None if in_head is None else in_head.of_user(),
         None if pages is None or "page" not in shows else WorkingSection(list(pages.values())),
-        None if tasks is None else tasks.active,
-        make_or_log(make_work_log, config, store, info, session_folder, opening.layers_wait),
-        make_or_log(make_pool, config, objects, session.chat, session_folder, opening.layers_wait),
+        *(() if tasks is None else (tasks, tasks.active, tasks.query, tasks.mutate)),
+        make_or_log(make_work_log, config, store, info, session_folder, wait),
+        make_or_log(make_pool, config, objects, chat, session_folder, wait),
         make_or_log(others_section, config, store, info, session_folder),
-        None if in_head is None else in_head.of_session(),
-        None if in_head is None else in_head.findings(),
+        *(() if in_head is None else (in_head.of_session(), in_head.findings())),
+        # These are in no order; jobs have priorities.
+        memory,
+        search,
+        make_or_log(promote_finding, config, objects, memory),
+        *(() if observing is None else (observing, observing.notes)),
+        make_or_log(extraction, config, objects, chat, inbox, session_folder),
     )
+    return Facilities([part for part in parts if part is not None])
 
 
 def _working_pages(
@@ -106,7 +82,3 @@ def make_or_log(make: Callable[P, T | None], *args: P.args, **kwargs: P.kwargs) 
         # The session works without it, and the log says why.
         log.exception("%s failed", getattr(make, "__name__", make))
         return None
-
-
-def without_none(*made: T | None) -> Sequence[T]:
-    return [one for one in made if one is not None]

@@ -15,7 +15,7 @@ from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.session import SessionFolder
 from foredeck.context.state.stored_chat import addresses_back
 from foredeck.errors import Corrupt, ForedeckError, Missing
-from foredeck.hosts.protocol import MemoryQuestion, SessionOpenParams
+from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.memory.entry import MemoryRefused, caps_of
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory, inherited_memory
@@ -156,7 +156,7 @@ class MemoryOfParent:
 
 def tidy_memory(opened: OpenedSession) -> None:
     """Expires unused memory, and tells the user."""
-    memory = opened.facilities.memory
+    memory = opened.facilities.part(SessionMemory)
     try:
         if memory is not None and (notice := memory.tidy()):
             opened.session.inbox.user_messages.append(notice)
@@ -166,8 +166,9 @@ def tidy_memory(opened: OpenedSession) -> None:
 
 def note_answer(opened: OpenedSession, text: str) -> None:
     try:
-        if opened.facilities.memory is not None:
-            opened.facilities.memory.note_answer(text)
+        memory = opened.facilities.part(SessionMemory)
+        if memory is not None:
+            memory.note_answer(text)
     except ForedeckError as error:
         log.warning("uses of memory were not noted: %s", error)
 
@@ -180,14 +181,6 @@ def promote_finding(
     return _findings(config, objects, memory)
 
 
-def questions_of(opened: OpenedSession, tool: PromoteFinding) -> list[MemoryQuestion]:
-    """The tool's new proposal, for the host to ask about."""
-    # Loads with the first finding.
-    from foredeck.engine.memory_commands import memory_commands
-
-    return [] if tool.proposed is None else memory_commands(opened).questions(tool.proposed)
-
-
 def propose_found(opened: OpenedSession, tool: str, call: str, details: Any) -> None:
     """Proposes what a data tool found, and tells the user once."""
     config = opened.config
@@ -195,7 +188,7 @@ def propose_found(opened: OpenedSession, tool: str, call: str, details: Any) -> 
         return
     if opened.switches is not None:
         opened.switches.note_data()
-    memory = opened.facilities.memory
+    memory = opened.facilities.part(SessionMemory)
     if memory is None:
         return
     findings = _findings(config, opened.session.objects, memory)

@@ -8,7 +8,7 @@ from typing import cast, get_args
 
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import CommandResult, CommandView, MemoryQuestion, ViewKey, ViewRow
+from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
 from foredeck.memory.describing import (
     Describer,
     Proposal,
@@ -20,7 +20,7 @@ from foredeck.memory.describing import (
 from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
 from foredeck.memory.keeping import Kept, NewMemory
 from foredeck.memory.sections import day
-from foredeck.memory.session import SEVERITIES
+from foredeck.memory.session import SEVERITIES, SessionMemory
 from foredeck.memory.trust import user_of
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.memory import Category
@@ -95,15 +95,6 @@ class MemoryCommands:
         """Further notices on the user's memory."""
         return [*filter(None, [crowded_out_text(self._memory)])]
 
-    def questions(self, entry: str) -> list[MemoryQuestion]:
-        """The question about an entry that waits for an answer."""
-        waiting = proposals_of(self._memory)
-        return [
-            {"name": each.name, "lines": proposal_lines(each)}
-            for each in waiting
-            if each.entry.id == entry
-        ]
-
     def listed(self) -> str:
         """What waits and what is remembered, as text."""
         memory, session = self._memory, self._objects.info.id
@@ -148,7 +139,7 @@ class MemoryCommands:
         return f"  {self._describer().line(entry)}"
 
     def _describer(self) -> Describer:
-        memory = self._opened.facilities.memory
+        memory = self._opened.facilities.part(SessionMemory)
         ground = None if memory is None else memory.ground
         names = partial(project_names, self._objects.store, self._opened.config)
         return Describer(self._memory, ground, self._memory.now_ms(), names)
@@ -234,7 +225,7 @@ class MemoryCommands:
         return self._said(f"{{}} holds {place} now.", outcome)
 
     def _confirm(self, entry: MemoryEntry) -> str:
-        memory = self._opened.facilities.memory
+        memory = self._opened.facilities.part(SessionMemory)
         if memory is None:
             raise MemoryRefused("What it rests on cannot be read here.")
         self._memory.confirm(entry.id, memory.ground.again(entry.document.grounds))

@@ -12,9 +12,9 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import observable
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import Chat, turn_of
+from foredeck.context.state.facilities import StandIn
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import Inbox
-from foredeck.context.state.session import StandIn
 from foredeck.engine.background import Job, SessionEvent
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.observations import Mode, Work

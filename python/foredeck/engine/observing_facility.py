@@ -10,7 +10,6 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import SessionFolder
-from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.observing import (
     GUESS,
     ChatBefore,
@@ -114,9 +113,8 @@ def _clear_stale(store: Store, inbox: Inbox, observing: Observing, key: str) -> 
         inbox.user_messages.append(f"foredeck: {stale}")
 
 
-def observe_command(workers: tuple[BackgroundWorker, ...], arguments: str) -> str:
+def observe_command(observing: Observing | None, arguments: str) -> str:
     """The answer for the user. Raises `ToolError`."""
-    observing = next((worker for worker in workers if isinstance(worker, Observing)), None)
     if observing is None:
         raise ToolError(OFF)
     verb, _, rest = arguments.partition(" ")

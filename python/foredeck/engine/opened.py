@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler
 from foredeck.context.head import FollowingSection
 from foredeck.context.intake.file_changes import look_again
-from foredeck.context.state.session import ContextFacilities, Session, SessionFolder
+from foredeck.context.state.facilities import ContextFacilities
+from foredeck.context.state.session import Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.switches import Switches
@@ -19,6 +21,7 @@ from foredeck.engine.watching import NoWatch, SessionWatch, files_met
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.protocol import (
     CommandResult,
+    MemoryQuestion,
     RunningTool,
     SessionOpenResult,
     ToolCallResult,
@@ -35,6 +38,7 @@ CLOSING_S = 0.5
 Answer = TypeVar("Answer", SessionOpenResult, ToolCallResult, CommandResult)
 
 
+@runtime_checkable
 class FacilityTool(Protocol):
     @property
     def name(self) -> str:
@@ -49,12 +53,45 @@ class FacilityTool(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@runtime_checkable
+class AskingTool(FacilityTool, Protocol):
+    def questions(self) -> list[MemoryQuestion]:
+        """What the host asks the user about the newest answer."""
+        ...
+
+
+@runtime_checkable
+class SettlingPart(Protocol):
+    def settle(self) -> Sequence[str]:
+        """Goes on with what waited for the database, after each call; returns what became of it,
+        for the user. Raises `StoreError`."""
+        ...
+
+
+@runtime_checkable
+class LeavingPart(Protocol):
+    def leave(self) -> None:
+        """Frees what other sessions wait for, as this one ends; never raises."""
+        ...
+
+
+@runtime_checkable
+class StatusPart(Protocol):
+    def status_line(self) -> str:
+        """The line below the editor; empty for none. Raises `ForedeckError`."""
+        ...
+
+
+@dataclass(frozen=True)
 class Facilities(ContextFacilities):
-    tools: Mapping[str, FacilityTool] = field(default_factory=dict)
-    """The model's other tools, by name."""
-    workers: Sequence[BackgroundWorker] = ()
-    """Its background workers."""
+    @cached_property
+    def tools(self) -> Mapping[str, FacilityTool]:
+        """The model's other tools, by name."""
+        return {part.name: part for part in self.parts if isinstance(part, FacilityTool)}
+
+    @cached_property
+    def workers(self) -> Sequence[BackgroundWorker]:
+        return [part for part in self.parts if isinstance(part, BackgroundWorker)]
 
 
 class FacilityInputs(NamedTuple):
@@ -135,8 +172,9 @@ class OpenedSession:
         if self.keeper is not None:
             self.keeper.settle(CLOSING_S)
         self._follow_layers()
-        if self.facilities.tasks is not None:
-            self.facilities.tasks.active.end_leases()
+        for part in self.facilities.parts:
+            if isinstance(part, LeavingPart):
+                part.leave()
 
     def _follow_layers(self) -> None:
         if self._assembler is None:
@@ -157,26 +195,25 @@ class OpenedSession:
             if isinstance(section, FollowingSection):
                 section.follow(self.layers_wait)
 
-    def settle_claim(self) -> None:
-        """Settles a claim made while the database was away; the user hears at once, the model with
-        the next call."""
-        if self.facilities.tasks is None:
-            return
-        try:
-            for line in self.facilities.tasks.settle_claim():
-                self.session.inbox.notify(line)
-        except StoreError as error:
-            log.warning("a provisional claim is not settled yet: %s", error)
+    def settle(self) -> None:
+        """Settles what waited for the database; the user hears at once."""
+        for part in self.facilities.parts:
+            if isinstance(part, SettlingPart):
+                try:
+                    for line in part.settle():
+                        self.session.inbox.notify(line)
+                except StoreError as error:
+                    log.warning("%s is not settled yet: %s", type(part).__name__, error)
 
-    def with_tasks(self, answer: Answer) -> Answer:
-        """The answer with the project's task status."""
+    def with_status(self, answer: Answer) -> Answer:
+        """The answer with the line for the user."""
         if self.switches is None:
             return answer
         self.switches.refresh()
-        try:
-            tasks = self.facilities.tasks
-            if tasks is not None and self.switches.holds_tasks():
-                answer["tasks"] = {"line": tasks.status_line()}
-        except ForedeckError as error:
-            log.warning("the project's tasks cannot be shown: %s", error)
+        for part in self.facilities.parts:
+            try:
+                if isinstance(part, StatusPart) and (line := part.status_line()):
+                    answer["tasks"] = {"line": line}
+            except ForedeckError as error:
+                log.warning("the status of %s cannot be shown: %s", type(part).__name__, error)
         return answer

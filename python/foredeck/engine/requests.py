@@ -10,8 +10,7 @@ from foredeck.context.compactions import take_back
 from foredeck.context.intake.early_results import store_early_result, take_answer
 from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.state.request import Answer
-from foredeck.engine.memory import questions_of
-from foredeck.engine.opened import OpenedSession
+from foredeck.engine.opened import AskingTool, OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import to_ops
 from foredeck.hosts.pi import (
@@ -38,7 +37,7 @@ from foredeck.hosts.protocol import (
     ToolPrepareResult,
     ToolStartedParams,
 )
-from foredeck.memory.session import PromoteFinding
+from foredeck.memory.session import SessionMemory
 from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, CallStats, Decision
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import short_count
@@ -126,18 +125,17 @@ def store_answer(opened: OpenedSession, message: Message, entry: str | None) -> 
     """Stores the answer that ends a run; returns its text."""
     session = opened.session
     answer = to_item(message, entry, session.objects.workspace.blobs)
-    take_answer(session.objects, session.chat, session.inbox, answer, opened.facilities.active_task)
+    turn_fields = opened.facilities.turn_fields
+    take_answer(session.objects, session.chat, session.inbox, answer, turn_fields)
     return text_in(answer.blocks)
 
 
 def run_tool(opened: OpenedSession, params: ToolCallParams) -> ToolCallResult:
     if (tool := opened.facilities.tools.get(params.tool)) is not None:
-        text = tool.run(params.input, params.id)
-        answer: ToolCallResult = {"text": text, "details": {}}
-        if isinstance(tool, PromoteFinding):
-            answer["questions"] = questions_of(opened, tool)
-        about_tasks = params.tool in FACILITY_TOOLS["tasks"]
-        return opened.with_tasks(answer) if about_tasks else answer
+        answer: ToolCallResult = {"text": tool.run(params.input, params.id), "details": {}}
+        if isinstance(tool, AskingTool):
+            answer["questions"] = tool.questions()
+        return opened.with_status(answer)
     tool_answer = _context_tools(opened).run(params.tool, params.input, params.id)
     result: ToolCallResult = {
         "text": tool_answer.text,
@@ -152,7 +150,7 @@ def _context_tools(opened: OpenedSession) -> ContextTools:
     # Loads with the first request for it.
     from foredeck.context.tools.tools import ContextTools
 
-    session, memory = opened.session, opened.facilities.memory
+    session, memory = opened.session, opened.facilities.part(SessionMemory)
     return ContextTools(session.objects, session.chat, session.inbox, memory)
 
 

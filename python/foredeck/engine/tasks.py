@@ -135,9 +135,10 @@ def _run(tasks: SessionTasks, verb: str, rest: str) -> str:
 
 def tasks_of(opened: OpenedSession) -> SessionTasks:
     """The project's tasks. Raises `ToolError` if they are off."""
-    if opened.facilities.tasks is None:
+    tasks = opened.facilities.part(SessionTasks)
+    if tasks is None:
         raise ToolError("The project's tasks are switched off (tools.tasks in the configuration).")
-    return opened.facilities.tasks
+    return tasks
 
 
 def tasks_view(tasks: SessionTasks) -> CommandResult:

@@ -153,22 +153,29 @@ class PromoteFinding:
         self._memory = memory
         self._session = session
         self._loaded = loaded
-        self.proposed: str | None = None
-        """Id of the last proposal, for the host to ask about."""
+        self._proposed: str | None = None
 
     def run(self, input: Mapping[str, Any], call: str) -> str:
         """Proposes a finding; returns text for the model if the user cannot be asked at once."""
-        self.proposed = None
+        self._proposed = None
         if not self._loaded():
             raise ToolError("No data is loaded in this session: load or query some first.")
         content = input.get("content")
         if not isinstance(content, str):
             raise ToolError("content: the finding, in one sentence.")
         try:
-            self.proposed = self.propose(content, tags_of(input), "model", call or None).id
+            self._proposed = self.propose(content, tags_of(input), "model", call or None).id
         except MemoryRefused as refusal:
             raise ToolError(str(refusal)) from refusal
         return "Proposed. The user decides whether it is kept; go on meanwhile."
+
+    def questions(self) -> list[dict[str, Any]]:
+        """The question about the new proposal."""
+        # Loads with the first finding.
+        from foredeck.memory.describing import proposal_lines, proposals_of
+
+        waiting = (each for each in proposals_of(self._memory) if each.entry.id == self._proposed)
+        return [{"name": each.name, "lines": proposal_lines(each)} for each in waiting]
 
     def propose(
         self, content: str, tags: tuple[str, ...], learned_from: LearnedFrom, source: str | None

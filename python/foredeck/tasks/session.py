@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from foredeck.errors import StoreError
@@ -57,20 +57,36 @@ class SessionTasks:
         self.user_mutate = TaskMutate(by_user, resolve_link, update_context, claimed)
 
     def status_line(self) -> str:
-        """The active task, and how many are ready. Raises `StoreError`."""
+        """The active task, and how many are ready; empty without tasks. Raises `StoreError`."""
         work, board = self.work, self.work.board
         board.refresh()
+        if not board.all():
+            return ""
         task, line = self.active.task(), counts_line(board, work.now_ms())
         if task is None:
             return line
         return f"{work.name(task)} {clipped(task.title, _TITLE)} · {line}"
 
-    def settle_claim(self) -> Sequence[str]:
+    def turn_fields(self) -> Mapping[str, str | None]:
+        """The task that a turn belongs to."""
+        self.active.keep_lease()  # the session works on: no other may claim its task meanwhile
+        return {"task": self.active.id()}
+
+    def take_lines(self) -> Sequence[str]:
+        """What became of a provisional claim."""
+        lines = tuple(self.work.news)
+        self.work.news.clear()
+        return lines
+
+    def settle(self) -> Sequence[str]:
         """The outcome of a provisional claim, for the user. Raises `StoreError`."""
         if self.work.news:
             return ()
         self.work.settle()
         return tuple(self.work.news)
+
+    def leave(self) -> None:
+        self.active.end_leases()
 
 
 class ActiveTask:

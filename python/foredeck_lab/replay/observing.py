@@ -15,9 +15,10 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import observable, split_turns
 from foredeck.context.rebase import Prices, can_afford, later_calls, prices_of
 from foredeck.context.state.chat import Chat, turn_of
+from foredeck.context.state.facilities import StandIn, StandInKind
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.session import Session, StandIn, StandInKind
+from foredeck.context.state.session import Session
 from foredeck.context.summary import written_names
 from foredeck.model.call_values import BranchCost
 from foredeck.model.names import identifiers

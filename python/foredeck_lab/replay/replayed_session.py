@@ -105,8 +105,8 @@ class ReplayedSession:
             self.engine = None
 
     def _observed(self, opening: FacilityInputs) -> Facilities:
-        facilities_made = self._facilities(opening)
-        return replace(facilities_made, stand_ins=self.observer)
+        parts = self._facilities(opening).parts
+        return Facilities(parts if self.observer is None else [self.observer, *parts])
 
     def _model(self, call: RecordedCall) -> dict[str, Any]:
         named = self._options.as_model or call

@@ -17,9 +17,10 @@ from foredeck.context.rebase import WaterMarks
 from foredeck.context.rendering import PromptNames, RenderContext
 from foredeck.context.rewriting.current import Finders
 from foredeck.context.rewriting.replacing import Replacer
+from foredeck.context.state.facilities import ContextFacilities
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Request
-from foredeck.context.state.session import ContextFacilities, Session
+from foredeck.context.state.session import Session
 from foredeck.model.call_values import Decision, ReportedUsage
 
 LIMIT_CHARS_PER_TOKEN = 4

@@ -6,9 +6,9 @@ what the user has taken back leaves it at the next call.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.costs import is_carried
@@ -24,14 +24,11 @@ from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import Say
 from foredeck.context.rebase import Prices, can_afford, first_mutable
 from foredeck.context.rendering import RenderContext
+from foredeck.context.state.facilities import LineSource, StandIn
 from foredeck.context.state.request import Zone
-from foredeck.context.state.session import StandIn
 from foredeck.context.wording import time_now
 from foredeck.model.quoting import block
 from foredeck.store.clock import MINUTE_MS
-
-if TYPE_CHECKING:
-    from foredeck.tasks.session import SessionTasks
 
 WITHDRAWN_LATER = (
     "Memory that you took back, or whose files have changed, leaves the prompt when this turn has "
@@ -193,10 +190,11 @@ def _newest(call: CallInProgress) -> StandIn | None:
     return max(used, key=lambda each: observed[each.id].until, default=None)
 
 
-def attach_task_news(tasks: SessionTasks | None, context: RenderContext) -> None:
-    """Reports what became of a provisional claim."""
-    news = [] if tasks is None else tasks.work.news
+def attach_lines(context: RenderContext, sources: Sequence[LineSource]) -> None:
+    """Adds what a session has to say beside its chat."""
     index = len(context.plan) - 1
-    if news and context.takes_lines(index):
-        context.attach(index, "\n".join(f"[foredeck] {text}" for text in news))
-        news.clear()
+    if not context.takes_lines(index):
+        return
+    for source in sources:
+        if lines := source.take_lines():
+            context.attach(index, "\n".join(f"[foredeck] {text}" for text in lines))

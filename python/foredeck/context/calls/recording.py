@@ -40,8 +40,15 @@ def record_host_calls(call: CallInProgress) -> None:
     for outcome in alignment.without_us:
         if outcome.messages < call.first_new:
             continue
-        items, active = call.items[: outcome.messages], call.facilities.active_task
-        take_in(call.context, session.inbox, call.layout, items, call.first_new, active=active)
+        items, turn_fields = call.items[: outcome.messages], call.facilities.turn_fields
+        take_in(
+            call.context,
+            session.inbox,
+            call.layout,
+            items,
+            call.first_new,
+            turn_fields=turn_fields,
+        )
         call.first_new = outcome.messages
         call.first_changed_say = min(call.first_changed_say, outcome.edited)
         if outcome.reason == ADOPTED:

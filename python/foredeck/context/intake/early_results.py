@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from foredeck.context.intake.file_changes import change_of, store_notices
 from foredeck.context.intake.object_writer import ObjectWriter
@@ -19,6 +18,7 @@ from foredeck.context.intake.toolcalls import (
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.descriptions import moved_claims
+from foredeck.context.state.facilities import TurnFields
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import EarlyResult, Inbox
 from foredeck.errors import Conflict
@@ -26,9 +26,6 @@ from foredeck.model.messages import MessageKey, newest_answer
 from foredeck.model.records import turn_id
 from foredeck.sources.snapshots import FileSnapshot, ToolEvent, attribute_to_tool, is_unmet
 from foredeck.store.protocol import retry_on_conflict
-
-if TYPE_CHECKING:  # imported where a session has tasks
-    from foredeck.tasks.session import ActiveTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +154,14 @@ def _try_to_store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
 
 
 def take_answer(
-    objects: Objects, chat: Chat, inbox: Inbox, item: Item, active: ActiveTask | None
+    objects: Objects, chat: Chat, inbox: Inbox, item: Item, turn_fields: TurnFields
 ) -> None:
     # No request may ever come that has this answer in its list: the user may leave now.
     plan = chat.branch.plan
     if item.kind != "assistant" or item.calls or not len(plan):
         objects.workspace.blobs.clear()
         return
-    writer = ObjectWriter(objects, chat, inbox, active, chat.branch.call)
+    writer = ObjectWriter(objects, chat, inbox, turn_fields, chat.branch.call)
     for before in plan.items[plan.last_assistant() + 1 :]:
         if before.kind == "result":
             writer.keep_extras(before)

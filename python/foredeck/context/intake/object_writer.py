@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.context.intake.file_changes import store_notices
 from foredeck.context.intake.toolcalls import (
@@ -22,6 +22,7 @@ from foredeck.context.intake.toolcalls import (
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import Shown
 from foredeck.context.state.chat import Chat
+from foredeck.context.state.facilities import TurnFields
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import PENDING, Objects
 from foredeck.context.state.request import EarlyResult, Inbox
@@ -39,9 +40,6 @@ from foredeck.model.records import TurnDocument, turn_id
 from foredeck.model.sources import path_of
 from foredeck.sources.snapshots import FileSnapshot, ToolEvent, attribute_to_tool
 from foredeck.store.protocol import Head
-
-if TYPE_CHECKING:  # imported where a session has tasks
-    from foredeck.tasks.session import ActiveTask
 
 KNOWS_ITS_FILE = ("read", "write", "edit")
 """After these the model knows the file's content."""
@@ -69,7 +67,7 @@ class _ResultEntries:
 
 
 class ObjectWriter:
-    """`active`: the task that turns belong to. `answered`: the call an unlisted answer belongs
+    """`turn_fields`: what else turns hold. `answered`: the call an unlisted answer belongs
     to."""
 
     def __init__(
@@ -77,11 +75,11 @@ class ObjectWriter:
         objects: Objects,
         chat: Chat,
         inbox: Inbox,
-        active: ActiveTask | None = None,
+        turn_fields: TurnFields = dict,
         answered: str | None = None,
     ) -> None:
         self._objects, self._chat, self._inbox = objects, chat, inbox
-        self._active = active
+        self._turn_fields = turn_fields
         self._answered = answered
         self._user: str | None = None
         self._user_turn = 0
@@ -110,8 +108,6 @@ class ObjectWriter:
         self._round.name_objects(results, self._turn_id)
         if item is not None:
             self.keep_extras(item)
-        if self._active is not None:
-            self._active.keep_lease()  # the session works on: no other may claim its task meanwhile
         turn = TurnDocument(
             id=self._turn_id,
             session=self._objects.info.id,
@@ -123,7 +119,7 @@ class ObjectWriter:
             user_turn=self._user_turn if item is None else item.turn,
             answers=self._answered,
             extras=self._extras or None,
-            task=None if self._active is None else self._active.id(),
+            **self._turn_fields(),
         )
         if self._objects.info.origin:
             turn.provenance = Provenance(origin=self._objects.info.origin, generator="system")

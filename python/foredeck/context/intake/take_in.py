@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.context.compactions import name_summary
 from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
@@ -21,6 +21,7 @@ from foredeck.context.rebase import first_mutable
 from foredeck.context.rendering import RenderContext, referring
 from foredeck.context.state.call_log import BranchState, shared_length
 from foredeck.context.state.chat import Branch, Chat
+from foredeck.context.state.facilities import TurnFields
 from foredeck.context.state.objects import Objects, paste_of, user_object
 from foredeck.context.state.request import Inbox, Outcome, PromptFrame, Request
 from foredeck.errors import OutOfSync
@@ -35,9 +36,6 @@ from foredeck.model.documents import (
 )
 from foredeck.model.messages import MessageKey, newest_answer, pack
 from foredeck.model.records import call_id
-
-if TYPE_CHECKING:
-    from foredeck.tasks.session import ActiveTask
 
 HOST_SENT = ("fallback", "off")
 
@@ -183,13 +181,13 @@ def take_in(
     items: Sequence[Item],
     first_new: int,
     *,
-    active: ActiveTask | None = None,
+    turn_fields: TurnFields = dict,
     pastes: bool = True,
 ) -> None:
     """Appends the new messages, from `first_new` on, to the branch. `pastes`: long user texts
     become objects."""
     objects, chat, plan = context.objects, context.chat, context.plan
-    writer = ObjectWriter(objects, chat, inbox, active)
+    writer = ObjectWriter(objects, chat, inbox, turn_fields)
     # All of them before any is rendered: whether a result is in flight depends on what follows.
     # Those of a call that goes out as we say have joined the plan already (`Assembler.assemble`).
     for item in items[len(plan) :]:

@@ -12,7 +12,7 @@ from foredeck.context.plan.ops import COVERED, MessageSpan, PieceRef, Say
 from foredeck.context.rebase import first_mutable
 from foredeck.context.rendering import RenderContext, render_dependents
 from foredeck.context.state.chat import turn_of
-from foredeck.context.state.session import StandIn, StandInKind, StandIns
+from foredeck.context.state.facilities import StandIn, StandInKind, StandIns
 from foredeck.context.wording import turns_span
 from foredeck.model.messages import are_answered, exchanges
 from foredeck.model.quoting import block

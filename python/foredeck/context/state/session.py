@@ -1,20 +1,17 @@
-"""A session: its parts, what it has beside its chat, and how it opens."""
+"""A session: its parts, and how it opens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Protocol
 
 from foredeck.config import Config
-from foredeck.context.head import HeadSection
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.index import SessionIndex, read_members
 from foredeck.context.state.objects import Objects, OpenGraph, SessionInfo, Workspace
 from foredeck.context.state.request import Inbox, PromptFrame
-from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import (
     ChatDocument,
     Fields,
@@ -30,57 +27,6 @@ from foredeck.sources.filesystem import FilesystemMap, open_filesystems
 from foredeck.sources.projects import Project, project_of
 from foredeck.sources.recorded import FileSource
 from foredeck.store.store import Store
-
-if TYPE_CHECKING:
-    from foredeck.tasks.session import ActiveTask, SessionTasks
-
-StandInKind = Literal["observation", "reflection"]
-
-
-@dataclass(frozen=True, slots=True)
-class StandIn:
-    """A text that replaces all messages it covers, or none."""
-
-    id: str
-    """Id of the stored object."""
-    kind: StandInKind
-    covers: tuple[str, ...]
-    """Message addresses, in order."""
-    text: str
-    task: str = ""
-    """The work at its end; empty if not noted."""
-    suggestion: str = ""
-
-
-class StandIns(Protocol):
-    """A session's stand-ins, on all branches."""
-
-    def known(self) -> Sequence[StandIn]:
-        """All of them, oldest first. Called at every model call, so it must not block."""
-        ...
-
-    def is_due(self, chat_tokens: int, standing_tokens: int) -> bool:
-        """Whether more chat may be replaced; not asked when the prompt does not fit.
-
-        `chat_tokens`: not replaced yet; `standing_tokens`: the stand-ins in place.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ContextFacilities:
-    sections: Sequence[HeadSection] = ()
-    """Writers of the head, in its order."""
-    stand_ins: StandIns | None = None
-    tasks: SessionTasks | None = None
-    """None if tasks are off, and in a replay."""
-    memory: SessionMemory | None = None
-    """None if memory is off, and in a replay."""
-
-    @property
-    def active_task(self) -> ActiveTask | None:
-        return None if self.tasks is None else self.tasks.active
-
 
 CUT = (
     "Earlier calls of this session are missing from the store: foredeck begins anew with what the "
