@@ -134,6 +134,7 @@ def test_only_those_who_read_what_is_pis_own_name_its_host() -> None:
     assert rest == {
         "foredeck/engine/opening.py",
         "foredeck/engine/requests.py",
+        "foredeck/engine/tool_requests.py",
         "foredeck/lookup/sessions.py",
         "foredeck/rpc/host_model.py",
     }

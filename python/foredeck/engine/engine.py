@@ -12,13 +12,12 @@ from contextlib import contextmanager, nullcontext
 
 from foredeck.config import Config
 from foredeck.context.state.request import Answer
-from foredeck.engine import requests
+from foredeck.engine import requests, tool_requests
 from foredeck.engine.background import Background
 from foredeck.engine.current import CurrentSession, RecoverableStore
 from foredeck.engine.memory import note_answer, propose_found, state_warnings
 from foredeck.engine.opened import MakeFacilities, OpenedSession
 from foredeck.engine.opening import MakeSource, SessionOpener, configured_facilities
-from foredeck.engine.requests import advise_user
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.home import typed_command
 from foredeck.hosts.host import NO_HOST, CallSoon, Host
@@ -187,7 +186,7 @@ class Engine:
                 self.opened.end_tools()
                 before = self.opened.session.chat.newest_record
             opened, answer = self._assemble(params)
-            advise_user(opened, before)
+            requests.advise_user(opened, before)
             self._current.follow()
             # After the call: what the tools reported is in this prompt. Where the disk differs,
             # the next prompt has a notice of it.
@@ -225,20 +224,20 @@ class Engine:
 
     def _tool_call(self, params: ToolCallParams) -> ToolCallResult:
         with self._current.use(params.session) as opened:
-            return requests.run_tool(opened, params)
+            return tool_requests.run_tool(opened, params)
 
     def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
         with self._current.use(params.session) as opened:
-            return requests.prepare_tool(opened, params)
+            return tool_requests.prepare_tool(opened, params)
 
     def tool_started(self, params: ToolStartedParams) -> None:
-        requests.start_tool(self._current.require(params.session), params)
+        tool_requests.start_tool(self._current.require(params.session), params)
 
     def tool_observed(self, params: ToolObservedParams) -> None:
         # Where this fails, or the process ends within it, the next list still brings the result:
         # `store_lost_results` does then what was missed here.
         with self._current.use(params.session) as opened:
-            requests.observe_tool(opened, params)
+            tool_requests.observe_tool(opened, params)
         # Only now: most changes that were held back while it ran are its own. They are stored by
         # now, and make no notice.
         opened.watch.release(params.id)
@@ -259,7 +258,7 @@ class Engine:
 
             answer = run_command(opened, params.name, params.args.strip())
             self._later(lambda: self._background.happened("command"))
-            return opened.with_status(answer) if params.name == "tasks" else answer
+            return answer
 
     def refused(self, params: RefusedParams) -> RefusedResult:
         with self._current.use(params.session) as opened:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import cast, get_args
 
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
+from foredeck.hosts.protocol import Choice, CommandResult, CommandView, ViewKey, ViewRow
 from foredeck.memory.describing import (
     Describer,
     Proposal,
@@ -30,6 +30,8 @@ from foredeck.sources.projects import project_names
 VERBS = "findings, show, add, accept, edit, refuse, scope, delete"
 READING = frozenset({"findings", "show"})
 """Those that change nothing."""
+_ON_ONE = frozenset({"show", "accept", "edit", "refuse", "scope", "delete"})
+"""Those that take an entry."""
 
 _LISTED = 40
 
@@ -244,6 +246,28 @@ class MemoryCommands:
 
     def _project(self) -> str:
         return self._opened.session_folder.project.id
+
+
+def memory_command(opened: OpenedSession, arguments: str) -> CommandResult | str:
+    """`/memory`: a view, or what a verb came to. Raises `ToolError` with a text for the user."""
+    memory = memory_commands(opened)
+    verb, _, rest = arguments.partition(" ")
+    tag = rest.strip()
+    if not arguments:
+        return memory_view(memory)
+    if verb == "findings" and tag not in ("on", "off"):
+        return findings_view(memory, tag)
+    return memory.run(arguments)
+
+
+def memory_choices(opened: OpenedSession, verb: str) -> Iterator[Choice]:
+    if verb not in _ON_ONE:
+        return
+    memory = memory_commands(opened)
+    waiting, entries = memory.entries()
+    yield from ((each.name, each.entry.document.fact) for each in waiting)
+    if verb != "refuse":
+        yield from ((memory.name(entry), entry.document.fact) for entry in entries)
 
 
 def memory_commands(opened: OpenedSession) -> MemoryCommands:

@@ -8,9 +8,6 @@ from functools import partial
 
 from foredeck.config import Config
 from foredeck.context.calls.recording import damage_report
-from foredeck.context.state.chat import Chat
-from foredeck.context.state.objects import Objects
-from foredeck.context.state.request import Inbox
 from foredeck.context.state.session import (
     Beginning,
     Session,
@@ -21,7 +18,6 @@ from foredeck.engine.memory import begun_by
 from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, OpenedSession
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import LooksBeforeCalls, NoWatch, Reconcile, SessionWatch
-from foredeck.errors import ToolError
 from foredeck.hosts.host import Host
 from foredeck.hosts.pi import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
@@ -67,7 +63,7 @@ class SessionOpener:
         session = self._load(store, params, session_folder, calls_at_opening)
         if not session.chat.log.newest and (lost := unreadable_lines(params.file or "")):
             session.inbox.user_messages.append(damage_report(lost))
-        settle_privacy(session.objects, session.chat, session.inbox, params.private)
+        session.settle_privacy(wanted=params.private)
         opening = FacilityInputs.at_opening(self._config, session, session_folder)
         facilities = self._make_facilities(opening)
         guard = self._guard(session, session_folder)
@@ -150,44 +146,3 @@ class SessionOpener:
             self._host.notify,
             None if guard is None else guard.saw,
         )
-
-
-PRIVATE = (
-    "This session is private: nothing said in it is kept or found outside it. What it does to "
-    "files stays."
-)
-ALREADY = "This session is private already."
-TOO_LATE = (
-    "This session is not private: it has begun. Begin a private one with `pi --foredeck-private`, "
-    "or with /new and then /foredeck private."
-)
-
-
-def settle_privacy(objects: Objects, chat: Chat, inbox: Inbox, wanted: bool) -> None:
-    """Makes an opening session private if asked and not too late."""
-    if chat.private and objects.workspace.pending:
-        # At once: other engines on this store must not read what is said in it.
-        objects.workspace.commit()
-    if wanted and not chat.private:
-        if _has_begun(chat):
-            inbox.user_messages.append(TOO_LATE)
-        else:
-            inbox.notify(go_private(objects, chat))
-
-
-def go_private(objects: Objects, chat: Chat) -> str:
-    if chat.private:
-        return ALREADY
-    if _has_begun(chat):
-        raise ToolError(TOO_LATE)
-    document = objects.document()
-    assert document is not None
-    changed = document.model_copy(update={"private": True})
-    objects.workspace.put(changed.seal())
-    objects.workspace.commit()
-    chat.private = True
-    return PRIVATE
-
-
-def _has_begun(chat: Chat) -> bool:
-    return bool(chat.log.newest or chat.turns)

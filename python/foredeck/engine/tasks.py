@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.versions import wanted_content
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
+from foredeck.hosts.protocol import Choice, CommandResult, CommandView, ViewKey, ViewRow
 from foredeck.model.quoting import one_line
 from foredeck.model.tasks import TaskLink
 from foredeck.store.store import Store
@@ -29,6 +30,8 @@ LISTED = 50
 """Tasks in `/tasks` without a screen."""
 _OPTION = re.compile(r"(?:^|\s)--(priority|type)[ =]?(\S*)")
 _REASONS = ("wontfix", "duplicate")
+_ON_ONE = frozenset({"claim", "close", "open", "show"})
+"""Verbs that take a task."""
 
 _NEEDED = {
     "new": "Say what is to be done: /tasks new TITLE.",
@@ -104,8 +107,26 @@ def _search_messages(search: MemorySearch, query: str, limit: int) -> str:
     return search.run({"query": query, "limit": limit, "type": "message"}, "")
 
 
-def tasks_command(opened: OpenedSession, arguments: str) -> str:
-    """`/tasks`. Raises `ToolError` with a text for the user."""
+def tasks_command(opened: OpenedSession, arguments: str) -> CommandResult:
+    """`/tasks`: a view, or what a verb came to. Raises `ToolError` with a text for the user."""
+    answer: CommandResult = (
+        {"text": _text(opened, arguments)} if arguments else tasks_view(tasks_of(opened))
+    )
+    return opened.with_status(answer)
+
+
+def task_choices(opened: OpenedSession, verb: str) -> Iterator[Choice]:
+    tasks = opened.facilities.part(SessionTasks)
+    if tasks is None or verb not in _ON_ONE:
+        return
+    board = tasks.work.board
+    board.refresh()
+    for task in board.all():
+        if verb == "show" or task.is_closed == (verb == "open") or task.status == "in_progress":
+            yield board.names.name(task.id), task.called
+
+
+def _text(opened: OpenedSession, arguments: str) -> str:
     verb, _, rest = arguments.partition(" ")
     if verb in ("on", "off"):
         return _choose(opened, wanted=verb == "on")

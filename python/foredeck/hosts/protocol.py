@@ -382,6 +382,10 @@ class CommandView(TypedDict):
     """Shown without rows."""
 
 
+Choice = tuple[str, str]
+"""What completes typed arguments, and what it names."""
+
+
 class CommandResult(TypedDict):
     """What the user reads."""
 
@@ -392,7 +396,7 @@ class CommandResult(TypedDict):
     """As in `SessionOpenResult`."""
     asks: NotRequired[bool]
     """`off`: costly enough to ask first."""
-    choices: NotRequired[list[tuple[str, str]]]
+    choices: NotRequired[list[Choice]]
     """`complete`: completions with descriptions."""
 
 
