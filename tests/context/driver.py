@@ -20,7 +20,8 @@ from foredeck.context.messages.shape import Message
 from foredeck.context.state.facilities import StandIns
 from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
-from foredeck.engine.opened import Facilities, FacilityInputs, OpenedSession
+from foredeck.engine.hooks import Facilities, FacilityInputs
+from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import configured_facilities
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import SlotPlan

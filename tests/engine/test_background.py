@@ -18,7 +18,7 @@ from foredeck.context.state.session import Session
 from foredeck.engine.asking import NOT_KEPT, SessionAsking, why_not
 from foredeck.engine.background import Job, SessionEvent
 from foredeck.engine.engine import Engine
-from foredeck.engine.opened import Facilities, FacilityInputs
+from foredeck.engine.hooks import Facilities, FacilityInputs
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import (
     AskingTerms,

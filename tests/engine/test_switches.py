@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -19,7 +20,10 @@ from foredeck.working import open_page
 
 
 def switches(home: Path, tools: ToolsSection, *, holds_tasks: bool = False) -> Switches:
-    return Switches(home, str(home), tools, lambda: holds_tasks)
+    def has_use(facility: str, notes: Mapping[str, bool]) -> bool:
+        return (facility == "tasks" and holds_tasks) or notes.get(f"has {facility}", False)
+
+    return Switches(home, str(home), tools, has_use)
 
 
 def left(home: Path) -> list[str]:
@@ -49,12 +53,12 @@ def test_the_configuration_and_the_project_decide(
 
 
 def test_what_the_user_has_said_in_the_project_goes_before_and_stays(tmp_path: Path) -> None:
-    switches(tmp_path, ToolsSection()).choose_tasks(True)
+    switches(tmp_path, ToolsSection()).choose("tasks", wanted=True)
     switches(tmp_path, ToolsSection()).refresh()
     assert "tasks" in left(tmp_path)
     switches(tmp_path, ToolsSection(tasks="off")).refresh()
     assert "tasks" not in left(tmp_path)
-    switches(tmp_path, ToolsSection()).choose_tasks(False)
+    switches(tmp_path, ToolsSection()).choose("tasks", wanted=False)
     again = switches(tmp_path, ToolsSection(), holds_tasks=True)
     again.refresh()
     assert "tasks" not in left(tmp_path)
@@ -77,7 +81,7 @@ def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     (tmp_path / "switches").write_text("in the way")
     switches(tmp_path, ToolsSection()).refresh()
     with pytest.raises(OSError, match="switches"):
-        switches(tmp_path, ToolsSection()).choose_tasks(True)
+        switches(tmp_path, ToolsSection()).choose("tasks", wanted=True)
 
 
 def test_a_page_of_working_memory_brings_the_tools_that_write_it(tmp_path: Path) -> None:
@@ -97,23 +101,37 @@ def test_a_page_of_working_memory_brings_the_tools_that_write_it(tmp_path: Path)
 
 
 def test_findings_are_declared_once_the_project_has_data(tmp_path: Path) -> None:
+    config = Config(home=tmp_path / "home")
+    with closing(Engine(config)) as engine:
+        engine.open_session(SimulatedHost("s").opening(str(tmp_path)))
+        opened = engine.opened
+        assert opened is not None
+        assert opened.switches is not None
+        opened.read_result("bash", "t1", None)
+        opened.switches.refresh()
+        assert "findings" not in left(config.home)
+        opened.read_result(config.memory.data_tools[0], "t2", None)
+        assert left(config.home) == ["context", "search", "findings"]
+
+
+def test_what_is_noted_of_the_project_stays(tmp_path: Path) -> None:
     switches(tmp_path, ToolsSection()).refresh()
     assert "findings" not in left(tmp_path)
-    switches(tmp_path, ToolsSection()).note_data()
+    switches(tmp_path, ToolsSection()).note("has findings")
     assert "findings" in left(tmp_path)
-    switches(tmp_path, ToolsSection()).choose_tasks(True)
+    switches(tmp_path, ToolsSection()).choose("tasks", wanted=True)
     assert left(tmp_path) == ["context", "search", "tasks", "findings"]
     switches(tmp_path, ToolsSection(findings="off")).refresh()
     assert "findings" not in left(tmp_path)
-    switches(tmp_path, ToolsSection()).choose_findings(False)
+    switches(tmp_path, ToolsSection()).choose("findings", wanted=False)
     assert left(tmp_path) == ["context", "search", "tasks"]
 
 
 def test_a_folder_of_the_project_is_left_what_the_project_declares(tmp_path: Path) -> None:
     root, deep = tmp_path / "root", tmp_path / "root" / "deep"
     deep.mkdir(parents=True)
-    below = Switches(tmp_path, str(root), ToolsSection(), lambda: False, str(deep))
-    below.choose_tasks(True)
+    below = Switches(tmp_path, str(root), ToolsSection(), lambda *_: False, str(deep))
+    below.choose("tasks", wanted=True)
     files = [json.loads(file.read_text()) for file in (tmp_path / "switches").iterdir()]
     declared = ["context", "search", "tasks"]
     assert sorted(files, key=len) == [

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from foredeck.config import Config
 from foredeck.context.intake.file_changes import PATIENCE_S
 from foredeck.engine.background import Background
-from foredeck.engine.memory import tidy_memory
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import SessionOpener
-from foredeck.engine.project_notes import take_in_notes
 from foredeck.errors import OutOfSync, StoreDamaged, StoreError, ToolError, UnknownSession
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.model.documents import session_object_id
@@ -121,8 +119,7 @@ class CurrentSession:
                 opened.take_up(params.running)
             elif not opened.watch.always_asked:
                 opened.reconcile()
-            take_in_notes(opened)
-            tidy_memory(opened)
+            opened.begin()
             self.follow()
         return opened
 

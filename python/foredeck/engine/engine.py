@@ -15,8 +15,9 @@ from foredeck.context.state.request import Answer
 from foredeck.engine import requests, tool_requests
 from foredeck.engine.background import Background
 from foredeck.engine.current import CurrentSession, RecoverableStore
-from foredeck.engine.memory import note_answer, propose_found, state_warnings
-from foredeck.engine.opened import MakeFacilities, OpenedSession
+from foredeck.engine.hooks import MakeFacilities
+from foredeck.engine.memory import state_warnings
+from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import MakeSource, SessionOpener, configured_facilities
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.home import typed_command
@@ -242,7 +243,7 @@ class Engine:
         # now, and make no notice.
         opened.watch.release(params.id)
         if not params.is_error:
-            propose_found(opened, params.tool, params.id, params.details)
+            opened.read_result(params.tool, params.id, params.details)
         self._current.follow()
         self._later(lambda: self._background.happened("tool"))
         self._keep_while_idle()
@@ -280,7 +281,7 @@ class Engine:
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
                 answer = requests.store_answer(opened, params.message, params.entry)
-            note_answer(opened, answer)
+            opened.facilities.read_answer(answer)
             self._later(lambda: self._background.happened("answer"))
 
 

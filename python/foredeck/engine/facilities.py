@@ -11,12 +11,13 @@ from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.session import SessionFolder
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.extraction import extraction
+from foredeck.engine.hooks import Facilities, FacilityInputs
 from foredeck.engine.memory import memory_of, promote_finding, rules_section
 from foredeck.engine.observing_facility import make_observing, others_section
-from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.engine.pool import make_pool
+from foredeck.engine.project_notes import project_notes
 from foredeck.engine.tasks import make_tasks, work_on_tasks
-from foredeck.engine.worklog import make_work_log
+from foredeck.engine.worklog import make_work_log, own_work
 from foredeck.model.memory import MemoryScope, by_an_agent
 from foredeck.store.store import Store
 from foredeck.working import ContextUpdates, WorkingMemory, WorkingSection, open_page
@@ -52,6 +53,8 @@ def make_facilities(opening: FacilityInputs) -> Facilities:
         make_or_log(others_section, config, store, info, session_folder),
         *(() if in_head is None else (in_head.of_session(), in_head.findings())),
         # These are in no order; jobs have priorities.
+        make_or_log(project_notes, config, objects, inbox, session_folder, wait),
+        make_or_log(own_work, config, store, info),
         memory,
         search,
         make_or_log(promote_finding, config, objects, memory),

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from foredeck.config import Config, foreign_owner, user_rules_file
 from foredeck.context.state.chat import Chat
@@ -16,24 +15,15 @@ from foredeck.context.state.session import SessionFolder
 from foredeck.context.state.stored_chat import addresses_back
 from foredeck.errors import Corrupt, ForedeckError, Missing
 from foredeck.hosts.protocol import SessionOpenParams
-from foredeck.memory.entry import MemoryRefused, caps_of
+from foredeck.memory.entry import caps_of
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory, inherited_memory
 from foredeck.memory.sections import RulesSection
-from foredeck.memory.session import (
-    Inheritance,
-    PromoteFinding,
-    SessionMemory,
-    findings_in,
-    has_data,
-)
+from foredeck.memory.session import Inheritance, PromoteFinding, SessionMemory
 from foredeck.memory.trust import KEY_FILE, load_user, session_statement, user_of
 from foredeck.memory.words import all_words
 from foredeck.model.memory import MemoryDocument
 from foredeck.store.store import Store
-
-if TYPE_CHECKING:
-    from foredeck.engine.opened import OpenedSession
 
 log = logging.getLogger(__name__)
 
@@ -154,60 +144,9 @@ class MemoryOfParent:
         return self.objects.store.blob(address) if data is None else data
 
 
-def tidy_memory(opened: OpenedSession) -> None:
-    """Expires unused memory, and tells the user."""
-    memory = opened.facilities.part(SessionMemory)
-    try:
-        if memory is not None and (notice := memory.tidy()):
-            opened.session.inbox.user_messages.append(notice)
-    except ForedeckError as error:
-        log.warning("memory was not looked through: %s", error)
-
-
-def note_answer(opened: OpenedSession, text: str) -> None:
-    try:
-        memory = opened.facilities.part(SessionMemory)
-        if memory is not None:
-            memory.note_answer(text)
-    except ForedeckError as error:
-        log.warning("uses of memory were not noted: %s", error)
-
-
 def promote_finding(
     config: Config, objects: Objects, memory: SessionMemory | None
 ) -> PromoteFinding | None:
     if config.tools.findings == "off" or memory is None:
         return None
-    return _findings(config, objects, memory)
-
-
-def propose_found(opened: OpenedSession, tool: str, call: str, details: Any) -> None:
-    """Proposes what a data tool found, and tells the user once."""
-    config = opened.config
-    if tool not in config.memory.data_tools or config.tools.findings == "off":
-        return
-    if opened.switches is not None:
-        opened.switches.note_data()
-    memory = opened.facilities.part(SessionMemory)
-    if memory is None:
-        return
-    findings = _findings(config, opened.session.objects, memory)
-    count = 0
-    for text, tags in findings_in(details):
-        try:
-            findings.propose(text, tags, "analysis", call)
-            count += 1
-        except MemoryRefused as refusal:
-            log.info("a finding of %s: %s", tool, refusal)
-        except ForedeckError as error:
-            # The tool has done its work: nothing here may fail it.
-            log.warning("a finding of %s is not proposed: %s", tool, error)
-            return
-    if count:
-        what = "One finding waits" if count == 1 else f"{count} findings wait"
-        opened.session.inbox.notify(f"{what} for your word: /memory")
-
-
-def _findings(config: Config, objects: Objects, memory: SessionMemory) -> PromoteFinding:
-    store, session, tools = objects.store, objects.info.id, config.memory.data_tools
-    return PromoteFinding(memory.memory, session, lambda: has_data(store, session, tools))
+    return PromoteFinding(memory.memory, objects.info.id, config.memory.data_tools)

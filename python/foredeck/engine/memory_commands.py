@@ -131,7 +131,7 @@ class MemoryCommands:
         if (switches := self._opened.switches) is None:
             raise MemoryRefused("This session's project is not known here.")
         try:
-            switches.choose_findings(wanted)
+            switches.choose("findings", wanted=wanted)
         except OSError as error:
             raise MemoryRefused(f"That cannot be kept: {error.strerror or error}.") from error
         has = "has" if wanted else "does not have"

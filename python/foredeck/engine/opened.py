@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler
 from foredeck.context.head import FollowingSection
 from foredeck.context.intake.file_changes import look_again
-from foredeck.context.state.facilities import ContextFacilities
 from foredeck.context.state.session import Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
-from foredeck.engine.background import BackgroundWorker
+from foredeck.engine.hooks import Facilities
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch, files_met
-from foredeck.errors import ForedeckError, StoreError
+from foredeck.errors import StoreError
 from foredeck.hosts.protocol import (
     CommandResult,
-    MemoryQuestion,
     RunningTool,
     SessionOpenResult,
     ToolCallResult,
@@ -35,82 +32,10 @@ log = logging.getLogger(__name__)
 CLOSING_S = 0.5
 """Longest wait at a session's end for files of its last command, in seconds."""
 
+FOLLOWING_S = 0.6
+"""Seconds for taking in a session's own work while no request waits."""
+
 Answer = TypeVar("Answer", SessionOpenResult, ToolCallResult, CommandResult)
-
-
-@runtime_checkable
-class FacilityTool(Protocol):
-    @property
-    def name(self) -> str:
-        """The `name` in `ts-shim/tools.json`."""
-        ...
-
-    def run(self, input: Mapping[str, Any], call: str) -> str:
-        """The result's text; `input` is unchecked.
-
-        Raises `ToolError` that tells the model what to do instead.
-        """
-        ...
-
-
-@runtime_checkable
-class AskingTool(FacilityTool, Protocol):
-    def questions(self) -> list[MemoryQuestion]:
-        """What the host asks the user about the newest answer."""
-        ...
-
-
-@runtime_checkable
-class SettlingPart(Protocol):
-    def settle(self) -> Sequence[str]:
-        """Goes on with what waited for the database, after each call; returns what became of it,
-        for the user. Raises `StoreError`."""
-        ...
-
-
-@runtime_checkable
-class LeavingPart(Protocol):
-    def leave(self) -> None:
-        """Frees what other sessions wait for, as this one ends; never raises."""
-        ...
-
-
-@runtime_checkable
-class StatusPart(Protocol):
-    def status_line(self) -> str:
-        """The line below the editor; empty for none. Raises `ForedeckError`."""
-        ...
-
-
-@dataclass(frozen=True)
-class Facilities(ContextFacilities):
-    @cached_property
-    def tools(self) -> Mapping[str, FacilityTool]:
-        """The model's other tools, by name."""
-        return {part.name: part for part in self.parts if isinstance(part, FacilityTool)}
-
-    @cached_property
-    def workers(self) -> Sequence[BackgroundWorker]:
-        return [part for part in self.parts if isinstance(part, BackgroundWorker)]
-
-
-class FacilityInputs(NamedTuple):
-    """What facilities are made from, as a session opens."""
-
-    config: Config
-    session: Session
-    session_folder: SessionFolder
-    layers_wait: TimeBudget
-    """Time left for layers."""
-
-    @classmethod
-    def at_opening(
-        cls, config: Config, session: Session, session_folder: SessionFolder
-    ) -> FacilityInputs:
-        return cls(config, session, session_folder, TimeBudget(config.opening_s))
-
-
-MakeFacilities = Callable[[FacilityInputs], Facilities]
 
 
 @dataclass(eq=False)
@@ -172,21 +97,15 @@ class OpenedSession:
         if self.keeper is not None:
             self.keeper.settle(CLOSING_S)
         self._follow_layers()
-        for part in self.facilities.parts:
-            if isinstance(part, LeavingPart):
-                part.leave()
+        self.facilities.leave()
 
     def _follow_layers(self) -> None:
         if self._assembler is None:
             return
-        # Loads with the first session, as where it is opened.
-        from foredeck.engine.worklog import FOLLOWING_S, follow_work
-
         self.layers_wait = TimeBudget(FOLLOWING_S)
         try:
             self._follow_sections()
-            if self.session.info.is_live:
-                follow_work(self.config, self.session.objects.store)
+            self.facilities.follow_work()
         except StoreError as error:
             log.warning("the layers are not up to date: %s", error)
 
@@ -195,25 +114,25 @@ class OpenedSession:
             if isinstance(section, FollowingSection):
                 section.follow(self.layers_wait)
 
+    def begin(self) -> None:
+        """Lets the parts look at what has changed between sessions."""
+        self.session.inbox.user_messages += self.facilities.begin()
+
+    def read_result(self, tool: str, call: str, details: Any) -> None:
+        """Lets the parts take note of what a tool returned; the user hears at once."""
+        note = (lambda _name: None) if self.switches is None else self.switches.note
+        for notice in self.facilities.read_result(tool, call, details, note):
+            self.session.inbox.notify(notice)
+
     def settle(self) -> None:
         """Settles what waited for the database; the user hears at once."""
-        for part in self.facilities.parts:
-            if isinstance(part, SettlingPart):
-                try:
-                    for line in part.settle():
-                        self.session.inbox.notify(line)
-                except StoreError as error:
-                    log.warning("%s is not settled yet: %s", type(part).__name__, error)
+        for notice in self.facilities.settle():
+            self.session.inbox.notify(notice)
 
     def with_status(self, answer: Answer) -> Answer:
         """The answer with the line for the user."""
-        if self.switches is None:
-            return answer
-        self.switches.refresh()
-        for part in self.facilities.parts:
-            try:
-                if isinstance(part, StatusPart) and (line := part.status_line()):
-                    answer["tasks"] = {"line": line}
-            except ForedeckError as error:
-                log.warning("the status of %s cannot be shown: %s", type(part).__name__, error)
+        if self.switches is not None:
+            self.switches.refresh()
+            if line := self.facilities.status_line():
+                answer["tasks"] = {"line": line}
         return answer

@@ -14,8 +14,9 @@ from foredeck.context.state.session import (
     SessionFolder,
     open_session,
 )
+from foredeck.engine.hooks import Facilities, FacilityInputs, MakeFacilities
 from foredeck.engine.memory import begun_by
-from foredeck.engine.opened import Facilities, FacilityInputs, MakeFacilities, OpenedSession
+from foredeck.engine.opened import OpenedSession
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import LooksBeforeCalls, NoWatch, Reconcile, SessionWatch
 from foredeck.hosts.host import Host
@@ -70,7 +71,9 @@ class SessionOpener:
         watch = self._watch(session, session_folder, reconcile, guard)
         keeper = self._keeper(session, session_folder)
         is_replay = self._recorded is not None
-        switches = None if is_replay else Switches.of(self._config, store, session_folder)
+        switches = (
+            None if is_replay else Switches.of(self._config, session_folder, facilities.has_use)
+        )
         return OpenedSession(*opening, facilities, watch, switches, guard, keeper)
 
     def _load(

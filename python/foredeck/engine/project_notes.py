@@ -18,8 +18,8 @@ from foredeck.config import Config
 from foredeck.context.intake.file_changes import look_again, take_in_unmet
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import Inbox
+from foredeck.context.state.session import SessionFolder
 from foredeck.derived.layer import LayerBusy, TimeBudget
-from foredeck.engine.opened import OpenedSession
 from foredeck.errors import StoreUnavailable
 from foredeck.notes import StillReading, live_graph
 from foredeck.notes.parsed import MARKDOWN
@@ -70,27 +70,45 @@ LEFT_OUT = (
 )
 
 
-def take_in_notes(opened: OpenedSession) -> None:
-    """Updates the store from the note folders, within the opening's time."""
-    config, objects, inbox = opened.config, opened.session.objects, opened.session.inbox
-    wait = opened.layers_wait
-    if not objects.info.is_live:
-        return
-    try:
-        with wait.spent() as left_s:
-            listing = _list(config, opened.session_folder.filesystems, time.monotonic() + left_s)
-        if listing.bounds:
-            gone = _gone(config, objects.store, listing, wait) if listing.is_whole else []
+@dataclass(frozen=True, slots=True)
+class ProjectNotes:
+    """The note folders, taken in within the opening's time."""
+
+    config: Config
+    objects: Objects
+    inbox: Inbox
+    filesystems: FilesystemMap
+    wait: TimeBudget
+
+    def begin(self) -> str:
+        """Updates the store from them."""
+        config, objects, wait = self.config, self.objects, self.wait
+        try:
             with wait.spent() as left_s:
-                _take_in(objects, inbox, gone, _chosen(listing.files), time.monotonic() + left_s)
-    except StoreUnavailable as error:
-        log.info("notes are not looked at: %s", error)
-    except (OSError, ValueError):
-        # The session opens all the same.
-        log.exception("notes are not looked at")
-    else:
-        if listing.outside:
-            inbox.notify(LEFT_OUT)
+                listing = _list(config, self.filesystems, time.monotonic() + left_s)
+            if listing.bounds:
+                gone = _gone(config, objects.store, listing, wait) if listing.is_whole else []
+                with wait.spent() as left_s:
+                    until = time.monotonic() + left_s
+                    _take_in(objects, self.inbox, gone, _chosen(listing.files), until)
+        except StoreUnavailable as error:
+            log.info("notes are not looked at: %s", error)
+        except (OSError, ValueError):
+            # The session opens all the same.
+            log.exception("notes are not looked at")
+        else:
+            if listing.outside:
+                self.inbox.notify(LEFT_OUT)
+        return ""
+
+
+def project_notes(
+    config: Config, objects: Objects, inbox: Inbox, session_folder: SessionFolder, wait: TimeBudget
+) -> ProjectNotes | None:
+    """None in a replay."""
+    if not objects.info.is_live:
+        return None
+    return ProjectNotes(config, objects, inbox, session_folder.filesystems, wait)
 
 
 def _list(config: Config, filesystems: FilesystemMap, until: float) -> _Listing:

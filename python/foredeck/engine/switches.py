@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -17,61 +17,42 @@ from foredeck.config import Config
 from foredeck.config.sections import ToolsSection
 from foredeck.context.state.session import SessionFolder
 from foredeck.errors import ForedeckError
-from foredeck.model.memory import working_id
-from foredeck.model.own_tools import Facility
+from foredeck.model.own_tools import FACILITY_TOOLS, Facility
 from foredeck.regular_files import read_regular
 from foredeck.store.location import private_draft
-from foredeck.store.store import Store
 
 FOLDER = "switches"
-_SAID = ("tasks", "findings", "data")
-"""Kept between sessions: the user's choices, and whether there is data."""
+
+HasUse = Callable[[Facility, Mapping[str, bool]], bool]
+"""Whether a project has a use for tools, by what is noted of it."""
 
 
 class Switches:
     """The switches of one project; `root` is its main folder, `cwd` the session's."""
 
     def __init__(
-        self,
-        home: Path,
-        root: str,
-        tools: ToolsSection,
-        holds_tasks: Callable[[], bool],
-        cwd: str | None = None,
-        keeps_page: Callable[[], bool] = lambda: False,
+        self, home: Path, root: str, tools: ToolsSection, has_use: HasUse, cwd: str | None = None
     ) -> None:
         self._file = home / FOLDER / f"{_key(root)}.json"
         self._folders_file = home / FOLDER / f"{_key(cwd or root)}.json"
         self._tools = tools
-        self.holds_tasks = holds_tasks
-        self.keeps_page = keeps_page
+        self._has_use = has_use
 
     @classmethod
-    def of(cls, config: Config, store: Store, session_folder: SessionFolder) -> Self:
+    def of(cls, config: Config, session_folder: SessionFolder, has_use: HasUse) -> Self:
         """The switches of a session's project."""
-        project = session_folder.project
-        return cls(
-            config.home,
-            project.root,
-            config.tools,
-            lambda: bool(store.query("task", {"project": project.id}, limit=1)),
-            session_folder.cwd,
-            lambda: store.head(working_id("resource", project.id)) is not None,
-        )
+        root, cwd = session_folder.project.root, session_folder.cwd
+        return cls(config.home, root, config.tools, has_use, cwd)
 
-    def choose_tasks(self, wanted: bool) -> None:
-        """Sets the user's choice of task tools for the project. Raises `OSError`."""
-        self._write({"tasks": wanted})
+    def choose(self, facility: Facility, *, wanted: bool) -> None:
+        """Sets the user's choice of tools for the project. Raises `OSError`."""
+        self._write({facility: wanted})
 
-    def choose_findings(self, wanted: bool) -> None:
-        """Sets the user's choice of `promote-finding` for the project. Raises `OSError`."""
-        self._write({"findings": wanted})
-
-    def note_data(self) -> None:
-        """Notes that the project has a data tool."""
-        if _read(self._file).get("data") is not True:
+    def note(self, name: str) -> None:
+        """Keeps a fact of the project."""
+        if _read(self._file).get(name) is not True:
             with suppress(OSError, ForedeckError):
-                self._write({"data": True})
+                self._write({name: True})
 
     def refresh(self) -> None:
         """Writes what follows from configuration and project."""
@@ -79,30 +60,25 @@ class Switches:
         with suppress(OSError, ForedeckError):
             self._write({})
 
-    def _write(self, said: dict[str, bool]) -> None:
+    def _write(self, new: dict[str, bool]) -> None:
         before = _read(self._file)
-        chosen = {name: before[name] for name in _SAID if isinstance(before.get(name), bool)} | said
-        declared = list(self._declared(chosen))
-        _leave(self._file, before, {"facilities": declared, **chosen})
+        notes = {name: value for name, value in before.items() if isinstance(value, bool)} | new
+        declared = list(self._declared(notes))
+        _leave(self._file, before, {"facilities": declared, **notes})
         # The host looks for its own folder, before it could know which project that is in.
         if self._folders_file != self._file:
             by_folder = _read(self._folders_file)
             _leave(self._folders_file, by_folder, {**by_folder, "facilities": declared})
 
-    def _declared(self, chosen: dict[str, bool]) -> tuple[Facility, ...]:
+    def _declared(self, notes: Mapping[str, bool]) -> tuple[Facility, ...]:
         tools = self._tools
-        update: dict[str, Any] = {
-            name: "on" if chosen[name] else "off"
-            for name in ("tasks", "findings")
-            if name in chosen and getattr(tools, name) != "off"
+        chosen = {
+            facility: "on" if notes[facility] else "off"
+            for facility in FACILITY_TOOLS
+            if facility in notes and getattr(tools, facility) != "off"
         }
-
-        def has_use_for(facility: Facility) -> bool:
-            if facility == "tasks":
-                return self.holds_tasks() or self.keeps_page()
-            return facility == "findings" and chosen.get("data", False)
-
-        return tools.model_copy(update=update).declared(has_use_for)
+        configured = tools.model_copy(update=chosen)
+        return configured.declared(lambda facility: self._has_use(facility, notes))
 
 
 def _read(file: Path) -> dict[str, Any]:

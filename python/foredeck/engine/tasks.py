@@ -221,7 +221,7 @@ def _choose(opened: OpenedSession, *, wanted: bool) -> str:
         raise ToolError("This session's project is not known here.")
     tasks_of(opened)
     try:
-        opened.switches.choose_tasks(wanted)
+        opened.switches.choose("tasks", wanted=wanted)
     except OSError as error:
         raise ToolError(f"That cannot be kept: {error.strerror or error}.") from error
     return _ON if wanted else _OFF

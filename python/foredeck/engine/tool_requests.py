@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foredeck.context.intake.early_results import store_early_result
-from foredeck.engine.opened import AskingTool, OpenedSession
+from foredeck.engine.hooks import AskingTool
+from foredeck.engine.opened import OpenedSession
 from foredeck.hosts.pi import full_output, to_blocks, to_nesting, to_tool_event
 from foredeck.hosts.protocol import (
     ToolCallParams,
@@ -15,7 +16,6 @@ from foredeck.hosts.protocol import (
     ToolPrepareResult,
     ToolStartedParams,
 )
-from foredeck.memory.session import SessionMemory
 from foredeck.model.own_tools import FACILITY_TOOLS
 from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import WRITERS
@@ -44,8 +44,8 @@ def _context_tools(opened: OpenedSession) -> ContextTools:
     # Loads with the first request for it.
     from foredeck.context.tools.tools import ContextTools
 
-    session, memory = opened.session, opened.facilities.part(SessionMemory)
-    return ContextTools(session.objects, session.chat, session.inbox, memory)
+    session = opened.session
+    return ContextTools(session.objects, session.chat, session.inbox, opened.facilities.described)
 
 
 def prepare_tool(opened: OpenedSession, params: ToolPrepareParams) -> ToolPrepareResult:

@@ -6,12 +6,14 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from foredeck.config import Config
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.session import SessionFolder
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import LayerBusy, OutOfTime, TimeBudget, until
+from foredeck.engine.opened import FOLLOWING_S
 from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.sessions import private_sessions
@@ -22,10 +24,6 @@ log = logging.getLogger(__name__)
 
 BATCH = 200
 """Versions between two looks at the clock."""
-
-
-FOLLOWING_S = 0.6
-"""Seconds for taking in a session's own work while no request waits."""
 
 
 def make_work_log(
@@ -42,20 +40,28 @@ def make_work_log(
     return WorkLog(work, info.cwd) if work else None
 
 
-def follow_work(config: Config, store: Store) -> None:
-    """Takes in the session's own work for a moment."""
-    # The next opening need not wait for it then.
-    if "worklog" not in config.head.shows:
-        return
-    try:
-        with Follower(
-            store, "worklog", config.home, batch=BATCH, patience_s=FOLLOWING_S
-        ) as follower:
-            follower.catch_up(until(time.monotonic() + FOLLOWING_S))
-    except (OutOfTime, LayerBusy):
-        log.debug("the work log is taken in later")
-    except StoreError as error:
-        log.warning("the work log was not brought up to date: %s", error)
+@dataclass(frozen=True, slots=True)
+class OwnWork:
+    """The session's own work, taken in as it ends: the next opening need not wait for it then."""
+
+    config: Config
+    store: Store
+
+    def follow_work(self) -> None:
+        try:
+            with Follower(
+                self.store, "worklog", self.config.home, batch=BATCH, patience_s=FOLLOWING_S
+            ) as follower:
+                follower.catch_up(until(time.monotonic() + FOLLOWING_S))
+        except (OutOfTime, LayerBusy):
+            log.debug("the work log is taken in later")
+        except StoreError as error:
+            log.warning("the work log was not brought up to date: %s", error)
+
+
+def own_work(config: Config, store: Store, info: SessionInfo) -> OwnWork | None:
+    """None without a work log, and in a replay."""
+    return OwnWork(config, store) if "worklog" in config.head.shows and info.is_live else None
 
 
 def _read(

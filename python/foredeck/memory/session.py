@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,17 +10,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, get_args
 
-from foredeck.errors import ToolError
+from foredeck.errors import ForedeckError, ToolError
 from foredeck.memory.entry import MemoryEntry, MemoryRefused
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory, NewMemory
-from foredeck.memory.sections import FINDINGS, OF_SESSION, OF_USER, EntriesSection
+from foredeck.memory.sections import FINDINGS, OF_SESSION, OF_USER, EntriesSection, entry_with_place
 from foredeck.memory.words import KnownFact, compare
 from foredeck.model.documents import chat_id
+from foredeck.model.identity import ENTRY, ShortNames
 from foredeck.model.memory import LearnedFrom, MemoryDocument, Place
 from foredeck.model.own_tools import PROMOTE_FINDING, Severity
 from foredeck.store.protocol import Token
 from foredeck.store.store import Store
+
+log = logging.getLogger(__name__)
 
 _UNCOMMITTED = Token("")
 
@@ -67,14 +71,28 @@ class SessionMemory:
         of_user = self.memory.of_user(self.project)
         return [*of_user, *self._kept("session"), *self._kept("findings")]
 
-    def note_answer(self, text: str) -> None:
-        """Notes the entries used in an answer."""
-        if text:
-            entries = self.entries()
-            self.memory.note_use(named_in(text, [(e.id, e.document.fact) for e in entries]))
+    def described(self, name: str) -> str | None:
+        """An entry by its name, for the model."""
+        entries = {entry.id: entry for entry in self.entries()}
+        ids = ShortNames(ENTRY, entries).find(name)
+        return "\n".join(entry_with_place(entries[id]) for id in ids) or None
 
-    def tidy(self) -> str:
-        return _news(self.memory.tidy(self.session))
+    def begin(self) -> str:
+        """Expires unused entries, and says so."""
+        try:
+            return _news(self.memory.tidy(self.session))
+        except ForedeckError as error:
+            log.warning("memory was not looked through: %s", error)
+            return ""
+
+    def read_answer(self, text: str) -> None:
+        """Notes the entries used in an answer."""
+        try:
+            if text:
+                entries = self.entries()
+                self.memory.note_use(named_in(text, [(e.id, e.document.fact) for e in entries]))
+        except ForedeckError as error:
+            log.warning("uses of memory were not noted: %s", error)
 
     def inherit(self) -> None:
         """Gives a fork its parent's entries."""
@@ -141,24 +159,27 @@ def _words(text: str) -> list[str]:
 
 SEVERITIES: tuple[str, ...] = get_args(Severity)
 MOST_OF_A_RESULT, MOST_TAGS = 20, 5
+_HAS_DATA = "data"
+"""The note that a project has had a data tool."""
 _TAG_CHARS = 30
 
 
 class PromoteFinding:
-    """The model's tool to propose findings."""
+    """The model's tool to propose findings, and what data tools report by themselves."""
 
     name = PROMOTE_FINDING
+    facility = "findings"
 
-    def __init__(self, memory: Memory, session: str, loaded: Callable[[], bool]) -> None:
+    def __init__(self, memory: Memory, session: str, data_tools: Collection[str]) -> None:
         self._memory = memory
         self._session = session
-        self._loaded = loaded
+        self._data_tools = data_tools
         self._proposed: str | None = None
 
     def run(self, input: Mapping[str, Any], call: str) -> str:
         """Proposes a finding; returns text for the model if the user cannot be asked at once."""
         self._proposed = None
-        if not self._loaded():
+        if not has_data(self._memory.store, self._session, self._data_tools):
             raise ToolError("No data is loaded in this session: load or query some first.")
         content = input.get("content")
         if not isinstance(content, str):
@@ -176,6 +197,28 @@ class PromoteFinding:
 
         waiting = (each for each in proposals_of(self._memory) if each.entry.id == self._proposed)
         return [{"name": each.name, "lines": proposal_lines(each)} for each in waiting]
+
+    def has_use(self, notes: Mapping[str, bool]) -> bool:
+        return notes.get(_HAS_DATA, False)
+
+    def read_result(self, tool: str, call: str, details: Any, note: Callable[[str], None]) -> str:
+        """Proposes what a data tool found; the notice for the user."""
+        if tool not in self._data_tools:
+            return ""
+        note(_HAS_DATA)
+        count = 0
+        for text, tags in findings_in(details):
+            try:
+                self.propose(text, tags, "analysis", call)
+                count += 1
+            except MemoryRefused as refusal:
+                log.info("a finding of %s: %s", tool, refusal)
+            except ForedeckError as error:
+                # The tool has done its work: nothing here may fail it.
+                log.warning("a finding of %s is not proposed: %s", tool, error)
+                return ""
+        what = "One finding waits" if count == 1 else f"{count} findings wait"
+        return f"{what} for your word: /memory" if count else ""
 
     def propose(
         self, content: str, tags: tuple[str, ...], learned_from: LearnedFrom, source: str | None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from foredeck.errors import StoreError
+from foredeck.model.memory import working_id
 from foredeck.model.quoting import block
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import Batch, Scalar
@@ -36,6 +37,8 @@ class SessionTasks:
     `query`, `mutate` and `active` are the agent's; `user_mutate` the person's.
     """
 
+    facility = "tasks"
+
     def __init__(
         self,
         work: TaskWork,
@@ -55,6 +58,13 @@ class SessionTasks:
         self.mutate = TaskMutate(work, resolve_link, update_context, claimed, is_private)
         by_user = work.by(Actor(session, USER))
         self.user_mutate = TaskMutate(by_user, resolve_link, update_context, claimed)
+
+    def has_use(self, _notes: Mapping[str, bool]) -> bool:
+        """Whether the project has tasks, or a page, which the tools write."""
+        store, project = self.work.store, self.work.board.project
+        if store.query("task", {"project": project}, limit=1):
+            return True
+        return store.head(working_id("resource", project)) is not None
 
     def status_line(self) -> str:
         """The active task, and how many are ready; empty without tasks. Raises `StoreError`."""

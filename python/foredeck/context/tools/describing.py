@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from foredeck.context import wording
 from foredeck.context.rendering import described as fields_of_line
@@ -11,10 +11,7 @@ from foredeck.context.state.handles import Wanted, asked_graph, meet, name_of_no
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.stored_chat import inherited_turns
-from foredeck.memory.sections import entry_with_place
-from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import Document
-from foredeck.model.identity import ENTRY, ShortNames
 from foredeck.model.quoting import name, one_line, quoted
 from foredeck.notes.entries import is_reference_field
 from foredeck.notes.expanding import as_markdown, expand, links_in_field
@@ -210,13 +207,9 @@ def unresolved(target: str, candidates: Sequence[str]) -> str:
 _NAME = re.compile(r"(?:[tm]-[0-9a-z]{4,}|memory:\S+|[0-9a-f]{8}-[0-9a-f-]{27})", re.IGNORECASE)
 
 
-def read_record(store: Store, memory: SessionMemory | None, name: str) -> str | None:
+def read_record(store: Store, described: Callable[[str], str | None], name: str) -> str | None:
     """A task or memory entry; None if it is neither, or hidden from this session."""
     # A session's index does not hold them: they are found by their names.
     if _NAME.fullmatch(name) is None:
         return None
-    if not name.lower().startswith("m"):
-        return task_by_name(store, name)
-    entries = {} if memory is None else {entry.id: entry for entry in memory.entries()}
-    ids = ShortNames(ENTRY, entries).find(name)
-    return "\n".join(entry_with_place(entries[id]) for id in ids) or None
+    return described(name) if name.lower().startswith("m") else task_by_name(store, name)

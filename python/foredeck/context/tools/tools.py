@@ -23,7 +23,6 @@ from foredeck.context.state.request import Inbox
 from foredeck.context.tools.describing import SHOWS, described, read_record, refers
 from foredeck.context.tools.versions import Content, wanted_content
 from foredeck.errors import ToolError
-from foredeck.memory.session import SessionMemory
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import checkout_of
 from foredeck.sources.snapshots import is_unread
@@ -51,10 +50,11 @@ class ContextTools:
         objects: Objects,
         chat: Chat,
         inbox: Inbox,
-        memory: SessionMemory | None,
+        described: Callable[[str], str | None] = lambda _name: None,
     ) -> None:
+        """`described`: what a record without a handle says, by its name."""
         self._objects, self._chat, self._inbox = objects, chat, inbox
-        self._memory = memory
+        self._described = described
         chat.take_up_newest()
         self._tools: dict[str, Callable[[Wanted], ToolAnswer]] = {
             "activate": self._activate,
@@ -69,7 +69,7 @@ class ContextTools:
             raise ToolError(f"foredeck has no tool {tool!r}.")
         show = _show(tool, arguments)
         if tool == "activate" and (
-            text := read_record(self._objects.store, self._memory, _id(tool, arguments))
+            text := read_record(self._objects.store, self._described, _id(tool, arguments))
         ):
             # It has no handle: the result itself is all that there is to keep in view.
             return ToolAnswer(text[:MAX_CHARS], {"op": "none"})
