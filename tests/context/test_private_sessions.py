@@ -11,8 +11,8 @@ from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, bash, finish, use
 from foredeck.config import Config
-from foredeck.context.state.session import ALREADY, PRIVATE, TOO_LATE
 from foredeck.engine.engine import Engine
+from foredeck.engine.opened import ALREADY, PRIVATE, TOO_LATE
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams
 from foredeck.hosts.simulated_host import SimulatedHost

@@ -10,10 +10,11 @@ from syrupy.assertion import SnapshotAssertion
 from foredeck.context.calls.deciding import TURN_ENDED
 from foredeck.context.calls.own_lines import WITHDRAWN_LATER, withdrawn_now
 from foredeck.context.calls.recording import damage_report
-from foredeck.context.state.session import ALREADY, CUT, PRIVATE, TOO_LATE
+from foredeck.context.state.session import CUT
 from foredeck.engine.current import FORGOTTEN
 from foredeck.engine.observe_command import OFF
 from foredeck.engine.observing_runs import ALONE
+from foredeck.engine.opened import ALREADY, PRIVATE, TOO_LATE
 from foredeck.engine.project_notes import LEFT_OUT
 from foredeck.engine.requests import large_fold
 from foredeck.model.call_values import REASONS, CallStats, Decision

@@ -26,7 +26,7 @@ from foredeck.engine.object_commands import (
     window_view,
 )
 from foredeck.engine.observe_command import observe_choices, observe_command
-from foredeck.engine.opened import OpenedSession
+from foredeck.engine.opened import OpenedSession, go_private
 from foredeck.engine.tasks import task_choices, tasks_command
 from foredeck.errors import ToolError
 from foredeck.home import command_file
@@ -63,7 +63,7 @@ def choices(opened: OpenedSession, typed: str) -> list[Choice]:
 
 
 def _private(opened: OpenedSession, _arguments: str) -> CommandResult:
-    return {"text": opened.session.go_private(), "private": True}
+    return {"text": go_private(opened.session), "private": True}
 
 
 def _rewind(opened: OpenedSession, arguments: str) -> str:

@@ -16,7 +16,7 @@ from foredeck.derived.layer import TimeBudget
 from foredeck.engine.hooks import Facilities
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch, files_met
-from foredeck.errors import StoreError
+from foredeck.errors import StoreError, ToolError
 from foredeck.hosts.protocol import (
     CommandResult,
     RunningTool,
@@ -136,3 +136,47 @@ class OpenedSession:
             if line := self.facilities.status_line():
                 answer["tasks"] = {"line": line}
         return answer
+
+
+PRIVATE = (
+    "This session is private: nothing said in it is kept or found outside it. What it does to "
+    "files stays."
+)
+ALREADY = "This session is private already."
+TOO_LATE = (
+    "This session is not private: it has begun. Begin a private one with `pi --foredeck-private`, "
+    "or with /new and then /foredeck private."
+)
+
+
+def settle_privacy(session: Session, *, wanted: bool) -> None:
+    """Makes an opening session private if asked and not too late."""
+    workspace = session.objects.workspace
+    if session.chat.private and workspace.pending:
+        # At once: other engines on this store must not read what is said in it.
+        workspace.commit()
+    if not wanted or session.chat.private:
+        return
+    if _has_begun(session):
+        session.inbox.user_messages.append(TOO_LATE)
+    else:
+        session.inbox.notify(go_private(session))
+
+
+def go_private(session: Session) -> str:
+    """The answer for the user. Raises `ToolError` if the session has begun."""
+    if session.chat.private:
+        return ALREADY
+    if _has_begun(session):
+        raise ToolError(TOO_LATE)
+    document = session.objects.document()
+    assert document is not None
+    changed = document.model_copy(update={"private": True})
+    session.objects.workspace.put(changed.seal())
+    session.objects.workspace.commit()
+    session.chat.private = True
+    return PRIVATE
+
+
+def _has_begun(session: Session) -> bool:
+    return bool(session.chat.log.newest or session.chat.turns)

@@ -16,7 +16,7 @@ from foredeck.context.state.session import (
 )
 from foredeck.engine.hooks import Facilities, FacilityInputs, MakeFacilities
 from foredeck.engine.memory import begun_by
-from foredeck.engine.opened import OpenedSession
+from foredeck.engine.opened import OpenedSession, settle_privacy
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import LooksBeforeCalls, NoWatch, Reconcile, SessionWatch
 from foredeck.hosts.host import Host
@@ -64,7 +64,7 @@ class SessionOpener:
         session = self._load(store, params, session_folder, calls_at_opening)
         if not session.chat.log.newest and (lost := unreadable_lines(params.file or "")):
             session.inbox.user_messages.append(damage_report(lost))
-        session.settle_privacy(wanted=params.private)
+        settle_privacy(session, wanted=params.private)
         opening = FacilityInputs.at_opening(self._config, session, session_folder)
         facilities = self._make_facilities(opening)
         guard = self._guard(session, session_folder)

@@ -12,7 +12,6 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.index import SessionIndex, read_members
 from foredeck.context.state.objects import Objects, OpenGraph, SessionInfo, Workspace
 from foredeck.context.state.request import Inbox, PromptFrame
-from foredeck.errors import ToolError
 from foredeck.model.documents import (
     ChatDocument,
     Fields,
@@ -32,15 +31,6 @@ from foredeck.store.store import Store
 CUT = (
     "Earlier calls of this session are missing from the store: foredeck begins anew with what the "
     "chat still holds."
-)
-PRIVATE = (
-    "This session is private: nothing said in it is kept or found outside it. What it does to "
-    "files stays."
-)
-ALREADY = "This session is private already."
-TOO_LATE = (
-    "This session is not private: it has begun. Begin a private one with `pi --foredeck-private`, "
-    "or with /new and then /foredeck private."
 )
 
 
@@ -70,36 +60,6 @@ class Session:
     chat: Chat
     inbox: Inbox
     frame: PromptFrame
-
-    def settle_privacy(self, *, wanted: bool) -> None:
-        """Makes an opening session private if asked and not too late."""
-        if self.chat.private and self.objects.workspace.pending:
-            # At once: other engines on this store must not read what is said in it.
-            self.objects.workspace.commit()
-        if not wanted or self.chat.private:
-            return
-        if self._has_begun:
-            self.inbox.user_messages.append(TOO_LATE)
-        else:
-            self.inbox.notify(self.go_private())
-
-    def go_private(self) -> str:
-        """The answer for the user. Raises `ToolError` if the session has begun."""
-        if self.chat.private:
-            return ALREADY
-        if self._has_begun:
-            raise ToolError(TOO_LATE)
-        document = self.objects.document()
-        assert document is not None
-        changed = document.model_copy(update={"private": True})
-        self.objects.workspace.put(changed.seal())
-        self.objects.workspace.commit()
-        self.chat.private = True
-        return PRIVATE
-
-    @property
-    def _has_begun(self) -> bool:
-        return bool(self.chat.log.newest or self.chat.turns)
 
 
 @dataclass(frozen=True, slots=True)
