@@ -267,20 +267,24 @@ def test_neighbours_by_relation_and_tag(vault: Vault) -> None:
     assert graph.neighbours(start, 1, limit=2).complete is False
 
 
+def call(id: str, tool: str = "read", **fields: Any) -> ToolcallDocument:
+    return ToolcallDocument(id=id, tool=tool, provenance=PROVENANCE, **fields).seal()
+
+
+def pinned(vault: Vault, path: str, text: str) -> dict[str, Any]:
+    """Write a file, and pin what was written."""
+    vault.write(path, text)
+    head = vault.store.heads([id_of(path)])[id_of(path)]
+    hashes = {n: head.fields[n] for n in ("content_hash", "text_hash", "metadata_view_hash")}
+    return {"object": head.id, "version": 1, "token": head.token, **hashes}
+
+
 def test_what_a_tool_call_read_is_a_static_reference(vault: Vault) -> None:
-    vault.write("/v/a.md", "old")
-    head = vault.store.head(id_of("/v/a.md"))
-    pin = {"object": head.id, "version": 1, "token": head.token}
-    pin |= {n: head.fields[n] for n in ("content_hash", "text_hash", "metadata_view_hash")}
-    call = ToolcallDocument(
-        id="toolu_1",
-        **{"tool": "read", "args_display": "a.md", "provenance": PROVENANCE},
-        **{"file_version_ref": pin, "file_refs": [head.id, id_of("/v/b.md")]},
-    )
-    vault.store.commit(Batch(puts=[call.seal()]))
+    pin, refs = pinned(vault, "/v/a.md", "old"), [id_of("/v/a.md"), id_of("/v/b.md")]
+    vault.store.commit(Batch(puts=[call("toolu_1", file_version_ref=pin, file_refs=refs)]))
     vault.delete("/v/a.md")
     (edge,) = graph_of(vault).links("toolu_1")
-    assert (edge.target, edge.reference.static, edge.version_ref) == (head.id, True, pin)
+    assert (edge.target, edge.reference.static, edge.version_ref) == (refs[0], True, pin)
     vault.write("/v/b.md", "new")
     assert [e.reference.relation for e in graph_of(vault).links("toolu_1")] == ["reads", "touches"]
 
@@ -299,18 +303,10 @@ def test_tasks_and_chats_are_in_the_graph_by_the_fields_of_their_type(vault: Vau
         ),
     ]
     chat = ChatDocument(id="chat:s", session_ref="session:s", provenance=PROVENANCE)
+    of_chat = {"tool": "bash", "chat_ref": "chat:s"}
     calls = [
-        ToolcallDocument(
-            id=f"toolu_{n}",
-            **{
-                "provenance": PROVENANCE,
-                "tool": "bash",
-                "chat_ref": "chat:s",
-                "turn_ref": f"turn:s:{12 - n}",
-            },
-            **{"position": n, "parent_ref": "toolu_1" if n == 2 else None},
-        )
-        for n in (1, 2, 10)
+        call(f"toolu_{n}", turn_ref=f"turn:s:{12 - n}", position=n, parent_ref=parent, **of_chat)
+        for n, parent in ((1, None), (2, "toolu_1"), (10, None))
     ]
     vault.store.commit(Batch(puts=[d.seal() for d in (chat, *tasks, *calls)]))
     graph = graph_of(vault)
@@ -348,33 +344,17 @@ def test_a_heading_or_block_that_is_not_there_is_reported(vault: Vault) -> None:
 
 
 def test_what_a_static_reference_means_stays_and_is_verified(vault: Vault) -> None:
-    vault.write("/v/a.md", "old")
-    head = vault.store.head(id_of("/v/a.md"))
-    hashes = {n: head.fields[n] for n in ("content_hash", "text_hash", "metadata_view_hash")}
-    pin = {"object": head.id, "version": 1, "token": head.token, **hashes}
-    wrong = {**pin, "text_hash": "0" * 64}
-    for id, recorded in (("toolu_1", pin), ("toolu_2", wrong)):
-        call = ToolcallDocument(
-            id=id, **{"tool": "read", "provenance": PROVENANCE, "file_version_ref": recorded}
-        )
-        vault.store.commit(Batch(puts=[call.seal()]))
-    member = MemberDocument(
-        id=member_id("s1", 1),
-        **{
-            "session": "s1",
-            "ordinal": 1,
-            "object": head.id,
-            "object_type": "file",
-            "version_ref": pin,
-        },
-    )
-    vault.store.commit(Batch(puts=[member.seal()]))
+    pin = pinned(vault, "/v/a.md", "old")
+    for id, recorded in (("toolu_1", pin), ("toolu_2", {**pin, "text_hash": "0" * 64})):
+        vault.store.commit(Batch(puts=[call(id, file_version_ref=recorded)]))
     vault.write("/v/a.md", "new")
     vault.write("/v/b.md", "[[@1 v1]]")
     vault.write("/v/d/c.md", "[[@1 v9]]")
-    for ordinal, path in ((2, "/v/b.md"), (3, "/v/d/c.md")):
-        met = member.model_copy(
-            update={"id": member_id("s1", ordinal), "ordinal": ordinal, "object": id_of(path)}
+    for ordinal, path in ((1, "/v/a.md"), (2, "/v/b.md"), (3, "/v/d/c.md")):
+        met = MemberDocument(
+            id=member_id("s1", ordinal),
+            **{"session": "s1", "ordinal": ordinal, "object": id_of(path)},
+            **{"object_type": "file", "version_ref": pin},
         )
         vault.store.commit(Batch(puts=[met.seal()]))
     graph = graph_of(vault)

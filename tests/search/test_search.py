@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from foredeck.model.documents import Provenance, ToolcallDocument
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument
+from foredeck.search.searching import search
 from foredeck.sources.snapshots import AT_MS
 from foredeck.store.protocol import Batch
 from search.sessions import DAY_MS, START_MS, Searched, Talk, searched
@@ -115,6 +116,17 @@ def test_recency_decides_between_equals_and_not_otherwise(stored: Searched) -> N
     new = Talk(stored.store, "new").say(user="the kettle boils", time_ms=START_MS + 90 * DAY_MS)
     better = Talk(stored.store, "better").say(user="kettle kettle", time_ms=START_MS)
     assert stored.found("kettle") == [better, new, old]
+
+
+def test_a_session_with_several_hits_comes_before_one_with_a_better_one(stored: Searched) -> None:
+    Talk(stored.store, "one").say(user="fox fox fox")
+    two = Talk(stored.store, "two")
+    for text in ("a fox", "nothing of it", "nothing else", "the fox"):
+        two.say(user=text)
+    with stored.index() as index:
+        for first, order in ((False, ["one", "two"]), (True, ["two", "one"])):
+            found = search(stored.store, index, "fox", sessions_first=first)
+            assert [session for session, _ in found.groups()] == order
 
 
 def test_a_reply_is_found_by_the_words_of_what_it_answers(stored: Searched) -> None:
