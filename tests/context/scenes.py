@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from context.driver import Host
-from context.messages import Block, assistant, calls, lines, result, user
+from context.messages import Block, assistant, calls, lines, result, thinking, user
 from context.sent import Sent
 
 
@@ -22,6 +24,15 @@ def use(host: Host, id: str, tool: str, output: str | list[Block], /, **argument
 def bash(host: Host, id: str, content: str | None = None) -> Sent:
     """A command whose output is long enough to be folded, and like no other."""
     return use(host, id, "bash", content or lines(20, f"output of {id}"), command=f"run {id}")
+
+
+def think(
+    host: Host, id: str, thought: str = "hm", seal: str = "", output: str = "", **more: Any
+) -> Sent:
+    """A command with reasoning before it that is sealed as on Anthropic's wire."""
+    said = thinking(thought, seal or f"seal-{id}"), calls(id, "bash", command=id)
+    host.add(assistant(*said, **more), result(id, "bash", output or lines(20, id)))
+    return host.call()
 
 
 def context_tool(host: Host, id: str, tool: str, name: str) -> Sent:

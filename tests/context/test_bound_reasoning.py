@@ -9,8 +9,8 @@ import pytest
 from context.conftest import NewHost
 from context.driver import MODEL, Host
 from context.heads import Counting
-from context.messages import assistant, calls, lines, result, thinking
-from context.scenes import ask, bash, finish
+from context.messages import lines
+from context.scenes import ask, bash, finish, think
 from context.sent import Sent
 from context.test_account import account
 from context.test_ended_turns import seals
@@ -35,9 +35,7 @@ def step(host: Host, reasoning: int) -> Sent:
     """A command, with signed reasoning of so many tokens."""
     id = f"t{len(host.messages)}"
     usage = {"input": 100, "reasoning": reasoning}
-    answer = assistant(thinking("", f"seal-{id}"), calls(id, "bash", command=id), usage=usage)
-    host.add(answer, result(id, "bash", lines(300, id)))
-    return host.call()
+    return think(host, id, "", output=lines(300, id), usage=usage)
 
 
 def turn(host: Host, reasoning: int, steps: int = 12) -> None:

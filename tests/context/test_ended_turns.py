@@ -9,8 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result, thinking
-from context.scenes import ask
+from context.messages import lines
+from context.scenes import ask, think
 from context.sent import Sent
 from context.test_reasons import command_text
 from context.test_window import folded
@@ -23,9 +23,7 @@ STEPS = 8
 
 def step(host: Host, id: str, size: int = 400) -> Sent:
     """A step of the loop, with reasoning that is sealed as on Anthropic's wire."""
-    said = assistant(thinking("hm", f"seal-{id}"), calls(id, "bash", command=id))
-    host.add(said, result(id, "bash", lines(size, id)))
-    return host.call()
+    return think(host, id, output=lines(size, id))
 
 
 def paused(host: Host, old: int = 400, new: int = 20) -> Sent:

@@ -13,7 +13,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.invariants import CUT
 from context.messages import assistant, calls, lines, result, thinking, user
-from context.scenes import ask, bash, context_tool, finish
+from context.scenes import ask, bash, context_tool, finish, think
 from context.sent import Sent, as_bytes, last
 from context.strategies import Script, sound_scripts
 from examples import examples
@@ -125,11 +125,7 @@ def test_sealed_reasoning_of_the_turn_is_bound_no_more(new_host: NewHost) -> Non
     for restarts in (False, True):
         if restarts:
             host.restart()
-        host.add(
-            assistant(thinking("new", "bmV3"), calls(f"n{restarts}", "bash", command="x")),
-            result(f"n{restarts}", "bash", "ok"),
-        )
-        sent = host.call()
+        sent = think(host, f"n{restarts}", output="ok")
         assert as_bytes(sent.prompt[: len(ended)]) == as_bytes(ended)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result, thinking
-from context.scenes import ask, finish
+from context.messages import lines
+from context.scenes import ask, finish, think
 from context.sent import Sent
 from context.test_account import account
 from context.test_reasons import command_text
@@ -26,9 +26,7 @@ def step(host: Host, id: str, reasoning: int | None = None, text: str = "") -> S
     """A step of the loop with signed reasoning. `reasoning`: its tokens, as counted; `text`: what
     is told of it."""
     usage = None if reasoning is None else {"input": 100, "reasoning": reasoning}
-    answer = assistant(thinking(text, seal(id)), calls(id, "bash", command=id), usage=usage)
-    host.add(answer, result(id, "bash", lines(40, id)))
-    return host.call()
+    return think(host, id, text, seal(id), lines(40, id), usage=usage)
 
 
 def turn(host: Host, steps: int = 8, reasoning: int | None = None, text: str = "") -> None:

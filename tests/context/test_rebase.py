@@ -9,7 +9,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, thinking
-from context.scenes import ask, bash, finish, use
+from context.scenes import ask, bash, finish, think, use
 from context.sent import Sent
 from context.test_window import folded
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
@@ -70,19 +70,10 @@ def test_a_saving_below_the_configured_one_is_left_alone(new_host: NewHost) -> N
 # Signed reasoning
 
 
-def signed(id: str) -> dict[str, Any]:
-    return assistant(thinking("hm", "c2VhbA=="), calls(id, "bash", command=id))
-
-
-def add_signed(host: Host, id: str) -> None:
-    host.add(signed(id), result(id, "bash", lines(20, id)))
-
-
 def test_nothing_changes_before_signed_reasoning_of_the_turn_under_way(host: Host) -> None:
     six_outputs(host)
     host.wait(600)
-    add_signed(host, "s1")
-    assert host.call().decision == Decision()
+    assert think(host, "s1").decision == Decision()
 
 
 def sealed(sent: Sent) -> list[int]:
@@ -175,8 +166,7 @@ def test_at_high_water_little_that_may_go_is_not_taken_bit_by_bit(new_host: NewH
     host = watered(new_host)
     ask(host)
     big(host, "c0", 22_000)
-    add_signed(host, "s")
-    host.call()
+    think(host, "s")
     sent = [big(host, f"c{number}", 2000) for number in range(1, 20)]
     reasons = [s.decision.reason for s in sent]
     assert reasons.index("window") == 15, "c0 may not go, and the others are small"

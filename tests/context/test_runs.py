@@ -10,8 +10,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import assistant, calls, lines, result, thinking
-from context.scenes import ask, bash, context_tool, finish, use
+from context.messages import assistant, calls, lines, result
+from context.scenes import ask, bash, context_tool, finish, think, use
 from context.sent import Sent, as_bytes, last, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS
@@ -94,10 +94,7 @@ def test_sealed_reasoning_stays_where_it_cannot_be_left_out(
     host.model = {**(host.model or {}), "api": api}
     ask(host)
     for id in "abcdef":
-        thought = thinking("Hm.", f"sealed-{id}")
-        host.add(assistant(thought, calls(id, "bash", command=f"run {id}")))
-        host.add(result(id, "bash", lines(20, f"output of {id}")))
-        host.call()
+        think(host, id)
     finish(host)
     sent = go_cold(host)
     assert len(runs(sent)) == leaves

@@ -9,8 +9,8 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.heads import Said
-from context.messages import assistant, calls, lines, result, thinking, user
-from context.scenes import ask, bash, finish
+from context.messages import user
+from context.scenes import ask, bash, finish, think
 from context.sent import as_bytes, message_text
 from foredeck.context.calls.own_lines import WITHDRAWN_LATER
 
@@ -76,12 +76,7 @@ def test_sealed_reasoning_holds_it_until_the_turn_ends(host: Host, memory: Taken
     first = ask(host)
     for number in (1, 2):
         memory.lines[:] = ["- spaces"]
-        sealed = thinking("hm", f"signed {number}")
-        host.add(
-            assistant(sealed, calls(f"c{number}", "bash", command="ls")),
-            result(f"c{number}", "bash", lines(20, f"{number}")),
-        )
-        sent = host.call()
+        sent = think(host, f"c{number}")
         assert as_bytes(sent.prompt[:1]) == as_bytes(first.prompt[:1])
     assert host.read.count(WITHDRAWN_LATER) == 1
     finish(host)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from context.messages import assistant, calls, result, user
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.errors import StoreError, ToolError, UnknownSession
 from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
-    AssembleParams,
     CommandParams,
     SessionCloseParams,
     SessionCompactParams,
@@ -62,8 +62,9 @@ class Opened:
         return self.engine.open_session(SimulatedHost(session).opening("/"))["calls"]
 
     def assemble(self) -> int:
-        params = {"session": "s", "keep": 0, "messages": MESSAGES, "entries": [None] * 3}
-        return self.engine.assemble(AssembleParams.model_validate({**params, "time_ms": 4}))["call"]
+        host = SimulatedHost("s")
+        host.add(*MESSAGES, entries=[None] * 3)
+        return self.engine.assemble(host.request(4))["call"]
 
     def observe(self) -> None:
         content = [{"type": "text", "text": "out"}]
@@ -146,21 +147,14 @@ def test_a_session_opened_again_by_this_host_still_counts_its_own_calls(opened: 
 
 def test_opening_another_session_ends_the_watch_of_the_one_before(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one")
-    read = {"type": "toolCall", "id": "c", "name": "read", "arguments": {"path": "a.txt"}}
-    shown = {"role": "toolResult", "toolCallId": "c", "toolName": "read", "isError": False}
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": "Read it.", "timestamp": 1},
-        {"role": "assistant", "content": [read], "timestamp": 2},
-        {**shown, "content": [{"type": "text", "text": "one"}], "timestamp": 3},
-    ]
+    read = assistant(calls("c", "read", path="a.txt"))
+    messages = [user("Read it."), read, result("c", "read", "one")]
     engine = Engine(Config(home=tmp_path / "home"), Host(call_soon=lambda _function: None))
     for session in ("one", "two"):
-        engine.open_session(SimulatedHost(session).opening(str(tmp_path)))
-        engine.assemble(
-            AssembleParams(
-                session=session, keep=0, messages=messages, entries=[None] * 3, time_ms=4
-            )
-        )
+        host = SimulatedHost(session)
+        host.add(*({**message, "timestamp": n} for n, message in enumerate(messages)))
+        engine.open_session(host.opening(str(tmp_path)))
+        engine.assemble(host.request(4))
         assert _trackers() == 1
     engine.close()
     assert _trackers() == 0

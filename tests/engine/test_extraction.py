@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from asked_models import RECORD, Models, settled
 
+from context.messages import assistant
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.errors import StoreUnavailable
@@ -45,13 +46,7 @@ class Talk:
         self.host.add({"role": "user", "content": text, "timestamp": self.turns})
         asked = self.host.request(self.turns).model_copy(update={"typed": [typed(text)]})
         self.host.accept(self.engine.assemble(asked))
-        done = [{"type": "text", "text": "Done with that."}]
-        answer = {
-            "role": "assistant",
-            "content": done,
-            "timestamp": self.turns,
-            "stopReason": "stop",
-        }
+        answer = assistant("Done with that.", timestamp=self.turns)
         event = {"session": self.host.session, "kind": "answer", "message": answer, "entry": None}
         self.engine.session_event(SessionEventParams.model_validate(event))
         self.host.add(answer)

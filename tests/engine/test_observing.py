@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from asked_models import COST, RECORD, Models, settled
 
+from context.messages import result
 from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
 from foredeck.context.state.session import Session
@@ -103,11 +104,7 @@ class Observed:
         text = " ".join(f"row-{self.rounds}-{number}" for number in range(chars // 9))
         self.host.add(
             {"role": "assistant", "content": [*spoken, use], "timestamp": self.now},
-            {
-                **{"role": "toolResult", "toolCallId": name, "toolName": "bash"},
-                **{"content": [{"type": "text", "text": text}], "isError": False},
-                "timestamp": self.now,
-            },
+            result(name, "bash", text, timestamp=self.now),
         )
 
     @property

@@ -7,16 +7,15 @@ import queue
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from context.messages import assistant, calls, result, user
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.engine.watching import SessionWatch
 from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
-    AssembleParams,
     AssembleResult,
     ToolObservedParams,
     ToolStartedParams,
@@ -66,18 +65,10 @@ class Watched:
 
     def assemble(self, *then: str) -> AssembleResult:
         """A request after the file was read, and what the user has said since."""
-        call = {"type": "toolCall", "id": "t1", "name": "read", "arguments": {"path": "a.txt"}}
-        answer = {"role": "toolResult", "toolCallId": "t1", "toolName": "read"}
-        messages: list[dict[str, Any]] = [
-            {"role": "user", "content": "read it"},
-            {"role": "assistant", "content": [call]},
-            {**answer, "content": [{"type": "text", "text": "one"}], "isError": False},
-        ]
-        messages += [{"role": "user", "content": text} for text in then]
-        messages = [{**message, "timestamp": n} for n, message in enumerate(messages)]
-        entries = [f"e{n}" for n in range(len(messages))]
-        params = {"session": "s", "keep": 0, "messages": messages, "entries": entries}
-        return self.engine.assemble(AssembleParams.model_validate({**params, "time_ms": 1}))
+        called, host = assistant(calls("t1", "read", path="a.txt")), SimulatedHost("s")
+        said = [user("read it"), called, result("t1", "read", "one"), *map(user, then)]
+        host.add(*({**message, "timestamp": n} for n, message in enumerate(said)))
+        return self.engine.assemble(host.request(1))
 
     def write_long_ago(self, path: str, text: str) -> None:
         """A file that is at rest as soon as it is there."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from context.messages import assistant, user
 from foredeck.config import Config
 from foredeck.context.head import compose
 from foredeck.engine.engine import Engine
@@ -78,14 +79,13 @@ class Desk:
 def ask(engine: Engine, host: SimulatedHost, text: str) -> str:
     """The prompt with one more message of the user's."""
     time_ms = START_MS + 1000 * len(host.messages)
-    host.add({"role": "user", "content": text, "timestamp": time_ms})
+    host.add(user(text, timestamp=time_ms))
     host.accept(engine.assemble(host.request(time_ms)))
     return str(host.prompt())
 
 
 def answer(host: SimulatedHost, text: str) -> None:
-    said = [{"type": "text", "text": text}]
-    host.add({"role": "assistant", "content": said, "timestamp": START_MS})
+    host.add(assistant(text, timestamp=START_MS))
 
 
 def fork(of: SimulatedHost, session: str, messages: int) -> SimulatedHost:
