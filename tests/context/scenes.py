@@ -26,6 +26,18 @@ def bash(host: Host, id: str, content: str | None = None) -> Sent:
     return use(host, id, "bash", content or lines(20, f"output of {id}"), command=f"run {id}")
 
 
+def outputs(host: Host, count: int, prefix: str = "c") -> Sent:
+    """So many commands, one after the other."""
+    return [bash(host, f"{prefix}{number}") for number in range(count)][-1]
+
+
+def later(host: Host, text: str = "Go on.", seconds: int = 600) -> Sent:
+    """The turn ends, and the user goes on when the provider's cache has expired."""
+    finish(host)
+    host.wait(seconds)
+    return ask(host, text)
+
+
 def think(
     host: Host, id: str, thought: str = "hm", seal: str = "", output: str = "", **more: Any
 ) -> Sent:

@@ -10,7 +10,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, text, user
-from context.scenes import ask, bash, use
+from context.scenes import ask, bash, outputs, use
 from foredeck.accounting.account import Account, AccountingMethod, Money, RebaseBalance, runs_of
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
@@ -25,10 +25,9 @@ def account(host: Host, cache: str = "ideal") -> Account:
     return account_of(StoredCalls(host.store, host.session), AccountingMethod(cache))
 
 
-def start(host: Host, outputs: int = 2) -> None:
+def start(host: Host, count: int = 2) -> None:
     ask(host)
-    for number in range(outputs):
-        bash(host, f"s{number}")
+    outputs(host, count, "s")
 
 
 def newest(host: Host) -> dict[str, int]:
@@ -112,8 +111,7 @@ def test_a_rebase_that_pays_says_what_it_cost_and_brought_back(new_host: NewHost
     host.model = {**(host.model or {}), "cost": COST}
     ask(host)
     bash(host, "big", lines(400, "big"))
-    for number in range(6):
-        bash(host, f"c{number}")
+    outputs(host, 6)
     told = account(host)
     paid = [rebase for rebase in told.rebases if rebase.reason == "pays"]
     assert paid

@@ -10,7 +10,7 @@ from context.conftest import NewHost
 from context.driver import MODEL, Host
 from context.heads import Counting
 from context.messages import lines
-from context.scenes import ask, bash, finish, think
+from context.scenes import ask, bash, finish, later, think
 from context.sent import Sent
 from context.test_account import account
 from context.test_ended_turns import seals
@@ -50,9 +50,7 @@ def after_a_pause(host: Host, reasoning: int) -> tuple[list[str], Sent]:
     """The seals of a turn, and the first call of the next, after a pause."""
     turn(host, reasoning)
     before = seals(ask(host))
-    finish(host)
-    host.wait(600)
-    return before, ask(host)
+    return before, later(host)
 
 
 @pytest.mark.parametrize(
@@ -84,9 +82,7 @@ def test_after_a_pause_the_head_stays_where_nothing_folds(new_host: NewHost) -> 
     host.sections = [Counting("news")]
     head = str(ask(host).prompt[0])
     step(host, SMALL)
-    finish(host)
-    host.wait(600)
-    sent = ask(host)
+    sent = later(host)
     assert str(sent.prompt[0]) == head
     assert len(seals(sent)) == 1
 
@@ -110,9 +106,7 @@ def test_after_one_rebase_the_next_waits_for_ten_calls(new_host: NewHost) -> Non
     kinds = []
     for _ in range(12):
         kinds.append(step(host, SMALL).decision.kind)
-        finish(host)
-        host.wait(600)
-        kinds.append(ask(host).decision.kind)
+        kinds.append(later(host).decision.kind)
     assert "rebase" in kinds
     assert kinds.index("rebase") >= 9
 

@@ -12,7 +12,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
-from context.scenes import ask, bash, finish
+from context.scenes import ask, bash, finish, outputs
 from context.sent import Sent
 from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker, Shapes
 from foredeck.context.provider_cache import HEAD, NOTHING, CacheReach, rule_of
@@ -132,8 +132,7 @@ def test_what_went_out_without_foredeck_is_cached_too(new_host: NewHost, rule: s
     host = new_host(rebase={"cache": rule})
     host.system = SYSTEM
     ask(host)
-    for number in range(5):
-        bash(host, f"c{number}")
+    outputs(host, 5)
     host.off()
     finish(host)
     host.off()
@@ -149,8 +148,7 @@ def test_what_the_look_back_misses_anyway_is_rewritten_for_nothing(new_host: New
     host.system = SYSTEM
     host.model = {**host.model, "api": "bedrock-converse-stream"}
     ask(host)
-    for number in range(6):
-        bash(host, f"c{number}")
+    outputs(host, 6)
     decision = many(host, 0, 25).decision
     assert (decision.reason, decision.rewrite_cost) == ("look-back", 0)
 
@@ -168,8 +166,7 @@ def test_without_a_cache_folding_is_free(new_host: NewHost) -> None:
 
 def test_a_warming_request_puts_the_expiry_off(host: Host) -> None:
     ask(host)
-    for number in range(6):
-        bash(host, f"c{number}")
+    outputs(host, 6)
     finish(host)
     host.wait(250)
     host.warmed_ms = host.now_ms

@@ -9,7 +9,7 @@ import pytest
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.scenes import ask, bash, finish
+from context.scenes import ask, bash, finish, later
 from context.sent import Sent, as_bytes
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.transcript import TranscriptNames, pause_marks
@@ -86,9 +86,7 @@ def test_the_cache_is_judged_by_the_time_since_the_newest_call(stepping: Any) ->
     work(host, step_s=BACK_S)
     host.wait(200)
     assert ask(host).decision.reason != "cold"
-    finish(host)
-    host.wait(400)
-    assert ask(host).decision.reason == "cold"
+    assert later(host, seconds=400).decision.reason == "cold"
 
 
 def test_a_pause_after_it_is_marked_and_the_step_is_none() -> None:

@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import ask, context_tool, finish, later, outputs, use
 from context.sent import Sent, last
 
 OLD = lines(60, "old")
@@ -22,12 +22,6 @@ def edit(host: Host, id: str, old: str, new: str, answer: str = RECEIPT) -> Sent
     return use(host, id, "edit", answer, path="a.py", edits=edits)
 
 
-def go_cold(host: Host, text: str = "Go on.") -> Sent:
-    finish(host)
-    host.wait(600)
-    return ask(host, text)
-
-
 def edited(new_host: NewHost, **adaptive: int) -> Host:
     """A session that has written a.py, which is @3, and then changed half of it."""
     host = new_host(policy="adaptive", adaptive={"fold_runs_after": 0, **adaptive})
@@ -39,7 +33,7 @@ def edited(new_host: NewHost, **adaptive: int) -> Host:
 
 def test_the_newest_result_shows_the_file_and_the_rest_folds(new_host: NewHost) -> None:
     host = edited(new_host)
-    sent = go_cold(host)
+    sent = later(host)
     assert sent.text(4) == f"@3 v2, with the later edits\n{NEW}"
     assert "chars folded>" in str(sent.parts[1])
     assert str(sent.prompt).count("added 20") == 1
@@ -53,7 +47,7 @@ def test_a_read_takes_in_the_edits_that_were_made(new_host: NewHost) -> None:
     use(host, "r1", "read", OLD, path="a.py")
     edit(host, "e1", FIRST, ADDED)
     edit(host, "e2", "not there", lines(30, "lost"), "Could not find the text.")
-    sent = go_cold(host)
+    sent = later(host)
     assert sent.text(2) == f"@3 v2, with the later edits\n{NEW}"
     assert ADDED not in str(sent.parts[3])
     assert lines(30, "lost") in str(sent.parts[5]).replace("\\n", "\n")
@@ -63,9 +57,9 @@ def test_a_read_takes_in_the_edits_that_were_made(new_host: NewHost) -> None:
 
 def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHost) -> None:
     host = edited(new_host, patience=3, patience_edited=6)
-    go_cold(host)
+    later(host)
     leave(host)
-    sent = go_cold(host)
+    sent = later(host)
     assert sent.text(4).startswith("@3 folded: ")
     sent = context_tool(host, "a1", "activate", "@3")
     assert last(sent).endswith(NEW)
@@ -73,8 +67,7 @@ def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHos
 
 def leave(host: Host) -> None:
     """Work on for so long that a.py is no longer at work."""
-    for number in range(21):
-        bash(host, f"c{number}")
+    outputs(host, 21)
     for number in range(3):
         finish(host)
         ask(host, f"Something else, {number}.")
@@ -82,4 +75,4 @@ def leave(host: Host) -> None:
 
 @pytest.mark.parametrize("off", [{"copy_chars": 0}, {"at_work": 0}, {"copy_chars": 200}])
 def test_it_can_be_switched_off(new_host: NewHost, off: dict[str, int]) -> None:
-    assert "with the later edits" not in str(go_cold(edited(new_host, **off)).prompt)
+    assert "with the later edits" not in str(later(edited(new_host, **off)).prompt)

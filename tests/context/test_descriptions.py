@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import ask, bash, context_tool, finish, later, use
 from context.sent import Sent
 from foredeck.context.state.descriptions import Description, describe_object, give_nickname
 from foredeck.context.tools.listing import name_object
@@ -100,9 +100,7 @@ def test_the_line_of_a_pool_goes_by_the_view(new_host: NewHost) -> None:
 def folds(host: Host, ordinal: int) -> Sent:
     """The prompt after a pause in which an object has folded."""
     context_tool(host, f"t{len(host.messages)}", "deactivate", f"@{ordinal}")
-    finish(host)
-    host.wait(COLD_S)
-    return ask(host, "And now?")
+    return later(host, "And now?", seconds=COLD_S)
 
 
 def test_a_folded_line_says_what_somebody_has_said(host: Host) -> None:
@@ -128,16 +126,12 @@ def test_what_is_said_later_shows_once_the_line_is_written_anew(host: Host) -> N
     finish(host)
     assert ask(host, "Go on.").text(2) == first  # sent bytes stay
     host.restart()
-    host.wait(COLD_S)
-    finish(host)
-    sent = ask(host, "And now?")
+    sent = later(host, "And now?", seconds=COLD_S)
     line, _, digest = first.partition("\n")
     assert sent.text(2) == "\n".join(filter(None, [f'{line}, long_summary="All of it"', digest]))
     assert sent.decision.kind == "rebase"
     describe_object(host.store, head_of(host, "c1"), Description(long_summary="", view=["default"]))
-    host.wait(COLD_S)
-    finish(host)
-    assert ask(host, "And now?").text(2) == first
+    assert later(host, "And now?", seconds=COLD_S).text(2) == first
 
 
 def test_a_pasted_text_says_it_in_its_middle(new_host: NewHost) -> None:

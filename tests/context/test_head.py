@@ -8,7 +8,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.heads import Counting, Said
 from context.messages import lines
-from context.scenes import ask, finish, use
+from context.scenes import ask, finish, later, use
 from context.sent import Sent, message_text
 from foredeck.context.head import CHARS_PER_TOKEN, head_opening
 
@@ -84,9 +84,7 @@ def test_it_grows_at_free_rebases_while_the_session_can_pay_for_it(host: Host) -
     sizes = [len(head(ask(host)))]
     for number in range(8):
         use(host, f"r{number}", "bash", lines(900, f"run {number}"), command=f"make {number}")
-        finish(host)
-        host.wait(COLD_S)
-        sizes.append(len(head(ask(host))))
+        sizes.append(len(head(later(host, seconds=COLD_S))))
         finish(host)
     assert sizes[0] <= 200 * CHARS_PER_TOKEN
     assert sizes == sorted(sizes)

@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, finish, think
+from context.scenes import ask, later, think
 from context.sent import Sent
 from context.test_account import account
 from context.test_reasons import command_text
@@ -53,9 +53,7 @@ def expired(new_host: NewHost, reasoning: int | None = None) -> Host:
     """A session that a pause has let foredeck rewrite, with the next question."""
     host = new_host(adaptive={"patience": 1})
     turn(host, reasoning=reasoning)
-    finish(host)
-    host.wait(600)
-    ask(host)
+    later(host)
     return host
 
 
@@ -109,9 +107,7 @@ def test_what_the_provider_has_dropped_is_not_lost_once_more(new_host: NewHost) 
     host = new_host(adaptive={"patience": 1})
     turn(host, reasoning=70)
     report(host, "s2", "s3")
-    finish(host)
-    host.wait(600)
-    ask(host)
+    later(host)
     lost = record_of(host).lost
     assert lost.provider == ((5, 0), (7, 0))
     assert lost.ours
@@ -167,6 +163,6 @@ def test_only_a_model_that_drops_reasoning_for_its_beginning_is_bound_from_then_
     host.model = {**(host.model or {}), "api": "openai-responses"}
     turn(host, 12, reasoning=20_000)
     report(host, "s0", reason=reason)
-    finish(host)
-    host.wait(3000)
-    assert ask(host).decision.reason == decision, "bound, it is worth more than folding saves"
+    assert later(host, seconds=3000).decision.reason == decision, (
+        "bound, it is worth more than folding saves"
+    )

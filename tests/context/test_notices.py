@@ -6,7 +6,7 @@ import pytest
 
 from context.conftest import NewHost
 from context.messages import assistant, calls, lines, result, user
-from context.scenes import ask, bash, context_tool, finish
+from context.scenes import ask, bash, context_tool, finish, later
 from context.sent import Sent
 from context.working import Work
 from foredeck.model.quoting import is_reference
@@ -107,9 +107,7 @@ def test_a_change_by_one_of_the_agents_commands_is_announced(work: Work) -> None
 def test_a_file_that_is_not_in_view_is_not_announced(work: Work) -> None:
     ask(work.host)
     context_tool(work.host, "t", "deactivate", "a.py")
-    finish(work.host)
-    work.host.wait(600)
-    assert is_reference(ask(work.host).text(2))
+    assert is_reference(later(work.host).text(2))
     work.file("a.py", NEW)
     work.notice_changes()
     finish(work.host)

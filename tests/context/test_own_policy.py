@@ -14,7 +14,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, finish
+from context.scenes import ask, bash, finish, later, outputs
 from foredeck.config.load import load_config
 from foredeck.config.model import BUILT_IN, ENTRY_POINTS, Config
 from foredeck.context.policies.built_in import POLICIES, make_policy
@@ -95,11 +95,8 @@ def test_calls_join_a_run_only_where_the_policy_asks(
 ) -> None:
     host = folding(rules)
     ask(host)
-    for number in range(9):
-        bash(host, f"c{number}")
-    finish(host)
-    host.wait(600)
-    sent = ask(host)
+    outputs(host, 9)
+    sent = later(host)
     assert is_reference(sent.text(len(host.messages) - 3))
     assert sent.record.decision.call_groups == runs
 
@@ -116,9 +113,7 @@ def test_no_policy_folds_what_nothing_could_bring_back(
     ask(host, said[0])
     finish(host, said[1])
     ask(host)
-    finish(host)
-    host.wait(600)
-    sent = ask(host)
+    sent = later(host)
     assert tuple(n for n in (0, 1) if sent.text(n) == said[n]) == left
 
 

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, lines, user
-from context.scenes import ask, bash, context_tool, finish, old_output
+from context.scenes import ask, bash, context_tool, finish, later, old_output, outputs
 from context.working import Work
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
@@ -31,8 +31,7 @@ def paying(new_host: NewHost, **settings: object) -> Host:
     host.model = {**(host.model or {}), "api": "openai-responses", "cost": COST}
     ask(host)
     bash(host, "big", lines(400, "big"))
-    for number in range(7):
-        bash(host, f"c{number}")
+    outputs(host, 7)
     return host
 
 
@@ -90,9 +89,7 @@ def test_why_names_the_rule_that_holds_for_an_object(
     finish(host)
     ask(host)
     assert {handle: command_text(host, "why", handle) for handle in ("@3", "@4", "@5")} == snapshot
-    host.wait(301)
-    finish(host)
-    ask(host)
+    later(host, seconds=301)
     assert command_text(host, "why", "@3") == snapshot
 
 
@@ -113,9 +110,7 @@ def test_why_names_the_one_rule_and_what_it_would_have_cost_to_keep(host: Host) 
         assert rule in said
         assert "policy" not in said
         assert "It folds when the prompt is next rewritten from message" in said
-    host.wait(301)
-    finish(host)
-    ask(host)
+    later(host, seconds=301)
     said = command_text(host, "why", "@3")
     assert f"It was {by_model}, and folded at call " in said
     assert re.search(r"Keeping its \S+ tokens for 1 call would have cost \$0\.\d+\. activate", said)

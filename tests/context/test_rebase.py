@@ -9,7 +9,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, thinking
-from context.scenes import ask, bash, finish, think, use
+from context.scenes import ask, finish, later, outputs, think, use
 from context.sent import Sent
 from context.test_window import folded
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
@@ -17,30 +17,22 @@ from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 
 def six_outputs(host: Host) -> Sent:
     """A turn whose first output the window no longer holds."""
-    sent = ask(host)
-    for number in range(6):
-        sent = bash(host, f"c{number}")
-    return sent
+    ask(host)
+    return outputs(host, 6)
 
 
 def test_the_cache_is_warm_for_as_long_as_the_models_record_says(host: Host) -> None:
     host.model = {**(host.model or {}), "promptCache": {"short": 3600}}
     six_outputs(host)
-    host.wait(3000)
-    finish(host)
-    assert ask(host).decision == Decision()
-    host.wait(3700)
-    finish(host)
-    assert ask(host).decision.reason == "cold"
+    assert later(host, seconds=3000).decision == Decision()
+    assert later(host, seconds=3700).decision.reason == "cold"
 
 
 def test_a_configured_expiry_counts_before_the_models(new_host: NewHost) -> None:
     host = new_host(rebase={"cache_ttl_s": 10})
     host.model = {**(host.model or {}), "promptCache": {"short": 3600}}
     six_outputs(host)
-    host.wait(12)
-    finish(host)
-    assert ask(host).decision.reason == "cold"
+    assert later(host, seconds=12).decision.reason == "cold"
 
 
 def test_a_model_that_is_not_named_is_no_other_model(host: Host) -> None:
@@ -62,9 +54,7 @@ def test_a_replaced_history_is_a_free_moment(host: Host) -> None:
 def test_a_saving_below_the_configured_one_is_left_alone(new_host: NewHost) -> None:
     host = new_host(rebase={"min_saving_tokens": 500})
     six_outputs(host)
-    host.wait(600)
-    finish(host)
-    assert ask(host).decision == Decision()
+    assert later(host).decision == Decision()
 
 
 # Signed reasoning
@@ -107,13 +97,10 @@ def test_reasoning_bound_to_what_changes_goes_and_what_stands_before_it_stays(
     ask(host)
     host.add(assistant(*reasoning, calls("s0", "bash", command="s0")), result("s0", "bash", "ok"))
     host.call()
-    for number in range(6):
-        bash(host, f"c{number}")
+    outputs(host, 6)
     host.add(assistant(*reasoning, calls("s1", "bash", command="s1")), result("s1", "bash", "ok"))
     assert sealed(host.call()) == [1, 15]
-    host.wait(600)
-    finish(host)
-    sent = ask(host)
+    sent = later(host)
     assert sent.decision == Decision("rebase", "cold", 4)
     assert sealed(sent) == [1]
     host.restart()

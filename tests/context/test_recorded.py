@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from context.driver import Host
 from context.messages import lines
 from context.playing import fresh_host, take
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import ask, context_tool, finish, later, outputs, use
 from context.sent import Sent, as_bytes
 from context.strategies import Script, broken_scripts, sound_scripts
 from context.test_properties import BOUNDED
@@ -78,11 +78,8 @@ OTHER_SETTINGS: dict[str, Any] = {
 def rich(host: Host) -> Sent:
     """A prompt with every kind of part in it."""
     ask(host)
-    for number in range(6):
-        bash(host, f"c{number}")
-    host.wait(600)
-    finish(host)
-    ask(host)
+    outputs(host, 6)
+    later(host)
     use(host, "r1", "read", lines(30), path="a.py")
     use(host, "r2", "read", lines(30), path="a.py")
     use(host, "r3", "read", lines(30).replace("line 7:", "line seven:"), path="a.py")

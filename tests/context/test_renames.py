@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context.messages import lines, user
-from context.scenes import ask, context_tool, finish
+from context.scenes import ask, context_tool, finish, later
 from context.sent import Sent, last
 from context.test_notices import notices
 from context.test_tools import said
@@ -82,9 +82,7 @@ def test_a_pin_goes_along(work: Work) -> None:
     ask(work.host)
     pinned = work.host.state.objects.index.by_label[str(work.folder / "b.py")]
     assert work.host.state.chat.branch.sets.pinned == {pinned}
-    finish(work.host)
-    work.host.wait(600)
-    assert TEXT in ask(work.host).text(2)
+    assert TEXT in later(work.host).text(2)
     assert work.host.state.chat.branch.sets.pinned == {pinned}
 
 
@@ -159,9 +157,7 @@ def test_a_rename_of_what_has_changed_since_says_so(work: Work) -> None:
 def test_a_file_that_nobody_sees_moves_without_a_word(work: Work) -> None:
     ask(work.host)
     context_tool(work.host, "d", "deactivate", "@3")
-    finish(work.host)
-    work.host.wait(600)
-    assert "@3 folded: " in ask(work.host).text(2)
+    assert "@3 folded: " in later(work.host).text(2)
     finish(work.host)
     move(work, "a.py", "b.py")
     assert newest_notices(work) == []

@@ -6,7 +6,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
-from context.scenes import ask, bash, context_tool, finish, use
+from context.scenes import ask, bash, context_tool, finish, later, use
 from context.sent import last
 from foredeck.context.rendering import short_difference
 from foredeck.model.quoting import is_reference
@@ -44,9 +44,7 @@ def test_nothing_is_said_to_stand_above_once_it_is_folded(host: Host) -> None:
     bash(host, "c1", FILE)
     assert last(context_tool(host, "t1", "activate", "@3")) == "@3 is above."
     context_tool(host, "t2", "deactivate", "@3")
-    finish(host)
-    host.wait(600)
-    sent = ask(host)
+    sent = later(host)
     assert [sent.text(index).split(": ", 1)[0] for index in (2, 4)] == ["@3 folded"] * 2
     assert sent.text(6) == ("@3 is not above any more: activate it again if you need it.")
 
@@ -90,9 +88,7 @@ def test_a_difference_becomes_content_when_its_base_is_folded(host: Host) -> Non
         ask(host, f"Turn {turn}")
         if turn == 1:
             assert last(context_tool(host, "t", "activate", "a.py")) == "@3 is above."
-    finish(host)
-    host.wait(600)
-    sent = ask(host)
+    sent = later(host)
     assert is_reference(sent.text(2))
     assert sent.text(4) == f"@3\n{changed}"
 

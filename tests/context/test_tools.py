@@ -9,7 +9,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, image, lines, result
-from context.scenes import ask, bash, context_tool, finish, old_output, use
+from context.scenes import ask, bash, context_tool, finish, later, old_output, use
 from context.sent import last
 from context.working import Work
 from foredeck.context.tools import tools
@@ -48,9 +48,7 @@ def folded(host: Host) -> Host:
     """An output that was folded: @3."""
     ask(host)
     old_output(host)
-    finish(host)
-    host.wait(600)
-    sent = ask(host)
+    sent = later(host)
     assert sent.text(2).startswith("@3 folded: ")
     assert members(host) == {"pool": {3}, "active": set(), "pinned": set()}
     return host
@@ -225,9 +223,7 @@ def test_a_folded_image_comes_back_as_the_image(host: Host) -> None:
     for number in range(3):
         finish(host)
         ask(host, f"Turn {number}")
-    finish(host)
-    host.wait(600)
-    sent = ask(host)
+    sent = later(host)
     assert [sent.text(n).split(":")[0] for n in (2, 4)] == ["@3 folded", "@4 folded"]
     assert host.tool("t", "activate", id="@3")["content"] == shot
     assert host.tool("u", "activate", id="@4")["content"] == [

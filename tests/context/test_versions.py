@@ -7,19 +7,12 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, finish
-from context.sent import Sent
+from context.scenes import ask, later
 from context.test_savings import FILE, part_of, read
 from foredeck.config.model import BUILT_IN
 from foredeck.model.quoting import is_reference
 
 OTHER = lines(40, "entirely other")
-
-
-def cold(host: Host) -> Sent:
-    finish(host)
-    host.wait(600)
-    return ask(host)
 
 
 @pytest.mark.parametrize("policy", BUILT_IN)
@@ -30,7 +23,7 @@ def test_a_newer_read_of_the_file_supersedes_one_under_every_policy(
     ask(host)
     read(host, "r1", FILE)
     read(host, "r2", OTHER)
-    sent = cold(host)
+    sent = later(host)
     assert is_reference(sent.text(2))
     assert OTHER in sent.text(4)
 
@@ -40,7 +33,7 @@ def test_a_copy_of_more_lines_is_not_superseded_by_one_of_fewer(host: Host) -> N
     read(host, "r1", FILE)
     changed = part_of(9, 10).replace("line", "lime")
     read(host, "r2", changed, offset=10, limit=10)
-    sent = cold(host)
+    sent = later(host)
     assert FILE in sent.text(2)
 
 
@@ -50,7 +43,7 @@ def test_a_read_that_the_tool_cut_short_does_not_supersede_what_comes_after(host
     cut = part_of(0, 30).replace("line", "lime")
     cut += "\n\n[Showing lines 1-30 of 40. Use offset=31 to continue.]"
     read(host, "r2", cut)
-    sent = cold(host)
+    sent = later(host)
     assert part_of(30, 10) in sent.text(2)
 
 
@@ -58,5 +51,5 @@ def test_what_a_difference_leans_on_is_not_superseded_by_it(host: Host) -> None:
     ask(host)
     read(host, "r1", FILE)
     read(host, "r2", FILE.replace("line 7:", "line seven:"))
-    sent = cold(host)
+    sent = later(host)
     assert FILE in sent.text(2)

@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, use
+from context.scenes import ask, bash, outputs, use
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, CommandResult, CommandView
 
@@ -38,8 +38,7 @@ def busy(new_host: NewHost) -> Host:
     ask(host)
     use(host, "r1", "read", lines(40, "code"), path="a.py")
     bash(host, "big", lines(400, "big"))
-    for number in range(12):
-        bash(host, f"c{number}")
+    outputs(host, 12)
     use(host, "r2", "read", lines(40, "code"), path="a.py")
     return host
 
@@ -74,8 +73,7 @@ def test_an_object_is_pinned_and_let_go_by_the_user(busy: Host) -> None:
     name = next(name for name, state in states(busy).items() if state == "in view")
     assert command(busy, "pin", name)["text"] == f"{name} is pinned: it stays in view."
     assert states(busy)[name] == "pinned"
-    for number in range(30):
-        bash(busy, f"later{number}")
+    outputs(busy, 30, "later")
     assert states(busy)[name] == "pinned"
     busy.restart()
     ask(busy)

@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
-from context.scenes import ask, bash, context_tool, finish
+from context.scenes import ask, context_tool, finish, later, outputs
 from context.sent import Sent, last
 from foredeck.model.quoting import is_reference
 
@@ -23,30 +23,18 @@ def folded(sent: Sent) -> list[int]:
     return [index for index in range(len(sent.messages)) if is_reference(sent.text(index))]
 
 
-def cold_call(host: Host, text: str = "Later.") -> Sent:
-    """The next user turn, after the cache has expired: what is foldable goes."""
-    finish(host)
-    host.wait(600)
-    return ask(host, text)
-
-
-def outputs(host: Host, count: int, prefix: str = "c") -> None:
-    for number in range(count):
-        bash(host, f"{prefix}{number}")
-
-
 def test_the_sixth_newest_result_of_a_turn_goes(host: Host) -> None:
     ask(host)
     outputs(host, 7)
-    assert folded(cold_call(host)) == [2, 4]
+    assert folded(later(host)) == [2, 4]
 
 
 def test_per_turn_and_turns_can_be_configured(new_host: NewHost) -> None:
     host = new_host(seed_window={"per_turn": 1, "turns": 2})
     ask(host)
     outputs(host, 2)
-    assert folded(cold_call(host)) == [2]
-    assert folded(cold_call(host)) == [2, 4]
+    assert folded(later(host)) == [2]
+    assert folded(later(host)) == [2, 4]
 
 
 def test_an_activation_starts_the_window_anew(host: Host) -> None:
@@ -55,9 +43,9 @@ def test_an_activation_starts_the_window_anew(host: Host) -> None:
     finish(host)
     ask(host, "Turn two")
     context_tool(host, "t", "activate", "@3")
-    cold_call(host, "Turn three")
-    assert folded(cold_call(host, "Turn four")) == []
-    assert folded(cold_call(host, "Turn five")) == [2]
+    later(host, "Turn three")
+    assert folded(later(host, "Turn four")) == []
+    assert folded(later(host, "Turn five")) == [2]
 
 
 def test_what_a_result_in_flight_says_stands_above_stays_with_it(host: Host) -> None:
