@@ -123,8 +123,8 @@ class SimulatedHost:
     def unchanged(self) -> int:
         """Number of leading messages from the last answered request."""
         pairs = enumerate(zip(self._answered, self.messages, strict=False))
-        changed = (i for i, (old, new) in pairs if old is not new and _seen(old) != _seen(new))
-        return next(changed, min(len(self._answered), len(self.messages)))
+        differences = (i for i, (old, new) in pairs if old is not new and _seen(old) != _seen(new))
+        return next(differences, min(len(self._answered), len(self.messages)))
 
 
 def _seen(message: Message) -> Message:

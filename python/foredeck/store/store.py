@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -454,10 +454,8 @@ class Store:
         with self.translated():
             return vacuum(self.db)
 
-    @contextmanager
-    def translated(self) -> Iterator[None]:
-        with translated(self.path, self._busy_timeout_ms):
-            yield
+    def translated(self) -> AbstractContextManager[None]:
+        return translated(self.path, self._busy_timeout_ms)
 
 
 @contextmanager

@@ -31,9 +31,9 @@ BYTES_PER_SIGN = 3 / 4
 def reasoning_left_out(call: CallInProgress) -> tuple[LostReasoning, int]:
     """Reasoning newly lost with this call, and the characters of all that go out uncounted."""
     branch, plan, model = call.context.branch, call.context.plan, call.request.model
-    reported = _reported(call)
+    reports = _reported(call)
     # Providers repeat the blocks that they dropped.
-    dropped = sorted(reported - branch.lost)
+    dropped = sorted(reports - branch.lost)
     ours = [
         (index, block)
         for index in sorted(call.context.changed)
@@ -46,7 +46,7 @@ def reasoning_left_out(call: CallInProgress) -> tuple[LostReasoning, int]:
         round(sum(reasoning_tokens(plan.items[index], block) for index, block in spots))
         for spots in (ours, dropped)
     ]
-    spots = branch.lost | reported
+    spots = branch.lost | reports
     if model is not None and model.is_bound:
         behind = range(call.first_resent, min(call.first_new, len(plan)))
         spots |= {(index, block) for index in behind for block in sealed_blocks(plan.items[index])}

@@ -170,8 +170,8 @@ def follow_renames(context: RenderContext, inbox: Inbox, *, continued: bool) -> 
     objects = context.objects
     notices, targets = inbox.notices, set[int]()
     older = [] if continued else _gone_in_view(objects, context.sets)
-    moved = [ordinal for ordinal, change in notices.changes.items() if change == "moved"]
-    for ordinal in sorted({*moved, *older}):
+    news = [ordinal for ordinal, change in notices.changes.items() if change == "moved"]
+    for ordinal in sorted({*news, *older}):
         old = objects.index.entries.get(ordinal)
         new = None if old is None else renamed(objects, old)
         if old is None or new is None:

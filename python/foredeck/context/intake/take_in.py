@@ -307,12 +307,12 @@ def leave_out(context: RenderContext, index: int, subject: int | None) -> None:
 
 def put_layout_text(context: RenderContext, layout: Layout) -> None:
     """Replaces what the layout puts between the messages."""
-    # What precedes sealed reasoning of the turn under way stays, since that is bound to it.
-    free = first_mutable(context.plan)
-    if layout.keeps_bytes:
-        # What is there is another layout's, until the turn has ended and all is rendered again.
-        free = len(context.plan) + 1
     plan, items = context.plan, context.plan.items
+    if layout.keeps_bytes and not plan.has_layout_text:
+        return
+    # What precedes sealed reasoning of the turn under way stays, since that is bound to it. What is
+    # another layout's stays, too, until the turn has ended and all is rendered again.
+    free = len(plan) + 1 if layout.keeps_bytes else first_mutable(plan)
     sealed_at = plan.says if plan.has_layout_text else ()
     # Where a list had ended with a call, text behind that would part it from its result now.
     results = {index for index in sealed_at if index < len(items) and items[index].kind == "result"}

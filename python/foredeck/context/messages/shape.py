@@ -107,8 +107,10 @@ def to_item(
             item = _result(message, key, time_ms)
         case _:
             item = Item(key, _kind(message), _shown(message), time_ms)
-    named = _NAMED.get(role, message.keys())
-    item.extras = {name: v for name, v in message.items() if name not in named and v is not None}
+    own_fields = _NAMED.get(role, message.keys())
+    item.extras = {
+        name: v for name, v in message.items() if name not in own_fields and v is not None
+    }
     return item
 
 
@@ -136,8 +138,8 @@ def to_usage(usage: Any) -> PromptUsage | None:
     """The usage of an assistant message; None if nothing was counted."""
     if not isinstance(usage, dict):
         return None
-    stated = [usage.get(name) for name in ("input", "cacheRead", "cacheWrite")]
-    counts = [int(n) if isinstance(n, int | float) and n > 0 else 0 for n in stated]
+    values = [usage.get(name) for name in ("input", "cacheRead", "cacheWrite")]
+    counts = [int(n) if isinstance(n, int | float) and n > 0 else 0 for n in values]
     return PromptUsage(*counts) if any(counts) else None
 
 

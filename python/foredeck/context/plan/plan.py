@@ -206,7 +206,6 @@ class Plan:
         """Removes layout text at or after an index and at `others`; returns the blocks that
         stay."""
         if not self.has_layout_text:
-            self.says = dict(sorted(self.says.items()))
             return []
         stay = {
             index: ours

@@ -221,10 +221,12 @@ def _refresh(
         text = context.content(op.subject or 0)
         if not text or len(text) > MAX_CHARS:
             return None
-    shown = text_in_view if text is None else text
+    newest_text = text_in_view if text is None else text
     later = (ref for ref in refs if ref.slot and ref.message > read)
-    folds = [ref for ref in later if (part := uses.by_ref[ref].text.strip()) and part in shown]
-    return Refresh(read, text, newest, tuple(folds), len(text_in_view) - len(shown))
+    folds = [
+        ref for ref in later if (part := uses.by_ref[ref].text.strip()) and part in newest_text
+    ]
+    return Refresh(read, text, newest, tuple(folds), len(text_in_view) - len(newest_text))
 
 
 def _still_there(

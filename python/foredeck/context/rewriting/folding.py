@@ -165,8 +165,8 @@ class FoldFinder:
                 for position, index in enumerate(indexes)
                 if any(_covers(context, newer, index) for newer in indexes[position + 1 :])
             }
-            shown = (plan.ops[index] for index in indexes if index not in old)
-            superseded = frozenset(old - {op.base for op in shown if op.form == "diff"})
+            others = (plan.ops[index] for index in indexes if index not in old)
+            superseded = frozenset(old - {op.base for op in others if op.form == "diff"})
             self._superseded[ordinal] = ops, superseded
         return superseded
 
