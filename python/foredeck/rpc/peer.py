@@ -174,18 +174,12 @@ class Peer:
         elif request_id in self._open:
             text = f"Invalid request: id {request_id!r} is still open"
             self._refuse(None, INVALID_REQUEST, text)  # its id must keep meaning the first one
-        elif request_id is not None or self._takes_notification(name):
-            self._serve(OpenRequest(str(name), request_id, message, self._method(name)))
-
-    def _method(self, name: object) -> Method | None:
-        return self._methods.get(name) if isinstance(name, str) else None
-
-    def _takes_notification(self, name: object) -> bool:
-        method = self._method(name)
-        if method is None or method.kind == "request":
-            log.warning("notification %.100r is not served: it is not one", name)
-            return False
-        return True
+        else:
+            method = self._methods.get(name) if isinstance(name, str) else None
+            if request_id is None and (method is None or method.kind == "request"):
+                log.warning("notification %.100r is not served: it is not one", name)
+            else:
+                self._serve(OpenRequest(str(name), request_id, message, method))
 
     def _serve(self, request: OpenRequest) -> None:
         # From its arrival on, not from its turn: the host waits already.
@@ -207,7 +201,7 @@ class Peer:
         async with self._order if ordered else nullcontext():
             # It is parsed: the id was needed before.
             response: Any = await async_dispatch_to_serializable(
-                request.message, self._table, context=request, deserializer=_as_is
+                request.message, self._table, context=request, deserializer=lambda message: message
             )
             # Still in turn, so that answers leave in the order of their requests. jsonrpcserver
             # answers an invalid request under no id.
@@ -281,10 +275,6 @@ def _valid_id(message: Mapping[str, Any]) -> RequestId | None:
     return value if type(value) in (int, str) else None
 
 
-def _as_is(message: Any) -> Any:
-    return message
-
-
 def _adapt(name: str, handler: Handler) -> Callable[..., Awaitable[Result]]:
     async def serve(request: OpenRequest, /, **params: Any) -> Result:
         request.worker = asyncio.current_task()
@@ -344,15 +334,13 @@ class ReverseCalls:
         if any(request.worker is caller for request in self._blocking):
             raise RuntimeError(f"{method} was called while a context is assembled")
         async with asyncio.timeout(timeout_s):
-            await self._until_free()
+            # Looked at again after each wait: another such request may have come before this task
+            # ran.
+            while not self._closed and not self._free.is_set():
+                await self._free.wait()
+            if self._closed:
+                raise PeerClosedError("the host is gone")
             return await self._ask(f"e{next(self._numbers)}", method, params)
-
-    async def _until_free(self) -> None:
-        # Looked at again after each wait: another such request may have come before this task ran.
-        while not self._closed and not self._free.is_set():
-            await self._free.wait()
-        if self._closed:
-            raise PeerClosedError("the host is gone")
 
     async def _ask(self, call_id: str, method: str, params: dict[str, Any]) -> Any:
         answer = asyncio.get_running_loop().create_future()

@@ -127,16 +127,12 @@ class EngineMethods:
 
     def _handler(self, route: Route[Any]) -> Handler:
         async def serve(params: JsonObject) -> Mapping[str, Any]:
-            engine = self._require_engine()
-            result = route.call(engine, parse_params(route.params, params))
+            if self._engine is None:
+                raise InvalidRequestError("Invalid request: send initialize first")
+            result = route.call(self._engine, parse_params(route.params, params))
             return {} if result is None else result
 
         return serve
-
-    def _require_engine(self) -> Engine:
-        if self._engine is None:
-            raise InvalidRequestError("Invalid request: send initialize first")
-        return self._engine
 
     async def _initialize(self, params: JsonObject) -> Mapping[str, Any]:
         if self._engine is not None:
