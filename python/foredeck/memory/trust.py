@@ -62,12 +62,16 @@ class User:
             self.vouch(statement).encode(), code.encode(errors="replace")
         )
 
+    def has_said(self, entry: MemoryDocument) -> bool:
+        """Whether an entry is this user's word."""
+        return entry.owner == self.id and self.vouches(entry.statement(), entry.vouched)
+
     def renew(self, before: Document, now: Document) -> None:
         """Keeps this user's word on an entry that is rewritten."""
         if not (isinstance(before, MemoryDocument) and isinstance(now, MemoryDocument)):
             return
         # The code of another's stays: it says nothing, until the entry is back where they are.
-        if self.vouches(before.statement(), before.vouched) and before.owner == self.id:
+        if self.has_said(before):
             now.vouched = self.vouch(now.statement())
 
 
@@ -79,8 +83,7 @@ class TrustOf:
         self._user = user
 
     def entry(self, document: MemoryDocument) -> Trust:
-        word = self._user.vouches(document.statement(), document.vouched)
-        return "user-stated" if word and document.owner == self._user.id else "derived"
+        return "user-stated" if self._user.has_said(document) else "derived"
 
     def said_by_user(self, session: str | None) -> Trust:
         """Trust in a session chat's user text, by where the session began."""

@@ -143,7 +143,7 @@ class UserActs(Memory):
                 )
             document.place, document.category, document.act = "session", "context", "demoted"
             document.scope = "everywhere"
-            self._keep_trust(document, entry.trust)
+            self.user.renew(entry.document, document)
 
         return self._change(id, edit, "human")
 
@@ -157,7 +157,7 @@ class UserActs(Memory):
             document.scope = "everywhere" if project is None else "project"
             document.project = project or document.project
             document.act = "scoped"
-            self._keep_trust(document, entry.trust)
+            self.user.renew(entry.document, document)
 
         return self._change(id, edit, "human")
 
@@ -190,11 +190,7 @@ class UserActs(Memory):
         }
         for place, session in sorted(places, key=str):
             back += self._refill(entries, place, session)
-
-        def edit(document: MemoryDocument, _entry: MemoryEntry) -> None:
-            document.state, document.act, document.superseded_by = "kept", "restored", None
-
-        return [self._set_back(entry, edit) for entry in back]
+        return [self._set_back(entry) for entry in back]
 
     def _refill(
         self, entries: Sequence[MemoryEntry], place: Place, session: str | None
@@ -210,12 +206,11 @@ class UserActs(Memory):
         room = max(0, self.caps.of(place) - len(entries_kept))
         return sorted(evicted, key=keeping_order, reverse=True)[:room]
 
-    def _set_back(self, entry: MemoryEntry, edit: Edit) -> MemoryEntry:
-        """As `_change`, without making room."""
-        # It was there before, and what took its place is about to go.
+    def _set_back(self, entry: MemoryEntry) -> MemoryEntry:
+        # Without making room: it was there before, and what took its place is about to go.
         document = entry.document.model_copy(deep=True)
         document.updated_ms = self._later(document)
-        edit(document, entry)
+        document.state, document.act, document.superseded_by = "kept", "restored", None
         return self._stored(document, entry.token).entry
 
     def _words_of(self, new: NewMemory) -> Trust:
@@ -242,10 +237,6 @@ class UserActs(Memory):
             document.vouched = self.user.vouch(document.statement())
 
         return vouched
-
-    def _keep_trust(self, document: MemoryDocument, trust: Trust) -> None:
-        if trust == "user-stated":
-            document.vouched = self.user.vouch(document.statement())
 
 
 def acts_of_user(store: Store, config: Config) -> UserActs:
