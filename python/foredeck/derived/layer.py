@@ -65,10 +65,9 @@ class Layer(ABC):
         del db
         return False
 
-    def read_rest(self, db: sqlite3.Connection, store: Store) -> int:
-        """Reads some of it in its own transactions; returns the number of documents."""
+    def read_rest(self, db: sqlite3.Connection, store: Store) -> None:
+        """Reads some of it in its own transactions."""
         del db, store
-        return 0
 
     def take_out(self, db: sqlite3.Connection, store: Store, documents: Collection[str]) -> None:
         """Takes documents out in the open transaction; the store still has them.

@@ -141,7 +141,7 @@ class NotesLayer(Layer):
     def has_rest(self, db: sqlite3.Connection) -> bool:
         return db.execute("SELECT 1 FROM unread_text LIMIT 1").fetchone() is not None
 
-    def read_rest(self, db: sqlite3.Connection, store: Store) -> int:
+    def read_rest(self, db: sqlite3.Connection, store: Store) -> None:
         """Reads the rest, newest texts first."""
         until = time.monotonic() + SLICE_S
         newest = "SELECT number, id FROM unread_text ORDER BY number DESC LIMIT ?"
@@ -158,7 +158,6 @@ class NotesLayer(Layer):
             remaining = set(select_in(db, "SELECT number FROM unread_text", "number", numbers))
             write_entries(db, [e for number, e in read if (number,) in remaining and e is not None])
             db.executemany("DELETE FROM unread_text WHERE number = ?", [(n,) for n in numbers])
-        return len(read)
 
 
 LAYER = NotesLayer()
