@@ -12,8 +12,7 @@ import type {
   SessionManager,
 } from "@earendil-works/pi-coding-agent";
 import { blocksIn, type Fields, isRecord, recordOf } from "./context/messages.ts";
-import { lastOf, listOf } from "./context/payload.ts";
-import type { SentPrompt } from "./context/provider.ts";
+import { lastOf, listOf, type SentPrompt } from "./context/provider.ts";
 import { branchOf, describe, modelOf, warmedAt } from "./context/request.ts";
 import { ErrorCode, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";

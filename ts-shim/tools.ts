@@ -6,7 +6,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { readFile, realpath, stat, writeFile } from "node:fs/promises";
+import { realpath, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { ImageContent } from "@earendil-works/pi-ai";
 import type {
@@ -18,7 +18,7 @@ import type {
 import { register, SHORTS } from "./command.ts";
 import { type Fields, isRecord, isText } from "./context/messages.ts";
 import { AbortedError, ErrorCode, RpcError } from "./engine/wire.ts";
-import { makePrivate, readJson, stateDir } from "./files.ts";
+import { readJson, stateDir } from "./files.ts";
 import { visible } from "./host.ts";
 import type { Shim } from "./shim.ts";
 import definitions from "./tools.json" with { type: "json" };
@@ -88,13 +88,10 @@ function takenNotice(tools: readonly string[], commands: readonly string[]): str
 
 /** Whether the user has not read these very words before. */
 async function isNews(text: string): Promise<boolean> {
-  try {
-    const file = join(makePrivate(stateDir()), "names-told");
-    if ((await readFile(file, "utf8").catch(() => "")) === text) return false;
-    await writeFile(file, text, { mode: 0o600 });
-  } catch {
-    // Then it is said again.
-  }
+  const file = join(stateDir(), "names-told.json");
+  if ((await readJson(file)).text === text) return false;
+  // Where this fails it is said again.
+  await writeFile(file, JSON.stringify({ text }), { mode: 0o600 }).catch(() => {});
   return true;
 }
 

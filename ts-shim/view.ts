@@ -96,7 +96,7 @@ export async function showAnswer(
 
 /** An answer's `view`, each text in it on one line and as `worded` has it; null where none is. */
 export function asView(view: unknown, worded: (text: string) => string): View | null {
-  if (!isRecord(view) || !Array.isArray(view.rows) || !Array.isArray(view.keys)) return null;
+  if (!isRecord(view)) return null;
   const clean = (_key: string, value: unknown) =>
     typeof value === "string" ? worded(value).replace(/\s+/g, " ") : value;
   return JSON.parse(JSON.stringify(view), clean);

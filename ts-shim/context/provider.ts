@@ -14,7 +14,6 @@ import {
   recordOf,
   sameValue,
 } from "./messages.ts";
-import { isEffort, lastOf, listOf, settled } from "./payload.ts";
 import { inThreads, modelOf } from "./request.ts";
 
 /** What Anthropic allows in one request. */
@@ -99,6 +98,38 @@ function contentOf(message: unknown): Block[] {
 /** Another extension may have put anything into a request. */
 function objectsIn(content: unknown): Block[] {
   return blocksIn(content).filter(isRecord);
+}
+
+/** The field that holds the messages, in one or another of the APIs that Pi speaks. */
+const MESSAGE_FIELDS = ["messages", "input", "contents"];
+
+/** The messages of a request. */
+export function listOf(payload: Fields): unknown[] {
+  return MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray) ?? [];
+}
+
+/**
+ * Whether this only says with which effort the next answer is made: a message of the system without
+ * content (Anthropic), or an item of its own kind (OpenAI). It moves where no answer has come.
+ */
+function isEffort(message: unknown): boolean {
+  const { type, role, content, output_config } = recordOf(message);
+  if (type === "configuration_update") return true;
+  return role === "system" && isRecord(output_config) && blocksIn(content).length === 0;
+}
+
+/** The last message: the newest that is no effort. -1 for none. */
+export function lastOf(messages: readonly unknown[]): number {
+  return messages.findLastIndex((message) => !isEffort(message));
+}
+
+/**
+ * The messages that stay where they are in the next request, efforts left out. Changes of the system
+ * prompt or the tools behind the newest message move, too, as long as no answer has come.
+ */
+function settled(messages: readonly unknown[]): unknown[] {
+  const end = messages.findLastIndex((message) => recordOf(message).role !== "system");
+  return messages.slice(0, end + 1).filter((message) => !isEffort(message));
 }
 
 type ModelRecord = { provider: string; id: string; api: string };
