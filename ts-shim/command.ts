@@ -18,15 +18,16 @@ const COMPLETION_MS = 2000;
 /** Whether a verb takes something: its text then begins with that. */
 const TAKES = /^(?:[[@]|[A-Z]{2})/;
 
-export type AskEngine = (name: string, args: string) => Promise<Answer>;
+/** Has the engine do a command, given as one line. */
+export type AskEngine = (line: string) => Promise<Answer>;
 
 /** What came of a command. */
 export interface Answer {
   text: string;
   /** What a screen shows in place of the text, as the engine describes it (view.ts). */
   view?: unknown;
-  /** The command that was asked, to be asked again once a key of the view has changed things. */
-  asked: [name: string, args: string];
+  /** The command, to be asked again once a key of the view has changed things. */
+  asked: string;
 }
 
 /** Of each command what a list of commands says, and its verbs with what they take and do. */
@@ -43,25 +44,23 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
       const found = await completions(command, prefix, shim);
       // While a list is open, Enter picks from it instead of sending: what is complete is sent.
       if (found.length === 0 || found.some(([value]) => value === prefix)) return null;
-      return found.map(([value, description]) => ({
-        value,
-        label: visible(value.trim()),
-        description: visible(description),
-      }));
+      return found.map(([value, text]) => {
+        return { value, label: visible(value.trim()), description: visible(text) };
+      });
     },
     handler: async (args, ctx) => {
       let held: TakeKeys | null = null;
       const leaving = new AbortController();
       try {
         shim.host.ctx = ctx;
-        const ask: AskEngine = (name, rest) => {
+        const ask: AskEngine = (line) => {
           // What is typed from here on is meant for the answer, and Enter would send it.
           // A model that is asked may take minutes.
-          if (ctx.mode === "tui" && name !== "doctor") held ??= holdKeys(ctx, leaving);
-          return forward(name, rest, shim, ctx, leaving.signal);
+          if (ctx.mode === "tui" && !line.startsWith("doctor")) held ??= holdKeys(ctx, leaving);
+          return forward(line, shim, ctx, leaving.signal);
         };
         const done = await perform(command, args.trim(), shim, ask, ctx);
-        const answer: Answer = typeof done === "string" ? { text: done, asked: ["", ""] } : done;
+        const answer = typeof done === "string" ? { text: done, asked: "" } : done;
         const screen = ctx.mode === "tui" ? await import("./view.ts") : null;
         const worded = (text: string) => shim.host.worded(text);
         const around = { ask, worded, typed: () => held?.() ?? [] };
@@ -109,9 +108,7 @@ type Completion = [value: string, description: string];
 async function completions(command: string, prefix: string, shim: Shim): Promise<Completion[]> {
   const [, verb, rest = ""] = prefix.match(/^(\S+) (.*)$/s) ?? [];
   if (verb === undefined) {
-    const verbs = Object.entries(verbsOf(command));
-    if (command === "foredeck") verbs.push(...SHORTS.map(described));
-    return verbs
+    return [...Object.entries(verbsOf(command)), ...shortsOf(command)]
       .filter(([name]) => name.startsWith(prefix))
       .map(([name, text]) => [name === prefix || !TAKES.test(text) ? name : `${name} `, text]);
   }
@@ -120,9 +117,7 @@ async function completions(command: string, prefix: string, shim: Shim): Promise
     return found.map(([value, text]) => [`${verb} ${value}`, text]);
   }
   const asked = { name: "complete", args: `${command} ${prefix}` };
-  const { choices }: Fields = await shim.engine
-    .request("command", asked, { deadlineMs: COMPLETION_MS })
-    .catch(() => ({}));
+  const { choices } = await shim.ask("command", asked, { deadlineMs: COMPLETION_MS });
   return Array.isArray(choices) ? choices : [];
 }
 
@@ -134,13 +129,13 @@ async function perform(
   ask: AskEngine,
   ctx: ExtensionCommandContext,
 ): Promise<Answer | string> {
-  const [, verb = "", rest = ""] = args.match(/^(\S+)\s*(.*)$/s) ?? [];
+  const [verb, rest] = firstWord(args);
   const verbs = verbsOf(command);
   if (verb === "help" && verb in verbs) return helpOf(command);
   if (command === "foredeck" && SHORTS.includes(verb)) return perform(verb, rest, shim, ask, ctx);
   if (verb !== "" && Object.keys(verbs).length > 0 && !(verb in verbs))
     throw new Error(`There is no /${command} ${verb}. /${command} help lists what there is.`);
-  if (command !== "foredeck") return ask(command, args);
+  if (command !== "foredeck") return ask(`${command} ${args}`);
   switch (verb) {
     case "off":
       return switchOff(shim, ctx);
@@ -148,7 +143,7 @@ async function perform(
       shim.switchOn();
       return ON;
     case "setup":
-      if (rest === "path") return ask(rest, "");
+      if (rest === "path") return ask(rest);
       if (rest !== "") throw new Error("It is /foredeck setup [path].");
       return setUp(shim);
     case "ui":
@@ -157,12 +152,17 @@ async function perform(
       return `The inspector is open at ${await openInspector(shim.engine.process?.command)}`;
     case "doctor":
       if (rest !== "" && rest !== "ask") throw new Error("It is /foredeck doctor [ask].");
-      return ask(verb, rest);
+      return ask(args);
     case "uncompact":
       return uncompact(shim, ctx);
     default:
-      return ask(verb || "view", rest);
+      return ask(args || "view");
   }
+}
+
+function firstWord(line: string): [word: string, rest: string] {
+  const [, word = "", rest = ""] = line.match(/^(\S+)\s*(.*)$/s) ?? [];
+  return [word, rest];
 }
 
 /** The verbs of a command with what they take and do, for a person to read. */
@@ -173,18 +173,18 @@ function helpOf(command: string): string {
   return [
     `${bare} opens a view; ↑ ↓ move in it, and it says its other keys`,
     ...verbs.map(([verb, text]) => `/${command} ${verb.padEnd(width)} ${text}`),
-    ...(command === "foredeck" ? SHORTS.map(described) : []).map(
-      ([name, text]) => `${`/${name}`.padEnd(bare.length)} ${text}`,
-    ),
+    ...shortsOf(command).map(([name, text]) => `/${name}`.padEnd(bare.length + 1) + text),
   ].join("\n");
-}
-
-function described(command: string): [string, string] {
-  return [command, COMMANDS[command]?.description ?? ""];
 }
 
 function verbsOf(command: string): Record<string, string> {
   return COMMANDS[command]?.verbs ?? {};
+}
+
+/** The short commands that a command takes as verbs, each with what it is for. */
+function shortsOf(command: string): Completion[] {
+  const names = command === "foredeck" ? SHORTS : [];
+  return names.map((name) => [name, COMMANDS[name]?.description ?? ""]);
 }
 
 const ON =
@@ -196,11 +196,8 @@ async function switchOff(shim: Shim, ctx: ExtensionCommandContext): Promise<stri
   let cost: Fields = {};
   // Without an engine nothing of foredeck's is in the prompt that is known of here.
   if (engine.state === "ready" && !shim.isOff()) {
-    const limits = { deadlineMs: engine.patienceMs(DEADLINE_MS), signal: ctx.signal };
-    cost = await engine.request("command", { name: "off", args: "" }, limits).catch((error) => {
-      shim.logError("off", error);
-      return {};
-    });
+    const limits = { deadlineMs: Math.max(DEADLINE_MS, engine.deadlineMs), signal: ctx.signal };
+    cost = await shim.ask("command", { name: "off", args: "" }, limits);
   }
   const text = String(cost.text ?? "");
   if (cost.asks === true && ctx.hasUI && !(await ctx.ui.confirm("Switch foredeck off?", text)))
@@ -221,20 +218,19 @@ async function setUp(shim: Shim): Promise<string> {
 
 /** The engine's answer to a command. */
 async function forward(
-  name: string,
-  args: string,
+  asked: string,
   shim: Shim,
   ctx: ExtensionCommandContext,
   left: AbortSignal,
 ): Promise<Answer> {
   const { engine, host } = shim;
-  const asked: Answer["asked"] = [name, args];
+  const [name, args] = firstWord(asked);
   if (engine.state === "setup") return { text: engine.reason, asked };
   shim.safely("session/history", () => shim.context.bringHistory(ctx));
   try {
     // Commands are answered one after the other: what may ask a model is none, or calls would wait.
     const isDoctor = name === "doctor";
-    const deadlineMs = isDoctor ? MODEL_MS : engine.patienceMs(DEADLINE_MS);
+    const deadlineMs = isDoctor ? MODEL_MS : Math.max(DEADLINE_MS, engine.deadlineMs);
     const signal = ctx.signal ? AbortSignal.any([ctx.signal, left]) : left;
     const params = isDoctor ? { ask: args === "ask" } : { name, args };
     const result = await engine.ask(isDoctor ? name : "command", params, { deadlineMs, signal });

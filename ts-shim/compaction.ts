@@ -87,7 +87,10 @@ async function askEngine(
   ctx: ExtensionContext,
   shim: Shim,
 ): Promise<SessionBeforeCompactResult | undefined> {
-  const limits = { deadlineMs: shim.engine.patienceMs(DEADLINE_MS), signal: event.signal };
+  const limits = {
+    deadlineMs: Math.max(DEADLINE_MS, shim.engine.deadlineMs),
+    signal: event.signal,
+  };
   const answer = await shim.engine.ask("session/compact", parameters(event, ctx, shim), limits);
   const { action, summary, details, keep, notice } = answer;
   if (isText(notice)) shim.host.notifyOnce(notice, "info", notice);

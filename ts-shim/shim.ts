@@ -14,7 +14,7 @@ import { describe, modelOf } from "./context/request.ts";
 import { Engine, type EngineInfo, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled, ProvisionError, packageVersion, provision } from "./engine/locate.ts";
 import type { EngineCommand } from "./engine/process.ts";
-import { ErrorCode, type PeerHost, RpcError, textOf } from "./engine/wire.ts";
+import { ErrorCode, type PeerHost, type RequestOptions, RpcError, textOf } from "./engine/wire.ts";
 import { logLine, stateDir } from "./files.ts";
 import { Host } from "./host.ts";
 
@@ -123,13 +123,22 @@ export class Shim implements PeerHost {
     const { session } = this;
     this.session = null;
     this.host.work("");
-    if (session && this.engine.state === "ready") {
-      await this.engine
-        .request("session/close", { session: session.session, reason }, { deadlineMs: CLOSE_MS })
-        .catch((error) => this.logError("session/close", error));
-    }
+    if (session && this.engine.state === "ready")
+      await this.ask(
+        "session/close",
+        { session: session.session, reason },
+        { deadlineMs: CLOSE_MS },
+      );
     await this.engine.stop();
     this.host.ctx = null;
+  }
+
+  /** The engine's answer; where it gives none, an empty one, and the log says why. */
+  async ask(method: string, params: Fields, options: RequestOptions): Promise<Fields> {
+    return this.engine.request(method, params, options).catch((error) => {
+      this.logError(method, error);
+      return {};
+    });
   }
 
   /** Reports something early that the next request will show anyway. Never throws. */
@@ -174,7 +183,7 @@ export class Shim implements PeerHost {
   onSetUp(progress: string): void {
     if (!this.isSettingUp) this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
     this.isSettingUp = true;
-    this.engine.setUp(`foredeck is being set up: ${progress}. ${MEANWHILE}`);
+    this.engine.enter("setup", `foredeck is being set up: ${progress}. ${MEANWHILE}`);
     this.host.status(`foredeck: ${progress}`);
   }
 

@@ -124,13 +124,8 @@ async function askEngine(event: ToolCallEvent, shim: Shim): Promise<Fields> {
   const { toolCallId: id, toolName: tool, input } = event;
   const { prepareMs: deadlineMs } = shim.engine;
   if (deadlineMs <= 0 || shim.isOff() || !mayWrite(event)) return {};
-  try {
-    return await shim.engine.request("tool/prepare", { id, tool, input }, { deadlineMs });
-  } catch (error) {
-    // The tool runs after a quarter of a second (`prepare_ms`), whatever goes wrong here.
-    shim.logError("tool/prepare", error);
-    return {};
-  }
+  // The tool runs after a quarter of a second (`prepare_ms`), whatever goes wrong here.
+  return shim.ask("tool/prepare", { id, tool, input }, { deadlineMs });
 }
 
 function mayWrite({ toolName, input }: ToolCallEvent): boolean {

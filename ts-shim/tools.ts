@@ -195,12 +195,9 @@ async function confirmed(
   const shown = visible(question.lines.join("\n"));
   const wanted = await ctx.ui.confirm("Keep this finding?", shown);
   const args = `${wanted ? "accept" : "refuse"} ${question.name}`;
-  try {
-    await shim.engine.request("command", { name: "memory", args }, { deadlineMs: CONFIRM_MS });
-  } catch (error) {
-    shim.logError(`/memory ${args}`, error);
-    return undefined;
-  }
+  const limits = { deadlineMs: CONFIRM_MS };
+  const { text } = await shim.ask("command", { name: "memory", args }, limits);
+  if (text === undefined) return undefined;
   return wanted ? "Kept: the user has confirmed it." : "The user does not want it kept.";
 }
 

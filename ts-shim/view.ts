@@ -29,6 +29,8 @@ interface View {
 type Row = View["rows"][number];
 type ViewKey = View["keys"][number];
 
+const NO_ROWS = { notes: [], bar: [], heads: [], rows: [], keys: [], empty: "" };
+
 /** Longer texts are read in a view. */
 const NOTICE_LINES = 3;
 /** Lines below the rows, the keys left out. */
@@ -50,19 +52,16 @@ const COLOURS: Record<string, ThemeColor> = {
   info: "dim",
 };
 
-/** A line that is being typed, below the view; `changed` is called at each letter. */
-type Typing = { label: string; line: Input; changed(text: string): void };
-
 /** A text in place of the rows. */
 type Page = { title: string; text: string; top: number };
 
-/** What a screen needs of Pi and of the engine. */
+/** What a screen needs of the command, and of Pi. */
 interface Surroundings {
-  tui: TUI;
-  theme: Theme;
   ask: AskEngine;
   /** A text as it may be shown. */
   worded(text: string): string;
+  tui: TUI;
+  theme: Theme;
   done(): void;
 }
 
@@ -76,8 +75,11 @@ export async function showAnswer(
   around: Pick<Surroundings, "ask" | "worded"> & { typed(): string[] },
   ctx: ExtensionCommandContext,
 ): Promise<boolean> {
-  const view = asView(answer.view, around.worded) ?? readable(title, around.worded(answer.text));
-  if (view === null) return false;
+  const text = around.worded(answer.text);
+  const own = asView(answer.view, around.worded);
+  const isShort = text.split("\n").length <= NOTICE_LINES && text.length <= NOTICE_LINES * 80;
+  if (!own && isShort) return false;
+  const view = own ?? { ...NO_ROWS, title, text };
   const overlayOptions = { width: "100%", maxHeight: "100%", anchor: "top-left" } as const;
   await ctx.ui.custom<void>(
     (tui, theme, _keys, done) => {
@@ -102,30 +104,25 @@ export function asView(view: unknown, worded: (text: string) => string): View | 
   return JSON.parse(JSON.stringify(view), clean);
 }
 
-/** A text as a view, where it is too long for a notice; else null. */
-function readable(title: string, text: string): View | null {
-  if (text.split("\n").length <= NOTICE_LINES && text.length <= NOTICE_LINES * 80) return null;
-  return { title, text, notes: [], bar: [], heads: [], rows: [], keys: [], empty: "" };
-}
-
 /** A view on the screen: Pi draws it, and hands it what is typed. */
 export class ViewScreen implements Component {
   focused = true;
   private readonly around: Surroundings;
   private view: View;
   /** The command that the view answers. */
-  private origin: [string, string];
+  private origin: string;
   private at = 0;
   /** Names of the rows that a key for several rows is for. */
   private marked = new Set<string>();
   private top = 0;
   private room = 1;
-  private query = "";
+  private readonly search = new Input();
   private message = "";
-  private typing: Typing | null = null;
+  /** A line that is being typed, below the view. */
+  private typing: { label: string; line: Input } | null = null;
   private page: Page | null = null;
 
-  constructor(around: Surroundings, view: View, origin: [string, string]) {
+  constructor(around: Surroundings, view: View, origin: string) {
     this.around = around;
     this.view = view;
     this.origin = origin;
@@ -138,7 +135,9 @@ export class ViewScreen implements Component {
     const { theme } = this.around;
     const head = [theme.bold(theme.fg("accent", (this.page ?? this.view).title))];
     const notes = this.view.notes.map((note) => theme.fg("muted", note));
-    if (!this.page) head.push(...this.bar(width), ...notes, "", this.heads());
+    const heads = theme.fg("dim", `  ${this.aligned(this.view.heads, this.columns())}`);
+    const table = this.view.rows.length > 0 ? heads : "";
+    if (!this.page) head.push(...this.bar(width), ...notes, "", table);
     const foot = ["", ...this.footer(width)];
     this.room = Math.max(1, this.around.tui.terminal.rows - head.length - foot.length);
     const body = this.page ? this.read(this.page, width) : this.rows(width);
@@ -148,10 +147,9 @@ export class ViewScreen implements Component {
 
   handleInput(data: string): void {
     if (this.typing) {
-      const { line, changed } = this.typing;
-      line.handleInput(data);
-      // Enter and Esc have ended it.
-      if (this.typing) changed(line.getValue());
+      const before = this.search.getValue();
+      this.typing.line.handleInput(data);
+      if (this.search.getValue() !== before) this.at = 0;
     } else if (this.page) this.scroll(this.page, data);
     else this.press(data);
     this.around.tui.requestRender();
@@ -176,8 +174,8 @@ export class ViewScreen implements Component {
 
   private rows(width: number): string[] {
     const rows = this.found();
-    if (rows.length === 0)
-      return [this.query === "" ? this.view.empty : `Nothing matches ${this.query}.`];
+    const query = this.search.getValue();
+    if (rows.length === 0) return [query === "" ? this.view.empty : `Nothing matches ${query}.`];
     // Only here is it known how many rows there are, and how many have room: keys just count.
     this.at = Math.max(0, Math.min(this.at, rows.length - 1));
     this.top = Math.max(this.at - this.room + 1, Math.min(this.top, this.at));
@@ -189,11 +187,6 @@ export class ViewScreen implements Component {
       const line = filled(`${isAt ? "→" : " "}${mark}${cells}`, width);
       return isAt ? this.around.theme.bg("selectedBg", line) : line;
     });
-  }
-
-  private heads(): string {
-    if (this.view.rows.length === 0) return "";
-    return this.around.theme.fg("dim", `  ${this.aligned(this.view.heads, this.columns())}`);
   }
 
   /** How wide each column is; the last takes what is left. */
@@ -223,23 +216,19 @@ export class ViewScreen implements Component {
 
   private footer(width: number): string[] {
     if (this.typing) return [this.typing.label, ...this.typing.line.render(width)];
+    // As they are typed.
+    const typed = (key: string) => key.replace(/^shift\+(.)/, (_, letter) => letter.toUpperCase());
+    const own = this.view.keys.map(({ key, label }) => `${typed(key)} ${label}`);
     const keys = this.page
       ? ["↑↓ PgUp PgDn scroll", this.view.text === undefined ? "q back" : "q quit"]
-      : [...this.labels(), "/ search", "q quit"];
+      : [...own, ...(this.takesSeveral ? ["x mark"] : []), "/ search", "q quit"];
     const shown = this.wrapped(keys, " · ", width).map((line) => this.around.theme.fg("dim", line));
     const about = this.page ? [] : (this.found()[this.at]?.about ?? []);
     const said = [...about, this.message].flatMap((line) => wrapTextWithAnsi(line, width));
     return [...said.filter((line) => line !== "").slice(0, MOST_SAID), ...shown];
   }
 
-  private labels(): string[] {
-    // As they are typed.
-    const typed = (key: string) => key.replace(/^shift\+(.)/, (_, letter) => letter.toUpperCase());
-    const labels = this.view.keys.map(({ key, label }) => `${typed(key)} ${label}`);
-    return this.takesSeveral() ? [...labels, "x mark"] : labels;
-  }
-
-  private takesSeveral(): boolean {
+  private get takesSeveral(): boolean {
     return this.view.keys.some(({ run }) => run.includes("{rows}"));
   }
 
@@ -254,15 +243,15 @@ export class ViewScreen implements Component {
   private wrapped(pieces: string[], between: string, width: number): string[] {
     const lines: string[] = [];
     for (const piece of pieces) {
-      const longer = lines.length === 0 ? piece : lines.at(-1) + between + piece;
-      if (lines.length === 0 || visibleWidth(longer) > width) lines.push(piece);
-      else lines[lines.length - 1] = longer;
+      const longer = lines.at(-1) + between + piece;
+      if (lines.length > 0 && visibleWidth(longer) <= width) lines[lines.length - 1] = longer;
+      else lines.push(piece);
     }
     return lines;
   }
 
   private found(): Row[] {
-    const words = this.query.toLowerCase().split(" ");
+    const words = this.search.getValue().toLowerCase().split(" ");
     return this.view.rows.filter(({ cells }) => {
       const text = cells.join(" ").toLowerCase();
       return words.every((word) => text.includes(word));
@@ -274,12 +263,9 @@ export class ViewScreen implements Component {
     const move = this.moved(data);
     if (move !== 0) this.at += move;
     else if (matchesKey(data, "/"))
-      this.readLine("Search; Enter keeps it, Esc shows all:", this.query).changed = (text) => {
-        this.query = text;
-        this.at = 0;
-      };
-    else if (matchesKey(data, "x") && this.takesSeveral()) this.mark();
-    else if (matchesKey(data, "escape") && this.query !== "") this.query = "";
+      this.readLine("Search; Enter keeps it, Esc shows all:", this.search);
+    else if (matchesKey(data, "x") && this.takesSeveral) this.mark();
+    else if (matchesKey(data, "escape") && this.search.getValue() !== "") this.search.setValue("");
     else if (this.leaves(data)) this.around.done();
     else {
       const key = this.view.keys.find((each) => matchesKey(data, each.key));
@@ -310,42 +296,38 @@ export class ViewScreen implements Component {
     const row = this.found()[this.at];
     // Keys that need no row work in an empty list, too.
     if (!row && key.run.includes("{row")) return;
-    if (key.asks === undefined) void this.run(key, row, "");
-    else this.readLine(key.asks, row?.fill ?? "", (text) => void this.run(key, row, text));
+    if (key.asks === undefined) return void this.run(key, row, "");
+    const line = new Input();
+    line.setValue(row?.fill ?? "");
+    this.readLine(key.asks, line, (text) => void this.run(key, row, text));
   }
 
-  /** Has a line typed, which begins with `text`. */
-  private readLine(label: string, text: string, submit = (_text: string): void => {}): Typing {
-    const typing: Typing = { label, line: new Input(), changed: () => {} };
-    const { line } = typing;
+  private readLine(label: string, line: Input, submit = (_text: string): void => {}): void {
+    this.typing = { label, line };
     line.focused = true;
-    line.setValue(text);
     line.onSubmit = (value) => {
       this.typing = null;
       if (value.trim() !== "") submit(value.trim());
     };
     line.onEscape = () => {
       this.typing = null;
-      typing.changed("");
+      line.setValue("");
     };
-    this.typing = typing;
-    return typing;
   }
 
   private async run(key: ViewKey, row: Row | undefined, text: string): Promise<void> {
     const chosen = row?.name ?? "";
     // Nothing happens to a row that a search hides.
-    const marked = this.found().filter((each) => this.marked.has(each.name));
-    const names = marked.map((each) => each.name).join(" ") || chosen;
+    const marked = this.found().filter(({ name }) => this.marked.has(name));
+    const names = marked.map(({ name }) => name).join(" ") || chosen;
     if (key.run.includes("{rows}")) this.marked.clear();
     const line = key.run
       .replace("{rows}", () => names)
       .replace("{row}", () => chosen)
       .replace("{text}", () => text);
-    const [, name = "", args = ""] = line.match(/^(\S+) ?(.*)$/s) ?? [];
     const { ask, worded } = this.around;
     try {
-      const answer = await ask(name, args);
+      const answer = await ask(line);
       const view = asView(answer.view, worded);
       if (view) this.take(view, answer.asked);
       else if (key.opens) {
@@ -353,7 +335,7 @@ export class ViewScreen implements Component {
         this.page = { title, text: worded(answer.text), top: 0 };
       } else {
         // What the command has changed is seen at once.
-        this.take(asView((await ask(...this.origin)).view, worded) ?? this.view, this.origin);
+        this.take(asView((await ask(this.origin)).view, worded) ?? this.view, this.origin);
         this.message = worded(answer.text);
       }
     } catch (error) {
@@ -363,7 +345,7 @@ export class ViewScreen implements Component {
   }
 
   /** Shows another state of things. */
-  private take(view: View, origin: [string, string]): void {
+  private take(view: View, origin: string): void {
     const name = this.found()[this.at]?.name;
     this.view = view;
     this.origin = origin;

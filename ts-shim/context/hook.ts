@@ -154,7 +154,7 @@ export class ContextHook {
     this.marker = null;
     this.lastRequest.expect({ call: null });
     if (this.shim.isOff()) {
-      this.recordNotApplied("off", list.length, "off");
+      this.record({ call: null, kind: "off", messages: list.length, reason: "off" });
       return all;
     }
     const prefix = this.inForce.commonPrefix(list);
@@ -189,22 +189,18 @@ export class ContextHook {
     }
   }
 
-  private async takeIn(lists: HostLists, generation: number): Promise<void> {
-    const { engine, host } = this.shim;
-    host.status(`foredeck: taking in ${lists.list.length} messages`);
-    try {
-      const tail = tailOf(lists.list, 0, branchOf(lists.ctx));
-      const params = { session: this.session, ...tail, ...headOf(lists, this.shim.api) };
-      const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
-      const held = await engine.request("session/history", params, limits);
+  private takeIn(lists: HostLists, generation: number): Promise<void> {
+    const { shim, session } = this;
+    const { list, ctx } = lists;
+    const params = { session, ...tailOf(list, 0, branchOf(ctx)), ...headOf(lists, shim.api) };
+    const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
+    shim.host.status(`foredeck: taking in ${list.length} messages`);
+    // Where this fails, the first call brings them.
+    return shim.ask("session/history", params, limits).then(({ messages }) => {
       // No longer once a call went out without it: the engine may have been sent more since.
-      if (this.history) this.inForce.hold(lists.list.slice(0, Number(held.messages)), generation);
-    } catch (error) {
-      // The first call brings them.
-      this.shim.logError("session/history", error);
-    } finally {
-      host.status("foredeck");
-    }
+      if (this.history) this.inForce.hold(list.slice(0, Number(messages ?? 0)), generation);
+      shim.host.status("foredeck");
+    });
   }
 
   /** Waits until the session is open and its history taken in. Once: an engine may be stuck in it. */
@@ -228,18 +224,17 @@ export class ContextHook {
     call.until = isHeld ? until : Math.min(until, Date.now() + shim.engine.deadlineMs);
   }
 
-  private async assemble(call: Call, keep: number): Promise<HostMessage[]> {
+  private async assemble(asked: Call, keep: number): Promise<HostMessage[]> {
     const { engine, host } = this.shim;
     // Taken before the wait: if the engine is replaced meanwhile, its successor does not know what
     // this answer was given for.
     const { generation } = engine;
-    const { list, all, ctx } = call;
-    if (list.length - keep > MANY_MESSAGES) {
-      host.status(`foredeck: taking in ${list.length - keep} messages`);
-    }
+    const { list, all, ctx, until } = asked;
+    const count = list.length - keep;
+    if (count > MANY_MESSAGES) host.status(`foredeck: taking in ${count} messages`);
     // Once: Pi makes the list anew, from the newest entry back.
     const branch = branchOf(ctx);
-    const head = headOf(call, this.shim.api);
+    const head = headOf(asked, this.shim.api);
     // An engine that is sent the whole list may be another one: it has nothing of before.
     const isNew = ([name, part]: [string, unknown]) => !keep || !sameValue(part, this.head[name]);
     const changed = Object.entries(head).filter(isNew);
@@ -256,55 +251,46 @@ export class ContextHook {
       outcomes,
       typed,
     };
-    const value = await engine
-      .request("context/assemble", request, remaining(call.until, ctx.signal))
-      .catch((error) => {
-        if (error instanceof DeadlineError) engine.missedDeadline();
-        throw error;
-      });
+    const value = await engine.request("context/assemble", request, remaining(until, ctx.signal));
     engine.answered();
     const answer = checkAnswer(value, list, keep, this.inForce.plan);
     // From here on nothing can fail: the answer is taken as a whole or not at all.
     this.head = head;
     this.outcomes.splice(0, outcomes.length);
     this.typed.splice(0, typed.length);
-    const { length } = this.inForce.messages;
-    const isLonger = length > 0 && keep === length && answer.from >= length;
-    const extendsLast = isLonger && changed.length === 0;
+    const extendsLast = changed.length === 0 && answer.from === this.inForce.messages.length;
     this.inForce.accept(list, keep, answer, generation);
-    this.marker = answer.marker;
-    if (answer.status !== null) host.status(answer.status);
-    for (const notice of answer.notices) host.notice(notice);
-    this.lastRequest.expect({ call: answer.call, extendsLast, signal: ctx.signal });
+    this.marker = answer.marker ?? null;
+    if (answer.status) host.status(answer.status.text);
+    for (const notice of answer.notices ?? []) host.notice(notice);
+    const { call } = answer;
+    this.lastRequest.expect({ call, extendsLast, signal: ctx.signal });
     // Pi sends nothing after an abort: the engine must not take its prompt for one that was sent.
     if (ctx.signal?.aborted)
-      this.recordNotApplied("aborted", list.length, "user", { call: answer.call });
+      this.record({ call, kind: "aborted", messages: list.length, reason: "user" });
     // The engine sends only changes, and only on top of an answer that it knows to have arrived.
-    else this.outcomes.push({ call: answer.call, kind: "applied" });
+    else this.outcomes.push({ call, kind: "applied" });
     return this.inForce.plan.apply(all);
   }
 
   private fallBack({ all, list, prefix }: Call, error: unknown): HostMessage[] {
     // The engine may hold an answer that never arrived: it has to be sent everything next time.
     this.inForce.connection = 0;
-    const isAborted = error instanceof AbortedError;
-    const reason = isAborted ? "user" : this.warnUser(error);
+    if (error instanceof DeadlineError) this.shim.engine.missedDeadline();
     const reusable = this.inForce.reusable(list, prefix);
-    const call = isAborted ? null : this.inForce.call;
-    const kind = isAborted ? "aborted" : "fallback";
-    this.recordNotApplied(kind, list.length, reason, { ...reusable, call });
+    const outcome = { ...reusable, messages: list.length };
+    if (error instanceof AbortedError)
+      this.record({ ...outcome, call: null, kind: "aborted", reason: "user" });
+    else {
+      const { call } = this.inForce;
+      this.record({ ...outcome, call, kind: "fallback", reason: this.warnUser(error) });
+    }
     return this.inForce.plan.apply(all, reusable.edited, reusable.ending);
   }
 
   /** A call went out, or was stopped, without a fresh answer. */
-  private recordNotApplied(
-    kind: Outcome["kind"],
-    messages: number,
-    reason: string,
-    { edited = 0, ending = false, call = null }: Partial<Outcome> = {},
-  ): void {
-    const outcome = { call, kind, edited, messages, time_ms: Date.now(), reason };
-    keepNewest(this.outcomes, ending ? { ...outcome, ending } : outcome, MOST_OUTCOMES);
+  private record(outcome: Outcome): void {
+    keepNewest(this.outcomes, { edited: 0, time_ms: Date.now(), ...outcome }, MOST_OUTCOMES);
   }
 
   /** Says, once, that a call goes out without the engine, and why. Returns the reason. */
@@ -313,12 +299,10 @@ export class ContextHook {
     const [reason, words] = reasonOf(error, engine.state);
     this.shim.log(`fell back (${reason}): ${textOf(error)}`);
     // In these states the user has read already that there is no engine, and why.
-    if (engine.state === "setup" || engine.state === "away") return reason;
-    if (engine.state !== "idle") {
-      const why = (words ?? textOf(error)).replace(/^./, (first) => first.toUpperCase());
-      const notice = `${why}. Pi goes on with what foredeck last sent.`;
-      host.notifyOnce("fallback", "warning", reason === TOO_LARGE ? TOO_LARGE_NOTICE : notice);
-    }
+    if (["setup", "away", "idle"].includes(engine.state)) return reason;
+    const why = (words ?? textOf(error)).replace(/^./, (first) => first.toUpperCase());
+    const notice = `${why}. Pi goes on with what foredeck last sent.`;
+    host.notifyOnce("fallback", "warning", reason === TOO_LARGE ? TOO_LARGE_NOTICE : notice);
     // The status line must not keep showing the figures of a prompt that was not sent.
     host.status(`foredeck away: ${words ?? "it failed, see its log"}`);
     return reason;

@@ -30,15 +30,18 @@ interface Slot {
   isOmitted: boolean;
 }
 
-/** A checked answer to `context/assemble`, with the plan that is then in force. */
-export interface Answer {
+/** An answer to `context/assemble`, as docs/protocol.md has it. */
+interface SentAnswer {
   call: number;
   from: number;
-  plan: Plan;
-  status: string | null;
-  notices: unknown[];
-  marker: string | null;
+  ops: [name: string, value: unknown][];
+  marker?: string | null;
+  status?: { text: string };
+  notices?: unknown[];
 }
+
+/** A checked one, with the plan that is then in force. */
+export type Answer = Omit<SentAnswer, "ops"> & { plan: Plan };
 
 const KEPT: Slot = { says: [], blocks: null, isOmitted: false };
 
@@ -91,7 +94,7 @@ export class Plan {
     const say = () => {
       const goes = index < limit || (ending && index === limit);
       // Copies: Pi may change the list, and the plan is used again at the next call.
-      for (const said of goes ? this.slot(index).says : []) result.push(structuredClone(said));
+      if (goes) result.push(...structuredClone(this.slot(index).says));
     };
     for (const message of list) {
       if (isSystem(message)) {
@@ -132,39 +135,26 @@ function isKeep(block: object): block is { keep: number } {
  * Checks the answer to a request about `messages`, of which the engine knew the first `keep`, on top
  * of the plan in force before. @throws BadAnswerError
  */
-export function checkAnswer(
-  value: unknown,
-  messages: readonly HostMessage[],
-  keep: number,
-  held: Plan,
-): Answer {
+export function checkAnswer(...asked: Parameters<typeof answerOf>): Answer {
   try {
-    return answerOf(value as SentAnswer, messages, keep, held);
+    return answerOf(...asked);
   } catch (error) {
     throw new BadAnswerError(textOf(error));
   }
 }
 
-/** The answer as docs/protocol.md has it. */
-interface SentAnswer {
-  call: number;
-  from: number;
-  ops: [name: string, value: unknown][];
-  marker?: string | null;
-  status?: { text: string };
-  notices?: unknown[];
-}
-
 function answerOf(
-  { call, from, ops, marker = null, status, notices = [] }: SentAnswer,
+  value: unknown,
   messages: readonly HostMessage[],
   keep: number,
   held: Plan,
 ): Answer {
-  mustBeIn(call, 1, Number.MAX_SAFE_INTEGER, "call");
+  const answer = value as SentAnswer;
+  const { from } = answer;
+  mustBeIn(answer.call, 1, Number.MAX_SAFE_INTEGER, "call");
   // Before `from` the plan in force stays. That is right only for messages that the engine had.
   mustBeIn(from, 0, keep, "from");
-  const plan = held.with(from, slotsOf(ops, messages, from));
+  const plan = held.with(from, slotsOf(answer.ops, messages, from));
   // Calls and results are paired from the newest assistant message before `from` on: results follow
   // their call, so no earlier pair can be torn apart by this answer, and earlier checks hold. Of the
   // whole of a long list this would take longer than all else in the hook.
@@ -176,15 +166,15 @@ function answerOf(
     throw new Error("nothing would be left to send");
   const apart = torn(messages.slice(start), sent);
   if (apart.length > 0) throw new Error(`torn apart: ${apart.join(", ")}`);
-  return { call, from, plan, status: status?.text ?? null, notices, marker };
+  return { ...answer, plan };
 }
 
 /** The slots of the messages from an index on, and the one that ends the list. */
 function slotsOf(ops: SentAnswer["ops"], messages: readonly HostMessage[], from: number): Slot[] {
   const slots: Slot[] = [];
   let says: HostMessage[] = [];
-  const next = (slot: Pick<Slot, "blocks" | "isOmitted">) => {
-    slots.push({ says, ...slot });
+  const next = (blocks: Slot["blocks"], isOmitted: boolean) => {
+    slots.push({ says, blocks, isOmitted });
     says = [];
   };
   for (const [name, value] of ops) {
@@ -192,10 +182,10 @@ function slotsOf(ops: SentAnswer["ops"], messages: readonly HostMessage[], from:
     const message = messages[index];
     if (name === "say") says.push(checkSaid(value as HostMessage));
     else if (name === "rewrite" && message)
-      next({ blocks: checkBlocks(value as EditBlock[], message, index), isOmitted: false });
+      next(checkBlocks(value as EditBlock[], message, index), false);
     else if (name === "keep" || name === "omit") {
       mustBeIn(value, 1, messages.length - index, `${name} at message ${index}`);
-      for (let n = 0; n < value; n++) next({ blocks: null, isOmitted: name === "omit" });
+      for (let n = 0; n < value; n++) next(null, name === "omit");
     } else throw new Error(`${JSON.stringify(name)} is no operation on message ${index}`);
   }
   const done = from + slots.length;

@@ -305,12 +305,8 @@ export function registerRefused(pi: ExtensionAPI, shim: Shim): void {
     const last = failed;
     failed = null;
     if (last === null || event.outcome !== "error" || shim.isOff()) return undefined;
-    const { again }: Fields = await shim.engine
-      .request("context/refused", { message: last.message }, { deadlineMs: REFUSED_MS })
-      .catch((error) => {
-        shim.logError("context/refused", error);
-        return {};
-      });
+    const { message } = last;
+    const { again } = await shim.ask("context/refused", { message }, { deadlineMs: REFUSED_MS });
     if (again !== true) return undefined;
     // Out of the list, as Pi itself leaves out an answer that it tries again.
     const omitted = { type: "context_edit", targetId: last.entry, replacement: null } as const;

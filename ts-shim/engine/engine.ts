@@ -7,9 +7,9 @@ import timers from "node:timers/promises";
 import { type Fields, recordOf } from "../context/messages.ts";
 import type { Shim } from "../shim.ts";
 import { type EngineCommand, EngineProcess } from "./process.ts";
-import { ErrorCode, GoneError, type RequestOptions, RpcError, remaining, within } from "./wire.ts";
+import { GoneError, type RequestOptions, RpcError, remaining, within } from "./wire.ts";
 
-/** Both ship in one package, so each speaks this version and no other. */
+/** Both ship in one package: an engine that speaks another version refuses this one. */
 const PROTOCOL_VERSION = 2;
 /** A hanging `initialize` is given up after this long. Cold disks and first imports are slow. */
 const INITIALIZE_MS = 30_000;
@@ -34,7 +34,6 @@ export type EngineState = "idle" | "setup" | "starting" | "ready" | "away";
 
 /** The answer to `initialize`, as far as it matters here. */
 export interface EngineInfo {
-  protocol: number;
   deadline_ms: number;
   prepare_ms: number;
   command: string;
@@ -80,11 +79,6 @@ export class Engine {
   get deadlineMs(): number {
     const override = Number(process.env.FOREDECK_DEADLINE_MS);
     return override > 0 ? override : (this.info?.deadline_ms ?? DEFAULT_DEADLINE_MS);
-  }
-
-  /** Milliseconds that a tool or a command may wait: `least`, or as long as a model call. */
-  patienceMs(least: number): number {
-    return Math.max(least, this.deadlineMs);
   }
 
   /** Milliseconds that a tool which may write files waits for `tool/prepare`; 0: not at all. */
@@ -184,12 +178,7 @@ export class Engine {
     if (this.missed >= MAX_MISSED) this.process?.kill();
   }
 
-  /** Setting up, which takes minutes, begins or goes on. */
-  setUp(progress: string): void {
-    this.enter("setup", progress);
-  }
-
-  private enter(state: EngineState, reason: string): void {
+  enter(state: EngineState, reason: string): void {
     this.state = state;
     this.reason = reason;
     for (const wakeUp of this.wakeUps.splice(0)) wakeUp();
@@ -229,12 +218,7 @@ export class Engine {
     try {
       const hello = { protocol: PROTOCOL_VERSION, ...(await this.host.hello()) };
       const options = { deadlineMs: INITIALIZE_MS, holdsProcess: false };
-      const info = (await process.peer.request("initialize", hello, options)) as EngineInfo;
-      if (info.protocol !== PROTOCOL_VERSION) {
-        const text = `the engine speaks protocol ${info.protocol}, this extension ${PROTOCOL_VERSION}`;
-        throw new RpcError(ErrorCode.protocol, text);
-      }
-      this.onInitialized(info);
+      this.onInitialized((await process.peer.request("initialize", hello, options)) as EngineInfo);
     } catch (error) {
       // It has ended, which `onExit` has handled, or `stop` has ended it.
       if (this.process !== process) return;

@@ -17,7 +17,6 @@ export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 export const ErrorCode = {
   methodNotFound: -32601,
   internal: -32603,
-  protocol: -32001,
   outOfSync: -32010,
   unknownSession: -32011,
   tool: -32020,

@@ -42,11 +42,11 @@ test("nor does what a key of a view answers", async () => {
     const around = {
       tui: { terminal: { rows: 9 }, requestRender: () => {} },
       theme: { ...theme, bold: String },
-      ask: async () => ({ text: answers.shift()?.() ?? "", asked: ["", ""] }),
+      ask: async () => ({ text: answers.shift()?.() ?? "", asked: "" }),
       worded: visible,
       done: () => {},
     };
-    return new ViewScreen(around as never, view as never, ["view", ""]);
+    return new ViewScreen(around as never, view as never, "view");
   };
   const lines = async (shown: ViewScreen) => {
     shown.handleInput("o");
@@ -69,14 +69,14 @@ test("a key for several rows takes those that are marked, else the one at hand",
   const around = {
     tui: { terminal: { rows: 12 }, requestRender: () => {} },
     theme: { fg, bg: (_: string, text: string) => text, bold: String },
-    ask: async (name: string, args: string) => {
-      if (args !== "") run.push(`${name} ${args}`);
-      return { text: "", asked: ["memory", ""], ...(args === "" ? { view } : {}) };
+    ask: async (line: string) => {
+      if (line !== "memory") run.push(line);
+      return { text: "", asked: "memory", ...(line === "memory" ? { view } : {}) };
     },
     worded: String,
     done: () => {},
   };
-  const screen = new ViewScreen(around as never, asView(view, String) as never, ["memory", ""]);
+  const screen = new ViewScreen(around as never, asView(view, String) as never, "memory");
   const press = async (...keys: string[]) => {
     for (const each of keys) screen.handleInput(each);
     await new Promise((resolve) => setImmediate(resolve));

@@ -41,8 +41,7 @@ test("good answers pass", () => {
   });
   check({ omits: [1, 2, 3] });
   check({ from: 3, rewrites: [[4, [{ keep: 0 }]]] }, 4);
-  const full = check({ status: { text: "fd" } });
-  assert.deepEqual([full.status, full.notices], ["fd", []]);
+  assert.equal(check({ status: { text: "fd" } }).status?.text, "fd");
 });
 
 test("a call that the host left without a result gets one", () => {

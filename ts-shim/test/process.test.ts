@@ -72,12 +72,6 @@ test("an engine that refuses to start is not started again; its reason is shown"
   assert.match(harness.notices.join(), /config\.toml: unknown key/);
 });
 
-test("another protocol version is reported and not tried again", async () => {
-  start("wrong-protocol");
-  await assert.rejects(harness.shim.engine.whenReady(true), /protocol 99/);
-  assert.equal(harness.requests("initialize").length, 1);
-});
-
 test("a hung engine is replaced after a few missed deadlines", async () => {
   start("hang", { FOREDECK_DEADLINE_MS: "60" });
   await harness.shim.engine.whenReady();

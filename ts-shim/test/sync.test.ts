@@ -61,7 +61,7 @@ test("accepted messages keep their content when edits replace it", () => {
 
 test("accepting a shorter list forgets the rest", () => {
   const answered = new AnswerInForce();
-  const answer = { call: 1, from: 0, plan: new Plan(), status: null, notices: [], marker: null };
+  const answer = { call: 1, from: 0, plan: new Plan() };
   answered.accept([user("a"), user("b"), user("c")], 0, answer, 1);
   answered.accept([user("a"), user("d")], 1, answer, 1);
   assert.equal(answered.commonPrefix([user("a"), user("d"), user("c")]), 2);

@@ -8,7 +8,7 @@
  *   late      answers the first context/assemble when it is asked for the second
  *   crash     exits when a process is asked to assemble for the second time
  *   crash-twice exits at the second and third request to assemble of all processes
- *   crash-at-start, hang-at-start, refuse-start, wrong-protocol
+ *   crash-at-start, hang-at-start, refuse-start
  *   rubbish   talks nonsense before every answer
  *   bad       gives answers that do not fit the list
  *   forgetful says "out of sync" to every keep above 0
@@ -83,7 +83,7 @@ function answer({ id, method, params }) {
       send({
         id,
         result: {
-          protocol: mode === "wrong-protocol" ? 99 : 2,
+          protocol: 2,
           engine: "0.0.1",
           store: "none",
           deadline_ms: 2000,
