@@ -252,9 +252,8 @@ export async function openInspector(engine: EngineCommand | undefined): Promise<
     const ending = new AbortController();
     process.once("exit", () => ending.abort());
     const args = [...engine.args.slice(0, -1), "ui"];
-    // The first line that it prints is the address; later ones resolve nothing more. It has a file
-    // to remove when it ends, so it is not killed.
-    const options = { signal: ending.signal, endsBy: "SIGTERM", onLine: resolve } as const;
+    // The first line that it prints is the address; later ones resolve nothing more.
+    const options = { signal: ending.signal, onLine: resolve };
     void run(engine.file, args, options).then(({ output }) => {
       pages = null;
       reject(new Error(output.trim() || "`foredeck ui` ended at once"));

@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fields } from "../context/messages.ts";
 import { type Env, makePrivate, parsed, readJson } from "../files.ts";
@@ -92,43 +92,43 @@ async function setUp(root: string, target: string, options: ProvisionOptions): P
   const script = [join(root, "python", "setup_engine.py"), target];
   if (options.failedBefore) script.push("--check");
   let hasUv = false;
-  for (const { words, uv } of runners()) {
-    const [file, ...first] = words;
+  for (const [file = "", ...first] of runners()) {
+    const usesUv = first[0] === "run";
     let last: Fields = {};
     const onLine = (line: string) => {
       const said = parsed(line);
       if (typeof said.progress === "string") onProgress(said.progress);
       if (said.python !== undefined || said.error !== undefined) last = said;
     };
-    const args = [...first, "-I", ...script, ...(uv ? ["--uv", uv] : [])];
+    const args = [...first, "-I", ...script, ...(usesUv ? ["--uv", file] : [])];
+    const ending = AbortSignal.any([signal, AbortSignal.timeout(SETUP_MS)]);
     // Not in the user's project, where uv would look for settings.
-    const limits = { timeoutMs: SETUP_MS, signal, cwd: join(target, ".."), onLine };
-    const { code, output } = await run(file, args, limits);
-    if (code !== 0) log(`${words.join(" ")} ended with ${code}: ${output.slice(-4000)}`);
+    const { code, output } = await run(file, args, {
+      signal: ending,
+      cwd: dirname(target),
+      onLine,
+    });
+    if (code !== 0) log(`${[file, ...first].join(" ")} ended with ${code}: ${output.slice(-4000)}`);
     if (signal.aborted || Object.keys(last).length > 0) return last;
-    if (uv && code !== null) hasUv = true;
+    if (usesUv && code !== null) hasUv = true;
   }
   return { hasUv };
 }
 
-/** The words before a Python script, and the uv among them. */
-type ScriptRunner = { words: [file: string, ...args: string[]]; uv?: string };
-
-/** What may run the set-up here, the best first. uv also fetches a Python where none fits. */
+/** The words before the set-up's script, the best first. uv also fetches a Python where none fits. */
 export function runners(
   platform: NodeJS.Platform = process.platform,
   home: string = homedir(),
-): ScriptRunner[] {
+): string[][] {
   const isWindows = platform === "win32";
   // Where uv's own installer puts it, which Pi's PATH may not have yet.
   const uvs = ["uv", join(home, ".local", "bin", isWindows ? "uv.exe" : "uv")];
-  const pythons: ScriptRunner["words"][] = isWindows
+  const pythons = isWindows
     ? [["py", "-3"], ["python"]]
     : [["python3"], ["python3.14"], ["python3.13"], ["python3.12"], ["python3.11"], ["python"]];
   // No newer one than the packages have wheels for.
   const run = ["run", "--quiet", "--no-project", "--python", ">=3.11,<3.15", "python"];
-  const withUv = uvs.map((uv): ScriptRunner => ({ words: [uv, ...run], uv }));
-  return [...withUv, ...pythons.map((words) => ({ words }))];
+  return [...uvs.map((uv) => [uv, ...run]), ...pythons];
 }
 
 const UV_INSTALLER = "curl -LsSf https://astral.sh/uv/install.sh | sh";

@@ -107,12 +107,9 @@ function start(command: EngineCommand, { cwd, state }: Shim): ChildProcess {
   }
 }
 
-export interface RunOptions {
-  /** Without it the command may run for as long as it likes. */
-  timeoutMs?: number;
-  signal?: AbortSignal | undefined;
-  /** What ends it before its time, with all that it has started. Default `SIGKILL`. */
-  endsBy?: NodeJS.Signals;
+interface RunOptions {
+  /** Ends it before its time, with all that it has started. */
+  signal?: AbortSignal;
   /** Working folder; that of Pi by default. */
   cwd?: string;
   /** Called with each line of its standard output. */
@@ -128,27 +125,25 @@ const OUTPUT_LIMIT = 64 * 1024;
 export function run(
   file: string,
   args: string[],
-  options: RunOptions,
+  { signal, cwd, onLine = () => {} }: RunOptions = {},
 ): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
     let output = "";
     const done = (code: number | null) => {
-      clearTimeout(timer);
-      options.signal?.removeEventListener("abort", end);
+      signal?.removeEventListener("abort", end);
       resolve({ code, output });
     };
     const child = spawn(file, args, {
-      cwd: options.cwd,
+      cwd,
       stdio: ["ignore", "pipe", "pipe"],
       windowsHide: true,
       // A process group of its own, so that killing an installer also kills what it started.
       detached: process.platform !== "win32",
     });
-    const end = () => killTree(child, options.endsBy);
-    const timer = options.timeoutMs ? setTimeout(end, options.timeoutMs).unref() : undefined;
-    if (options.signal?.aborted) end();
-    options.signal?.addEventListener("abort", end, { once: true });
-    child.stdout.on("data", lineSplitter(options.onLine ?? (() => {}), OUTPUT_LIMIT));
+    const end = () => endTree(child);
+    if (signal?.aborted) end();
+    signal?.addEventListener("abort", end, { once: true });
+    child.stdout.on("data", lineSplitter(onLine, OUTPUT_LIMIT));
     for (const stream of [child.stdout, child.stderr]) {
       stream.on("data", (chunk: Buffer) => {
         output = (output + chunk.toString("utf8")).slice(-OUTPUT_LIMIT);
@@ -170,7 +165,8 @@ function unref(child: ChildProcess): void {
   for (const stream of child.stdio) (stream as { unref?: () => void } | null)?.unref?.();
 }
 
-function killTree(child: ChildProcess, signal: NodeJS.Signals = "SIGKILL"): void {
+/** By a signal on which they can remove their own files. */
+function endTree(child: ChildProcess): void {
   if (child.pid === undefined) return;
   if (process.platform === "win32") {
     // There are no process groups.
@@ -179,7 +175,7 @@ function killTree(child: ChildProcess, signal: NodeJS.Signals = "SIGKILL"): void
     return;
   }
   try {
-    process.kill(-child.pid, signal);
+    process.kill(-child.pid, "SIGTERM");
   } catch {
     // It has ended by itself.
   }

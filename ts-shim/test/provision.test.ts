@@ -90,9 +90,7 @@ test(
   async () => {
     const how = options(samplePackage());
     const command = await provision(how);
-    const { code, output } = await run(command.file, [...command.args, "x"], {
-      timeoutMs: 100_000,
-    });
+    const { code, output } = await run(command.file, [...command.args, "x"]);
     assert.deepEqual([code, output.trim()], [0, "engine engine x"]);
     assert.ok(how.progress.includes("starting it for the first time"), how.progress.join());
     how.progress.length = 0;
@@ -117,7 +115,7 @@ test("a module in the working folder cannot take foredeck's place", needsPython,
   execFileSync(python as string, ["-m", "venv", "--without-pip", bare]);
   const inside = join(bare, process.platform === "win32" ? "Scripts/python.exe" : "bin/python");
   const { file, args } = engineWith(inside);
-  const { output } = await run(file, args, { timeoutMs: 100_000, cwd: folder });
+  const { output } = await run(file, args, { cwd: folder });
   assert.match(output, /No module named/);
 });
 
@@ -202,7 +200,7 @@ test("the engine is looked for in the documented order", async () => {
 
 test("what each system runs, and what it is told where nothing runs", () => {
   const words = (platform: NodeJS.Platform) =>
-    runners(platform, "/h").map(({ words: [file, first] }) => [file, first]);
+    runners(platform, "/h").map(([file, first]) => [file, first]);
   assert.deepEqual(words("win32"), [
     ["uv", "run"],
     [join("/h", ".local", "bin", "uv.exe"), "run"],
