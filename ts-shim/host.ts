@@ -1,7 +1,4 @@
-/**
- * What the rest of the extension asks of Pi: messages to the user, the status line, and Pi's context for
- * the session at hand.
- */
+/** What the user sees of foredeck: notices, the status line and lines above the editor. */
 
 import { type ExtensionContext, VERSION } from "@earendil-works/pi-coding-agent";
 import { type Fields, recordOf } from "./context/messages.ts";
@@ -17,10 +14,7 @@ type NoticeLevel = "info" | "warning" | "error";
 
 /** Pi for one session. No method throws, and no text that is shown steers the terminal. */
 export class Host {
-  /**
-   * Pi's context object, as its latest event brought it; null where no session is open. Not to be
-   * kept anywhere else: once a session is replaced, using its objects throws.
-   */
+  /** Pi's context of the session at hand. Kept nowhere else: that of a replaced session throws. */
   ctx: ExtensionContext | null = null;
   private readonly notified = new Set<string>();
   /** What every status begins with. */
@@ -46,7 +40,6 @@ export class Host {
     this.notify(level === "warning" || level === "error" ? level : "info", text);
   }
 
-  /** Shows a notice once per key, in the life of this extension. */
   notifyOnce(key: string, level: NoticeLevel, text: string): void {
     if (this.notified.has(key)) return;
     this.notified.add(key);
@@ -70,7 +63,6 @@ export class Host {
     this.status("foredeck");
   }
 
-  /** Sets the status line; null removes it. */
   status(text: string | null): void {
     const shown = text === null ? undefined : visible(text.replace(/^foredeck\b/, this.name));
     this.quietly(() => this.ctx?.ui.setStatus(STATUS_KEY, shown));

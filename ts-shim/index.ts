@@ -1,7 +1,4 @@
-/**
- * foredeck inside Pi. The engine (python/foredeck) makes all decisions; this extension carries
- * messages to it, applies its edits, and keeps Pi going without it.
- */
+/** foredeck inside Pi: carries messages to the engine, which decides, and applies its answers. */
 
 import { fileURLToPath } from "node:url";
 import { type ExtensionAPI, VERSION } from "@earendil-works/pi-coding-agent";
@@ -39,18 +36,13 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
 /** A copy asks here who was first, with a function that takes the path of that one. */
 const CHANNEL = "foredeck:loaded";
 
-/**
- * The path of the copy that was loaded before this one; null for none. Two would edit the same
- * messages, and Pi refuses to start when two extensions register the same tools.
- */
+/** The path of the copy that was loaded before: Pi would not start with the tools of both. */
 function firstCopy(pi: ExtensionAPI, path: string): string | null {
   let first: string | null = null;
   pi.events.emit(CHANNEL, (other: string) => {
     first ??= other;
   });
-  if (first === null) {
-    pi.events.on(CHANNEL, (answer) => (answer as (path: string) => void)(path));
-  }
+  if (first === null) pi.events.on(CHANNEL, (answer) => (answer as (path: string) => void)(path));
   return first;
 }
 

@@ -11,9 +11,8 @@ import { askModel, describeModel, type Question } from "./asking.ts";
 import { ContextHook } from "./context/hook.ts";
 import { type Fields, recordOf } from "./context/messages.ts";
 import { describe, modelOf } from "./context/request.ts";
-import { Engine, type EngineInfo, type LocateOptions } from "./engine/engine.ts";
-import { locateInstalled, ProvisionError, packageVersion, provision } from "./engine/locate.ts";
-import type { EngineCommand } from "./engine/process.ts";
+import { Engine, type EngineInfo } from "./engine/engine.ts";
+import { ProvisionError, packageVersion } from "./engine/locate.ts";
 import { ErrorCode, type PeerHost, type RequestOptions, RpcError, textOf } from "./engine/wire.ts";
 import { logLine, stateDir } from "./files.ts";
 import { Host } from "./host.ts";
@@ -166,17 +165,6 @@ export class Shim implements PeerHost {
   /** The folder that the engine works in. */
   get cwd(): string {
     return this.session?.cwd ?? process.cwd();
-  }
-
-  /** Finds the engine, setting it up if need be. */
-  async locate(options: LocateOptions): Promise<EngineCommand> {
-    const installed = locateInstalled();
-    if (installed) return installed;
-    const onProgress = (text: string) => {
-      if (!options.signal.aborted) this.onSetUp(text);
-    };
-    const log = (text: string) => this.log(text);
-    return provision({ ...options, stateDir: this.state, log, onProgress });
   }
 
   /** Setting up the engine begins, or goes on with this. */

@@ -1,6 +1,5 @@
 /** The host's messages. Pi validates none of them, so nothing beyond `role` is taken for granted. */
 
-/** An object of JSON. */
 export type Fields = Record<string, unknown>;
 
 /** One content block: `text`, `thinking`, `image`, `toolCall`, or something newer. */
@@ -29,7 +28,6 @@ export function isSystem(message: HostMessage): boolean {
   return message.role === "system";
 }
 
-/** The message's own blocks. */
 export function blocksOf(message: HostMessage): Block[] {
   return hasContent(message) ? blocksIn(message.content) : [];
 }
@@ -74,7 +72,7 @@ export function recordOf(value: unknown): Fields {
 const UNSEEN: ReadonlySet<string> = new Set(["details", "usage"]);
 
 /** Exact equality of all that the model can see of two messages. */
-export function sameMessage(a: HostMessage, b: HostMessage): boolean {
+export function sameMessage(a: HostMessage, b: HostMessage | undefined): boolean {
   return sameValue(a, b, UNSEEN);
 }
 

@@ -1,8 +1,4 @@
-/**
- * What the engine has said becomes of each of the host's messages: checked, kept from call to call,
- * and applied. Indexes do not count system entries. A provider refuses a tool result without its call,
- * or altered signed thinking, so one mistake makes the whole answer unusable.
- */
+/** What becomes of each of the host's messages, system entries not counted: checked, and applied. */
 
 import { textOf } from "../engine/wire.ts";
 import {
@@ -16,7 +12,7 @@ import {
   UNSENT_STOPS,
 } from "./messages.ts";
 
-/** The engine's answer cannot be used; the message says what is wrong with it. */
+/** The engine's answer cannot be used as a whole: a provider would refuse the prompt. */
 export class BadAnswerError extends Error {}
 
 /** A block of a rewritten message: `{keep: k}` is block `k` of the message's own content. */
@@ -66,7 +62,6 @@ export class Plan {
     return new Plan(before.concat(slots));
   }
 
-  /** The first message that is left out; -1 for none. */
   get firstOmitted(): number {
     return this.slots.findIndex(({ isOmitted }) => isOmitted);
   }
@@ -80,15 +75,8 @@ export class Plan {
     return [...own, ...this.slot(messages.length).says];
   }
 
-  /**
-   * The list that goes to the model, made of copies that may be changed. Messages from `limit` on go
-   * out as they are; with `ending` also what is said at that index, which ends what comes before it.
-   */
-  apply(
-    list: readonly HostMessage[],
-    limit: number = Number.POSITIVE_INFINITY,
-    ending = false,
-  ): HostMessage[] {
+  /** What goes out. Messages from `limit` on as they are; `ending`: after what is said there. */
+  apply(list: readonly HostMessage[], limit = Infinity, ending = false): HostMessage[] {
     const result: HostMessage[] = [];
     let index = 0;
     const say = () => {
@@ -131,10 +119,7 @@ function isKeep(block: object): block is { keep: number } {
   return "keep" in block && !("type" in block);
 }
 
-/**
- * Checks the answer to a request about `messages`, of which the engine knew the first `keep`, on top
- * of the plan in force before. @throws BadAnswerError
- */
+/** Checks the answer to a request about `messages`, the first `keep` known. @throws BadAnswerError */
 export function checkAnswer(...asked: Parameters<typeof answerOf>): Answer {
   try {
     return answerOf(...asked);
@@ -164,7 +149,9 @@ function answerOf(
   const sent = plan.sent(messages, start).slice(said);
   if (sent.length === 0 && messages.length > 0 && plan.sent(messages).length === 0)
     throw new Error("nothing would be left to send");
-  const apart = torn(messages.slice(start), sent);
+  // What the host's own list has torn apart already is not counted.
+  const before = unpaired(messages.slice(start));
+  const apart = [...unpaired(sent)].filter((each) => !before.has(each));
   if (apart.length > 0) throw new Error(`torn apart: ${apart.join(", ")}`);
   return { ...answer, plan };
 }
@@ -214,13 +201,6 @@ function checkSaid(message: HostMessage): HostMessage {
   return message;
 }
 
-/** Calls and results that belong together in one list, and do not in what is made of it. */
-export function torn(before: readonly HostMessage[], after: readonly HostMessage[]): string[] {
-  // What the host's own list has torn apart already is not counted.
-  const known = unpaired(before);
-  return [...unpaired(after)].filter((each) => !known.has(each));
-}
-
 /** Calls whose results do not follow them, and results that follow no call of theirs. */
 function unpaired(messages: readonly HostMessage[]): Set<string> {
   const apart = new Set<string>();
@@ -239,18 +219,17 @@ function unpaired(messages: readonly HostMessage[]): Set<string> {
   return apart;
 }
 
-function isAnswer({ role }: HostMessage): boolean {
-  return role === "assistant";
-}
+/** Of these Pi renders other fields than `content`. */
+const RENDERED_ROLES = new Set(["bashExecution", "branchSummary", "compactionSummary"]);
 
 /** Whether Pi sends a message to a model. It leaves out other roles, and what the user excluded. */
 function isSent(message: HostMessage): boolean {
-  const isKnown = hasContent(message) || RENDERED_ROLES.has(message.role);
-  return isKnown && !message.excludeFromContext;
+  return (hasContent(message) || RENDERED_ROLES.has(message.role)) && !message.excludeFromContext;
 }
 
-/** Of these Pi renders other fields than `content`. */
-const RENDERED_ROLES = new Set(["bashExecution", "branchSummary", "compactionSummary"]);
+function isAnswer({ role }: HostMessage): boolean {
+  return role === "assistant";
+}
 
 function mustBeIn(
   value: unknown,
@@ -270,10 +249,7 @@ export interface Reusable {
   ending: boolean;
 }
 
-/**
- * The engine's last answer. The engine is sent only what follows the messages that it was given for. A
- * call without the engine goes by the same plan, so that the provider's cache finds its beginning.
- */
+/** The engine's last answer, by which a call without the engine goes, too: the cache finds its start. */
 export class AnswerInForce {
   readonly messages: HostMessage[] = [];
   plan = new Plan();
@@ -284,10 +260,7 @@ export class AnswerInForce {
 
   /** How many messages at the start of a list the last answer was given for. */
   commonPrefix(list: readonly HostMessage[]): number {
-    const at = this.messages.findIndex((message, index) => {
-      const own = list[index];
-      return own === undefined || !sameMessage(message, own);
-    });
+    const at = this.messages.findIndex((message, index) => !sameMessage(message, list[index]));
     return at < 0 ? this.messages.length : at;
   }
 

@@ -42,13 +42,12 @@ export function headOf({ ctx, system: own }: HostLists, pi: ExtensionAPI): Field
   return { system, tools };
 }
 
+type Branch = readonly SessionEntry[];
+
 /** The messages from an index on, and Pi's entries of them. */
-export function tailOf(
-  list: readonly HostMessage[],
-  keep: number,
-  branch: readonly SessionEntry[],
-): Fields {
-  return { messages: list.slice(keep), entries: entryIds(branch, list, keep) };
+export function tailOf(list: readonly HostMessage[], keep: number, branch: Branch): Fields {
+  const messages = list.slice(keep);
+  return { messages, entries: entryIds(branch, messages) };
 }
 
 /** The API of Pi's virtual models, each of which picks a physical model for every request. */
@@ -104,13 +103,8 @@ export function branchOf(ctx: Pick<ExtensionContext, "sessionManager">): Session
 /** Entries beyond the messages that are looked for: Pi may leave some out of the list. */
 const SLACK = 50;
 
-/** Of each message from `start` on, the id of its entry in a branch; null where unknown. */
-export function entryIds(
-  branch: readonly SessionEntry[],
-  list: readonly HostMessage[],
-  start: number,
-): (string | null)[] {
-  const wanted = list.slice(start).reverse();
+/** Of each of the newest messages, the id of its entry in a branch; null where unknown. */
+export function entryIds(branch: Branch, newest: readonly HostMessage[]): (string | null)[] {
   const ids = new Map<string, string[]>();
   let count = 0;
   // From the newest back, which costs as much as there are new messages.
@@ -121,14 +115,15 @@ export function entryIds(
     const name = nameOf(message);
     ids.set(name, [...(ids.get(name) ?? []), entry.id]);
     count += 1;
-    if (count === wanted.length + SLACK) break;
+    if (count === newest.length + SLACK) break;
   }
+  const idOf = (message: HostMessage) => ids.get(nameOf(message))?.shift() ?? null;
   // In the order in which they were met: two messages can have the same name.
-  return wanted.map((message) => ids.get(nameOf(message))?.shift() ?? null).reverse();
+  return newest.toReversed().map(idOf).reverse();
 }
 
 /** The time of the newest warming request since the newest answer. Pi keeps each as a usage entry. */
-export function warmedAt(branch: readonly SessionEntry[]): number | undefined {
+export function warmedAt(branch: Branch): number | undefined {
   const isWarming = (entry: SessionEntry) => entry.type === "usage" && entry.kind === "cache_warm";
   const isAnswer = (entry: SessionEntry) =>
     entry.type === "message" && entry.message.role === "assistant";

@@ -1,11 +1,9 @@
-/**
- * The engine as the rest of the extension sees it: found, started, connected, started again after
- * a crash, and ended. One per extension instance.
- */
+/** The engine as the rest of the extension sees it: started, again after a crash, and ended. */
 
 import timers from "node:timers/promises";
 import { type Fields, recordOf } from "../context/messages.ts";
 import type { Shim } from "../shim.ts";
+import { locateInstalled, provision } from "./locate.ts";
 import { type EngineCommand, EngineProcess } from "./process.ts";
 import { GoneError, type RequestOptions, RpcError, remaining, within } from "./wire.ts";
 
@@ -38,14 +36,6 @@ export interface EngineInfo {
   prepare_ms: number;
   command: string;
   warnings: string[];
-}
-
-export interface LocateOptions {
-  signal: AbortSignal;
-  /** The engine found last time ended before it answered anything. */
-  failedBefore: boolean;
-  /** The user asked for it: try again what failed lately. */
-  insist: boolean;
 }
 
 /** Starts the engine and keeps it running. */
@@ -105,10 +95,7 @@ export class Engine {
     await within(this.connecting, { deadlineMs: CLEANUP_MS }).catch(() => {});
   }
 
-  /**
-   * Resolves when the engine is ready; `patient` waits while it is set up, or started once more, too.
-   * @throws GoneError as soon as it is known to fail
-   */
+  /** Resolves when the engine is ready; `patient`: also set up before. @throws GoneError if it fails */
   whenReady(patient = false): Promise<void> {
     return this.readyAfter(() => {
       if (patient) return this.state === "starting" || this.state === "setup";
@@ -132,10 +119,7 @@ export class Engine {
     return recordOf(await process.peer.request(method, all, options));
   }
 
-  /**
-   * One request, as soon as the engine is ready, all within the time given. `again`: where the engine
-   * dies over it, its successor is asked.
-   */
+  /** A request once the engine is ready; `again`: of its successor, too, where it dies over that. */
   async ask(
     method: string,
     params: Fields,
@@ -197,8 +181,9 @@ export class Engine {
     try {
       // Pi may end in the meantime.
       if (pauseMs > 0) await timers.setTimeout(pauseMs, undefined, { signal, ref: false });
-      const { failedBefore } = this;
-      const command = await this.host.locate({ signal, failedBefore, insist });
+      const { failedBefore, host } = this;
+      const command =
+        locateInstalled() ?? (await provision({ signal, failedBefore, insist }, host));
       if (signal.aborted) return;
       this.enter("starting", STARTING);
       await this.launch(command);

@@ -1,21 +1,17 @@
-/**
- * Finds the command that runs the engine: one that the user names, that of a checkout, or one that
- * was set up earlier for exactly these sources. Otherwise `python/setup_engine.py` sets it up: here is
- * only who runs that, and what the user reads of it.
- */
+/** Finds the command that runs the engine, or has `python/setup_engine.py` set one up. */
 
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fields } from "../context/messages.ts";
 import { type Env, makePrivate, parsed, readJson } from "../files.ts";
-import type { LocateOptions } from "./engine.ts";
+import type { Shim } from "../shim.ts";
 import { type EngineCommand, run } from "./process.ts";
 
-/** The engine's command where no set-up is needed, else null. */
+/** The command that the user names, or that of a checkout; null where there is none of these. */
 export function locateInstalled(
   env: Env = process.env,
   root: string = PACKAGE_ROOT,
@@ -39,14 +35,16 @@ export function engineWith(python: string): EngineCommand {
   return { file: python, args: ["-P", "-c", code, "engine"] };
 }
 
-interface ProvisionOptions extends LocateOptions {
-  stateDir: string;
-  log(text: string): void;
-  /** The package to install from. */
-  root?: string;
-  /** Gets what is being done now, in a few words. */
-  onProgress(text: string): void;
+interface ProvisionOptions {
+  signal: AbortSignal;
+  /** The engine that is set up ended before it answered anything. */
+  failedBefore: boolean;
+  /** The user asked for it: try again what failed lately. */
+  insist: boolean;
 }
+
+/** Gets what is being done, in a few words, and what is to be logged. */
+type Host = Pick<Shim, "state" | "log" | "onSetUp">;
 
 /** The engine cannot be set up; the text is for the user. `known`: they have read it before. */
 export class ProvisionError extends Error {
@@ -62,10 +60,13 @@ const SETUP_MS = 15 * 60_000;
 const REMEMBERED_MS = 24 * 60 * 60_000;
 
 /** The engine for this package's sources, set up if it is not there yet. @throws ProvisionError */
-export async function provision(options: ProvisionOptions): Promise<EngineCommand> {
-  const root = options.root ?? PACKAGE_ROOT;
+export async function provision(
+  options: ProvisionOptions,
+  host: Host,
+  root = PACKAGE_ROOT,
+): Promise<EngineCommand> {
   // Outside the package: an update of that removes everything inside it that it did not bring.
-  const target = join(makePrivate(join(options.stateDir, "engines")), await engineKey(root));
+  const target = join(makePrivate(join(host.state, "engines")), await engineKey(root));
   const ready = await readSetUp(target);
   if (ready && !options.failedBefore) return engineWith(ready);
   const failure = `${target}.failed`;
@@ -73,7 +74,9 @@ export async function provision(options: ProvisionOptions): Promise<EngineComman
   const age = Date.now() - Number(before.time);
   if (age >= 0 && age < REMEMBERED_MS && typeof before.text === "string")
     throw new ProvisionError(before.text, true);
-  const said = await setUp(root, target, options);
+  const script = [join(root, "python", "setup_engine.py"), target];
+  if (options.failedBefore) script.push("--check");
+  const said = await setUp(script, options.signal, host);
   // An abort says nothing about whether it would have worked.
   if (options.signal.aborted) throw new ProvisionError("setting up was interrupted");
   if (typeof said.python === "string") {
@@ -86,33 +89,26 @@ export async function provision(options: ProvisionOptions): Promise<EngineComman
   throw new ProvisionError(text);
 }
 
-/** The last that the set-up says under the first Python that can run it; `hasUv` where none can. */
-async function setUp(root: string, target: string, options: ProvisionOptions): Promise<Fields> {
-  const { signal, log, onProgress } = options;
-  const script = [join(root, "python", "setup_engine.py"), target];
-  if (options.failedBefore) script.push("--check");
-  let hasUv = false;
+/** What the set-up says at its end, under the first Python that can run it; `hasUv` where none can. */
+async function setUp(script: string[], signal: AbortSignal, host: Host): Promise<Fields> {
+  let end: Fields = {};
+  const onLine = (line: string) => {
+    const said = parsed(line);
+    if (typeof said.progress === "string" && !signal.aborted) host.onSetUp(said.progress);
+    if (said.python !== undefined || said.error !== undefined) end = said;
+  };
   for (const [file = "", ...first] of runners()) {
     const usesUv = first[0] === "run";
-    let last: Fields = {};
-    const onLine = (line: string) => {
-      const said = parsed(line);
-      if (typeof said.progress === "string") onProgress(said.progress);
-      if (said.python !== undefined || said.error !== undefined) last = said;
-    };
     const args = [...first, "-I", ...script, ...(usesUv ? ["--uv", file] : [])];
     const ending = AbortSignal.any([signal, AbortSignal.timeout(SETUP_MS)]);
     // Not in the user's project, where uv would look for settings.
-    const { code, output } = await run(file, args, {
-      signal: ending,
-      cwd: dirname(target),
-      onLine,
-    });
-    if (code !== 0) log(`${[file, ...first].join(" ")} ended with ${code}: ${output.slice(-4000)}`);
-    if (signal.aborted || Object.keys(last).length > 0) return last;
-    if (usesUv && code !== null) hasUv = true;
+    const { code, output } = await run(file, args, { signal: ending, cwd: host.state, onLine });
+    const words = [file, ...first].join(" ");
+    if (code !== 0) host.log(`${words} ended with ${code}: ${output.slice(-4000)}`);
+    if (signal.aborted || end.python !== undefined || end.error !== undefined) return end;
+    if (usesUv && code !== null) end = { hasUv: true };
   }
-  return { hasUv };
+  return end;
 }
 
 /** The words before the set-up's script, the best first. uv also fetches a Python where none fits. */

@@ -1,18 +1,12 @@
-/**
- * Child processes: the engine, connected to a peer, and short commands that run to completion.
- *
- * None of them, nor their pipes, keeps Pi alive. If Pi dies without a word, the engine sees the end of
- * its stdin and ends too.
- */
+/** Child processes, none of which keeps Pi alive: the engine with its peer, and other commands. */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { openLog } from "../files.ts";
 import type { Shim } from "../shim.ts";
 import { GoneError, lineSplitter, Peer, within } from "./wire.ts";
 
-/** How to run the engine. */
 export interface EngineCommand {
   file: string;
   args: string[];
@@ -96,15 +90,10 @@ export class EngineProcess {
 
 function start(command: EngineCommand, { cwd, state }: Shim): ChildProcess {
   const log = openLog(state);
-  try {
-    return spawn(command.file, command.args, {
-      cwd,
-      stdio: ["pipe", "pipe", log ?? "ignore"],
-      windowsHide: true,
-    });
-  } finally {
-    if (log !== null) closeSync(log);
-  }
+  const stdio: StdioOptions = ["pipe", "pipe", log ?? "ignore"];
+  const child = spawn(command.file, command.args, { cwd, stdio, windowsHide: true });
+  if (log !== null) closeSync(log);
+  return child;
 }
 
 interface RunOptions {
@@ -116,12 +105,10 @@ interface RunOptions {
   onLine?(line: string): void;
 }
 
+/** Of both its outputs together only the end is kept. */
 const OUTPUT_LIMIT = 64 * 1024;
 
-/**
- * Runs `file args...` to completion, without a shell. Never rejects: the code is null where the
- * command could not be started or was ended. The output is the end of both together.
- */
+/** Runs a command to its end. Never rejects: the code is null where it was not started, or ended. */
 export function run(
   file: string,
   args: string[],

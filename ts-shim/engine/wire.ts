@@ -1,9 +1,4 @@
-/**
- * A JSON-RPC 2.0 peer over newline-delimited JSON: requests both ways, notifications both ways,
- * deadlines and cancellation. Knows nothing of processes or of Pi.
- *
- * Nothing that arrives can make it throw: what cannot be understood is logged and skipped.
- */
+/** A JSON-RPC 2.0 peer over lines of JSON. It logs and skips what it cannot understand. */
 
 import { StringDecoder } from "node:string_decoder";
 import timers from "node:timers/promises";
@@ -13,7 +8,6 @@ import { parsed } from "../files.ts";
 /** Longest line read or written, in bytes (docs/protocol.md, "Transport"). */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
-/** JSON-RPC and foredeck error codes. */
 export const ErrorCode = {
   methodNotFound: -32601,
   internal: -32603,
@@ -41,7 +35,6 @@ export class GoneError extends Error {}
 /** What is to be sent is longer than a line may be. Nothing was sent. */
 export class TooLongError extends Error {}
 
-/** What went wrong, in words. */
 export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -87,7 +80,6 @@ export function within<T>(
   return Promise.race([promise, limit]).finally(() => over.abort());
 }
 
-/** One end of the connection. */
 export class Peer {
   private readonly host: PeerHost;
   private readonly write: (line: Buffer) => void;
@@ -180,13 +172,7 @@ export class Peer {
       if (isRecord(params)) this.serving.get(params.id)?.abort();
     } else if (typeof id === "string" || typeof id === "number") {
       void this.serve(id, method, params);
-    } else {
-      try {
-        this.host.onNotification(method, params);
-      } catch (error) {
-        this.host.log(`${method}: ${String(error)}`);
-      }
-    }
+    } else this.host.onNotification(method, params);
   }
 
   private async serve(id: string | number, method: string, params: unknown): Promise<void> {
@@ -210,7 +196,6 @@ export class Peer {
 
 /** A message as bytes. @throws TooLongError: the other side would read all of it only to skip it */
 function lineOf(message: Fields, limit: number): Buffer {
-  const tooLong = new TooLongError(`${message.method ?? "an answer"}: over ${limit} bytes`);
   try {
     const line = Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
     if (line.length <= limit + 1) return line;
@@ -218,19 +203,16 @@ function lineOf(message: Fields, limit: number): Buffer {
     // A RangeError: longer than any string can be.
     if (!(error instanceof RangeError)) throw error;
   }
-  throw tooLong;
+  throw new TooLongError(`${message.method ?? "an answer"}: over ${limit} bytes`);
 }
 
-/**
- * Takes chunks of a stream, and gives its lines but for empty ones to `onLine`. Longer ones than
- * `limit` bytes are not held in memory. To `node:readline` U+2028 would end a line, too.
- */
+/** Gives the lines of a stream but for empty ones and those that are longer than `limit` bytes. */
 export function lineSplitter(
   onLine: (text: string) => void,
   limit: number,
   onTooLong: (bytes: number) => void = () => {},
 ): (chunk: Buffer) => void {
-  // Holds back a character that the end of a chunk cuts in two.
+  // Holds back a character that the end of a chunk cuts in two. To `node:readline` U+2028 ends a line.
   const decoder = new StringDecoder("utf8");
   let [line, bytes] = ["", 0];
   return (chunk) => {

@@ -64,14 +64,16 @@ function options(root: string) {
     logged,
     progress,
     root,
-    stateDir: join(folder, "state"),
+    state: join(folder, "state"),
     signal: new AbortController().signal,
     insist: false,
     failedBefore: false,
     log: (text: string) => void logged.push(text),
-    onProgress: (text: string) => void progress.push(text),
+    onSetUp: (text: string): void => void progress.push(text),
   };
 }
+
+const setUp = (how: ReturnType<typeof options>) => provision(how, how, how.root);
 
 const python = ["python3", "python3.13", "python3.12", "python3.11"].find((name) => {
   try {
@@ -89,19 +91,19 @@ test(
   needsPython,
   async () => {
     const how = options(samplePackage());
-    const command = await provision(how);
+    const command = await setUp(how);
     const { code, output } = await run(command.file, [...command.args, "x"]);
     assert.deepEqual([code, output.trim()], [0, "engine engine x"]);
     assert.ok(how.progress.includes("starting it for the first time"), how.progress.join());
     how.progress.length = 0;
-    assert.deepEqual(await provision(how), command);
-    assert.deepEqual(await provision({ ...how, failedBefore: true }), command);
+    assert.deepEqual(await setUp(how), command);
+    assert.deepEqual(await setUp({ ...how, failedBefore: true }), command);
     assert.deepEqual(how.progress, [], "a second set-up");
     await removeFolder(join(command.file, "..", "..", "lib"));
-    assert.deepEqual(await provision({ ...how, failedBefore: true }), command);
+    assert.deepEqual(await setUp({ ...how, failedBefore: true }), command);
     assert.notDeepEqual(how.progress, []);
     if (process.platform !== "win32") {
-      const typed = join(how.stateDir, "bin", "foredeck");
+      const typed = join(how.state, "bin", "foredeck");
       assert.equal(execFileSync(typed, ["x"], { encoding: "utf8" }), "engine x\n");
     }
   },
@@ -123,25 +125,25 @@ test("without Python the user gets a command to type; the failure is remembered 
   process.env.PATH = join(folder, "empty");
   process.env.HOME = folder;
   const how = options(samplePackage());
-  await assert.rejects(provision(how), (error: unknown) => {
+  await assert.rejects(setUp(how), (error: unknown) => {
     assert.ok(error instanceof ProvisionError && !error.known);
     return error.message === pythonAdvice(false);
   });
-  await assert.rejects(provision(how), (error) => error instanceof ProvisionError && error.known);
-  await assert.rejects(provision({ ...how, insist: true }), (error) => {
+  await assert.rejects(setUp(how), (error) => error instanceof ProvisionError && error.known);
+  await assert.rejects(setUp({ ...how, insist: true }), (error) => {
     return error instanceof ProvisionError && !error.known;
   });
-  const marker = join(how.stateDir, "engines", `${await engineKey(how.root)}.failed`);
+  const marker = join(how.state, "engines", `${await engineKey(how.root)}.failed`);
   const { text } = JSON.parse(readFileSync(marker, "utf8"));
   writeFileSync(marker, JSON.stringify({ time: Date.now() - 25 * 3_600_000, text }));
-  await assert.rejects(provision(how), (error) => error instanceof ProvisionError && !error.known);
+  await assert.rejects(setUp(how), (error) => error instanceof ProvisionError && !error.known);
 });
 
 test("what fails is said and logged", needsPython, async () => {
   const root = samplePackage();
   writeFileSync(join(root, "requirements.lock"), `missing==1.0 --hash=sha256:${"0".repeat(64)}\n`);
   const how = options(root);
-  await assert.rejects(provision(how), /its packages cannot be fetched.*\/foredeck setup/);
+  await assert.rejects(setUp(how), /its packages cannot be fetched.*\/foredeck setup/);
   assert.match(how.logged.join("\n"), /missing==1\.0/);
 });
 
@@ -151,12 +153,9 @@ test(
   async () => {
     const how = options(samplePackage());
     const controller = new AbortController();
-    const onProgress = () => controller.abort();
-    await assert.rejects(
-      provision({ ...how, onProgress, signal: controller.signal }),
-      /interrupted/,
-    );
-    const target = join(how.stateDir, "engines", await engineKey(how.root));
+    const onSetUp = () => controller.abort();
+    await assert.rejects(setUp({ ...how, onSetUp, signal: controller.signal }), /interrupted/);
+    const target = join(how.state, "engines", await engineKey(how.root));
     assert.deepEqual(
       [existsSync(join(target, "engine.json")), existsSync(`${target}.failed`)],
       [false, false],

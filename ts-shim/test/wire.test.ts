@@ -192,16 +192,6 @@ test("the engine can cancel its own request", async () => {
   ]);
 });
 
-test("a notification whose handler throws is logged", () => {
-  const { logged, say } = peer({
-    onNotification: () => {
-      throw new Error("oops");
-    },
-  });
-  say({ jsonrpc: "2.0", method: "host/work", params: {} });
-  assert.match(logged.join(), /oops/);
-});
-
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 }
