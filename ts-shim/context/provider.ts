@@ -1,7 +1,4 @@
-/**
- * Requests on their way to the provider: an Anthropic one gets one more cache marker, the last is kept
- * to be asked again, changes by other extensions are found, and a refused one may be made once more.
- */
+/** Requests to a provider: marked for its cache, compared, kept to be asked again, and made again. */
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
@@ -48,14 +45,11 @@ export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
   });
 }
 
-/**
- * A copy of the request with one more cache marker, on the result of this tool call; undefined where
- * it stays as it is. `threads`: Pi may send only what is new of it.
- */
+/** A copy with one more cache marker, on a tool call's result; undefined where it stays as it is. */
 export function withMarker(
   payload: unknown,
   toolCallId: string | null,
-  threads = false,
+  isThread = false,
 ): Fields | undefined {
   if (!toolCallId || !isRecord(payload) || !Array.isArray(payload.messages)) return undefined;
   const messages = payload.messages as unknown[];
@@ -64,18 +58,20 @@ export function withMarker(
   // A thread goes on with requests that do not bring its older messages, and with them no markers.
   // Pi begins another one, with all messages, where the markers on the system prompt have changed.
   const isFull = markers(payload) >= MAX_MARKERS && markers({ system: payload.system }) > 1;
-  const request = threads || isFull ? withoutSystemMarker(payload) : payload;
+  const request = isThread || isFull ? withoutSystemMarker(payload) : payload;
   if (!control || markers(request) >= MAX_MARKERS) return undefined;
-  const isWanted = (block: Block) =>
-    block.type === "tool_result" && block.tool_use_id === toolCallId;
-  const at = messages.findLastIndex((message) => contentOf(message).some(isWanted));
-  const message = messages[at];
-  const block = contentOf(message).find(isWanted);
-  if (!isRecord(message) || !block || block.cache_control) return undefined;
-  const content = contentOf(message).map((own) =>
-    own === block ? { ...own, cache_control: control } : own,
-  );
-  return { ...request, messages: messages.with(at, { ...message, content }) };
+  const isResult = ({ type, tool_use_id: id }: Block) =>
+    type === "tool_result" && id === toolCallId;
+  const at = messages.findLastIndex((message) => contentOf(message).some(isResult));
+  const content = contentOf(messages[at]);
+  const n = content.findIndex(isResult);
+  const block = content[n];
+  if (!block || block.cache_control) return undefined;
+  const marked = content.with(n, { ...block, cache_control: control });
+  return {
+    ...request,
+    messages: messages.with(at, { ...recordOf(messages[at]), content: marked }),
+  };
 }
 
 /** Without the first system marker: a subscription's is on a sentence too short to be kept. */
@@ -103,17 +99,14 @@ function objectsIn(content: unknown): Block[] {
 /** The field that holds the messages, in one or another of the APIs that Pi speaks. */
 const MESSAGE_FIELDS = ["messages", "input", "contents"];
 
-/** The messages of a request. */
 export function listOf(payload: Fields): unknown[] {
   return MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray) ?? [];
 }
 
-/**
- * Whether this only says with which effort the next answer is made: a message of the system without
- * content (Anthropic), or an item of its own kind (OpenAI). It moves where no answer has come.
- */
+/** Whether this only says with which effort to answer next. It moves where no answer has come. */
 function isEffort(message: unknown): boolean {
   const { type, role, content, output_config } = recordOf(message);
+  // OpenAI's, else Anthropic's.
   if (type === "configuration_update") return true;
   return role === "system" && isRecord(output_config) && blocksIn(content).length === 0;
 }
@@ -123,25 +116,14 @@ export function lastOf(messages: readonly unknown[]): number {
   return messages.findLastIndex((message) => !isEffort(message));
 }
 
-/**
- * The messages that stay where they are in the next request, efforts left out. Changes of the system
- * prompt or the tools behind the newest message move, too, as long as no answer has come.
- */
-function settled(messages: readonly unknown[]): unknown[] {
-  const end = messages.findLastIndex((message) => recordOf(message).role !== "system");
-  return messages.slice(0, end + 1).filter((message) => !isEffort(message));
-}
-
 type ModelRecord = { provider: string; id: string; api: string };
 
 /** A prompt that went out with the engine's answer. */
 export interface SentPrompt {
-  /** The call record whose edits are in it. */
   call: number;
   /** The request itself and not what it was made of: the same bytes, whatever was switched since. */
   payload: Fields;
   model: ModelRecord;
-  /** How much the model was to think. */
   thinking: string;
   sentMs: number;
   /** The provider has begun to answer, so its cache can be read. */
@@ -152,7 +134,7 @@ export interface SentPrompt {
 const WIRES = new Set(["anthropic-messages", "openai-completions"]);
 
 /** What is sent in front of the messages, as the user would call it. */
-const HEAD_FIELDS: Record<string, string> = {
+const HEAD_FIELDS = {
   system: "system prompt",
   systemInstruction: "system prompt",
   instructions: "system prompt",
@@ -182,15 +164,8 @@ export class LastRequest {
     this.expected = expected;
   }
 
-  /**
-   * Takes a request. One that was not announced (a warming request, a summary) is ignored. The result
-   * is null, or a function that compares it with the last one: what have other extensions changed?
-   */
-  take(
-    payload: unknown,
-    model: ModelRecord | undefined,
-    thinking = "off",
-  ): (() => string | null) | null {
+  /** Takes a request that was announced. Gives what tells later how others changed the start of it. */
+  take(payload: unknown, model?: ModelRecord, thinking = "off"): (() => string | null) | null {
     const { expected, newest: last } = this;
     this.expected = null;
     if (!expected || expected.signal?.aborted || !isRecord(payload)) return null;
@@ -205,7 +180,6 @@ export class LastRequest {
     return () => changes(last, payload);
   }
 
-  /** A provider has begun to answer, with this HTTP status. */
   answered(status: number): void {
     if (this.sent && status < 300) this.sent.answered = true;
   }
@@ -241,10 +215,16 @@ function changes(last: Fields, now: Fields): string | null {
   const changed = Object.entries(HEAD_FIELDS)
     .filter(([name]) => !sameValue(unmarked(last[name]), unmarked(now[name])))
     .map(([, title]) => title);
-  const whole = listOf(now).filter((message) => !isEffort(message));
-  const first = firstChanged(settled(listOf(last)), whole);
+  const first = firstChanged(lasting(last), lasting(now));
   if (first !== null) changed.push(`messages from number ${first} on`);
   return changed.length > 0 ? changed.join(", ") : null;
+}
+
+/** The messages of a request but for what moves behind the newest one, until an answer comes. */
+function lasting(request: Fields): unknown[] {
+  const messages = listOf(request).filter((message) => !isEffort(message));
+  const end = messages.findLastIndex((message) => recordOf(message).role !== "system");
+  return messages.slice(0, end + 1);
 }
 
 /** Number of the first message from which on `now` does not continue `last`; null for none. */
