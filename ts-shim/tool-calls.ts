@@ -1,7 +1,4 @@
-/**
- * Around every tool call: one that is bound to fail is refused, the engine is asked about one that may
- * write files, which must not undo what the model has not seen, and its result is reported.
- */
+/** Around every tool call: some are refused, the engine is asked about writing, results are reported. */
 
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -65,16 +62,10 @@ export function registerToolCalls(pi: ExtensionAPI, shim: Shim): void {
 
 function report(event: ToolResultEvent, tookMs: number | null, shim: Shim): void {
   if (charsOf(event) > MOST_RESULT_CHARS) return;
-  shim.engine.notify("tool/observed", {
-    id: event.toolCallId,
-    parent: event.parentToolCallId ?? null,
-    tool: event.toolName,
-    input: event.input,
-    content: event.content,
-    details: event.details ?? null,
-    is_error: event.isError,
-    took_ms: tookMs,
-  });
+  const { toolCallId: id, toolName: tool, input, content, isError } = event;
+  const [parent, details] = [event.parentToolCallId ?? null, event.details ?? null];
+  const call = { id, parent, tool, input, content, details };
+  shim.engine.notify("tool/observed", { ...call, is_error: isError, took_ms: tookMs });
 }
 
 /** In place of a folded argument, `<activate @12: 4120 chars folded>`: models imitate what they see. */
@@ -92,19 +83,13 @@ export function refusal(tool: string, input: Fields, cwd: () => string): string 
 }
 
 function specialFile(path: string, cwd: string): string | undefined {
+  // As Pi's file tools understand it; `~` and file URLs, which name no pipe, are left to Pi.
+  const plain = path.replace(/[\u00A0\u2000-\u200A\u202F\u205F\u3000]/g, " ").replace(/^@/, "");
   // Pi's own read waits for ever on a FIFO without a writer.
-  const stats = statSync(resolveLikePi(path, cwd), { throwIfNoEntry: false });
+  const stats = statSync(resolve(cwd, plain), { throwIfNoEntry: false });
   if (!stats || stats.isFile() || stats.isDirectory()) return undefined;
   const kind = stats.isFIFO() ? "a named pipe (FIFO)" : stats.isSocket() ? "a socket" : "a device";
   return `${path} is ${kind}, not a file: reading it could wait for ever. Use bash with a timeout if you need what it gives.`;
-}
-
-/** The path as Pi's file tools understand it; `~` and file URLs, which name no pipe, are left to Pi. */
-function resolveLikePi(path: string, cwd: string): string {
-  return resolve(
-    cwd,
-    path.replace(/[\u00A0\u2000-\u200A\u202F\u205F\u3000]/g, " ").replace(/^@/, ""),
-  );
 }
 
 function foldMarker(input: Fields): string | undefined {

@@ -1,9 +1,4 @@
-/**
- * The model's tools, which only tools.json defines, and which of foredeck's names are free.
- *
- * Tools are registered when the session begins and never change, engine or not: the definitions come
- * first in every request, so a tool that comes or goes would void the provider's whole cache.
- */
+/** The model's tools, as tools.json has them: one that came or went would void a provider's cache. */
 
 import { createHash } from "node:crypto";
 import { realpath, stat, writeFile } from "node:fs/promises";
@@ -95,7 +90,6 @@ async function isNews(text: string): Promise<boolean> {
   return true;
 }
 
-/** A tool as Pi takes it. One that fails throws. */
 function toolOf(spec: Omit<ToolSpec, "facility">, shim: Shim): ToolDefinition {
   return {
     ...spec,
@@ -106,10 +100,9 @@ function toolOf(spec: Omit<ToolSpec, "facility">, shim: Shim): ToolDefinition {
     async execute(id, input, signal, _onUpdate, ctx) {
       if (shim.isOff()) throw new Error(OFF);
       const call = { id, tool: spec.name, input };
-      if (SHOWING.has(spec.name)) {
-        const { reads } = await askAbout("tool/prepare", call, shim, signal);
-        if (isText(reads)) await mustBeReadable(reads, id, shim.api, ctx);
-      }
+      const isShowing = spec.name === "activate" || spec.name === "pin";
+      const { reads } = isShowing ? await askAbout("tool/prepare", call, shim, signal) : {};
+      if (isText(reads)) await mustBeReadable(reads, id, shim.api, ctx);
       const answer = await askAbout("tool/call", call, shim, signal);
       shim.host.showState(answer);
       const text = (await confirmed(answer.questions, shim, ctx)) ?? String(answer.text);
@@ -131,12 +124,10 @@ async function askAbout(
   try {
     // Not longer than a model call waits: an engine that hangs would hold up the agent at each tool.
     const limits = { deadlineMs: shim.engine.deadlineMs, signal };
-    const answer = await shim.engine.ask(method, call, limits, true);
-    if (method === "tool/call" && typeof answer.text !== "string") throw new Error("no text");
-    return answer;
+    return await shim.engine.ask(method, call, limits, true);
   } catch (error) {
-    if (error instanceof RpcError && error.code === ErrorCode.tool) throw new Error(error.message);
-    if (error instanceof AbortedError) throw error;
+    const isTools = error instanceof RpcError && error.code === ErrorCode.tool;
+    if (isTools || error instanceof AbortedError) throw error;
     shim.logError(call.tool, error);
     throw new Error(AWAY);
   }
@@ -168,20 +159,16 @@ export const ASKING = new Set<string>();
 
 /** These write nothing. */
 export const READERS: ReadonlySet<string> = new Set(["read", "grep", "find", "ls"]);
-/** The context tools that show a file. */
-const SHOWING: ReadonlySet<string> = new Set(["activate", "pin"]);
-/** The names of the tools that come with Pi. */
-const PI_TOOLS: ReadonlySet<string> = new Set([...READERS, "bash", "edit", "write"]);
+/** The tools that come with Pi. */
+const PI_TOOLS = [...READERS, "bash", "edit", "write"];
 /** Sources of Pi's own tools, and of those that a program embedding Pi supplies. */
-const PI_SOURCES: ReadonlySet<string> = new Set(["builtin", "sdk"]);
+const PI_SOURCES = ["builtin", "sdk"];
 
 /** Which of Pi's own tools another extension has replaced. */
 export function replaced(pi: ExtensionAPI): string[] {
-  const active = new Set(pi.getActiveTools());
-  return pi.getAllTools().flatMap(({ name, sourceInfo }) => {
-    const isPis = PI_SOURCES.has(sourceInfo.source);
-    return PI_TOOLS.has(name) && active.has(name) && !isPis ? [name] : [];
-  });
+  const active = pi.getActiveTools().filter((name) => PI_TOOLS.includes(name));
+  const others = pi.getAllTools().filter((tool) => !PI_SOURCES.includes(tool.sourceInfo.source));
+  return others.map(({ name }) => name).filter((name) => active.includes(name));
 }
 
 /** Asks the user about the first of an answer's questions; what the model reads then, if asked. */
@@ -192,8 +179,7 @@ async function confirmed(
 ): Promise<string | undefined> {
   const [question] = Array.isArray(questions) ? questions.filter(isRecord) : [];
   if (!Array.isArray(question?.lines) || !ctx.hasUI) return undefined;
-  const shown = visible(question.lines.join("\n"));
-  const wanted = await ctx.ui.confirm("Keep this finding?", shown);
+  const wanted = await ctx.ui.confirm("Keep this finding?", visible(question.lines.join("\n")));
   const args = `${wanted ? "accept" : "refuse"} ${question.name}`;
   const limits = { deadlineMs: CONFIRM_MS };
   const { text } = await shim.ask("command", { name: "memory", args }, limits);
@@ -206,15 +192,12 @@ const KEPT = Symbol.for("foredeck.facilities");
 const kept = globalThis as { [KEPT]?: readonly string[] | undefined };
 
 /** The facilities whose tools the sessions in a folder declare. Never rejects. */
-export async function declaredFacilities(
-  stateDir: string,
-  cwd: string,
-): Promise<readonly string[]> {
+export async function declaredFacilities(state: string, cwd: string): Promise<readonly string[]> {
   const before = kept[KEPT];
   kept[KEPT] = undefined;
   if (before) return before;
   // What the engine has left there: tools are registered before any engine runs.
-  const { facilities } = await readJson(join(stateDir, "switches", `${await folderKey(cwd)}.json`));
+  const { facilities } = await readJson(join(state, "switches", `${await folderKey(cwd)}.json`));
   return Array.isArray(facilities) ? facilities : DEFAULT_FACILITIES;
 }
 
