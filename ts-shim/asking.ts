@@ -32,14 +32,10 @@ export function describeModel(shim: Shim, named?: Question["model"]): Fields {
   try {
     const { ctx, model } = usable(shim, named);
     const found = shim.context.lastRequest.find(model);
-    const warmedMs = warmedAt(branchOf(ctx)) ?? 0;
-    const own = {
-      model: describe(model),
-      thinking: thinkingOf(model, null),
-      single_slot: isSingleSlot(model),
-    };
+    const thinking = thinkingOf(model, null);
+    const own = { model: describe(model), thinking, single_slot: isSingleSlot(model) };
     if (typeof found === "string") return { ...own, cold: found };
-    const sentMs = Math.max(found.sentMs, warmedMs);
+    const sentMs = Math.max(found.sentMs, warmedAt(branchOf(ctx)) ?? 0);
     return { ...own, warm: found.call, warm_thinking: thinkingOf(model, found), sent_ms: sentMs };
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
@@ -54,9 +50,8 @@ export async function askModel(
   signal: AbortSignal,
 ): Promise<Fields> {
   const { ctx, model } = usable(shim, question.model);
-  if (isSingleSlot(model) && !question.wanted) {
+  if (isSingleSlot(model) && !question.wanted)
     throw refused(`${model.id} answers one at a time, and nobody wants this asked`);
-  }
   const prompt = question.warm === undefined ? null : promptOf(shim, model, question.warm);
   const stream = ctx.modelRegistry.streamSimple(...request(model, question, prompt, signal));
   const answer = await stream.result();
@@ -96,15 +91,12 @@ function request(
   signal: AbortSignal,
 ): Parameters<ModelRegistry["streamSimple"]> {
   const reasoning = thinkingOf(model, prompt);
-  const maxTokens = Math.min(question.max_tokens, model.maxTokens || question.max_tokens);
-  const now = Date.now();
-  const context = defined({
-    systemPrompt: question.system,
-    messages: question.messages.map((message) => ({ timestamp: now, ...message })),
-  });
+  const timestamp = Date.now();
+  const messages = question.messages.map((message) => ({ timestamp, ...message }));
+  const context = defined({ systemPrompt: question.system, messages });
   const options = defined({
     signal,
-    maxTokens,
+    maxTokens: Math.min(question.max_tokens, model.maxTokens || question.max_tokens),
     reasoning: reasoning === "off" ? undefined : reasoning,
     // What is asked once is not worth writing to a cache, which some providers charge for.
     cacheRetention: prompt ? undefined : "none",
@@ -114,15 +106,13 @@ function request(
   return [model, context, options] as unknown as Parameters<ModelRegistry["streamSimple"]>;
 }
 
-/**
- * How much a model thinks about a question: as little as it can. About one at the end of a prompt as
- * that says, unless it says so behind what the cache holds.
- */
+/** How much a model thinks about a question: as little as it can with the cache of that prompt. */
 function thinkingOf(model: Model<Api>, prompt: SentPrompt | null) {
   if (prompt === null) return clampThinkingLevel(model, "off");
   const messages = listOf(prompt.payload);
-  const isOwn = lastOf(messages) < messages.length - 1;
-  return isOwn ? clampThinkingLevel(model, "minimal") : prompt.thinking;
+  // Said behind what the cache holds: then it can be said anew.
+  const isFree = lastOf(messages) < messages.length - 1;
+  return isFree ? clampThinkingLevel(model, "minimal") : prompt.thinking;
 }
 
 /** What is not undefined: Pi lets such an option take the place of its default. */

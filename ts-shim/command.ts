@@ -63,7 +63,7 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
         const answer = typeof done === "string" ? { text: done, asked: "" } : done;
         const screen = ctx.mode === "tui" ? await import("./view.ts") : null;
         const worded = (text: string) => shim.host.worded(text);
-        const around = { ask, worded, typed: () => held?.() ?? [] };
+        const around = { ask, worded, typedKeys: () => held?.() ?? [] };
         const isShown = await screen?.showAnswer(answer, `/${command} ${args}`, around, ctx);
         if (!isShown) shim.host.show(answer.text);
       } catch (error) {

@@ -1,8 +1,4 @@
-/**
- * Compaction. The engine decides whether Pi's is needed, and writes the summary unless the user's model
- * should. Where it is away, slow or wrong, Pi's own goes ahead. Another extension may cancel it or write
- * the summary itself: the user gets a notice, and the engine that summary.
- */
+/** Compaction: the engine may cancel Pi's, or write the summary; where it is away Pi's own goes on. */
 
 import {
   buildSessionProjection,
@@ -16,6 +12,7 @@ import {
   type SessionEntry,
 } from "@earendil-works/pi-coding-agent";
 import {
+  blocksIn,
   charsOf,
   type Fields,
   type HostMessage,
@@ -35,23 +32,16 @@ const CANCELLED =
 const WRITTEN =
   "Another extension wrote the summary of a compaction. foredeck keeps the messages that it covers.";
 
-/** A compaction that Pi has asked about and not yet reported the end of. */
-interface Pending {
-  signal: AbortSignal;
-  firstKept: string;
-  cancelled: boolean;
-}
-
 /** Registers the handlers. Pi compacts by itself where one returns undefined; `{}` would not do. */
 export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
-  let pending: Pending | null = null;
+  /** What Pi has asked about and not yet reported the end of, and whether the engine cancelled it. */
+  let pending: SessionBeforeCompactEvent | null = null;
+  let isCancelled = false;
   pi.on("session_before_compact", async (event, ctx) => {
-    const firstKept = event.preparation.firstKeptEntryId;
-    const asked: Pending = { signal: event.signal, firstKept, cancelled: false };
-    pending = asked;
+    pending = event;
     try {
       const result = shim.isOff() ? undefined : await askEngine(event, ctx, shim);
-      asked.cancelled = result?.cancel === true;
+      isCancelled = result?.cancel === true;
       return result;
     } catch (error) {
       shim.logError("session_before_compact", error);
@@ -63,21 +53,26 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
     pending = null;
   });
   pi.on("session_compact_failed", ({ aborted }) => {
-    const byOthers = aborted && !pending?.cancelled && !pending?.signal.aborted;
+    const byOthers = aborted && !isCancelled && !pending?.signal.aborted;
     if (byOthers && !shim.isOff()) shim.host.notifyOnce("cancelled", "info", CANCELLED);
     pending = null;
+    isCancelled = false;
   });
 }
 
 /** Reports a compaction to the engine, with the summary where it is not the engine's own. */
-function report(event: SessionCompactEvent, pending: Pending | null, shim: Shim): void {
+function report(
+  event: SessionCompactEvent,
+  asked: SessionBeforeCompactEvent | null,
+  shim: Shim,
+): void {
   const { id, summary, firstKeptEntryId, details } = event.compactionEntry;
-  const isOurs = event.fromExtension && isRecord(details) && isRecord(details.foredeck);
+  const isOurs = event.fromExtension && isRecord(recordOf(details).foredeck);
   const isOthers = event.fromExtension && !isOurs;
   if (isOthers && !shim.isOff()) shim.host.notifyOnce("written", "info", WRITTEN);
-  // Another extension may have compacted other messages than those that the engine was asked about:
-  // then its summary does not describe the ones that the engine knows of.
-  const sendsSummary = !isOurs && (!isOthers || pending?.firstKept === firstKeptEntryId);
+  // Another extension may have compacted other messages than those that the engine was asked about.
+  const isSame = asked?.preparation.firstKeptEntryId === firstKeptEntryId;
+  const sendsSummary = !isOurs && (!isOthers || isSame);
   const written = sendsSummary ? { summary, by: isOthers ? "extension" : "model" } : {};
   shim.event("compact", { entry: id, ...written });
 }
@@ -104,6 +99,7 @@ async function askEngine(
 
 function parameters(event: SessionBeforeCompactEvent, ctx: ExtensionContext, shim: Shim): Fields {
   const { preparation, reason, customInstructions } = event;
+  const blocks = shim.context.unseen(ctx).flatMap(({ content }) => blocksIn(content));
   return {
     reason,
     messages: [...preparation.messagesToSummarize, ...preparation.turnPrefixMessages],
@@ -111,14 +107,10 @@ function parameters(event: SessionBeforeCompactEvent, ctx: ExtensionContext, shi
     instructions: customInstructions ?? null,
     tokens: Math.max(0, Math.round(preparation.tokensBefore)),
     reserve: preparation.settings.reserveTokens,
-    new_chars: charsOf(shim.context.unseen(ctx).map(withoutImages)),
+    new_chars: charsOf(blocks.filter(({ type }) => type !== "image")),
     model: shim.model(ctx),
     time_ms: Date.now(),
   };
-}
-
-function withoutImages({ content }: HostMessage): unknown {
-  return Array.isArray(content) ? content.filter(({ type }) => type !== "image") : content;
 }
 
 /** What was taken back stands in an entry of Pi's session: it holds on one branch, over restarts. */
@@ -143,11 +135,7 @@ export function chatOf(ctx: ExtensionContext): HostMessage[] {
   return uncompacted(messages as unknown as HostMessage[], ctx);
 }
 
-/**
- * The list to go on with: where the newest compaction was taken back, what stood before it in place
- * of its summary, which begins Pi's list; else `list` itself.
- * @param list the host's messages, system entries included
- */
+/** The host's list; where the newest compaction was taken back, with what its summary replaced. */
 export function uncompacted(list: HostMessage[], ctx: ExtensionContext): HostMessage[] {
   const branch = branchOf(ctx);
   const at = list.findIndex((message) => !isSystem(message));
@@ -161,12 +149,10 @@ export function uncompacted(list: HostMessage[], ctx: ExtensionContext): HostMes
   const { entries } = buildSessionProjection(copies, copies.at(-1)?.id);
   const end = entries.findIndex(({ sourceEntry }) => sourceEntry.id === newest.firstKeptEntryId);
   if (end < 0) return list;
-  const before = entries.slice(0, end).flatMap((entry) => entry.messages);
+  const before = entries.slice(0, end).flatMap((entry) => entry.messages) as unknown[];
   // Copies: edits set a new `content` on what goes out.
-  const back = (before as unknown as HostMessage[])
-    .filter((message) => !isSystem(message))
-    .map((message) => ({ ...message }));
-  return list.toSpliced(at, 1, ...back);
+  const copied = (before as HostMessage[]).map((message) => ({ ...message }));
+  return list.toSpliced(at, 1, ...copied.filter((message) => !isSystem(message)));
 }
 
 const NOTHING = "There is no compaction on this branch, or all of them have been taken back.";

@@ -119,15 +119,11 @@ export class Shim implements PeerHost {
 
   /** The session ends, and with it this instance: Pi loads another for the next session. */
   async end(reason: string): Promise<void> {
-    const { session } = this;
+    const closing = { session: this.sessionId(), reason };
     this.session = null;
     this.host.work("");
-    if (session && this.engine.state === "ready")
-      await this.ask(
-        "session/close",
-        { session: session.session, reason },
-        { deadlineMs: CLOSE_MS },
-      );
+    if (closing.session && this.engine.state === "ready")
+      await this.ask("session/close", closing, { deadlineMs: CLOSE_MS });
     await this.engine.stop();
     this.host.ctx = null;
   }
@@ -177,13 +173,9 @@ export class Shim implements PeerHost {
 
   /** Parameters of `initialize` beyond `protocol`. */
   async hello(): Promise<Fields> {
-    return {
-      shim: await packageVersion(),
-      host: { name: "pi", version: VERSION },
-      cwd: this.cwd,
-      trusted: this.trusted,
-      pid: process.pid,
-    };
+    const host = { name: "pi", version: VERSION };
+    const { cwd, trusted } = this;
+    return { shim: await packageVersion(), host, cwd, trusted, pid: process.pid };
   }
 
   /** The engine is connected. Called again after each restart. */
@@ -245,7 +237,6 @@ const starter = globalThis as { [STARTED_BY]?: string | null };
 
 const PRIVATE_FLAG = "foredeck-private";
 
-/** Registers the handlers, and the flag that makes new sessions private. */
 export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
   pi.registerFlag(PRIVATE_FLAG, {
     description: "foredeck: keep nothing that is said in new sessions beyond them",
@@ -270,18 +261,13 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
 }
 
 function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): SessionParams {
-  const { sessionManager } = ctx;
-  const session = sessionManager.getSessionId();
+  const { sessionManager: manager, cwd } = ctx;
+  const session = manager.getSessionId();
   // Read once, and first: from here on the variable holds this Pi's own session.
   if (!(STARTED_BY in starter)) starter[STARTED_BY] = process.env[OWN_SESSION] || null;
   process.env[OWN_SESSION] = session;
-  return {
-    session,
-    file: sessionManager.getSessionFile() ?? null,
-    cwd: ctx.cwd,
-    reason: event.reason,
-    parent: null,
-    parent_file: sessionManager.getHeader()?.parentSession ?? null,
-    started_by: starter[STARTED_BY] ?? null,
-  };
+  const file = manager.getSessionFile() ?? null;
+  const origin = { parent: null, parent_file: manager.getHeader()?.parentSession ?? null };
+  const started_by = starter[STARTED_BY] ?? null;
+  return { session, file, cwd, reason: event.reason, ...origin, started_by };
 }

@@ -65,14 +65,11 @@ interface Surroundings {
   done(): void;
 }
 
-/**
- * Shows an answer until the user leaves it. False where it is short enough for a notice. `title` is for
- * a text alone, and `typed` gives the keys that were pressed before.
- */
+/** Shows an answer until the user leaves it; false where it is short enough for a notice. */
 export async function showAnswer(
   answer: Answer,
   title: string,
-  around: Pick<Surroundings, "ask" | "worded"> & { typed(): string[] },
+  around: Pick<Surroundings, "ask" | "worded"> & { typedKeys(): string[] },
   ctx: ExtensionCommandContext,
 ): Promise<boolean> {
   const text = around.worded(answer.text);
@@ -84,7 +81,7 @@ export async function showAnswer(
   await ctx.ui.custom<void>(
     (tui, theme, _keys, done) => {
       const screen = new ViewScreen({ tui, theme, done, ...around }, view, answer.asked);
-      const keys = around.typed();
+      const keys = around.typedKeys();
       // Once it is shown: a key may close it.
       setImmediate(() => {
         for (const key of keys) screen.handleInput(key);

@@ -1,8 +1,4 @@
-/**
- * The context hook: asks the engine what the model should see. Pi waits for a hook without a limit of
- * its own, so the wait ends at a deadline, or when the user stops the agent. Whatever goes wrong, a
- * valid list goes out: by the plan of the last answer, with newer messages as Pi has them.
- */
+/** The context hook: asks the engine what goes out. Whatever goes wrong, a valid list does, in time. */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { chatOf, uncompacted } from "../compaction.ts";
@@ -239,18 +235,10 @@ export class ContextHook {
     const isNew = ([name, part]: [string, unknown]) => !keep || !sameValue(part, this.head[name]);
     const changed = Object.entries(head).filter(isNew);
     const [outcomes, typed] = [[...this.outcomes], [...this.typed]];
-    const request = {
-      session: this.session,
-      keep,
-      ...tailOf(list, keep, branch),
-      ...Object.fromEntries(changed),
-      model: this.shim.model(ctx),
-      time_ms: Date.now(),
-      warmed_ms: warmedAt(branch),
-      zone: timeZone(),
-      outcomes,
-      typed,
-    };
+    const model = this.shim.model(ctx);
+    const times = { time_ms: Date.now(), warmed_ms: warmedAt(branch), zone: timeZone() };
+    const own = { ...tailOf(list, keep, branch), ...Object.fromEntries(changed) };
+    const request = { session: this.session, keep, ...own, model, ...times, outcomes, typed };
     const value = await engine.request("context/assemble", request, remaining(until, ctx.signal));
     engine.answered();
     const answer = checkAnswer(value, list, keep, this.inForce.plan);

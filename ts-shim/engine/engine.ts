@@ -38,7 +38,6 @@ export interface EngineInfo {
   warnings: string[];
 }
 
-/** Starts the engine and keeps it running. */
 export class Engine {
   private readonly host: Shim;
   /** Changed by `enter` alone, which wakes up who waits. */
