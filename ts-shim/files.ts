@@ -49,9 +49,7 @@ export function logLine(folder: string, text: string): void {
   const line = `${new Date().toISOString()} shim: ${text.replaceAll("\n", "\\n")}\n`;
   try {
     appendFileSync(logPath(folder), line, { mode: 0o600 });
-  } catch {
-    // Nowhere to write to.
-  }
+  } catch {}
 }
 
 /** Where the log is. @throws Error where something else is there: a pipe would stop Pi */
@@ -65,10 +63,7 @@ function logPath(folder: string): string {
 /** The object of JSON in a file; an empty one where that cannot be read. */
 export async function readJson(path: string): Promise<Fields> {
   // A pipe would be waited for.
-  const isFile = await stat(path).then(
-    (status) => status.isFile(),
-    () => false,
-  );
+  const isFile = (await stat(path).catch(() => null))?.isFile();
   return isFile ? parsed(await readFile(path, "utf8").catch(() => "")) : {};
 }
 
