@@ -79,6 +79,8 @@ test("an answer that was cut off has no calls to answer", () => {
   assert.throws(() => checkAnswer(answered, cut, 0, new Plan()), BadAnswerError);
 });
 
+const doing = (...ops: unknown[][]) => ({ ...answer({}), ops });
+
 const bad: [string, unknown][] = [
   ["nothing", null],
   ["a list", []],
@@ -86,40 +88,13 @@ const bad: [string, unknown][] = [
   ["call 0", answer({ call: 0 })],
   ["from beyond keep", answer({ from: 1 })],
   ["no operations", { ...answer({}), ops: undefined }],
-  ["operations for too few messages", { ...answer({}), ops: [["keep", 4]] }],
-  ["operations for too many messages", { ...answer({}), ops: [["keep", 6]] }],
-  [
-    "a rewriting after the last message",
-    {
-      ...answer({}),
-      ops: [
-        ["keep", 5],
-        ["rewrite", [{ keep: 0 }]],
-      ],
-    },
-  ],
-  [
-    "none kept",
-    {
-      ...answer({}),
-      ops: [
-        ["keep", 0],
-        ["keep", 5],
-      ],
-    },
-  ],
-  [
-    "half of one left out",
-    {
-      ...answer({}),
-      ops: [
-        ["omit", 0.5],
-        ["keep", 5],
-      ],
-    },
-  ],
-  ["an operation that is no pair", { ...answer({}), ops: [["keep"]] }],
-  ["an unknown operation", { ...answer({}), ops: [["swap", 5]] }],
+  ["operations for too few messages", doing(["keep", 4])],
+  ["operations for too many messages", doing(["keep", 6])],
+  ["a rewriting after the last message", doing(["keep", 5], ["rewrite", [{ keep: 0 }]])],
+  ["none kept", doing(["keep", 0], ["keep", 5])],
+  ["half of one left out", doing(["omit", 0.5], ["keep", 5])],
+  ["an operation that is no pair", doing(["keep"])],
+  ["an unknown operation", doing(["swap", 5])],
   ["keep of a block that is not there", answer({ rewrites: [[2, [{ keep: 1 }]]] })],
   ["keep that is no number", answer({ rewrites: [[2, [{ keep: "0" } as never]]] })],
   ["empty content", answer({ rewrites: [[2, []]] })],

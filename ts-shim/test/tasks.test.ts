@@ -2,24 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { registered } from "./support/pi.ts";
 
-test("/tasks and /search are carried to the engine", async () => {
-  const { command } = registered("good");
-  assert.match(await command("", "tasks"), /command tasks *$/m);
-  assert.match(
-    await command("new Fix the  login", "tasks"),
-    /command tasks new Fix the {2}login$/m,
-  );
-  assert.match(await command(" LoginSchema ", "search"), /command search LoginSchema$/m);
-  assert.match(await command("help", "tasks"), /\/tasks claim +TASK/);
-  assert.match(await command("frob", "tasks"), /There is no \/tasks frob/);
-});
-
-test("without an engine they say what is wrong", async () => {
-  const { command } = registered("refuse-start");
-  assert.match(await command("", "tasks"), /not running.*unknown key/);
-  assert.match(await command("x", "search"), /not running.*unknown key/);
-});
-
 test("the widget shows the line, and goes where a project has no tasks", () => {
   const { harness } = registered("good");
   for (const tasks of [undefined, null, { line: "1 ready" }, { line: "" }])
